@@ -1,0 +1,1 @@
+"""Prospects, sequences and mailboxes of a sales-outreach service as pandas DataFrames."""

@@ -1,0 +1,761 @@
+"""The service's interface as data: the one place where its names, types and limits are written.
+
+Everything that the client, the frames, the widgets and the sandbox know of the interface comes from
+here. A list that the interface document calls "not shown" is open: what stands here for it is a
+suggestion, never a reason to refuse a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Final, Literal
+
+JsonType = Literal["string", "integer", "number", "boolean", "object", "array"]
+Format = Literal["", "date", "date-time", "uuid", "uri", "email", "domain"]
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One field of a resource.
+
+    `members` are the fields of an object, or of an array's elements when these are objects.
+    `items` is the type of an array's elements, None where the interface does not show it.
+    """
+
+    name: str
+    type: JsonType = "string"
+    format: Format = ""
+    nullable: bool = False
+    required: bool = False
+    note: str = ""
+    constant: str = ""
+    values: tuple[str, ...] = ()
+    members: tuple[Field, ...] = ()
+    items: JsonType | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One search field of people search.
+
+    `excludes` names the including filter that this one is the opposite of. `values` is closed,
+    `suggestions` is open.
+    """
+
+    name: str
+    type: JsonType
+    group: str
+    format: Format = ""
+    note: str = ""
+    excludes: str = ""
+    values: tuple[str, ...] = ()
+    suggestions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One operation: its method, its path template, and the query parameters that it takes."""
+
+    name: str
+    method: Literal["GET", "POST", "PATCH"]
+    path: str
+    query: tuple[Field, ...] = ()
+
+    @property
+    def label(self) -> str:
+        """Method and path, as the interface document writes them."""
+        return f"{self.method} {self.path}"
+
+
+def _object_constant(value: str) -> Field:
+    return Field("object", constant=value, note=f"constant {value}")
+
+
+DEPARTMENTS: Final = (
+    "consulting",
+    "design",
+    "education",
+    "engineering_technical",
+    "finance",
+    "human_resources",
+    "information_technology",
+    "legal",
+    "marketing",
+    "medical_health",
+    "operations",
+    "product",
+    "revenue",
+    "senior_leadership",
+)
+
+JOB_FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        department: tuple(functions.split())
+        for department, functions in (
+            (
+                "finance",
+                "accounting finance financial_planning_analysis financial_reporting financial_risk "
+                "financial_strategy financial_systems internal_audit_control investor_relations "
+                "mergers_acquisitions real_estate_finance shared_services sourcing_procurement "
+                "tax treasury",
+            ),
+            (
+                "legal",
+                "acquisitions compliance contracts corporate_secretary ediscovery ethics "
+                "governance governmental_affairs_regulatory_law intellectual_property_patent "
+                "labor_employment lawyer_attorney legal legal_counsel legal_operations litigation "
+                "privacy",
+            ),
+            (
+                "revenue",
+                "account_management business_development channel_sales "
+                "customer_retention_development customer_success field_outside_sales inside_sales "
+                "partnerships revenue_operations sales sales_enablement sales_engineering "
+                "sales_operations sales_training",
+            ),
+            (
+                "engineering_technical",
+                "artificial_intelligence_machine_learning bioengineering_biometrics "
+                "business_intelligence chemical_engineering cloud_mobility data_science devops "
+                "digital_transformation emerging_technology_innovation engineering_technical "
+                "industrial_engineering mechanic mobile_development project_management "
+                "research_development scrum_master_agile_coach software_development "
+                "support_technical_services technician technology_operations "
+                "test_quality_assurance ui_ux web_development",
+            ),
+            (
+                "operations",
+                "call_center construction corporate_strategy customer_service_support "
+                "enterprise_resource_planning facilities_management leasing logistics "
+                "office_operations operations physical_security project_development "
+                "quality_management real_estate safety store_operations supply_chain",
+            ),
+            (
+                "senior_leadership",
+                "executive finance_executive founder human_resources_executive "
+                "information_technology_executive legal_executive marketing_executive "
+                "medical_health_executive operations_executive sales_executive",
+            ),
+            (
+                "medical_health",
+                "anesthesiology chiropractics clinical_systems dentistry dermatology "
+                "doctors_physicians epidemiology first_responder medical_administration "
+                "medical_education_training medical_research medicine neurology nursing "
+                "nutrition_dietetics obstetrics_gynecology oncology ophthalmology optometry "
+                "orthopedics pathology pediatrics pharmacy physical_therapy psychiatry psychology "
+                "public_health radiology social_work",
+            ),
+            (
+                "information_technology",
+                "application_development business_service_management_itsm collaboration_web_app "
+                "data_center data_warehouse database_administration ecommerce_development "
+                "enterprise_architecture help_desk_desktop_services hr_financial_erp_systems "
+                "information_security information_technology infrastructure it_asset_management "
+                "it_audit_it_compliance it_operations it_procurement it_strategy it_training "
+                "networking project_program_management quality_assurance retail_store_systems "
+                "servers storage_disaster_recovery telecommunications virtualization",
+            ),
+            ("education", "principal professor superintendent teacher"),
+            (
+                "marketing",
+                "advertising brand_management content_marketing customer_experience "
+                "customer_marketing demand_generation digital_marketing ecommerce_marketing "
+                "event_marketing field_marketing lead_generation marketing "
+                "marketing_analytics_insights marketing_communications marketing_operations "
+                "product_marketing public_relations search_engine_optimization_pay_per_click "
+                "social_media_marketing strategic_communications technical_marketing",
+            ),
+            ("consulting", "consultant"),
+            (
+                "human_resources",
+                "compensation_benefits culture_diversity_inclusion employee_labor_relations "
+                "health_safety hr_business_partner human_resource_information_system "
+                "human_resources learning_development organizational_development "
+                "people_operations recruiting_talent_acquisition talent_management "
+                "workforce_management",
+            ),
+            ("design", "graphic_visual_brand_design product_or_ui_ux_design"),
+            ("product", "product_development product_management"),
+        )
+    }
+)
+
+LINK: Final = (
+    Field("href", note="relative path with query string, usable directly in a GET"),
+)
+
+PAGE_LINKS: Final = (
+    Field("self", "object", members=LINK),
+    Field("next", "object", members=LINK),
+    Field("prev", "object", members=LINK),
+)
+
+# Sequence states; the value says whether leads can be added in that state.
+SEQUENCE_STATUSES: Final[Mapping[str, bool]] = MappingProxyType(
+    {
+        "active": True,
+        "paused": True,
+        "draft": False,
+        "archived": False,
+        "archiving": False,
+        "pausing": False,
+        "resuming": False,
+    }
+)
+
+SEQUENCE: Final = (
+    Field("id", note="sequence id"),
+    Field("name", note="sequence name"),
+    Field("status", values=tuple(SEQUENCE_STATUSES), note="one of the sequence states"),
+    Field("created_at", format="date-time", note="creation time"),
+    Field("updated_at", format="date-time", note="last update time"),
+    Field("created_by_user_id", note="id of the creating user"),
+    Field("created_by_user_email", note="email of the creating user"),
+    Field(
+        "_links",
+        "array",
+        items="object",
+        members=LINK,
+        note="related links; items in list responses may omit it",
+    ),
+)
+
+OVERRIDES: Final = (
+    Field("ignore_recently_contacted", "boolean", note="skips the recently-contacted check"),
+    Field("ignore_exclusion_list", "boolean", note="skips the exclusion-list check"),
+    Field(
+        "ignore_duplicate_leads_in_other_draft_sequences",
+        "boolean",
+        note="skips the check against other draft sequences",
+    ),
+    Field(
+        "ignore_duplicate_leads_in_other_active_sequences",
+        "boolean",
+        note="skips the check against other active or paused sequences",
+    ),
+)
+
+LEAD_IDENTIFIERS: Final = ("email", "profnet_url")
+
+LEAD: Final = (
+    Field("email", format="email", nullable=True, note="at least one identifier is required"),
+    Field("profnet_url", format="uri", nullable=True, note="at least one identifier is required"),
+    Field("data", "object", note="map of string field names to string values"),
+    Field("overrides", "object", members=OVERRIDES, note="each defaults to false"),
+)
+
+LEAD_REFERENCE: Final = LEAD[:2]
+
+LEADS_DISTRIBUTIONS: Final = ("sequence_senders", "custom_mailboxes")
+DEFAULT_LEADS_DISTRIBUTION: Final = LEADS_DISTRIBUTIONS[0]
+MAILBOXES_LEADS_DISTRIBUTION: Final = LEADS_DISTRIBUTIONS[1]
+
+ADD_LEADS_SETTINGS: Final = (
+    Field("leads_distribution", values=LEADS_DISTRIBUTIONS),
+    Field("mailboxes", "array", items="string", format="email"),
+)
+
+ADD_LEADS_BODY: Final = (
+    Field("leads", "array", items="object", members=LEAD, required=True),
+    Field("settings", "object", members=ADD_LEADS_SETTINGS),
+)
+
+SKIPPED_SUFFIX: Final = "_and_skipped"
+
+# Which override lets a lead pass the check behind a list of skipped leads.
+CHECK_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        f"{status}{SKIPPED_SUFFIX}": override
+        for status, override in (
+            ("in_exclusion_list", "ignore_exclusion_list"),
+            ("recently_contacted", "ignore_recently_contacted"),
+            ("in_other_draft_sequences", "ignore_duplicate_leads_in_other_draft_sequences"),
+            ("in_other_active_sequences", "ignore_duplicate_leads_in_other_active_sequences"),
+        )
+    }
+)
+
+ADD_LEADS_RESULT: Final = (
+    Field("total", "integer", note="number of lead objects in the request"),
+    Field("total_added_to_sequence", "integer", note="leads added"),
+    Field(
+        "duplicate_emails",
+        "array",
+        items="string",
+        note="emails that appeared more than once in the request; those leads are skipped",
+    ),
+    Field(
+        "duplicate_profnet_urls",
+        "array",
+        items="string",
+        note="profile URLs that appeared more than once in the request; those leads are skipped",
+    ),
+    *(
+        Field(f"{status}{SKIPPED_SUFFIX}", "array", items="object", members=LEAD_REFERENCE, note=why)
+        for status, why in (
+            ("in_exclusion_list", "leads in the account exclusion list"),
+            ("recently_contacted", "leads recently contacted by the account"),
+            ("already_in_sequence", "leads already in this sequence with the same contact fields"),
+            ("in_other_draft_sequences", "leads present in other draft sequences"),
+            ("in_other_active_sequences", "leads present in other active sequences"),
+        )
+    ),
+)
+
+# The interface prints the list of duplicate profile URLs under two names; any of this shape is read.
+DUPLICATE_URLS_PATTERN: Final = r"duplicate_[a-z0-9_]+_urls"
+
+PHONE_NUMBER: Final = (
+    Field("id", format="uuid"),
+    _object_constant("phone_number"),
+    Field("number"),
+    Field("type"),
+    Field("source"),
+    Field("kind"),
+)
+
+ACTIVITY: Final = (
+    Field("event_at", format="date-time"),
+    Field("event_type"),
+    Field("sequence_type"),
+    Field("sequence_name"),
+)
+
+CONTACT: Final = (
+    Field("id", format="uuid", required=True),
+    Field("email", nullable=True, required=True),
+    Field("name", nullable=True),
+    Field("first_name", nullable=True),
+    Field("last_name", nullable=True),
+    Field("profnet_url", format="uri", nullable=True),
+    Field("title", nullable=True),
+    Field("location", nullable=True),
+    Field("time_zone", nullable=True),
+    Field("company_name", nullable=True),
+    Field("company_domain", nullable=True),
+    Field("owner", nullable=True),
+    Field("last_contacted_at", format="date-time", nullable=True),
+    Field("phone_numbers", "array", items="object", members=PHONE_NUMBER),
+    Field(
+        "recent_activity",
+        "array",
+        items="object",
+        members=ACTIVITY,
+        note="newest first; returned by the by-email endpoint",
+    ),
+)
+
+EXPERIENCE: Final = (
+    _object_constant("experience"),
+    Field("title"),
+    Field("company_name"),
+    Field("company_profnet_url"),
+    Field("start_date", format="date"),
+    Field("end_date", format="date", nullable=True),
+)
+
+EDUCATION: Final = (
+    _object_constant("education"),
+    Field("degree"),
+    Field("field_of_study"),
+    Field("school_name"),
+    Field("school_profnet_url"),
+    Field("start_date", format="date"),
+    Field("end_date", format="date"),
+)
+
+LANGUAGE: Final = (
+    _object_constant("language"),
+    Field("language"),
+    Field("iso_code", note="three letters"),
+    Field("proficiency", nullable=True),
+)
+
+PERSON_LOCATION: Final = (
+    Field("city"),
+    Field("state"),
+    Field("country"),
+    Field("lat", "number"),
+    Field("long", "number"),
+)
+
+COMPANY_LOCATION: Final = (
+    Field("city"),
+    Field("state"),
+    Field("country"),
+    Field("postal_code"),
+    Field("lat", "number"),
+    Field("long", "number"),
+)
+
+DEPARTMENT_HEADCOUNT: Final = tuple(Field(department, "integer") for department in DEPARTMENTS)
+
+JOB_FUNCTION_HEADCOUNT: Final = tuple(
+    Field(
+        department,
+        "object",
+        members=tuple(Field(function, "integer") for function in functions),
+    )
+    for department, functions in JOB_FUNCTIONS.items()
+)
+
+COMPANY: Final = (
+    Field("id", format="uuid"),
+    _object_constant("company"),
+    Field("name"),
+    Field("website"),
+    Field("profnet_url"),
+    Field("industry"),
+    Field("logo_url"),
+    Field("location"),
+    Field("overview"),
+    Field("keywords", "array", items="string"),
+    Field("estimated_number_of_employees", "integer"),
+    Field("size", note="for example a range label of employees"),
+    Field("location_details", "object", members=COMPANY_LOCATION),
+    Field("locations", "array", note="elements not shown"),
+    Field("followers", "integer"),
+    Field("founded_year", "integer"),
+    Field("traffic_rank", "integer"),
+    Field("sic_codes", "array", items="integer"),
+    Field("naics_codes", "array", items="integer"),
+    Field("type", note="for example a company type label"),
+    Field("total_funding", "number"),
+    Field("latest_funding_stage"),
+    Field("latest_funding_date", format="date"),
+    Field("is_b2b", "boolean"),
+    Field("is_b2c", "boolean"),
+    Field("technologies", "array", note="elements not shown"),
+    Field("department_headcount", "object", members=DEPARTMENT_HEADCOUNT),
+    Field("job_function_headcount", "object", members=JOB_FUNCTION_HEADCOUNT),
+    Field("estimated_revenue", note="a range label"),
+)
+
+PERSON: Final = (
+    Field("id", format="uuid"),
+    _object_constant("person"),
+    Field("name"),
+    Field("first_name"),
+    Field("last_name"),
+    Field("profnet_url"),
+    Field("title"),
+    Field("headline"),
+    Field("about", nullable=True),
+    Field("current_position_start_date", format="date"),
+    Field("current_position_description", nullable=True),
+    Field("image_url"),
+    Field("location"),
+    Field("location_details", "object", members=PERSON_LOCATION),
+    Field("experiences", "array", items="object", members=EXPERIENCE),
+    Field("educations", "array", items="object", members=EDUCATION),
+    Field("languages", "array", items="object", members=LANGUAGE),
+    Field("company", "object", members=COMPANY),
+    Field("gender"),
+)
+
+PAGINATION: Final = (
+    Field("page", "integer"),
+    Field("page_size", "integer"),
+    Field("total_pages", "integer"),
+    Field("total", "integer"),
+)
+
+PEOPLE_SEARCH_RESULT: Final = (
+    Field("object", constant="person_search_result", required=True),
+    Field("results", "array", items="object", members=PERSON, required=True),
+    Field("_pagination", "object", members=PAGINATION, required=True),
+    Field("_errors", "array", note="elements not shown"),
+)
+
+LEAD_LIST_STATUSES: Final = ("queued", "processing", "completed")
+LEAD_LIST_TYPES: Final = (
+    "profnet",
+    "email",
+    "title_and_company",
+    "name_and_company",
+    "crm_a",
+    "crm_b",
+    "person",
+    "adaptive",
+)
+
+LEAD_LIST_OPTIONS: Final = (
+    Field("reveal_phone_numbers", "boolean"),
+    Field("validate_email", "boolean"),
+    Field("enrich", "boolean"),
+)
+
+LEAD_LIST: Final = (
+    Field("id", format="uuid", required=True),
+    Field("object", constant="lead_list", required=True, note="constant lead_list"),
+    Field("name", required=True),
+    Field("status", required=True, values=LEAD_LIST_STATUSES),
+    Field("shared", "boolean", required=True),
+    Field("visible", "boolean", required=True),
+    Field("owner", format="email", required=True),
+    Field("type", required=True, values=LEAD_LIST_TYPES),
+    Field("leads", "array", items="object", required=True, note="elements not shown"),
+    Field("created_at", format="date-time"),
+    Field("updated_at", format="date-time"),
+    Field("options", "object", members=LEAD_LIST_OPTIONS),
+    Field("_links", "object", members=PAGE_LINKS[:1]),
+    Field("_errors", "array", items="object", note="elements not shown"),
+)
+
+MAILBOX_STATUSES: Final = ("active", "inactive", "needs_reconnection")
+EMAIL_PROVIDERS: Final = ("google", "outlook", "other", "other_mixed")
+
+MAILBOX_USER: Final = (Field("id"), Field("name"), Field("email"))
+
+MAILBOX: Final = (
+    Field("id"),
+    Field("email"),
+    Field("email_provider", values=EMAIL_PROVIDERS),
+    Field("daily_email_limit", "integer"),
+    Field("status", values=MAILBOX_STATUSES),
+    Field("user", "object", members=MAILBOX_USER),
+    Field("created_at", format="date-time"),
+    Field("updated_at", format="date-time"),
+    Field("_links", "object", members=PAGE_LINKS[:1]),
+)
+
+DAILY_EMAIL_LIMIT_BODY: Final = (
+    Field("daily_email_limit", "integer", required=True, note="the new daily limit"),
+)
+
+# Suggestions for lists that the interface does not show; the service may know others.
+SUGGESTED_SENIORITIES: Final = (
+    "owner",
+    "founder",
+    "c_suite",
+    "vp",
+    "head",
+    "director",
+    "manager",
+    "senior",
+    "entry",
+    "intern",
+)
+SUGGESTED_COMPANY_SIZES: Final = (
+    "1-10",
+    "11-50",
+    "51-200",
+    "201-500",
+    "501-1000",
+    "1001-5000",
+    "5001-10000",
+    "10001+",
+)
+SUGGESTED_COMPANY_TYPES: Final = (
+    "privately_held",
+    "public_company",
+    "nonprofit",
+    "partnership",
+    "government_agency",
+    "educational_institution",
+    "self_owned",
+)
+SUGGESTED_COMPANY_FOCUSES: Final = ("b2b", "b2c")
+SUGGESTED_JOB_FUNCTIONS: Final = tuple(
+    dict.fromkeys(function for functions in JOB_FUNCTIONS.values() for function in functions)
+)
+
+ALL_NETWORKS: Final = "all_networks"
+
+FILTER_GROUPS: Final = ("person", "company", "location", "education", "networks and investors")
+_PERSON, _COMPANY, _LOCATION, _EDUCATION, _NETWORKS = FILTER_GROUPS
+
+FILTERS: Final = (
+    Filter("person_name", "string", _PERSON),
+    Filter("person_titles", "array", _PERSON),
+    Filter("person_title_exact_match", "boolean", _PERSON),
+    Filter("person_seniorities", "array", _PERSON, suggestions=SUGGESTED_SENIORITIES),
+    Filter("person_departments", "array", _PERSON, suggestions=DEPARTMENTS),
+    Filter("person_job_functions", "array", _PERSON, suggestions=SUGGESTED_JOB_FUNCTIONS),
+    Filter("person_locations", "array", _LOCATION),
+    Filter("person_exclude_locations", "array", _LOCATION, excludes="person_locations"),
+    Filter("company_locations", "array", _LOCATION),
+    Filter("company_exclude_locations", "array", _LOCATION, excludes="company_locations"),
+    Filter("company_names", "array", _COMPANY),
+    Filter("company_exclude_names", "array", _COMPANY, excludes="company_names"),
+    Filter("company_ids", "array", _COMPANY, format="uuid"),
+    Filter("company_exclude_ids", "array", _COMPANY, format="uuid", excludes="company_ids"),
+    Filter("education_company_ids", "array", _EDUCATION, format="uuid"),
+    Filter("education_company_names", "array", _EDUCATION),
+    Filter("company_domains", "array", _COMPANY, format="domain"),
+    Filter(
+        "company_exclude_domains", "array", _COMPANY, format="domain", excludes="company_domains"
+    ),
+    Filter("company_profnet_urls", "array", _COMPANY),
+    Filter("company_exclude_profnet_urls", "array", _COMPANY, excludes="company_profnet_urls"),
+    Filter("company_domains_match_subsidiaries_and_affiliates", "boolean", _COMPANY),
+    Filter("company_focuses", "array", _COMPANY, suggestions=SUGGESTED_COMPANY_FOCUSES),
+    Filter("company_types", "array", _COMPANY, suggestions=SUGGESTED_COMPANY_TYPES),
+    Filter("company_sizes", "array", _COMPANY, suggestions=SUGGESTED_COMPANY_SIZES),
+    Filter("company_industries", "array", _COMPANY),
+    Filter("company_exclude_industries", "array", _COMPANY, excludes="company_industries"),
+    Filter(
+        "profnet_networks",
+        "array",
+        _NETWORKS,
+        suggestions=(ALL_NETWORKS,),
+        note="user email addresses whose network connections filter the results",
+    ),
+    Filter(
+        "exclude_profnet_networks",
+        "array",
+        _NETWORKS,
+        excludes="profnet_networks",
+        suggestions=(ALL_NETWORKS,),
+        note="user email addresses whose network connections are excluded",
+    ),
+    Filter(
+        "company_investors",
+        "array",
+        _NETWORKS,
+        note="investor names; companies funded by any of them",
+    ),
+    Filter(
+        "company_shares_investors_with",
+        "array",
+        _NETWORKS,
+        note="company names; companies sharing one or more investors with them",
+    ),
+)
+
+FILTERS_BY_NAME: Final[Mapping[str, Filter]] = MappingProxyType(
+    {search_filter.name: search_filter for search_filter in FILTERS}
+)
+
+SEARCH_PAGING: Final = (
+    Field("page", "integer", note="default 1"),
+    Field("page_size", "integer", note="default 5; allowed range 1 to 100"),
+)
+
+# Limits of the interface.
+MAX_LEADS_PER_REQUEST: Final = 250
+MAX_DATA_FIELDS: Final = 50
+MAX_DATA_NAME_LENGTH: Final = 255
+MAX_DATA_VALUE_LENGTH: Final = 1024
+DATA_NAME_PATTERN: Final = r"[a-z][a-z0-9_]*"
+MAX_CONTACT_IDS: Final = 20
+MAX_MAILBOX_PAGE_SIZE: Final = 20
+MIN_SEARCH_PAGE_SIZE: Final = 1
+MAX_SEARCH_PAGE_SIZE: Final = 100
+DEFAULT_SEARCH_PAGE_SIZE: Final = 5
+
+PAGE_SIZE: Final = Field("page[size]")
+PAGE_AFTER: Final = Field("page[after]")
+PAGE_BEFORE: Final = Field("page[before]")
+CONTACT_IDS: Final = Field("ids[]", "array", items="string")
+
+LIST_SEQUENCES: Final = Endpoint(
+    "list_sequences",
+    "GET",
+    "/sequences",
+    (
+        Field("name", note="case-insensitive search"),
+        Field("status", values=tuple(SEQUENCE_STATUSES)),
+        Field("created_by_user_id"),
+        Field("created_by_user_email"),
+        PAGE_SIZE,
+        PAGE_AFTER,
+    ),
+)
+ADD_LEADS: Final = Endpoint("add_leads", "POST", "/sequences/{id}/leads")
+GET_CONTACTS: Final = Endpoint("get_contacts", "GET", "/contacts", (CONTACT_IDS,))
+GET_CONTACT_BY_EMAIL: Final = Endpoint("get_contact_by_email", "GET", "/contacts/email/{email}")
+SEARCH_PEOPLE: Final = Endpoint("search_people", "POST", "/people/search")
+GET_LEAD_LIST: Final = Endpoint(
+    "get_lead_list", "GET", "/lead-lists/{id}", (PAGE_SIZE, PAGE_AFTER, PAGE_BEFORE)
+)
+LIST_MAILBOXES: Final = Endpoint(
+    "list_mailboxes",
+    "GET",
+    "/mailboxes",
+    (
+        PAGE_SIZE,
+        PAGE_AFTER,
+        PAGE_BEFORE,
+        Field("status", values=MAILBOX_STATUSES),
+        Field("email_provider", values=EMAIL_PROVIDERS),
+        Field("user_email"),
+    ),
+)
+UPDATE_MAILBOX: Final = Endpoint("update_mailbox", "PATCH", "/mailboxes/{id}")
+
+ENDPOINTS: Final = (
+    LIST_SEQUENCES,
+    ADD_LEADS,
+    GET_CONTACTS,
+    GET_CONTACT_BY_EMAIL,
+    SEARCH_PEOPLE,
+    GET_LEAD_LIST,
+    LIST_MAILBOXES,
+    UPDATE_MAILBOX,
+)
+
+# The property of a list response that holds its items.
+SEQUENCES_KEY: Final = "sequences"
+CONTACTS_KEY: Final = "contacts"
+MAILBOXES_KEY: Final = "mailboxes"
+LEADS_KEY: Final = "leads"
+RESULTS_KEY: Final = "results"
+PAGINATION_KEY: Final = "_pagination"
+LINKS_KEY: Final = "_links"
+ERRORS_KEY: Final = "_errors"
+VALIDATION_ERRORS_KEY: Final = "validation_errors"
+
+# What a 422 of adding leads can say; the list is not exhaustive.
+ADD_LEADS_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "invalid_sequence_status": "the sequence's status does not allow adding leads",
+        "missing_ai_credits": "some sequence users lack credits for additional leads",
+        "missing_feature_copywriter": "some sequence users lack access to the copywriter features",
+        "missing_feature_dialer": "the sequence has a phone-call stage and some users have no "
+        "dialer configured",
+        "missing_profnet_account": "not all sequence users connected a professional-network account",
+        "missing_voice_clone": "the sequence has a voice stage and a sequence user has no usable "
+        "voice clone",
+        "missing_lead_field": "a lead data field that the sequence needs was not provided",
+        "missing_sender_field": "a sender data field that the sequence needs is not filled in by a "
+        "sequence user",
+        "mailbox_unusable": "a selected mailbox cannot be used",
+        "max_leads_threshold_reached": "adding all leads would exceed the account-wide "
+        "per-sequence lead limit",
+        "other_validation_error": "an unexpected validation error",
+    }
+)
+
+NETWORK_NAME: Final = "profnet"
+AUTHORIZATION_HEADER: Final = "Authorization"
+AUTHORIZATION_SCHEME: Final = "Bearer"
+RETRY_AFTER_HEADER: Final = "Retry-After"
+
+
+def leaves(fields: tuple[Field, ...], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+    """Yield every field that is no object, with its path from the resource's root.
+
+    Links are left out: they are how pages hang together, not what a resource says.
+
+    >>> [".".join(path) for path, _ in leaves(MAILBOX)][5:8]
+    ['user.id', 'user.name', 'user.email']
+    """
+    for field in fields:
+        if field.name == LINKS_KEY:
+            continue
+        if field.type == "object" and field.members:
+            yield from leaves(field.members, (*path, field.name))
+        else:
+            yield (*path, field.name), field
+
+
+def columns(fields: tuple[Field, ...]) -> dict[str, Field]:
+    """Map the column names of a resource's frame to its fields, in the interface's order.
+
+    >>> list(columns(PERSON))[13:16]
+    ['location_details_city', 'location_details_state', 'location_details_country']
+    """
+    return {"_".join(path): field for path, field in leaves(fields)}
