@@ -1,0 +1,206 @@
+"""A tiny loopback service that answers from a script, for what no well-behaved service does.
+
+>>> with scripted([reset(), json({"sequences": []})]) as service:
+...     with Client(service.url, "token", cache=None, backoff=0) as client:
+...         page = client.read(spec.LIST_SEQUENCES)
+>>> service.targets
+['/sequences', '/sequences']
+"""
+
+from __future__ import annotations
+
+import gzip
+import http.server
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from email.message import Message
+from http import HTTPStatus
+from typing import Any, Literal
+
+import orjson
+
+Script = Iterable["Reply | Callable[[Received], Reply]"] | Callable[["Received"], "Reply"]
+
+
+@dataclass(frozen=True)
+class Received:
+    """One request as it arrived; `headers` can be asked in any case."""
+
+    method: str
+    target: str
+    headers: Message
+    body: bytes
+    connection: int
+
+    @property
+    def path(self) -> str:
+        """The target without its query."""
+        return self.target.partition("?")[0]
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return orjson.loads(self.body)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Bytes and pauses (seconds) in the order they go out, and what becomes of the connection."""
+
+    parts: tuple[bytes | float, ...] = ()
+    then: Literal["keep", "close", "reset"] = "keep"
+
+
+def answer(body: bytes = b"", status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+    """Reply with any body, as a well-behaved service does; a header given as "" is left out."""
+    fields = {"Content-Type": "application/json", "Content-Length": str(len(body))}
+    fields |= headers or {}
+    phrase = HTTPStatus(status).phrase if status in set(HTTPStatus) else "Unknown"
+    lines = [f"HTTP/1.1 {status} {phrase}"]
+    lines += [f"{name}: {value}" for name, value in fields.items() if value]
+    return Reply(("\r\n".join(lines).encode("latin-1") + b"\r\n\r\n", body))
+
+
+def json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+    """Reply with a value as JSON."""
+    return answer(orjson.dumps(value), status, headers)
+
+
+def gzipped(body: bytes) -> Reply:
+    """Reply with a body that is compressed."""
+    return answer(gzip.compress(body), headers={"Content-Encoding": "gzip"})
+
+
+def raw(data: bytes) -> Reply:
+    """Send these bytes, status line and all, and close."""
+    return Reply((data,), "close")
+
+
+def reset() -> Reply:
+    """Reset the connection without an answer."""
+    return Reply((), "reset")
+
+
+def hang_up() -> Reply:
+    """Close the connection without an answer."""
+    return Reply((), "close")
+
+
+def delayed(seconds: float, reply: Reply) -> Reply:
+    """Wait before the reply."""
+    return replace(reply, parts=(seconds, *reply.parts))
+
+
+def truncated(reply: Reply, missing: int = 5) -> Reply:
+    """Close the connection before the reply's last bytes."""
+    return Reply((_whole(reply)[:-missing],), "close")
+
+
+def drip(reply: Reply, every: float = 0.05, fast: int | None = None) -> Reply:
+    """Send the body one byte at a time; with `fast`, drip after that many bytes of it all."""
+    whole = _whole(reply)
+    start = whole.index(b"\r\n\r\n") + 4 if fast is None else fast
+    slow = [part for byte in whole[start:] for part in (every, bytes([byte]))]
+    return Reply((whole[:start], *slow), reply.then)
+
+
+def _whole(reply: Reply) -> bytes:
+    return b"".join(part for part in reply.parts if isinstance(part, bytes))
+
+
+@dataclass
+class Service:
+    """A running service: its address, and what it was asked so far."""
+
+    url: str
+    requests: list[Received] = field(default_factory=list)
+
+    @property
+    def targets(self) -> list[str]:
+        """Paths and queries, in the order of arrival."""
+        return [request.target for request in self.requests]
+
+
+@contextmanager
+def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
+    """Serve replies in order, or what a function makes of each request, on a free port.
+
+    A request beyond the script is answered with status 418. `base_path` only ends `Service.url`.
+    """
+    turns = iter(()) if callable(script) else iter(script)
+    lock, stopped = threading.Lock(), threading.Event()
+    open_sockets: set[socket.socket] = set()
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def setup(self) -> None:
+            super().setup()
+            with lock:
+                open_sockets.add(self.request)
+
+        def finish(self) -> None:
+            with lock:
+                open_sockets.discard(self.request)
+            with suppress(OSError):
+                super().finish()
+
+        def handle(self) -> None:
+            with suppress(OSError):
+                super().handle()
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
+            pass
+
+        def do_GET(self) -> None:
+            length = int(self.headers.get("Content-Length", 0))
+            received = Received(
+                self.command, self.path, self.headers, self.rfile.read(length), id(self.request)
+            )
+            with lock:
+                service.requests.append(received)
+                turn = script if callable(script) else next(turns, _END)
+            self.send(turn(received) if callable(turn) else turn)
+
+        do_POST = do_PATCH = do_GET  # noqa: N815 - the base's names
+
+        def send(self, reply: Reply) -> None:
+            for part in reply.parts:
+                if isinstance(part, bytes):
+                    self.wfile.write(part)
+                elif stopped.wait(part):
+                    break
+            self.close_connection = reply.then != "keep"
+            if reply.then == "reset":
+                linger_for_nothing = struct.pack("ii", 1, 0)
+                self.request.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, linger_for_nothing)
+                self.rfile.close()
+                self.request.close()
+
+    class Server(http.server.ThreadingHTTPServer):
+        daemon_threads = False
+        request_queue_size = 128
+
+    with Server(("127.0.0.1", 0), Handler) as server:
+        service = Service(f"http://127.0.0.1:{server.server_port}{base_path}")
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield service
+        finally:
+            stopped.set()
+            server.shutdown()
+            thread.join()
+            with lock:
+                remaining = list(open_sockets)
+            for connection in remaining:
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
+
+
+_END = json({"error": "the script has no more replies"}, status=418)
