@@ -1,0 +1,30 @@
+"""What most tests share: one sandbox for the run, and a client of it with no cache."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+import outreach_frames as of
+
+if TYPE_CHECKING:
+    from outreach_frames.client import Client
+    from outreach_frames.sandbox import Sandbox
+
+PEOPLE = 400
+
+
+@pytest.fixture(scope="session")
+def sandbox() -> Iterator[Sandbox]:
+    """Start one small sandbox for the whole run."""
+    with of.sandbox.serve(people=PEOPLE, seed=1) as running:
+        yield running
+
+
+@pytest.fixture
+def client(sandbox: Sandbox) -> Iterator[Client]:
+    """Connect to the sandbox with no cache, as the default client."""
+    with of.connect(sandbox.url, sandbox.api_key, cache=None) as connected:
+        yield connected
