@@ -1,0 +1,233 @@
+"""Checks of what an analyst hands over, before any request: pure, and one clear error each."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.errors import InvalidInputError
+
+Headcount = Literal["all", "department", "none"]
+HEADCOUNTS: tuple[Headcount, ...] = ("all", "department", "none")
+
+_DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
+_SHOWN_POSITIONS = 5
+
+
+def suggestion(word: str, known: Iterable[str]) -> str:
+    """Return a "did you mean" for a word that is close to a known one, else the empty string.
+
+    >>> suggestion("person_title", ["person_titles", "company_names"])
+    ' Did you mean person_titles?'
+    """
+    close = difflib.get_close_matches(word, list(known), n=1)
+    return f" Did you mean {close[0]}?" if close else ""
+
+
+def check_choice(name: str, value: object, choices: Sequence[str]) -> str | None:
+    """Return a value of a closed list, or None where it is not set."""
+    if value is None:
+        return None
+    if value in choices and isinstance(value, str):
+        return value
+    close = suggestion(value, choices) if isinstance(value, str) else ""
+    raise InvalidInputError(f"{name}={value!r} is none of {', '.join(choices)}.{close}")
+
+
+def check_text(name: str, value: object) -> str | None:
+    """Return a text that is not blank, or None where it is not set."""
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} takes text, not {_kind(value)} ({value!r}).")
+    if not value.strip():
+        raise InvalidInputError(f"{name} is blank. Leave it out to search without it.")
+    return value
+
+
+def check_id(name: str, value: object) -> str:
+    """Return an id that can stand in a path."""
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)} ({value!r}).")
+    if not value.strip() or value in {".", ".."}:
+        raise InvalidInputError(f"{name}={value!r} is no id.")
+    return value
+
+
+def check_integer(name: str, value: object) -> int:
+    """Return an integer; a boolean is none."""
+    if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
+        raise InvalidInputError(f"{name} takes a whole number, not {_kind(value)} ({value!r}).")
+    return int(value)
+
+
+def check_limit(value: object) -> int | None:
+    """Return how many to read at the most, None for all."""
+    if value is None:
+        return None
+    limit = check_integer("limit", value)
+    if limit < 1:
+        raise InvalidInputError(f"limit={limit} reads nothing. Give 1 or more, or None for all.")
+    return limit
+
+
+def check_ids(name: str, values: object) -> list[str]:
+    """Return ids or addresses as a list of text, with every entry present.
+
+    A single text is a list of one. Series, Index, arrays, lists and tuples keep their order.
+    """
+    entries = [values] if isinstance(values, str) else _entries(name, values)
+    bad = [
+        position
+        for position, entry in enumerate(entries)
+        if not isinstance(entry, str) or not entry.strip() or entry in {".", ".."}
+    ]
+    if bad:
+        raise InvalidInputError(
+            f"{len(bad)} of {len(entries)} {name} are missing or no text "
+            f"({_positions(bad)}). Drop them first, for example with .dropna()."
+        )
+    return [str(entry) for entry in entries]
+
+
+def check_filters(
+    filters: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return search filters as the body of a people search, in the interface's order.
+
+    Parameters
+    ----------
+    filters, fields : mapping or None
+        Filter names to values: text, lists of text, booleans. None means that a filter is not set.
+
+    Returns
+    -------
+    dict
+        JSON-ready, with the filters that are set, and nothing else.
+
+    Raises
+    ------
+    InvalidInputError
+        A filter does not exist, is given twice, or has a value of another type.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> check_filters({"person_titles": ["CEO"]}, {"person_name": None})
+    {'person_titles': ['CEO']}
+    """
+    if filters is not None and not isinstance(filters, Mapping):
+        raise InvalidInputError(
+            f"filters takes a dict of filter names and values, not {_kind(filters)}."
+        )
+    given = dict(filters or {})
+    for name, value in (fields or {}).items():
+        if given.get(name) is not None and value is not None:
+            raise InvalidInputError(f"{name} is given twice, in filters and by name.")
+        given[name] = value if value is not None else given.get(name)
+    for name in given:
+        if name not in spec.FILTERS_BY_NAME:
+            close = suggestion(str(name), spec.FILTERS_BY_NAME)
+            raise InvalidInputError(
+                f"{name!r} is no search filter.{close} "
+                "All filters: [f.name for f in outreach_frames.spec.FILTERS]."
+            )
+    return {
+        known.name: _filter_value(known, given[known.name])
+        for known in spec.FILTERS
+        if given.get(known.name) is not None
+    }
+
+
+def check_page_size(value: object) -> int | None:
+    """Return how many people one request asks for, or None where it is not set."""
+    if value is None:
+        return None
+    size = check_integer("page_size", value)
+    low, high = spec.MIN_SEARCH_PAGE_SIZE, spec.MAX_SEARCH_PAGE_SIZE
+    if not low <= size <= high:
+        raise InvalidInputError(f"page_size={size} is out of range: {low} to {high}.")
+    return size
+
+
+def _filter_value(known: spec.Filter, value: object) -> object:
+    if known.type == "boolean":
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidInputError(
+                f"{known.name} takes True or False, not {_kind(value)} ({value!r})."
+            )
+        return bool(value)
+    if known.type == "string":
+        return check_text(known.name, value)
+    if isinstance(value, str):
+        raise InvalidInputError(f"{known.name} takes a list of text: [{value!r}].")
+    return _filter_list(known, _entries(known.name, value))
+
+
+def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
+    if not entries:
+        raise InvalidInputError(
+            f"{known.name} is an empty list, which would not narrow the search. "
+            "Leave it out, or give values."
+        )
+    texts = [entry for entry in entries if isinstance(entry, str) and entry.strip()]
+    if len(texts) < len(entries):
+        bad = [
+            position
+            for position, entry in enumerate(entries)
+            if not isinstance(entry, str) or not entry.strip()
+        ]
+        raise InvalidInputError(
+            f"{known.name} takes a list of text; {len(bad)} of {len(entries)} values are blank "
+            f"or no text ({_positions(bad)})."
+        )
+    for text in texts:
+        _check_format(known, text)
+    return [str(text) for text in texts]
+
+
+def _check_format(known: spec.Filter, text: str) -> None:
+    if known.format == "uuid":
+        try:
+            uuid.UUID(text)
+        except ValueError:
+            raise InvalidInputError(
+                f"{known.name} takes ids (UUIDs) as the service gives them; {text!r} is none."
+            ) from None
+    if known.format == "domain" and not _DOMAIN.fullmatch(text):
+        raise InvalidInputError(
+            f"{known.name} takes bare domains such as 'brightforge.example'; {text!r} is none."
+        )
+
+
+def _entries(name: str, values: object) -> list[object]:
+    if isinstance(values, set | frozenset):
+        return sorted(values, key=str)
+    if isinstance(
+        values, list | tuple | pd.Series | pd.Index | np.ndarray
+    ) or pd.api.types.is_array_like(values):
+        return list(values)  # type: ignore[call-overload,no-any-return]
+    raise InvalidInputError(
+        f"{name} takes a list of text or a column of a frame, not {_kind(values)} ({values!r})."
+    )
+
+
+def _positions(positions: list[int]) -> str:
+    shown = ", ".join(map(str, positions[:_SHOWN_POSITIONS]))
+    more = ", ..." if len(positions) > _SHOWN_POSITIONS else ""
+    return f"position{'s' if len(positions) > 1 else ''} {shown}{more}"
+
+
+def _kind(value: object) -> str:
+    return type(value).__name__

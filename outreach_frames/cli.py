@@ -1,0 +1,223 @@
+"""The command line: `outreach-frames demo | sandbox | sequences | mailboxes | search`."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.connection import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
+from outreach_frames.demo import run_demo
+from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
+
+EXIT_OK = 0
+EXIT_FAILURE = 1
+EXIT_USAGE = 2
+
+_SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
+_SEQUENCE_COLUMNS = ["id", "name", "status", "created_by_user_email"]
+_MAILBOX_COLUMNS = ["id", "email", "email_provider", "status", "daily_email_limit"]
+_CONNECTION = (
+    f"The service's address comes from {BASE_URL_VARIABLE}, the account's token from "
+    f"{API_KEY_VARIABLE}. --sandbox uses the embedded service instead: no account, invented data."
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code: 0 all well, 1 a failure, 2 wrong usage."""
+    options = _parser().parse_args(arguments)
+    try:
+        run: Callable[[argparse.Namespace], None] = options.run
+        run(options)
+    except (InvalidInputError, ConfigurationError) as error:
+        print(f"outreach-frames: {error}", file=sys.stderr)
+        return EXIT_USAGE
+    except OutreachError as error:
+        print(f"outreach-frames: {error}", file=sys.stderr)
+        return EXIT_FAILURE
+    except KeyboardInterrupt:
+        print("outreach-frames: interrupted", file=sys.stderr)
+        return EXIT_FAILURE
+    return EXIT_OK
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="outreach-frames",
+        description="Prospects, sequences and mailboxes of a sales-outreach service as tables.",
+        epilog="Start with: outreach-frames demo",
+    )
+    parser.add_argument("--version", action="version", version=version("outreach-frames"))
+    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    _add_demo(commands)
+    _add_sandbox(commands)
+    _add_sequences(commands)
+    _add_mailboxes(commands)
+    _add_search(commands)
+    return parser
+
+
+def _add_demo(commands: Any) -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="see the whole toolkit at work, with no account",
+        description="Start the embedded service, search people, show the tables, and leave "
+        "prospects.csv and headcount.png in a folder.",
+    )
+    demo.add_argument("--folder", type=Path, default=Path(), help="where the two files go (here)")
+    demo.set_defaults(run=lambda options: run_demo(options.folder))
+
+
+def _add_sandbox(commands: Any) -> None:
+    sandbox = commands.add_parser(
+        "sandbox",
+        help="run the embedded service until Ctrl-C",
+        description="Run the embedded service on this machine alone, with invented data, until "
+        "Ctrl-C. It prints its address and token.",
+    )
+    sandbox.add_argument("--port", type=int, default=0, help="a port (any that is free)")
+    sandbox.add_argument("--people", type=int, default=2000, help="how many people (2000)")
+    sandbox.add_argument("--seed", type=int, default=0, help="the same seed, the same world (0)")
+    sandbox.add_argument("--db", type=Path, help="a file that keeps the world (in memory)")
+    sandbox.set_defaults(run=_run_sandbox)
+
+
+def _add_sequences(commands: Any) -> None:
+    sequences = commands.add_parser(
+        "sequences",
+        help="list the sequences",
+        description="List the account's sequences.",
+        epilog=_CONNECTION,
+    )
+    sequences.add_argument("--name", help="part of the name, in any case")
+    sequences.add_argument("--status", help=", ".join(spec.SEQUENCE_STATUSES))
+    sequences.add_argument("--created-by-user-id", metavar="ID")
+    sequences.add_argument("--created-by-user-email", metavar="EMAIL")
+    _add_common(sequences)
+    sequences.set_defaults(run=_run_sequences)
+
+
+def _add_mailboxes(commands: Any) -> None:
+    mailboxes = commands.add_parser(
+        "mailboxes",
+        help="list the mailboxes and their daily limits",
+        description="List the mailboxes that are connected to the account.",
+        epilog=_CONNECTION,
+    )
+    mailboxes.add_argument("--status", help=", ".join(spec.MAILBOX_STATUSES))
+    mailboxes.add_argument("--email-provider", help=", ".join(spec.EMAIL_PROVIDERS))
+    mailboxes.add_argument("--user-email", metavar="EMAIL", help="whose mailboxes")
+    _add_common(mailboxes)
+    mailboxes.set_defaults(run=_run_mailboxes)
+
+
+def _add_search(commands: Any) -> None:
+    search = commands.add_parser(
+        "search",
+        help="search people and export the table",
+        description="Search people. Several values of one filter mean any of them, different "
+        "filters together mean all. Quote values that have blanks.",
+        epilog=_CONNECTION,
+    )
+    search.add_argument("--limit", type=int, default=1000, help="people at the most (1000)")
+    search.add_argument("--all", action="store_true", help="read all people that match")
+    search.add_argument("--count", action="store_true", help="only say how many match")
+    search.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
+    _add_common(search)
+    groups = {group: search.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS}
+    for known in spec.FILTERS:
+        _add_filter(groups[known.group], known)
+    search.set_defaults(run=_run_search)
+
+
+def _add_filter(group: Any, known: spec.Filter) -> None:
+    option = f"--{known.name.replace('_', '-')}"
+    note = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else known.note
+    text = (note or known.note or None) and (note or known.note).replace("%", "%%")
+    if known.type == "boolean":
+        group.add_argument(option, action=argparse.BooleanOptionalAction, help=text)
+    elif known.type == "array":
+        group.add_argument(option, nargs="+", metavar="VALUE", help=text)
+    else:
+        group.add_argument(option, metavar="TEXT", help=text)
+
+
+def _add_common(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--out", type=Path, metavar="FILE", help="write all columns to a .csv or .parquet file"
+    )
+    command.add_argument("--sandbox", action="store_true", help="use the embedded service")
+    command.add_argument("--refresh", action="store_true", help="do not answer from the cache")
+
+
+def _run_sandbox(options: argparse.Namespace) -> None:
+    from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
+
+    try:
+        sandbox = serve(options.port, options.people, options.seed, db=options.db)
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(str(error)) from error
+    with sandbox:
+        print(f"The sandbox answers at {sandbox.url}, to this machine alone. Ctrl-C stops it.\n")
+        print(f"export {BASE_URL_VARIABLE}={sandbox.url}")
+        print(f"export {API_KEY_VARIABLE}={sandbox.api_key}\n")
+        print("or in Python:\n")
+        print("import outreach_frames as of")
+        print(f'of.connect("{sandbox.url}", "{sandbox.api_key}")', flush=True)
+        threading.Event().wait()
+
+
+def _run_sequences(options: argparse.Namespace) -> None:
+    with _connected(options):
+        frame = of.sequences(
+            name=options.name,
+            status=options.status,
+            created_by_user_id=options.created_by_user_id,
+            created_by_user_email=options.created_by_user_email,
+            refresh=options.refresh,
+        )
+    _show(frame, _SEQUENCE_COLUMNS, options.out)
+
+
+def _run_mailboxes(options: argparse.Namespace) -> None:
+    with _connected(options):
+        frame = of.mailboxes(
+            status=options.status,
+            email_provider=options.email_provider,
+            user_email=options.user_email,
+            refresh=options.refresh,
+        )
+    _show(frame, _MAILBOX_COLUMNS, options.out)
+
+
+def _run_search(options: argparse.Namespace) -> None:
+    saved = of.load_filters(options.filters) if options.filters else None
+    fields = {known.name: getattr(options, known.name) for known in spec.FILTERS}
+    with _connected(options):
+        if options.count:
+            print(f"{of.count_people(saved, refresh=options.refresh, **fields):,}")
+            return
+        limit = None if options.all else options.limit
+        frame = of.search_people(saved, limit=limit, refresh=options.refresh, **fields)
+    _show(frame, _SEARCH_COLUMNS, options.out)
+
+
+def _connected(options: argparse.Namespace) -> of.client.Client:
+    return of.connect(SANDBOX if options.sandbox else None)
+
+
+def _show(frame: pd.DataFrame, columns: list[str], out: Path | None) -> None:
+    if out is None:
+        print(frame[columns].to_string(max_rows=40, max_colwidth=40))
+        print(f"\n{len(frame):,} rows, {frame.shape[1]} columns; --out FILE writes them all.")
+        return
+    write = frame.outreach.to_parquet if out.suffix == ".parquet" else frame.outreach.to_csv
+    print(f"{len(frame):,} rows written to {write(out)}")

@@ -1,0 +1,127 @@
+"""The demo: what the toolkit does, shown with the few lines of Python that do it."""
+
+from __future__ import annotations
+
+import contextlib
+import textwrap
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from outreach_frames.errors import InvalidInputError
+
+CSV_NAME = "prospects.csv"
+PLOT_NAME = "headcount.png"
+
+_LINE_WIDTH = 100
+_ROWS = 8
+
+
+@dataclass(frozen=True)
+class Step:
+    """One step: what for, the lines of Python, and the frame's columns to show afterwards."""
+
+    title: str
+    code: str
+    frame: str = ""
+    columns: tuple[str, ...] = ()
+    value: str = ""
+
+
+STEPS = (
+    Step(
+        "Connect. The sandbox is a real HTTP service on this machine, with invented people.",
+        """
+        import outreach_frames as of
+        client = of.connect("sandbox", cache=None)
+        """,
+        value="client",
+    ),
+    Step(
+        "Sequences that take leads now.",
+        'sequences = of.sequences(status="active")',
+        frame="sequences",
+        columns=("name", "status", "created_at", "created_by_user_email"),
+    ),
+    Step(
+        "Mailboxes, and how many emails each may send in a day.",
+        "mailboxes = of.mailboxes()",
+        frame="mailboxes",
+        columns=("email", "email_provider", "status", "daily_email_limit"),
+    ),
+    Step(
+        "Find people: directors and vice presidents in sales and marketing.",
+        """
+        people = of.search_people(
+            person_seniorities=["director", "vp"],
+            person_departments=["revenue", "marketing"],
+            limit=None,
+        )
+        """,
+        frame="people",
+        columns=("name", "title", "company_name", "company_size", "location"),
+    ),
+    Step(
+        "Their companies' headcounts as a tidy table, the largest first.",
+        """
+        headcount = people.outreach.headcount()
+        headcount = headcount.sort_values("people", ascending=False)
+        """,
+        frame="headcount",
+        columns=("company", "department", "people", "share"),
+    ),
+    Step(
+        "The same as a picture.",
+        f"""
+        axes = of.plots.headcount(people)
+        axes.figure.savefig("{PLOT_NAME}", dpi=120)
+        """,
+    ),
+    Step(
+        "A CSV for the spreadsheet, with no live formula in it, that comes back as it was.",
+        f"""
+        people.outreach.to_csv("{CSV_NAME}", excel=True)
+        again = of.read_prospects("{CSV_NAME}")
+        """,
+        value="again.equals(people)",
+    ),
+    Step("Close the connection, and with it the sandbox.", "client.close()"),
+)
+
+
+def run_demo(folder: Path, show: Callable[[str], None] = print) -> None:
+    """Run the main job on the embedded service; leave a CSV and a plot in `folder`."""
+    if not folder.is_dir():
+        raise InvalidInputError(f"{folder} is no folder: create it first.")
+    names: dict[str, Any] = {}
+    with contextlib.chdir(folder), contextlib.ExitStack() as stack:
+        for step in STEPS:
+            code = textwrap.dedent(step.code).strip()
+            show(f"\n{step.title}\n\n{_as_prompt(code)}")
+            exec(code, names)  # noqa: S102 - the demo runs the very lines that it shows
+            if step.value:
+                show(f"    >>> {step.value}\n    {eval(step.value, names)}")  # noqa: S307
+            if step.frame:
+                show(f"    >>> {step.frame}\n{_table(names[step.frame], list(step.columns))}")
+            if "client" in names:
+                stack.callback(names["client"].close)
+    show(
+        f"\nLeft for you: {folder / CSV_NAME} and {folder / PLOT_NAME}.\n"
+        "Next: notebooks/01_quickstart.ipynb, and outreach-frames --help\n"
+    )
+
+
+def _as_prompt(code: str) -> str:
+    """Return code as one would see it at Python's prompt."""
+    lines = code.splitlines()
+    prompts = ["..." if line.startswith((" ", ")")) else ">>>" for line in lines]
+    return "\n".join(f"    {prompt} {line}" for prompt, line in zip(prompts, lines, strict=True))
+
+
+def _table(frame: pd.DataFrame, columns: list[str]) -> str:
+    text = frame[columns].head(_ROWS).to_string(max_colwidth=36, line_width=_LINE_WIDTH)
+    size = f"[{len(frame):,} rows x {frame.shape[1]} columns]"
+    return textwrap.indent(f"{text}\n\n{size}", "    ")

@@ -1,0 +1,101 @@
+"""Listings that are read by following links: pages in, one frame out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.client import Client
+from outreach_frames.errors import InvalidResponseError, OutreachError
+from outreach_frames.flatten import DtypeBackend, check_dtype_backend, records_frame
+from outreach_frames.notices import warn
+from outreach_frames.progress import progress_bar
+
+
+def list_frame(
+    client: Client,
+    endpoint: spec.Endpoint,
+    *,
+    key: str,
+    fields: tuple[spec.Field, ...],
+    query: Mapping[str, Any],
+    dtype_backend: DtypeBackend,
+    refresh: bool,
+    progress: bool | None,
+) -> pd.DataFrame:
+    """Return one row per item of a listing, in the service's order."""
+    check_dtype_backend(dtype_backend)
+    filters = {name: value for name, value in query.items() if value is not None}
+    records: list[Any] = []
+    pages = client.read_pages(endpoint, query=filters, refresh=refresh)
+    with progress_bar(None, description=key, unit=key, progress=progress) as bar:
+        try:
+            for page in pages:
+                items = page_items(page, key, endpoint)
+                records.extend(items)
+                bar.update(len(items))
+        except (OutreachError, KeyboardInterrupt) as error:
+            carry_partial(error, records_frame(records, fields, dtype_backend))
+            raise
+    frame = records_frame(list(distinct(records)), fields, dtype_backend)
+    report_repeats(len(records) - len(frame), key)
+    shown = {name: value for name, value in filters.items() if name != spec.PAGE_SIZE.name}
+    frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=[])
+    return frame
+
+
+def page_items(page: object, key: str, endpoint: spec.Endpoint) -> list[Any]:
+    """Return the items of one page, or say that the page is none."""
+    items = page.get(key) if isinstance(page, dict) else None
+    if not isinstance(items, list):
+        raise InvalidResponseError(
+            f"{endpoint.label}: the answer has no list {key!r}. "
+            "Is the address that of the service's interface?"
+        )
+    return items
+
+
+def distinct(records: Iterable[Any]) -> Iterator[Any]:
+    """Yield records without those whose id came before: a listing may shift while it is read."""
+    seen: set[str] = set()
+    for record in records:
+        identity = record.get("id") if isinstance(record, dict) else None
+        if isinstance(identity, str):
+            if identity in seen:
+                continue
+            seen.add(identity)
+        yield record
+
+
+def report_repeats(count: int, noun: str) -> None:
+    """Warn that items came twice because the listing shifted while it was read."""
+    if count:
+        warn(
+            f"{count} of the {noun} came twice and are kept once: the service's data changed "
+            "while it was read, so others may be missing. refresh=True reads it again."
+        )
+
+
+def carry_partial(error: BaseException, frame: pd.DataFrame) -> None:
+    """Leave what was read before an interruption on the exception, as `.partial`."""
+    error.partial = frame  # type: ignore[attr-defined]
+    if len(frame):
+        error.add_note(f"{len(frame)} rows had been read; the exception's .partial holds them.")
+
+
+def now() -> str:
+    """Return the present moment as ISO 8601 text, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def report_errors(errors: list[Any]) -> None:
+    """Warn once of what the service reported beside its results."""
+    if errors:
+        warn(
+            f"The service reported {len(errors)} error(s) with its results; "
+            f'.attrs["errors"] of the frame has them all. The first: {errors[0]!r}'
+        )

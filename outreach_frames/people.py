@@ -1,0 +1,313 @@
+"""People search: filters in, one flat row per person out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from outreach_frames import spec
+from outreach_frames.arguments import (
+    HEADCOUNTS,
+    Headcount,
+    check_choice,
+    check_filters,
+    check_limit,
+    check_page_size,
+)
+from outreach_frames.client import Client
+from outreach_frames.connection import resolve
+from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
+from outreach_frames.flatten import (
+    DtypeBackend,
+    PeoplePage,
+    check_dtype_backend,
+    people_frame,
+    read_people_page,
+)
+from outreach_frames.listing import carry_partial, now, report_errors, report_repeats
+from outreach_frames.notices import warn
+from outreach_frames.parallel import ordered_map
+from outreach_frames.progress import progress_bar
+
+# A search whose totals make no sense ends after so many pages with nobody on them.
+_EMPTY_PAGES_THAT_END = 3
+
+_PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
+_DEPARTMENT_PREFIX = "company_department_headcount_"
+_FUNCTION_PREFIX = "company_job_function_headcount_"
+_DROPPED: Mapping[str, tuple[str, ...]] = {
+    "all": (),
+    "department": (_FUNCTION_PREFIX,),
+    "none": (_DEPARTMENT_PREFIX, _FUNCTION_PREFIX),
+}
+
+
+def search_people(
+    filters: Mapping[str, Any] | None = None,
+    *,
+    limit: int | None = 1000,
+    headcount: Headcount = "all",
+    page_size: int | None = None,
+    dtype_backend: DtypeBackend = "numpy_nullable",
+    refresh: bool = False,
+    progress: bool | None = None,
+    client: Client | None = None,
+    **fields: Any,
+) -> pd.DataFrame:
+    """Search people, and return one flat row per person with the company's fields.
+
+    Parameters
+    ----------
+    filters : mapping, optional
+        Search filters by name, for example from `load_filters`.
+    limit : int or None
+        How many people to read at the most; None reads all. A warning says when there are more.
+    headcount : {"all", "department", "none"}
+        Which of the company's headcount columns to keep: 14 by department and 194 by job function,
+        the 14 alone, or none.
+    page_size : int, optional
+        People per request, 1 to 100; by default as many as are of use.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow for every column.
+    refresh : bool
+        Ask the service even where the cache has a fresh answer.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+    client : Client, optional
+        By default the one of the last `connect`.
+    **fields
+        Search filters by name, such as ``person_titles=["Head of Sales"]``.
+
+    Returns
+    -------
+    DataFrame
+        One row per person in the service's order. Nested fields are joined with `_`, such as
+        company_location_details_city. Text is str, counts Int64, numbers Float64, switches boolean,
+        dates datetime64; experiences, educations, languages and the like are Arrow lists. `.attrs`
+        has filters, total, fetched_at and errors. Empty, with all columns, when nobody matches.
+
+    Raises
+    ------
+    InvalidInputError
+        A filter does not exist or has a wrong value; nothing was sent.
+    ServiceError
+        The service, or the way to it, failed; `.partial` has the people read before.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(person_seniorities=["director"], limit=5, headcount="none")
+    ...     people.shape
+    (5, 54)
+    """
+    check_dtype_backend(dtype_backend)
+    check_choice("headcount", headcount, HEADCOUNTS)
+    search = Search(
+        resolve(client),
+        _check_body(filters, fields),
+        limit=check_limit(limit),
+        page_size=check_page_size(page_size),
+        refresh=refresh,
+    )
+    tables: list[pa.Table] = []
+
+    def frame_so_far() -> pd.DataFrame:
+        kept = [_drop_headcounts(table, headcount) for table in tables or [_no_people()]]
+        return people_frame(kept, dtype_backend)
+
+    with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
+        try:
+            for table in search.tables():
+                tables.append(table)
+                bar.total = search.expected
+                bar.update(table.num_rows)
+        except (OutreachError, KeyboardInterrupt) as error:
+            carry_partial(error, frame_so_far())
+            raise
+    frame = frame_so_far()
+    search.report(len(frame))
+    frame.attrs.update(
+        filters=search.filters, total=search.total, fetched_at=now(), errors=search.errors
+    )
+    return frame
+
+
+def count_people(
+    filters: Mapping[str, Any] | None = None,
+    *,
+    refresh: bool = False,
+    client: Client | None = None,
+    **fields: Any,
+) -> int:
+    """Count the people whom a search would find, with one small request.
+
+    Parameters
+    ----------
+    filters : mapping, optional
+        Search filters by name.
+    refresh : bool
+        Ask the service even where the cache has a fresh answer.
+    client : Client, optional
+        By default the one of the last `connect`.
+    **fields
+        Search filters by name.
+
+    Returns
+    -------
+    int
+        How many people match.
+
+    Raises
+    ------
+    InvalidInputError
+        A filter does not exist or has a wrong value; nothing was sent.
+    ServiceError
+        The service, or the way to it, failed.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     of.count_people()
+    2000
+    """
+    search = Search(
+        resolve(client),
+        _check_body(filters, fields),
+        limit=1,
+        page_size=spec.MIN_SEARCH_PAGE_SIZE,
+        refresh=refresh,
+    )
+    page = search.read_page(1)
+    total = page.pagination.get("total")
+    if not _is_count(total):
+        raise InvalidResponseError(
+            f"{spec.SEARCH_PEOPLE.label}: the answer gives no total that is a count ({total!r})."
+        )
+    report_errors(page.errors)
+    return int(total)
+
+
+@dataclass
+class Search:
+    """One people search while it is read: what the service has said, and what has been seen."""
+
+    client: Client
+    filters: dict[str, Any]
+    limit: int | None
+    page_size: int | None
+    refresh: bool
+    total: int | None = None
+    errors: list[Any] = field(default_factory=list)
+    _seen: set[str] = field(default_factory=set)
+    _rows: int = 0
+    _repeats: int = 0
+    _pages: int = 1
+
+    @property
+    def expected(self) -> int | None:
+        """How many people will be read, as far as the service has told."""
+        counts = [count for count in (self.limit, self.total) if count is not None]
+        return min(counts, default=None)
+
+    @property
+    def size(self) -> int:
+        """How many people one request asks for."""
+        largest = spec.MAX_SEARCH_PAGE_SIZE
+        return self.page_size or min(largest, self.limit or largest)
+
+    def read_page(self, number: int) -> PeoplePage:
+        """Read one page of the search."""
+        body = {**self.filters, _PAGE: number, _SIZE: self.size}
+        return self.client.read(
+            spec.SEARCH_PEOPLE, body=body, refresh=self.refresh, parse=read_people_page
+        )
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the people page by page, in order, each once, up to the limit."""
+        number, empty = 1, 0
+        yield self._take(self.read_page(number))
+        while empty < _EMPTY_PAGES_THAT_END and (last := self._last_page(number)) > number:
+            numbers = range(number + 1, last + 1)
+            for page in ordered_map(self.read_page, numbers, workers=self.client.workers):
+                number += 1
+                empty = 0 if page.people.num_rows else empty + 1
+                yield self._take(page)
+                if empty == _EMPTY_PAGES_THAT_END:
+                    break
+
+    def report(self, rows: int) -> None:
+        """Warn of what the analyst would not see in the frame."""
+        report_repeats(self._repeats, "people")
+        report_errors(self.errors)
+        if self.total is None:
+            return
+        if self.limit is not None and self.limit <= rows < self.total:
+            warn(f"{rows:,} of {self.total:,} people were read; limit=None reads them all.")
+        elif rows + self._repeats < self.total and (self.limit is None or rows < self.limit):
+            warn(
+                f"The service counts {self.total:,} people and returned {rows:,}: its data may "
+                "have changed while it was read. refresh=True reads it again."
+            )
+
+    def _take(self, page: PeoplePage) -> pa.Table:
+        total, pages = page.pagination.get("total"), page.pagination.get("total_pages")
+        self.total = total if _is_count(total) else self.total
+        self._pages = pages if _is_count(pages) else self._pages
+        self.errors.extend(page.errors)
+        table = self._without_repeats(page.people)
+        if self.limit is not None:
+            table = table.slice(0, self.limit - self._rows)
+        self._rows += table.num_rows
+        return table
+
+    def _without_repeats(self, people: pa.Table) -> pa.Table:
+        keep = []
+        for identity in people.column("id").to_pylist():
+            keep.append(identity is None or identity not in self._seen)
+            self._seen.add(identity)
+        self._repeats += len(keep) - sum(keep)
+        return people if all(keep) else people.filter(pa.array(keep))
+
+    def _last_page(self, number: int) -> int:
+        by_total = -(-self.total // self.size) if self.total is not None else number
+        last = max(self._pages, by_total)
+        if self.limit is None:
+            return last
+        return min(last, number + -(-(self.limit - self._rows) // self.size))
+
+
+def _check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+    for name in (_PAGE, _SIZE):
+        if name in fields or (isinstance(filters, Mapping) and name in filters):
+            raise InvalidInputError(
+                f"{name} is no filter: all pages are read for you. "
+                "Say how many people you want with limit=, and how many per request with page_size=."
+            )
+    return check_filters(filters, fields)
+
+
+def _drop_headcounts(table: pa.Table, headcount: Headcount) -> pa.Table:
+    dropped = _DROPPED[headcount]
+    return table.select([name for name in table.column_names if not name.startswith(dropped)])
+
+
+def _no_people() -> pa.Table:
+    return people_table()
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
