@@ -1,0 +1,94 @@
+"""What the interface's fields are in Arrow and in pandas."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal
+
+import pandas as pd
+import pyarrow as pa
+
+from outreach_frames import spec
+
+DtypeBackend = Literal["numpy_nullable", "pyarrow"]
+
+DATE: Final = pa.timestamp("us")
+DATE_TIME: Final = pa.timestamp("us", "UTC")
+_SCALARS: Final = {
+    "string": pa.string(),
+    "integer": pa.int64(),
+    "number": pa.float64(),
+    "boolean": pa.bool_(),
+}
+_NULLABLE: Final = {
+    pa.int64(): pd.Int64Dtype(),
+    pa.float64(): pd.Float64Dtype(),
+    pa.bool_(): pd.BooleanDtype(),
+    pa.string(): pd.StringDtype(na_value=float("nan")),
+    pa.large_string(): pd.StringDtype(na_value=float("nan")),
+}
+
+
+def wire_type(field: spec.Field) -> pa.DataType:
+    """Give the Arrow type of a field as JSON has it: dates are still text."""
+    if field.type == "array":
+        if field.items == "object":
+            return pa.list_(_struct(field.members))
+        return pa.list_(_SCALARS[field.items or "string"])
+    if field.type == "object" and field.members:
+        return _struct(field.members)
+    return _SCALARS[field.type]
+
+
+def column_type(field: spec.Field) -> pa.DataType:
+    """Give the Arrow type of a field's column."""
+    if field.type == "string" and field.format in ("date", "date-time"):
+        return DATE if field.format == "date" else DATE_TIME
+    return wire_type(field)
+
+
+def wire_schema(fields: Sequence[spec.Field]) -> pa.Schema:
+    """Give the schema of an object with these fields as JSON has it."""
+    return pa.schema([pa.field(field.name, wire_type(field)) for field in fields])
+
+
+def empty_table(fields: tuple[spec.Field, ...]) -> pa.Table:
+    """Make the flat table of no record at all."""
+    columns = spec.columns(fields)
+    return pa.schema([(name, column_type(field)) for name, field in columns.items()]).empty_table()
+
+
+def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
+    """Turn a flat table into a frame with this package's dtypes.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Text, integers, numbers, booleans, timestamps in microseconds, and lists.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        As in pandas' own readers.
+
+    Returns
+    -------
+    DataFrame
+        With a fresh RangeIndex.
+    """
+    table = table.combine_chunks()
+    for position, field in enumerate(table.schema):
+        if pa.types.is_null(field.type):
+            text = table.column(position).cast(pa.string())
+            table = table.set_column(position, field.name, text)
+    if dtype_backend == "pyarrow":
+        return table.to_pandas(types_mapper=pd.ArrowDtype)
+    return table.to_pandas(types_mapper=_nullable_dtype)
+
+
+def _nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
+    """Give pandas' own dtype; None leaves timestamps to the conversion's default."""
+    if pa.types.is_timestamp(arrow_type):
+        return None
+    return _NULLABLE.get(arrow_type) or pd.ArrowDtype(arrow_type)
+
+
+def _struct(members: Sequence[spec.Field]) -> pa.DataType:
+    return pa.struct([pa.field(member.name, wire_type(member)) for member in members])
