@@ -1,0 +1,9 @@
+"""The embedded sandbox: a real HTTP service on loopback that implements the whole interface."""
+
+from outreach_frames.sandbox.faults import KINDS, Fault
+from outreach_frames.sandbox.service import Sandbox, serve
+
+# What each kind of fault does.
+FAULT_KINDS = {name: kind.says for name, kind in KINDS.items()}
+
+__all__ = ["FAULT_KINDS", "Fault", "Sandbox", "serve"]

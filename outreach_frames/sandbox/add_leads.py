@@ -1,0 +1,366 @@
+"""Adding leads to a sequence: the body, the reasons for a 422, and where each lead ends.
+
+The interface leaves these open, so they are plain choices:
+
+- a body with no lead at all, an unknown field anywhere, an `email` without an @ between two texts
+  (placeholder text), a `profnet_url` that is no URL with a host and a path, and
+  `custom_mailboxes` without `mailboxes` are malformed (400);
+- success is answered with 200, and leads are in the sequence by then;
+- the limits on credits and on leads per sequence count every lead of the request;
+- of leads that share an email or a profile URL the first goes on and the later ones are skipped;
+- a lead is already in the sequence when its email or its profile URL is there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from outreach_frames import spec
+from outreach_frames.sandbox.rules import (
+    bad_request,
+    email_key,
+    read_json,
+    read_object,
+    url_key,
+)
+from outreach_frames.sandbox.store import LeadRow, Row, Store
+
+MAX_LEADS_PER_SEQUENCE = 20_000
+
+EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
+EMAIL_STAGES = frozenset({"email", "copywriter_email"})
+COPYWRITER_STAGES = frozenset({"copywriter_email", "voice"})
+PROFNET_STAGES = frozenset({"copywriter_email", "profnet_visit", "profnet_invitation"})
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """One lead of a request."""
+
+    row: LeadRow
+    overrides: frozenset[str]
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys that this lead is compared by."""
+        return [key for key in (self.row.email_key, self.row.url_key) if key]
+
+    @property
+    def reference(self) -> dict[str, str | None]:
+        """The lead as the lists of skipped leads show it."""
+        return {EMAIL: self.row.email, PROFNET_URL: self.row.profnet_url}
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A well-formed request."""
+
+    leads: tuple[Lead, ...]
+    custom_mailboxes: tuple[str, ...] | None
+
+
+def read_submission(body: bytes) -> Submission:
+    """Take the body of a request, or refuse it as malformed."""
+    fields = read_object(read_json(body), "The body", [field.name for field in spec.ADD_LEADS_BODY])
+    leads = fields.get(spec.LEADS_KEY)
+    if not isinstance(leads, list):
+        raise bad_request("leads must be an array")
+    if not 1 <= len(leads) <= spec.MAX_LEADS_PER_REQUEST:
+        raise bad_request(f"leads must hold 1 to {spec.MAX_LEADS_PER_REQUEST} leads")
+    return Submission(
+        tuple(_read_lead(lead, f"leads[{place}]") for place, lead in enumerate(leads)),
+        _read_settings(fields["settings"]) if "settings" in fields else None,
+    )
+
+
+def _read_lead(value: object, where: str) -> Lead:
+    lead = read_object(value, where, [field.name for field in spec.LEAD])
+    email, profnet_url = lead.get(EMAIL), lead.get(PROFNET_URL)
+    if email is None and profnet_url is None:
+        raise bad_request(f"{where} has neither {EMAIL} nor {PROFNET_URL}")
+    row = LeadRow(
+        email,
+        profnet_url,
+        _read_email(email, where),
+        _read_url(profnet_url, where),
+        _read_data(lead.get("data", {}), where),
+    )
+    overrides = read_object(
+        lead.get("overrides", {}), f"{where}.overrides", [field.name for field in spec.OVERRIDES]
+    )
+    for name, flag in overrides.items():
+        if not isinstance(flag, bool):
+            raise bad_request(f"{where}.overrides.{name} must be true or false")
+    return Lead(row, frozenset(name for name, flag in overrides.items() if flag))
+
+
+def _read_email(email: object, where: str) -> str | None:
+    if email is None:
+        return None
+    if not isinstance(email, str) or not re.fullmatch(r"\s*[^\s@]+@[^\s@]+\s*", email):
+        raise bad_request(f"{where}.{EMAIL} must be an email address or null")
+    return email_key(email)
+
+
+def _read_url(url: object, where: str) -> str | None:
+    if url is None:
+        return None
+    key = url_key(url) if isinstance(url, str) else None
+    if key is None:
+        raise bad_request(f"{where}.{PROFNET_URL} must be a profile URL or null")
+    return key
+
+
+def _read_data(data: object, where: str) -> Mapping[str, str]:
+    if not isinstance(data, dict):
+        raise bad_request(f"{where}.data must be an object")
+    if len(data) > spec.MAX_DATA_FIELDS:
+        raise bad_request(f"{where}.data has more than {spec.MAX_DATA_FIELDS} fields")
+    for name, value in data.items():
+        if len(name) > spec.MAX_DATA_NAME_LENGTH:
+            raise bad_request(
+                f"{where}.data has a name of more than {spec.MAX_DATA_NAME_LENGTH} characters"
+            )
+        if not re.fullmatch(spec.DATA_NAME_PATTERN, name):
+            raise bad_request(
+                f"{where}.data has a name that is not lowercase letters, digits and underscore,"
+                f" beginning with a letter: {name!r}"
+            )
+        if not isinstance(value, str):
+            raise bad_request(f"{where}.data.{name} must be a string")
+        if len(value) > spec.MAX_DATA_VALUE_LENGTH:
+            raise bad_request(
+                f"{where}.data.{name} has more than {spec.MAX_DATA_VALUE_LENGTH} characters"
+            )
+    return data
+
+
+def _read_settings(value: object) -> tuple[str, ...] | None:
+    """Take the settings; what counts of them is the custom mailboxes, or None."""
+    settings = read_object(value, "settings", [field.name for field in spec.ADD_LEADS_SETTINGS])
+    distribution = settings.get("leads_distribution", spec.DEFAULT_LEADS_DISTRIBUTION)
+    if distribution not in spec.LEADS_DISTRIBUTIONS:
+        raise bad_request(
+            f"settings.leads_distribution must be one of {', '.join(spec.LEADS_DISTRIBUTIONS)}"
+        )
+    mailboxes = settings.get(spec.MAILBOXES_KEY, [])
+    if not isinstance(mailboxes, list) or not all(isinstance(item, str) for item in mailboxes):
+        raise bad_request("settings.mailboxes must be an array of email addresses")
+    if distribution != spec.MAILBOXES_LEADS_DISTRIBUTION:
+        return None
+    if not mailboxes:
+        raise bad_request(f"settings.mailboxes is needed for {distribution}")
+    return tuple(mailboxes)
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """A well-formed request together with what it meets in the account."""
+
+    submission: Submission
+    sequence: Row
+    users: Sequence[Row]
+    mailboxes: Sequence[Row]
+    leads_in_sequence: int
+
+    @property
+    def stages(self) -> frozenset[str]:
+        """The kinds of stages that the sequence has."""
+        return frozenset(self.sequence["stages"])
+
+    def without(self, ability: str) -> str:
+        """Name the sequence's users that lack an ability."""
+        return ", ".join(user["email"] for user in self.users if not user[ability])
+
+
+def _invalid_sequence_status(attempt: Attempt) -> str:
+    status = attempt.sequence["status"]
+    return "" if spec.SEQUENCE_STATUSES[status] else f"The sequence is {status}"
+
+
+def _missing_ai_credits(attempt: Attempt) -> str:
+    if not attempt.stages & COPYWRITER_STAGES:
+        return ""
+    share = -(-len(attempt.submission.leads) // len(attempt.users))
+    poor = [user["email"] for user in attempt.users if user["ai_credits"] < share]
+    return f"Not enough credits for {share} more leads: {', '.join(poor)}" if poor else ""
+
+
+def _missing_feature_copywriter(attempt: Attempt) -> str:
+    lacking = attempt.stages & COPYWRITER_STAGES and attempt.without("copywriter")
+    return f"No access to the copywriter: {lacking}" if lacking else ""
+
+
+def _missing_feature_dialer(attempt: Attempt) -> str:
+    lacking = "phone_call" in attempt.stages and attempt.without("dialer")
+    return f"No dialer configured: {lacking}" if lacking else ""
+
+
+def _missing_profnet_account(attempt: Attempt) -> str:
+    lacking = attempt.stages & PROFNET_STAGES and attempt.without("profnet_account")
+    return f"No professional-network account connected: {lacking}" if lacking else ""
+
+
+def _missing_voice_clone(attempt: Attempt) -> str:
+    lacking = "voice" in attempt.stages and attempt.without("voice_clone")
+    return f"No usable voice clone: {lacking}" if lacking else ""
+
+
+def _missing_lead_field(attempt: Attempt) -> str:
+    rows = [lead.row for lead in attempt.submission.leads]
+    needed = attempt.sequence["lead_fields"]
+    missing = {name: sum(not row.data.get(name) for row in rows) for name in needed}
+    if attempt.stages & EMAIL_STAGES and not attempt.sequence["conditional_logic"]:
+        missing = {EMAIL: sum(row.email is None for row in rows), **missing}
+    said = ", ".join(f"{name} ({count} leads)" for name, count in missing.items() if count)
+    return f"Lead fields that the sequence needs are missing: {said}" if said else ""
+
+
+def _missing_sender_field(attempt: Attempt) -> str:
+    missing = [
+        f"{name} of {user['email']}"
+        for name in attempt.sequence["sender_fields"]
+        for user in attempt.users
+        if name not in user["sender_fields"]
+    ]
+    return f"Sender fields are not filled in: {', '.join(missing)}" if missing else ""
+
+
+def _mailbox_unusable(attempt: Attempt) -> str:
+    custom = attempt.submission.custom_mailboxes
+    if custom is None:
+        own = [box for box in attempt.mailboxes if box["id"] in attempt.sequence["mailbox_ids"]]
+        broken = [box["email"] for box in own if box["status"] != "active"]
+    else:
+        usable = {email_key(box["email"]) for box in attempt.mailboxes if box["status"] == "active"}
+        broken = [email for email in custom if email_key(email) not in usable]
+    return f"Not connected, or not in use: {', '.join(broken)}" if broken else ""
+
+
+def _max_leads_threshold_reached(attempt: Attempt) -> str:
+    room = MAX_LEADS_PER_SEQUENCE - attempt.leads_in_sequence
+    if len(attempt.submission.leads) <= room:
+        return ""
+    return f"A sequence holds at most {MAX_LEADS_PER_SEQUENCE} leads; there is room for {room} more"
+
+
+def _other_validation_error(attempt: Attempt) -> str:
+    return "The sequence is being edited in the web app" if attempt.sequence["locked"] else ""
+
+
+# What can keep a well-formed request from being completed; a check says why, or nothing.
+CHECKS: Mapping[str, Callable[[Attempt], str]] = {
+    "invalid_sequence_status": _invalid_sequence_status,
+    "missing_ai_credits": _missing_ai_credits,
+    "missing_feature_copywriter": _missing_feature_copywriter,
+    "missing_feature_dialer": _missing_feature_dialer,
+    "missing_profnet_account": _missing_profnet_account,
+    "missing_voice_clone": _missing_voice_clone,
+    "missing_lead_field": _missing_lead_field,
+    "missing_sender_field": _missing_sender_field,
+    "mailbox_unusable": _mailbox_unusable,
+    "max_leads_threshold_reached": _max_leads_threshold_reached,
+    "other_validation_error": _other_validation_error,
+}
+
+# The lists of skipped leads in the order of their checks; a lead ends in the first that knows it.
+SKIPPING = (
+    "in_exclusion_list_and_skipped",
+    "recently_contacted_and_skipped",
+    "already_in_sequence_and_skipped",
+    "in_other_draft_sequences_and_skipped",
+    "in_other_active_sequences_and_skipped",
+)
+
+
+def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int, dict[str, Any]]:
+    """Complete a well-formed request in one transaction: status and body of the answer."""
+    with store.connection:
+        store.connection.execute("BEGIN IMMEDIATE")
+        attempt = _meet(store, sequence, submission)
+        reasons = {code: check(attempt) for code, check in CHECKS.items()}
+        errors = [
+            {"error_code": code, "message": reason} for code, reason in reasons.items() if reason
+        ]
+        if errors:
+            return 422, {spec.VALIDATION_ERRORS_KEY: errors}
+        kept, duplicates = _drop_duplicates(submission.leads)
+        known = _known_keys(store, sequence["id"], [key for lead in kept for key in lead.keys])
+        skipped: dict[str, list[dict[str, str | None]]] = {name: [] for name in SKIPPING}
+        added = []
+        for lead in kept:
+            name = _skipped_as(lead, known)
+            if name is None:
+                added.append(lead.row)
+            else:
+                skipped[name].append(lead.reference)
+        store.insert_leads(sequence["id"], added)
+    return 200, {
+        "total": len(submission.leads),
+        "total_added_to_sequence": len(added),
+        **duplicates,
+        **skipped,
+    }
+
+
+def _meet(store: Store, sequence: Row, submission: Submission) -> Attempt:
+    users = store.users()
+    return Attempt(
+        submission,
+        sequence,
+        [users[user_id] for user_id in sequence["user_ids"]],
+        store.mailboxes(),
+        sequence["finished_leads"] + store.count_leads(sequence["id"]),
+    )
+
+
+def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[str]]]:
+    """Keep the first lead of each email and profile URL, and list what came more than once."""
+    first: dict[str, str] = {}
+    emails: dict[str, str] = {}
+    urls: dict[str, str] = {}
+    kept = []
+    for lead in leads:
+        row = lead.row
+        if not any(key in first for key in lead.keys):
+            kept.append(lead)
+        for key, text, repeated in (
+            (row.email_key, row.email, emails),
+            (row.url_key, row.profnet_url, urls),
+        ):
+            if key is None or text is None:
+                continue
+            if key in first:
+                repeated[key] = first[key]
+            first.setdefault(key, text)
+    return kept, {
+        "duplicate_emails": list(emails.values()),
+        "duplicate_profnet_urls": list(urls.values()),
+    }
+
+
+def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str, set[str]]:
+    """Which keys each check knows."""
+    here, draft, active = set(), set(), set()
+    for key, where, status in store.sequence_keys(keys):
+        if where == sequence_id:
+            here.add(key)
+        elif status == "draft":
+            draft.add(key)
+        elif status in {"active", "paused"}:
+            active.add(key)
+    excluded = store.listed_keys("exclusion_list", keys)
+    recent = store.listed_keys("recently_contacted", keys)
+    return dict(zip(SKIPPING, (excluded, recent, here, draft, active), strict=True))
+
+
+def _skipped_as(lead: Lead, known: Mapping[str, set[str]]) -> str | None:
+    """Name the list that a lead ends in, or None for a lead to add."""
+    for name in SKIPPING:
+        overridden = spec.CHECK_OVERRIDES.get(name) in lead.overrides
+        if not overridden and any(key in known[name] for key in lead.keys):
+            return name
+    return None

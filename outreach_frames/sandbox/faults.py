@@ -1,0 +1,342 @@
+"""Misbehaviour on request: which faults there are, and when one strikes.
+
+A fault stands between a request and the operation that answers it. It may answer in the operation's
+place, change its answer, or say how the answer goes over the wire.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import random
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from email.utils import formatdate
+from functools import partial
+from typing import Any, Literal
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.sandbox.rules import error_body
+
+Delivery = Literal["whole", "dropped", "short", "slow"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request that found its operation."""
+
+    endpoint: spec.Endpoint
+    path: str
+    path_values: Mapping[str, str]
+    query: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, and how it goes over the wire."""
+
+    status: int
+    body: bytes
+    headers: tuple[tuple[str, str], ...] = ()
+    delivery: Delivery = "whole"
+    delay: float = 0.0
+
+    def with_header(self, name: str, value: str) -> Reply:
+        """Return the same answer with one header more."""
+        return replace(self, headers=(*self.headers, (name, value)))
+
+
+Answer = Callable[[Call], Reply]
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One way to misbehave, and when to do it.
+
+    Parameters
+    ----------
+    kind : str
+        One of `outreach_frames.sandbox.FAULT_KINDS`, which says what each does.
+    endpoint : str, optional
+        The name of an endpoint in `spec` (`"search_people"`); every one that the kind fits if left
+        out.
+    times : int, optional
+        How often the fault strikes before it is over; for ever if left out.
+    after : int, default 0
+        How many requests pass before the fault begins.
+    probability : float, default 1.0
+        How likely it strikes a request, drawn from a generator made from the sandbox's seed.
+    retry_after : float or str, optional
+        Seconds to ask the client to wait, where the kind does that (1 if left out); a text is sent
+        as it is.
+    delay : float, default 0.05
+        Seconds between two bytes of a slow body.
+    href : str, default "http://foreign.example/sequences"
+        Where a foreign next link leads.
+
+    Raises
+    ------
+    ValueError
+        If the kind or the endpoint is unknown, the kind does not fit the endpoint, or a number is
+        out of range.
+
+    Examples
+    --------
+    >>> Fault("rate_limit", endpoint="search_people", times=2, retry_after=3).times
+    2
+    """
+
+    kind: str
+    endpoint: str | None = None
+    times: int | None = None
+    after: int = 0
+    probability: float = 1.0
+    retry_after: float | str | None = None
+    delay: float = 0.05
+    href: str = "http://foreign.example/sequences"
+
+    def __post_init__(self) -> None:
+        if self.kind not in KINDS:
+            raise ValueError(f"There is no fault {self.kind!r}; there are {', '.join(KINDS)}.")
+        names = [endpoint.name for endpoint in spec.ENDPOINTS]
+        known = ", ".join(names)
+        fitting = [endpoint.name for endpoint in KINDS[self.kind].endpoints]
+        if self.endpoint is not None and self.endpoint not in names:
+            raise ValueError(f"There is no endpoint {self.endpoint!r}; there are {known}.")
+        if self.endpoint is not None and self.endpoint not in fitting:
+            raise ValueError(f"The fault {self.kind!r} fits only {', '.join(fitting)}.")
+        if self.after < 0 or (self.times is not None and self.times < 0) or self.delay < 0:
+            raise ValueError("after, times and delay of a fault cannot be negative.")
+        if not 0 <= self.probability <= 1:
+            raise ValueError("The probability of a fault is a number from 0 to 1.")
+
+
+FaultLike = Fault | Mapping[str, Any] | str
+
+
+def as_fault(value: FaultLike) -> Fault:
+    """Take a fault, the fields of one, or the mere name of its kind."""
+    if isinstance(value, Fault):
+        return value
+    if isinstance(value, str):
+        return Fault(value)
+    known = [each.name for each in fields(Fault)]
+    unknown = [name for name in value if name not in known]
+    if unknown or "kind" not in value:
+        raise ValueError(
+            f"A fault has a kind, and may have {', '.join(known[1:])}; "
+            f"got {', '.join(map(repr, value))}."
+        )
+    return Fault(**value)
+
+
+def _retry_after(fault: Fault) -> str:
+    """Write Retry-After as seconds, or as it was given where it is a text."""
+    asked = 1 if fault.retry_after is None else fault.retry_after
+    return asked if isinstance(asked, str) else f"{asked:g}"
+
+
+def _retry_after_date(fault: Fault) -> str:
+    """Write Retry-After as an HTTP date; rounded up, so that it is never too early."""
+    asked = 1 if fault.retry_after is None else fault.retry_after
+    if isinstance(asked, str):
+        return asked
+    return formatdate(math.ceil(time.time() + asked), usegmt=True)
+
+
+def _refuse(
+    status: int, message: str, header: Callable[[Fault], str] | None, fault: Fault, *_: object
+) -> Reply:
+    reply = Reply(status, error_body(status, message))
+    return reply.with_header(spec.RETRY_AFTER_HEADER, header(fault)) if header else reply
+
+
+def _ask_to_wait(header: Callable[[Fault], str], fault: Fault, call: Call, answer: Answer) -> Reply:
+    return answer(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
+
+
+def _drop_before(_fault: Fault, _call: Call, _answer: Answer) -> Reply:
+    return Reply(500, b"", delivery="dropped")
+
+
+def _drop_after(_fault: Fault, call: Call, answer: Answer) -> Reply:
+    return replace(answer(call), delivery="dropped")
+
+
+def _cut_body(_fault: Fault, call: Call, answer: Answer) -> Reply:
+    return replace(answer(call), delivery="short")
+
+
+def _cut_gzip(_fault: Fault, call: Call, answer: Answer) -> Reply:
+    reply = answer(call)
+    packed = gzip.compress(reply.body)
+    return replace(reply, body=packed[: len(packed) // 2]).with_header("Content-Encoding", "gzip")
+
+
+def _slow_body(fault: Fault, call: Call, answer: Answer) -> Reply:
+    return replace(answer(call), delivery="slow", delay=fault.delay)
+
+
+def _edit(reply: Reply, change: Callable[[dict[str, Any]], object]) -> Reply:
+    """Change the document of a good answer."""
+    if reply.status != 200:
+        return reply
+    document = orjson.loads(reply.body)
+    change(document)
+    return replace(reply, body=orjson.dumps(document))
+
+
+def _repeat_next(_fault: Fault, call: Call, answer: Answer) -> Reply:
+    def change(document: dict[str, Any]) -> None:
+        links = document[spec.LINKS_KEY]
+        links["next"] = links["self"]
+
+    return _edit(answer(call), change)
+
+
+def _foreign_next(fault: Fault, call: Call, answer: Answer) -> Reply:
+    def change(document: dict[str, Any]) -> None:
+        document[spec.LINKS_KEY]["next"] = {"href": fault.href}
+
+    return _edit(answer(call), change)
+
+
+def _drift(_fault: Fault, call: Call, answer: Answer) -> Reply:
+    """Answer a later page as if somebody had come in front since the first one."""
+    reply = answer(call)
+    page_field = spec.SEARCH_PAGING[0].name
+    wanted = orjson.loads(call.body) if reply.status == 200 else {}
+    page = wanted.get(page_field, 1)
+    if page < 2:
+        return reply
+    before = answer(replace(call, body=orjson.dumps(wanted | {page_field: page - 1})))
+    last = orjson.loads(before.body)[spec.RESULTS_KEY][-1:]
+
+    def change(document: dict[str, Any]) -> None:
+        people = document[spec.RESULTS_KEY]
+        if people:
+            document[spec.RESULTS_KEY] = last + people[:-1]
+
+    return _edit(reply, change)
+
+
+def _add_errors(_fault: Fault, call: Call, answer: Answer) -> Reply:
+    error = {"code": "partial_result", "message": "A data source did not answer in time."}
+
+    def change(document: dict[str, Any]) -> None:
+        document[spec.ERRORS_KEY] = [*document.get(spec.ERRORS_KEY, ()), error]
+
+    return _edit(answer(call), change)
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What a kind of fault does, and where it can."""
+
+    says: str
+    strike: Callable[[Fault, Call, Answer], Reply]
+    endpoints: tuple[spec.Endpoint, ...] = spec.ENDPOINTS
+
+
+_LISTS = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.GET_LEAD_LIST)
+_TOO_MANY, _BUSY = "Too many requests.", "The service is busy."
+
+KINDS: Mapping[str, Kind] = {
+    "rate_limit": Kind(
+        "429 with Retry-After in seconds", partial(_refuse, 429, _TOO_MANY, _retry_after)
+    ),
+    "rate_limit_date": Kind(
+        "429 with Retry-After as an HTTP date", partial(_refuse, 429, _TOO_MANY, _retry_after_date)
+    ),
+    "rate_limit_bare": Kind("429 without Retry-After", partial(_refuse, 429, _TOO_MANY, None)),
+    "retry_after": Kind(
+        "a good answer with Retry-After in seconds", partial(_ask_to_wait, _retry_after)
+    ),
+    "retry_after_date": Kind(
+        "a good answer with Retry-After as an HTTP date", partial(_ask_to_wait, _retry_after_date)
+    ),
+    "server_error": Kind("500", partial(_refuse, 500, "Something went wrong.", None)),
+    "unavailable": Kind(
+        "503 with Retry-After in seconds", partial(_refuse, 503, _BUSY, _retry_after)
+    ),
+    "unavailable_bare": Kind("503 without Retry-After", partial(_refuse, 503, _BUSY, None)),
+    "token_revoked": Kind("401", partial(_refuse, 401, "The token was revoked.", None)),
+    "drop_before_commit": Kind("the connection breaks, nothing is done", _drop_before),
+    "drop_after_commit": Kind("everything is done, then the connection breaks", _drop_after),
+    "truncated_body": Kind("the body ends before its Content-Length", _cut_body),
+    "truncated_gzip": Kind("a gzip body that is half there", _cut_gzip),
+    "slow_body": Kind("the body comes one byte at a time", _slow_body),
+    "repeated_next_link": Kind("the next link leads to the same page", _repeat_next, _LISTS),
+    "foreign_next_link": Kind("the next link leads to another host", _foreign_next, _LISTS),
+    "page_drift": Kind(
+        "from page 2 on everyone has moved back by one place: one person twice, one missed",
+        _drift,
+        (spec.SEARCH_PEOPLE,),
+    ),
+    "errors": Kind(
+        "a good answer with an entry in _errors",
+        _add_errors,
+        (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST),
+    ),
+}
+
+
+@dataclass(slots=True)
+class _Armed:
+    """A fault and how far it has come."""
+
+    fault: Fault
+    seen: int = 0
+    struck: int = 0
+
+
+@dataclass(slots=True)
+class Faults:
+    """The faults in force, each with its count, and the generator of their chances."""
+
+    armed: list[_Armed]
+    rng: random.Random
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @classmethod
+    def arm(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
+        """Put faults in force."""
+        if faults is None:
+            faults = ()
+        elif isinstance(faults, Fault | Mapping | str):
+            faults = (faults,)
+        return cls([_Armed(as_fault(each)) for each in faults], random.Random(f"faults {seed}"))
+
+    def list(self) -> tuple[Fault, ...]:
+        """Return the faults in force."""
+        return tuple(each.fault for each in self.armed)
+
+    def around(self, call: Call, answer: Answer) -> Answer:
+        """Wrap an operation into the faults that strike this request, the first outermost."""
+        with self.lock:
+            striking = [each.fault for each in self.armed if self._strikes(each, call.endpoint)]
+        for fault in reversed(striking):
+            answer = partial(_struck, fault, answer)
+        return answer
+
+    def _strikes(self, armed: _Armed, endpoint: spec.Endpoint) -> bool:
+        fault = armed.fault
+        fits = endpoint in KINDS[fault.kind].endpoints
+        if not fits or fault.endpoint not in {None, endpoint.name}:
+            return False
+        armed.seen += 1
+        if armed.seen <= fault.after or (fault.times is not None and armed.struck >= fault.times):
+            return False
+        if self.rng.random() >= fault.probability:
+            return False
+        armed.struck += 1
+        return True
+
+
+def _struck(fault: Fault, answer: Answer, call: Call) -> Reply:
+    return KINDS[fault.kind].strike(fault, call, answer)

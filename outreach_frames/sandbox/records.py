@@ -1,0 +1,250 @@
+"""The records of the sandbox's account: contacts, lead lists, and the leads it knows already."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.sandbox.account import TODAY, stamp
+from outreach_frames.sandbox.names import new_id, slug
+from outreach_frames.sandbox.rules import email_key, url_key
+from outreach_frames.sandbox.world import User
+
+Record = dict[str, Any]
+
+CONTACTS = 500
+# One in so many contacts stands in the exclusion list, one was contacted recently, and so on.
+SHARE = 12
+
+TIME_ZONES = {
+    "Germany": "Europe/Berlin",
+    "Austria": "Europe/Vienna",
+    "Switzerland": "Europe/Zurich",
+    "France": "Europe/Paris",
+    "Spain": "Europe/Madrid",
+    "Netherlands": "Europe/Amsterdam",
+    "Sweden": "Europe/Stockholm",
+    "United Kingdom": "Europe/London",
+    "United States": "America/New_York",
+}
+EVENT_TYPES = ("email_sent", "email_opened", "email_replied", "profnet_visited", "call_logged")
+SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
+PHONE_TYPES = ("mobile", "work")
+PHONE_KINDS = ("direct", "switchboard")
+PHONE_SOURCES = ("manual", "enrichment", "import")
+
+# The lead lists: name, type, status, and how many leads.
+LEAD_LISTS = (
+    ("Imported from profnet search", "profnet", "completed", 230),
+    ("Newsletter sign-ups", "email", "completed", 145),
+    ("Trade fair badges", "name_and_company", "completed", 64),
+    ("Target accounts: buyers", "title_and_company", "processing", 48),
+    ("CRM A: open opportunities", "crm_a", "completed", 120),
+    ("CRM B: lapsed customers", "crm_b", "completed", 37),
+    ("Hand-picked people", "person", "completed", 25),
+    ("Lookalikes of best customers", "adaptive", "processing", 90),
+    ("Upload of this morning", "email", "queued", 0),
+    ("Conference speakers", "profnet", "completed", 12),
+)
+LIST_WITH_ERRORS = 3
+LIST_ERRORS = [
+    {"code": "company_not_found", "message": "2 companies could not be found", "count": 2}
+]
+
+
+def fill_records(
+    connection: sqlite3.Connection,
+    users: Sequence[User],
+    people: Sequence[Mapping[str, Any]],
+    *,
+    seed: int,
+) -> None:
+    """Create contacts from people of the population, and what the account knows of them."""
+    rng = random.Random(f"records {seed}")
+    contacts = list(_contacts(people, users, rng))
+    connection.executemany(
+        "INSERT INTO contacts VALUES (?, ?, ?, ?)",
+        (
+            (
+                place,
+                contact["id"],
+                email_key(contact["email"]) if contact["email"] else None,
+                orjson.dumps(contact),
+            )
+            for place, contact in enumerate(contacts)
+        ),
+    )
+    reachable = [contact for contact in contacts if contact["email"] or contact["profnet_url"]]
+    share = max(1, len(contacts) // SHARE)
+    reachable.sort(key=lambda contact: contact["last_contacted_at"] or "", reverse=True)
+    recent, others = reachable[:share], reachable[share:]
+    rng.shuffle(others)
+    excluded, draft, active = (others[part * share : (part + 1) * share] for part in range(3))
+    for table, known in (("exclusion_list", excluded), ("recently_contacted", recent)):
+        connection.executemany(
+            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)",  # noqa: S608
+            ((place, *_lead(contact)) for place, contact in enumerate(known)),
+        )
+    _add_known_leads(connection, draft, ("draft",))
+    _add_known_leads(connection, active, ("active", "paused"))
+    for place, (name, kind, status, size) in enumerate(LEAD_LISTS):
+        lead_list = _lead_list(name, kind, status, users, rng)
+        if place == LIST_WITH_ERRORS:
+            lead_list[spec.ERRORS_KEY] = LIST_ERRORS
+        leads = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(size)]
+        connection.execute(
+            "INSERT INTO lead_lists VALUES (?, ?, ?)",
+            (place, lead_list["id"], orjson.dumps(lead_list)),
+        )
+        connection.executemany(
+            "INSERT INTO lead_list_leads (lead_list_id, id, document) VALUES (?, ?, ?)",
+            ((lead_list["id"], lead["id"], orjson.dumps(lead)) for lead in leads),
+        )
+
+
+def _contacts(
+    people: Sequence[Mapping[str, Any]], users: Sequence[User], rng: random.Random
+) -> Iterator[Record]:
+    taken: set[str] = set()
+    for place, person in enumerate(people):
+        email = _email(person, place, taken)
+        contacted = TODAY - timedelta(days=rng.randrange(60), minutes=rng.randrange(1440))
+        activity = [
+            {
+                "event_at": stamp(contacted - timedelta(hours=31 * step)),
+                "event_type": rng.choice(EVENT_TYPES),
+                "sequence_type": rng.choice(SEQUENCE_TYPES),
+                "sequence_name": rng.choice(("CFO outreach DACH", "Webinar follow-up Logistics")),
+            }
+            for step in range(rng.choice((0, 1, 2, 3, 5)))
+        ]
+        contact: Record = {
+            "id": new_id(rng),
+            "email": None if place % 25 == 24 else email,
+            "name": person["name"],
+            "first_name": person["first_name"],
+            "last_name": person["last_name"],
+            "profnet_url": person["profnet_url"],
+            "title": person["title"],
+            "location": person["location"],
+            "time_zone": TIME_ZONES.get(person["country"]),
+            "company_name": person["company_name"],
+            "company_domain": person["company_domain"],
+            "owner": rng.choice(users).email,
+            "last_contacted_at": stamp(contacted) if activity else None,
+            "phone_numbers": [_phone_number(rng) for _ in range(rng.choice((0, 0, 1, 1, 2)))],
+            "recent_activity": activity,
+        }
+        for name in ("title", "location", "time_zone", "company_domain", "owner"):
+            if rng.random() < 0.06:
+                contact[name] = None
+        if place % 25 == 23:
+            contact["profnet_url"] = None
+        yield contact
+
+
+def _email(person: Mapping[str, Any], place: int, taken: set[str]) -> str:
+    """Make an address that nobody else has; now and then one with an unusual character."""
+    # A name in another script has its Latin form in the profile URL.
+    words = slug(person["name"]).split("-")
+    if len(words) < 2:
+        words = slug(person["profnet_url"].rpartition("/")[2]).split("-")
+    first, last = words[0], words[-1]
+    unusual = {7: f"{first}.{last}+events", 13: f"{first[:1]}'{last}", 19: f"{last}/{first}"}
+    local = unusual.get(place % 25, f"{first}.{last}")
+    email = f"{local}@{person['company_domain']}"
+    number = 2
+    while email in taken:
+        email = f"{local}{number}@{person['company_domain']}"
+        number += 1
+    taken.add(email)
+    return email
+
+
+def _phone_number(rng: random.Random) -> Record:
+    return {
+        "id": new_id(rng),
+        "object": "phone_number",
+        "number": f"+1 555 01{rng.randrange(100):02d}",
+        "type": rng.choice(PHONE_TYPES),
+        "source": rng.choice(PHONE_SOURCES),
+        "kind": rng.choice(PHONE_KINDS),
+    }
+
+
+def _lead(contact: Record) -> tuple[str | None, str | None, str | None, str | None]:
+    """Take a contact's identifiers, and the keys that they are compared by."""
+    email, url = contact["email"], contact["profnet_url"]
+    return email, url, email_key(email) if email else None, url_key(url) if url else None
+
+
+def _add_known_leads(
+    connection: sqlite3.Connection, contacts: Sequence[Record], statuses: Sequence[str]
+) -> None:
+    """Put contacts as leads into plain sequences of these statuses."""
+    marks = ",".join("?" * len(statuses))
+    sequences = connection.execute(
+        f"SELECT id FROM sequences WHERE shows IS NULL AND status IN ({marks})"  # noqa: S608
+        " ORDER BY position",
+        tuple(statuses),
+    ).fetchall()
+    connection.executemany(
+        "INSERT INTO leads (sequence_id, email, profnet_url, email_key, url_key, data)"
+        " VALUES (?, ?, ?, ?, ?, '{}')",
+        (
+            (sequences[place % len(sequences)][0], *_lead(contact))
+            for place, contact in enumerate(contacts)
+        ),
+    )
+
+
+def _lead_list(
+    name: str, kind: str, status: str, users: Sequence[User], rng: random.Random
+) -> Record:
+    created = TODAY - timedelta(days=rng.randrange(1, 200), minutes=rng.randrange(1440))
+    return {
+        "id": new_id(rng),
+        "object": "lead_list",
+        "name": name,
+        "status": status,
+        "shared": rng.random() < 0.5,
+        "visible": True,
+        "owner": rng.choice(users).email,
+        "type": kind,
+        "created_at": stamp(created),
+        "updated_at": stamp(created + timedelta(minutes=rng.randrange(1, 600))),
+        "options": {field.name: rng.random() < 0.5 for field in spec.LEAD_LIST_OPTIONS},
+    }
+
+
+# Which fields of a contact a lead has, by the type of its list.
+LIST_LEAD_FIELDS = {
+    "profnet": ("profnet_url", "name", "title"),
+    "email": ("email",),
+    "title_and_company": ("title", "company_name"),
+    "name_and_company": ("name", "company_name", "email"),
+    "crm_a": ("email", "first_name", "last_name", "company_name", "owner"),
+    "crm_b": ("email", "name", "company_domain"),
+    "person": ("name", "profnet_url", "title", "location", "company_name", "email"),
+    "adaptive": ("email", "profnet_url", "name"),
+}
+
+
+def _list_lead(kind: str, contact: Record, rng: random.Random) -> Record:
+    """Make an element of a lead list; leads of one list need not have the same fields."""
+    lead: Record = {"id": new_id(rng)}
+    for name in LIST_LEAD_FIELDS[kind]:
+        if contact[name] is not None or rng.random() < 0.5:
+            lead[name] = contact[name]
+    if kind == "crm_a":
+        lead["crm"] = {"id": f"00Q{rng.getrandbits(48):012X}", "stage": rng.choice(("open", "won"))}
+    if kind == "adaptive":
+        lead["score"] = round(rng.random(), 3)
+        lead["signals"] = rng.sample(("hiring", "funding", "new_office"), rng.randrange(3))
+    return lead

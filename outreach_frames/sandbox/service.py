@@ -1,0 +1,241 @@
+"""Starting the sandbox, and the object that stands for it."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import os
+import socket
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
+from outreach_frames.sandbox.store import Store, open_store
+
+if TYPE_CHECKING:
+    from outreach_frames.sandbox.app import Service
+    from outreach_frames.sandbox.server import ServerThread
+
+HOST = "127.0.0.1"
+
+
+class Sandbox:
+    """A running sandbox: where it is, its token, and what its interface cannot list.
+
+    Made by `serve`; a context manager that stops it.
+
+    Attributes
+    ----------
+    url, api_key : str
+        The base address and the token.
+    people, seed : int
+        What the world was made from.
+    sequence_ids : dict of str to str
+        Sequences that each show one thing about adding leads, by what they show: the error code
+        that they lead to (all of `spec.ADD_LEADS_ERRORS`), or `accepts_any` (needs no field),
+        `needs_email`, `conditional_email` (email stages with conditional logic), `paused`,
+        `nearly_full` (room for 10 more leads), `several_errors`.
+    lead_list_ids, contact_ids : list of str
+        The ids of all lead lists and contacts.
+    exclusion_list, recently_contacted, draft_leads, active_leads : list of dict
+        Leads that adding leads skips, with `email` and `profnet_url`: those of the account's
+        exclusion list, those contacted recently, those in a draft sequence, and those in an active
+        or paused one.
+    """
+
+    def __init__(
+        self, url: str, service: Service, server: ServerThread, *, people: int, seed: int
+    ) -> None:
+        self.url = url
+        self.people = people
+        self.seed = seed
+        self._service = service
+        self._server = server
+        store = service.store
+        self.sequence_ids: dict[str, str] = {
+            row["shows"]: row["id"] for row in store.sequences() if row["shows"]
+        }
+        self.lead_list_ids = store.ids("lead_lists")
+        self.contact_ids = store.ids("contacts")
+        self.exclusion_list = store.listed("exclusion_list")
+        self.recently_contacted = store.listed("recently_contacted")
+        self.draft_leads = store.leads_by_status("draft")
+        self.active_leads = store.leads_by_status("active", "paused")
+        atexit.register(self.stop)
+
+    @property
+    def api_key(self) -> str:
+        """The account's token."""
+        return self._service.api_key
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """The faults in force; assigning others replaces them, with their counts at zero."""
+        return self._service.faults.list()
+
+    @faults.setter
+    def faults(self, faults: Iterable[FaultLike] | FaultLike | None) -> None:
+        self._service.faults = Faults.arm(faults, seed=self.seed)
+
+    def leads(self, sequence_id: str) -> list[dict[str, Any]]:
+        """Return what the database holds of a sequence: its leads in order of arrival.
+
+        Parameters
+        ----------
+        sequence_id : str
+            The sequence's id.
+
+        Returns
+        -------
+        list of dict
+            `email`, `profnet_url` and `data` of each lead.
+        """
+        with self._service.store.lock:
+            return self._service.store.leads(sequence_id)
+
+    def stop(self) -> None:
+        """Stop answering, and close the database; a second time does nothing."""
+        atexit.unregister(self.stop)
+        self._server.stop()
+        self._service.store.close()
+
+    def __enter__(self) -> Sandbox:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.stop()
+
+    def __repr__(self) -> str:
+        return f"<Sandbox at {self.url}: {self.people:,} people, seed {self.seed}>"
+
+
+def serve(
+    port: int = 0,
+    people: int = 2000,
+    seed: int = 0,
+    faults: Iterable[FaultLike] | FaultLike | None = None,
+    db: str | os.PathLike[str] | None = None,
+) -> Sandbox:
+    """Start a service that answers as the interface says, over a world made from a seed.
+
+    It listens on loopback only, and returns when it answers. It stops at `stop()`, at the end of a
+    `with` block, or with the interpreter.
+
+    Parameters
+    ----------
+    port : int, default 0
+        The port to listen on; 0 takes a free one.
+    people : int, default 2000
+        How many people the world has.
+    seed : int, default 0
+        What the world is made from: the same seed and number of people give the same world.
+    faults : Fault, dict, str, or several of these, optional
+        How to misbehave; see `Fault`.
+    db : path, optional
+        A file to keep the world and what is added to it in. It is made if it is missing, and found
+        again the next time. In memory if left out.
+
+    Returns
+    -------
+    Sandbox
+        With `url`, `api_key` and `stop()`.
+
+    Raises
+    ------
+    ModuleNotFoundError
+        If the packages of the extra `sandbox` are not installed.
+    OSError
+        If the port is taken or not allowed.
+    ValueError
+        If `people` is less than 1, a fault is unknown, or the file holds another world or something
+        else.
+
+    Notes
+    -----
+    Interface: the whole document. What it does not show is chosen plainly, and said in the modules
+    `app`, `rules` and `add_leads`.
+
+    Examples
+    --------
+    >>> import outreach_frames.sandbox
+    >>> with outreach_frames.sandbox.serve(people=50) as sandbox:
+    ...     sandbox.url.startswith("http://127.0.0.1:")
+    True
+    """
+    if people < 1:
+        raise ValueError(f"people must be at least 1, not {people}.")
+    armed = Faults.arm(faults, seed=seed)
+    try:
+        from outreach_frames.sandbox.app import Service, make_app  # noqa: PLC0415
+        from outreach_frames.sandbox.server import ServerThread  # noqa: PLC0415
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            f"The sandbox needs the package {error.name}, which is not installed: "
+            'pip install "outreach-frames[sandbox]"',
+            name=error.name,
+        ) from error
+    from outreach_frames.sandbox.search import PeopleIndex  # noqa: PLC0415
+
+    listener = _listen(port)
+    store: Store | None = None
+    try:
+        store = open_store(
+            None if db is None else Path(db),
+            people=people,
+            seed=seed,
+            fill=lambda connection: _make_world(connection, people=people, seed=seed),
+        )
+        service = Service(store, PeopleIndex(store.connection), _api_key(seed), armed)
+        server = ServerThread(make_app(service), listener)
+        server.start()
+    except BaseException:
+        listener.close()
+        if store is not None:
+            store.close()
+        raise
+    url = f"http://{HOST}:{listener.getsockname()[1]}"
+    return Sandbox(url, service, server, people=people, seed=seed)
+
+
+def _listen(port: int) -> socket.socket:
+    """Bind the port, so that it is known, and refused here if it is taken."""
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        if os.name == "posix":
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((HOST, port))
+    except (OSError, OverflowError) as error:
+        listener.close()
+        raise OSError(
+            getattr(error, "errno", None),
+            f"The sandbox cannot listen on port {port} ({error}). "
+            "Stop what is using it, or take another one: port=0 finds a free one.",
+        ) from error
+    return listener
+
+
+def _make_world(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
+    """Fill an empty database: the people first, then the account that knows some of them."""
+    from outreach_frames.sandbox.account import fill_account  # noqa: PLC0415
+    from outreach_frames.sandbox.population import fill, sample  # noqa: PLC0415
+    from outreach_frames.sandbox.records import CONTACTS, fill_records  # noqa: PLC0415
+    from outreach_frames.sandbox.world import users  # noqa: PLC0415
+
+    fill(connection, people=people, seed=seed)
+    account_users = users(seed)
+    fill_account(connection, account_users, seed=seed)
+    known = sample(connection, min(CONTACTS, people), seed)
+    fill_records(connection, account_users, known, seed=seed)
+
+
+def _api_key(seed: int) -> str:
+    """Make the token: the same for the same seed, and useless anywhere but on this machine."""
+    return f"sandbox-{hashlib.sha256(f'outreach sandbox {seed}'.encode()).hexdigest()[:24]}"

@@ -1,0 +1,277 @@
+"""The sandbox's database: its tables, how a world is made or found again, and every query.
+
+One connection serves the whole process; whoever uses it holds `Store.lock`.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+Row = dict[str, Any]
+Fill = Callable[[sqlite3.Connection], None]
+
+# Raised whenever the tables change: a file of another format is refused, not misread.
+FORMAT = 1
+
+SCHEMA = """
+CREATE TABLE world (format INTEGER, people INTEGER, seed INTEGER);
+CREATE TABLE account_users (
+    position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, email TEXT,
+    dialer INTEGER, copywriter INTEGER, profnet_account INTEGER, voice_clone INTEGER,
+    ai_credits INTEGER, sender_fields TEXT
+);
+CREATE TABLE sequences (
+    position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, status TEXT,
+    created_at TEXT, updated_at TEXT, created_by_user_id TEXT, created_by_user_email TEXT,
+    shows TEXT, stages TEXT, conditional_logic INTEGER, lead_fields TEXT, sender_fields TEXT,
+    user_ids TEXT, mailbox_ids TEXT, finished_leads INTEGER, locked INTEGER
+);
+CREATE TABLE mailboxes (
+    position INTEGER PRIMARY KEY, id TEXT UNIQUE, email TEXT, email_provider TEXT,
+    daily_email_limit INTEGER, status TEXT, user_id TEXT, created_at TEXT, updated_at TEXT
+);
+CREATE TABLE contacts (
+    position INTEGER PRIMARY KEY, id TEXT UNIQUE, email_key TEXT UNIQUE, document BLOB
+);
+CREATE TABLE lead_lists (position INTEGER PRIMARY KEY, id TEXT UNIQUE, document BLOB);
+CREATE TABLE lead_list_leads (
+    position INTEGER PRIMARY KEY, lead_list_id TEXT, id TEXT UNIQUE, document BLOB
+);
+CREATE INDEX lead_list_leads_by_list ON lead_list_leads (lead_list_id);
+CREATE TABLE exclusion_list (
+    position INTEGER PRIMARY KEY, email TEXT, profnet_url TEXT, email_key TEXT, url_key TEXT
+);
+CREATE TABLE recently_contacted (
+    position INTEGER PRIMARY KEY, email TEXT, profnet_url TEXT, email_key TEXT, url_key TEXT
+);
+CREATE TABLE leads (
+    position INTEGER PRIMARY KEY AUTOINCREMENT, sequence_id TEXT, email TEXT, profnet_url TEXT,
+    email_key TEXT, url_key TEXT, data TEXT
+);
+CREATE UNIQUE INDEX leads_once_by_email ON leads (sequence_id, email_key);
+CREATE UNIQUE INDEX leads_once_by_url ON leads (sequence_id, url_key);
+CREATE INDEX leads_by_email ON leads (email_key);
+CREATE INDEX leads_by_url ON leads (url_key);
+"""
+
+
+class LeadRow(NamedTuple):
+    """A lead as it is stored: what was sent, and the keys that it is compared by."""
+
+    email: str | None
+    profnet_url: str | None
+    email_key: str | None
+    url_key: str | None
+    data: Mapping[str, str]
+
+
+class Store:
+    """A world's database, and the lock that everyone holds while using it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.lock = threading.RLock()
+
+    def close(self) -> None:
+        """Close the connection; a second time does nothing."""
+        with self.lock:
+            self.connection.close()
+
+    def rows(self, query: str, *values: object) -> list[Row]:
+        """Run one reading query."""
+        cursor = self.connection.cursor()
+        cursor.row_factory = sqlite3.Row
+        return [dict(row) for row in cursor.execute(query, values)]
+
+    def sequences(self) -> list[Row]:
+        """Read all sequences in the account's order."""
+        return self.rows("SELECT * FROM sequences ORDER BY position")
+
+    def sequence(self, sequence_id: str) -> Row | None:
+        """Read one sequence, its lists read, or None."""
+        found = self.rows("SELECT * FROM sequences WHERE id = ?", sequence_id)
+        if not found:
+            return None
+        lists = ("stages", "lead_fields", "sender_fields", "user_ids", "mailbox_ids")
+        return found[0] | {name: orjson.loads(found[0][name]) for name in lists}
+
+    def users(self) -> dict[str, Row]:
+        """Read the account's users, by their id."""
+        return {
+            row["id"]: row | {"sender_fields": orjson.loads(row["sender_fields"])}
+            for row in self.rows("SELECT * FROM account_users ORDER BY position")
+        }
+
+    def mailboxes(self) -> list[Row]:
+        """Read all mailboxes in the account's order, each with its user's name and email."""
+        return self.rows(
+            "SELECT mailboxes.*, account_users.name AS user_name, account_users.email AS user_email"
+            " FROM mailboxes JOIN account_users ON account_users.id = mailboxes.user_id"
+            " ORDER BY mailboxes.position"
+        )
+
+    def set_daily_email_limit(self, mailbox_id: str, limit: int, now: str) -> bool:
+        """Change a mailbox; False where there is none of that id."""
+        with self.connection:
+            changed = self.connection.execute(
+                "UPDATE mailboxes SET daily_email_limit = ?, updated_at = ? WHERE id = ?",
+                (limit, now, mailbox_id),
+            )
+        return changed.rowcount == 1
+
+    def contacts(self, ids: Sequence[str]) -> list[Row]:
+        """Read the contacts of these ids, in the account's order, unknown ids left out."""
+        marks = ",".join("?" * len(ids))
+        found = self.rows(
+            f"SELECT document FROM contacts WHERE id IN ({marks}) ORDER BY position",  # noqa: S608
+            *ids,
+        )
+        return [orjson.loads(row["document"]) for row in found]
+
+    def contact_of(self, email_key: str) -> bytes | None:
+        """Read the contact with this address as JSON, or None."""
+        found = self.rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
+        return found[0]["document"] if found else None
+
+    def lead_list(self, lead_list_id: str) -> tuple[Row, list[Row]] | None:
+        """Read a lead list without its leads, and the leads' rows in order, or None."""
+        found = self.rows("SELECT document FROM lead_lists WHERE id = ?", lead_list_id)
+        if not found:
+            return None
+        leads = self.rows(
+            "SELECT id, document FROM lead_list_leads WHERE lead_list_id = ? ORDER BY position",
+            lead_list_id,
+        )
+        return orjson.loads(found[0]["document"]), leads
+
+    def leads(self, sequence_id: str) -> list[Row]:
+        """Read a sequence's leads in order of arrival."""
+        found = self.rows(
+            "SELECT email, profnet_url, data FROM leads WHERE sequence_id = ? ORDER BY position",
+            sequence_id,
+        )
+        return [row | {"data": orjson.loads(row["data"])} for row in found]
+
+    def count_leads(self, sequence_id: str) -> int:
+        """Count the leads that a sequence holds."""
+        found = self.rows("SELECT count(*) AS n FROM leads WHERE sequence_id = ?", sequence_id)
+        return int(found[0]["n"])
+
+    def leads_by_status(self, *statuses: str) -> list[Row]:
+        """Read the identifiers of all leads in sequences of these statuses."""
+        return self.rows(
+            "SELECT email, profnet_url FROM leads JOIN sequences ON sequences.id = sequence_id"
+            " WHERE status IN (SELECT value FROM json_each(?)) ORDER BY leads.position",
+            orjson.dumps(statuses).decode(),
+        )
+
+    def ids(self, table: str) -> list[str]:
+        """Read the ids of all contacts, or of all lead lists."""
+        found = self.rows(f"SELECT id FROM {table} ORDER BY position")  # noqa: S608
+        return [row["id"] for row in found]
+
+    def listed(self, table: str) -> list[Row]:
+        """Read the leads of the exclusion list, or the recently contacted ones."""
+        return self.rows(f"SELECT email, profnet_url FROM {table} ORDER BY position")  # noqa: S608
+
+    def listed_keys(self, table: str, keys: Iterable[str]) -> set[str]:
+        """Which of these keys stand in the exclusion list, or were recently contacted."""
+        wanted = orjson.dumps(list(keys)).decode()
+        return {
+            row[0]
+            for column in ("email_key", "url_key")
+            for row in self.connection.execute(
+                f"SELECT {column} FROM {table}"  # noqa: S608
+                f" WHERE {column} IN (SELECT value FROM json_each(?))",
+                (wanted,),
+            )
+        }
+
+    def sequence_keys(self, keys: Iterable[str]) -> list[tuple[str, str, str]]:
+        """Read where these keys are leads: key, sequence id, and the sequence's status."""
+        wanted = orjson.dumps(list(keys)).decode()
+        return [
+            (row[0], row[1], row[2])
+            for column in ("email_key", "url_key")
+            for row in self.connection.execute(
+                f"SELECT leads.{column}, sequences.id, sequences.status FROM leads"  # noqa: S608
+                " JOIN sequences ON sequences.id = leads.sequence_id"
+                f" WHERE leads.{column} IN (SELECT value FROM json_each(?))",
+                (wanted,),
+            )
+        ]
+
+    def insert_leads(self, sequence_id: str, leads: Iterable[LeadRow]) -> None:
+        """Append leads to a sequence; the caller holds the transaction."""
+        self.connection.executemany(
+            "INSERT INTO leads (sequence_id, email, profnet_url, email_key, url_key, data)"
+            " VALUES (?, ?, ?, ?, ?, ?)",
+            [(sequence_id, *lead[:4], orjson.dumps(lead.data).decode()) for lead in leads],
+        )
+
+
+def open_store(db: str | Path | None, *, people: int, seed: int, fill: Fill) -> Store:
+    """Open the world in a file, or make it there, or in memory where `db` is None.
+
+    A file appears under its name only when its world is whole.
+    """
+    if db is None:
+        connection = _connect(":memory:")
+        _make(connection, people=people, seed=seed, fill=fill)
+        return Store(connection)
+    path = Path(db)
+    if not path.exists() or path.stat().st_size == 0:
+        making = path.with_name(path.name + ".making")
+        making.unlink(missing_ok=True)
+        with closing(_connect(making)) as connection:
+            connection.execute("PRAGMA journal_mode = OFF")
+            connection.execute("PRAGMA synchronous = OFF")
+            _make(connection, people=people, seed=seed, fill=fill)
+        making.replace(path)
+    connection = _connect(path)
+    try:
+        _check(connection, path, people=people, seed=seed)
+        connection.execute("PRAGMA journal_mode = WAL")
+    except BaseException:
+        connection.close()
+        raise
+    return Store(connection)
+
+
+def _connect(path: str | Path) -> sqlite3.Connection:
+    return sqlite3.connect(path, check_same_thread=False)
+
+
+def _make(connection: sqlite3.Connection, *, people: int, seed: int, fill: Fill) -> None:
+    connection.executescript(SCHEMA)
+    fill(connection)
+    connection.execute("INSERT INTO world VALUES (?, ?, ?)", (FORMAT, people, seed))
+    connection.commit()
+
+
+def _check(connection: sqlite3.Connection, path: Path, *, people: int, seed: int) -> None:
+    """Refuse a file that holds something else than the wanted world."""
+    try:
+        found = connection.execute("SELECT format, people, seed FROM world").fetchone()
+    except sqlite3.DatabaseError as error:
+        raise ValueError(
+            f"{path} is no database of the sandbox ({error}); it was left as it is. "
+            "Give the path of a file that does not exist yet."
+        ) from error
+    if found is None or found[0] != FORMAT:
+        raise ValueError(
+            f"{path} was made by another version of the sandbox; it was left as it is. "
+            "Delete it, or give another path."
+        )
+    if found[1:] != (people, seed):
+        raise ValueError(
+            f"{path} holds a world of people={found[1]}, seed={found[2]}, "
+            f"not people={people}, seed={seed}. Ask for that one, or give another path."
+        )
