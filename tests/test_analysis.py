@@ -1,0 +1,187 @@
+"""Companies, headcounts and child tables: every company once, and numbers that add up."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client import Client
+from outreach_frames.sandbox import Sandbox
+from tests.scripted import json, scripted
+
+PERSON_TABLES = {"experiences": spec.EXPERIENCE, "educations": spec.EDUCATION, "languages": spec.LANGUAGE}
+COMPANY_TABLES = {"technologies": "technology", "locations": "location"}
+
+
+@pytest.fixture(scope="module")
+def people(sandbox: Sandbox) -> pd.DataFrame:
+    """Return everybody of the sandbox."""
+    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+        return of.search_people(limit=None)
+
+
+def search(results: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the frame of a scripted search."""
+    value = {
+        "object": "person_search_result",
+        "results": results,
+        "_pagination": {"page": 1, "page_size": 100, "total_pages": 1, "total": len(results)},
+    }
+    with scripted([json(value)]) as service, of.connect(service.url, "token", cache=None):
+        return of.search_people()
+
+
+def test_every_company_is_there_once(people: pd.DataFrame) -> None:
+    """Each company of the people has one row, with its own values and how many people it has."""
+    companies = people.outreach.companies()
+    assert list(companies["id"]) == list(people["company_id"].dropna().unique())
+    assert list(companies.columns) == [*spec.columns(spec.COMPANY), "people_in_frame"]
+    assert companies["people_in_frame"].sum() == people["company_id"].notna().sum()
+    first = people.drop_duplicates("company_id").reset_index(drop=True)
+    for column in spec.columns(spec.COMPANY):
+        pd.testing.assert_series_equal(
+            companies[column], first[f"company_{column}"], check_names=False
+        )
+
+
+def test_companies_without_id_are_told_apart_by_url_or_name() -> None:
+    """Companies that have no id are kept apart by profile URL, else by name; none has no row."""
+    url = "https://profnet.example/company/a"
+    frame = search(
+        [
+            {"id": "1", "company": {"id": None, "profnet_url": url, "name": "A"}},
+            {"id": "2", "company": {"profnet_url": url, "name": "A again"}},
+            {"id": "3", "company": {"name": "B"}},
+            {"id": "4", "company": None},
+        ]
+    )
+    companies = frame.outreach.companies()
+    assert companies["name"].tolist() == ["A", "B"]
+    assert companies["people_in_frame"].tolist() == [2, 1]
+
+
+@pytest.mark.parametrize(
+    ("level", "rows"), [("department", 14), ("job_function", 194)]
+)
+def test_headcounts_are_tidy_and_add_up(people: pd.DataFrame, level: Any, rows: int) -> None:
+    """One row per company and department (and job function), with shares that add up to one."""
+    tidy = people.outreach.headcount(level)
+    names = ["department", "job_function"][: 1 if level == "department" else 2]
+    assert list(tidy.columns) == ["company", *names, "people", "share"]
+    assert tidy.dtypes.astype(str).tolist() == ["str"] * (1 + len(names)) + ["Int64", "Float64"]
+    assert len(tidy) == rows * people["company_id"].nunique()
+    assert tidy.groupby(level=0)["share"].sum().round(9).eq(1).all()
+    companies = people.outreach.companies().set_index("id")
+    for _, row in tidy.head(rows * 3).reset_index().iterrows():
+        column = "_".join([f"{level}_headcount", *(row[name] for name in names)])
+        assert row["people"] == companies.loc[row["company_id"], column]
+        assert row["company"].startswith(companies.loc[row["company_id"], "name"])
+
+
+def test_headcounts_of_people_and_of_their_companies_are_the_same(people: pd.DataFrame) -> None:
+    """The tidy table comes out alike from the people and from companies()."""
+    pd.testing.assert_frame_equal(
+        people.outreach.companies().outreach.headcount(), people.outreach.headcount()
+    )
+
+
+def test_headcounts_of_nobody_have_the_same_dtypes(people: pd.DataFrame) -> None:
+    """A table of nobody gives the same columns and dtypes."""
+    for level in ("department", "job_function"):
+        pd.testing.assert_series_equal(
+            people.head(0).outreach.headcount(level).dtypes, people.outreach.headcount(level).dtypes
+        )
+
+
+def test_companies_of_one_name_are_told_apart() -> None:
+    """Two companies of one name get their website, else their id, behind the name."""
+    frame = search(
+        [
+            {"id": "1", "company": {"id": "x", "name": "Twin", "website": "https://x.example"}},
+            {"id": "2", "company": {"id": "y", "name": "Twin", "website": "https://y.example"}},
+            {"id": "3", "company": {"id": "z", "name": "Lone"}},
+        ]
+    )
+    labels = frame.outreach.headcount()["company"].unique().tolist()
+    assert labels == ["Twin (https://x.example)", "Twin (https://y.example)", "Lone"]
+
+
+def test_missing_headcounts_stay_missing() -> None:
+    """A company with no headcounts has missing numbers, not zeros; with only zeros, no shares."""
+    frame = search(
+        [
+            {"id": "1", "company": {"id": "x", "name": "X"}},
+            {"id": "2", "company": {"id": "y", "name": "Y", "department_headcount": {"legal": 0}}},
+        ]
+    )
+    tidy = frame.outreach.headcount()
+    assert tidy.loc["x", "people"].isna().all()
+    assert tidy.loc["y", "people"].dropna().tolist() == [0]
+    assert tidy["share"].isna().all()
+
+
+@pytest.mark.parametrize("name", PERSON_TABLES)
+def test_child_tables_have_one_row_per_entry(people: pd.DataFrame, name: str) -> None:
+    """Each entry of the list is one row with the person's id and its position, dates as dates."""
+    table = getattr(people.outreach, name)()
+    fields = PERSON_TABLES[name]
+    assert list(table.columns) == ["person_id", "position", *(field.name for field in fields)]
+    assert len(table) == sum(len(cell) for cell in people[name].dropna())
+    for field in fields:
+        if field.format == "date":
+            assert str(table[field.name].dtype).startswith("datetime64")
+    person = people.iloc[7]
+    own = table[table["person_id"] == person["id"]]
+    assert own["position"].tolist() == list(range(len(person[name])))
+    text = next(field.name for field in fields if not field.constant and not field.format)
+    assert own[text].tolist() == [entry[text] for entry in person[name]]
+    pd.testing.assert_series_equal(
+        getattr(people.head(0).outreach, name)().dtypes, table.dtypes
+    )
+
+
+@pytest.mark.parametrize("name", COMPANY_TABLES)
+def test_company_child_tables_have_each_company_once(people: pd.DataFrame, name: str) -> None:
+    """Each entry of a company's list is one row, however many of its people are in the table."""
+    table = getattr(people.outreach, name)()
+    companies = people.outreach.companies()
+    assert list(table.columns) == ["company_id", "position", COMPANY_TABLES[name]]
+    assert len(table) == sum(len(cell) for cell in companies[name].dropna())
+    pd.testing.assert_frame_equal(getattr(companies.outreach, name)(), table)
+    pd.testing.assert_series_equal(getattr(people.head(0).outreach, name)().dtypes, table.dtypes)
+
+
+def test_entries_that_are_objects_become_columns() -> None:
+    """Locations that the service gives as objects are unfolded into columns."""
+    places = [{"city": "Lund", "main": True}, {"city": "Porto"}, "Oslo"]
+    frame = search([{"id": "1", "company": {"id": "x", "locations": places}}])
+    table = frame.outreach.locations()
+    assert table["city"].tolist()[:2] == ["Lund", "Porto"]
+    assert table["main"].iloc[0]
+    assert table["location"].iloc[2] == "Oslo"
+
+
+@pytest.mark.parametrize("method", ["companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES])
+def test_a_frame_of_another_kind_is_told(method: str) -> None:
+    """A frame without the columns is an error that says which are missing."""
+    frame = pd.DataFrame({"email": ["a@b.example"]})
+    with pytest.raises(of.OutreachError, match="is missing"):
+        getattr(frame.outreach, method)()
+
+
+def test_an_unknown_level_is_told(people: pd.DataFrame) -> None:
+    """A level that does not exist is an error that names the right one."""
+    with pytest.raises(of.OutreachError, match="Did you mean department"):
+        people.outreach.headcount("departments")
+
+
+def test_the_input_is_left_as_it_was(people: pd.DataFrame) -> None:
+    """Nothing that the accessor does changes the frame."""
+    before = people.copy(deep=True)
+    for method in ("companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES):
+        getattr(people.outreach, method)()
+    pd.testing.assert_frame_equal(people, before)

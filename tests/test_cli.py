@@ -1,0 +1,161 @@
+"""The command line: what an analyst types, sees, and gets as an exit code."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.cli import main
+from outreach_frames.sandbox import Sandbox
+
+COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search"]
+
+
+@pytest.fixture
+def _environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Point the environment at the sandbox, with a cache of the test's own."""
+    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
+    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=str)
+def test_help_is_there(command: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """Every command explains itself and exits with 0."""
+    with pytest.raises(SystemExit) as caught:
+        main([*command, "--help"])
+    assert caught.value.code == 0
+    assert "usage: outreach-frames" in capsys.readouterr().out
+
+
+def test_search_has_every_filter(capsys: pytest.CaptureFixture[str]) -> None:
+    """The help of search names each of the interface's filters."""
+    with pytest.raises(SystemExit):
+        main(["search", "--help"])
+    shown = capsys.readouterr().out
+    assert all(f"--{known.name.replace('_', '-')}" in shown for known in spec.FILTERS)
+
+
+@pytest.mark.parametrize("arguments", [[], ["nothing"], ["search", "--person-title", "--limit", "x"]])
+def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    """What cannot be understood ends with 2 and a usage line."""
+    with pytest.raises(SystemExit) as caught:
+        main(arguments)
+    assert caught.value.code == 2
+    assert "usage" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("_environment")
+@pytest.mark.parametrize(
+    ("arguments", "shown"),
+    [
+        (["sequences", "--status", "draft"], "draft"),
+        (["mailboxes", "--email-provider", "google"], "google"),
+        (["search", "--limit", "5"], "5 rows, 262 columns"),
+        (["search", "--count"], "400"),
+        (["search", "--person-seniorities", "vp", "director", "--all"], "rows, 262 columns"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_commands_show_tables(
+    arguments: list[str], shown: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each listing prints a table and exits with 0."""
+    assert main(arguments) == 0
+    assert shown in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("_environment")
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_search_writes_a_file(tmp_path: Path, ending: str) -> None:
+    """--out writes all columns to a file that read_prospects reads."""
+    out = tmp_path / f"people.{ending}"
+    assert main(["search", "--limit", "7", "--out", str(out)]) == 0
+    assert of.read_prospects(out).shape == (7, 262)
+
+
+@pytest.mark.usefixtures("_environment")
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["sequences", "--status", "activ"], "Did you mean active"),
+        (["search", "--limit", "0"], "limit"),
+        (["search", "--company-ids", "5"], "UUID"),
+        (["search", "--filters", "nowhere.json"], "cannot be read"),
+        (["demo", "--folder", "nowhere"], "no folder"),
+    ],
+)
+def test_bad_values_are_exit_code_2(
+    arguments: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A value of no use ends with 2 and one line that says what would be right."""
+    assert main(arguments) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.startswith("outreach-frames: ")
+    assert "Traceback" not in told
+
+
+@pytest.mark.usefixtures("_environment")
+def test_a_refused_token_is_exit_code_1(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failure of the service ends with 1, in words, and without the token."""
+    monkeypatch.setenv("OUTREACH_API_KEY", "a-wrong-token")
+    assert main(["mailboxes"]) == 1
+    told = capsys.readouterr().err
+    assert "401" in told
+    assert "a-wrong-token" not in told
+
+
+def test_no_configuration_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With nothing configured the command says what to set; it never uses the sandbox by itself."""
+    monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
+    assert main(["sequences"]) == 2
+    assert "OUTREACH_BASE_URL" in capsys.readouterr().err
+
+
+def test_the_demo_leaves_a_table_and_a_picture(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The demo shows code and tables, and leaves a CSV that reads back and a PNG."""
+    assert main(["demo", "--folder", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    assert ">>> people = of.search_people(" in shown
+    assert ">>> again.equals(people)\n    True" in shown
+    people = of.read_prospects(tmp_path / "prospects.csv")
+    assert people.shape[1] == 262
+    assert f"[{len(people):,} rows x 262 columns]" in shown
+    assert (tmp_path / "headcount.png").read_bytes().startswith(b"\x89PNG")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["headcount.png", "prospects.csv"]
+
+
+def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
+    """`outreach-frames sandbox` prints an address and a token that work, and ends on Ctrl-C."""
+    arguments = ["sandbox", "--people", "20", "--seed", "3", "--db", str(tmp_path / "world.sqlite")]
+    command = [sys.executable, "-m", "outreach_frames.cli", *arguments]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
+        assert process.stdout is not None
+        told = ""
+        for line in process.stdout:
+            told += line
+            if "of.connect(" in line:
+                break
+        found = re.search(r'of\.connect\("(http://127\.0\.0\.1:\d+)", "(.+)"\)', told)
+        assert found is not None, told
+        with of.connect(found[1], found[2], cache=None):
+            assert of.count_people() == 20
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=10) == 0

@@ -1,0 +1,123 @@
+"""Plots: the right bars, on the axes given, with the data untouched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.sandbox import Sandbox
+
+mpl.use("agg")
+
+
+@pytest.fixture(scope="module")
+def people(sandbox: Sandbox) -> pd.DataFrame:
+    """Return some people of the sandbox."""
+    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+        return of.search_people(limit=None)
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures() -> Iterator[None]:
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
+def bars(axes: mpl.axes.Axes) -> dict[str, float]:
+    """Return what the bars show, from the bottom up."""
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    return dict(zip(labels, (patch.get_width() for patch in axes.patches), strict=True))
+
+
+def test_headcount_counts_each_company_once(people: pd.DataFrame) -> None:
+    """The bars are the departments' sums over companies, the largest on top."""
+    axes = of.plots.headcount(people)
+    tidy = people.outreach.headcount()
+    expected = tidy.groupby("department")["people"].sum()
+    shown = bars(axes)
+    assert sum(shown.values()) == expected.sum()
+    assert list(shown.values()) == sorted(shown.values())
+    assert shown["Human resources"] == expected["human_resources"]
+    assert f"{people['company_id'].nunique():,} companies" in axes.get_title()
+
+
+def test_headcount_takes_people_companies_and_tidy_tables(people: pd.DataFrame) -> None:
+    """People, companies() and headcount() give the same bars."""
+    expected = bars(of.plots.headcount(people))
+    for data in (people.outreach.companies(), people.outreach.headcount()):
+        assert bars(of.plots.headcount(data)) == expected
+
+
+def test_headcount_of_one_company(people: pd.DataFrame) -> None:
+    """One company's bars add up to that company's headcount."""
+    company = people["company_name"].iloc[0]
+    tidy = people.outreach.headcount()
+    axes = of.plots.headcount(people, company=company)
+    assert sum(bars(axes).values()) == tidy.loc[tidy["company"] == company, "people"].sum()
+    assert axes.get_title() == company
+
+
+def test_job_functions_are_cut_to_the_top(people: pd.DataFrame) -> None:
+    """By job function the largest `top` are shown, the largest on top."""
+    axes = of.plots.headcount(people, level="job_function", top=5)
+    sums = people.outreach.headcount("job_function").groupby(["department", "job_function"])["people"]
+    assert list(bars(axes).values()) == sorted(sums.sum().sort_values().tail(5))
+
+
+def test_company_sizes_are_in_order(people: pd.DataFrame) -> None:
+    """Every company is in one bar, and the sizes are ordered by their numbers."""
+    shown = bars(of.plots.company_sizes(people))
+    assert sum(shown.values()) == people["company_id"].nunique()
+    starts = [int(label.split("-")[0].strip("+")) for label in shown]
+    assert starts == sorted(starts)
+
+
+def test_sizes_that_are_missing_are_shown(people: pd.DataFrame) -> None:
+    """Companies whose size is not given have a bar of their own."""
+    companies = people.outreach.companies()
+    companies.loc[:2, "size"] = None
+    assert bars(of.plots.company_sizes(companies))["not given"] == 3
+
+
+@pytest.mark.parametrize("plot", ["headcount", "company_sizes"])
+def test_a_plot_draws_where_it_is_told(people: pd.DataFrame, plot: str) -> None:
+    """With `ax` the plot draws there and returns it; the data is left as it was."""
+    figure = mpl.figure.Figure()
+    axes = figure.subplots()
+    before = people.copy(deep=True)
+    assert getattr(of.plots, plot)(people, ax=axes) is axes
+    assert axes.patches
+    pd.testing.assert_frame_equal(people, before)
+
+
+@pytest.mark.parametrize("plot", ["headcount", "company_sizes"])
+def test_a_plot_of_nobody_is_empty(people: pd.DataFrame, plot: str) -> None:
+    """A table of nobody gives axes with no bars, not an error."""
+    assert not getattr(of.plots, plot)(people.head(0)).patches
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"level": "team"}, "level"),
+        ({"top": 0}, "top"),
+        ({"company": "There Is None"}, "no company named"),
+    ],
+)
+def test_bad_options_are_told(people: pd.DataFrame, options: dict[str, object], words: str) -> None:
+    """An option of no use is an error that names it."""
+    with pytest.raises(of.OutreachError, match=words):
+        of.plots.headcount(people, **options)
+
+
+def test_a_frame_of_another_kind_is_told() -> None:
+    """A frame without the columns is an error that says which are missing."""
+    for plot in (of.plots.headcount, of.plots.company_sizes):
+        with pytest.raises(of.OutreachError, match="is missing"):
+            plot(pd.DataFrame({"email": []}))
