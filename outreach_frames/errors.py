@@ -67,7 +67,28 @@ class InvalidInputError(OutreachError, ValueError):
 
 
 class ServiceError(OutreachError):
-    """The service, or the way to it, failed."""
+    """The service, or the way to it, failed.
+
+    Attributes
+    ----------
+    may_have_acted : bool
+        Whether the service may have done what it was asked to. False where it certainly did not:
+        the request never left, or was refused.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status_code: int | None = None,
+        retry_after: float | None = None,
+        retryable: bool = False,
+        may_have_acted: bool = True,
+    ) -> None:
+        super().__init__(
+            message, status_code=status_code, retry_after=retry_after, retryable=retryable
+        )
+        self.may_have_acted = may_have_acted
 
 
 class ConnectionFailedError(ServiceError):
@@ -87,7 +108,7 @@ class InvalidResponseError(ServiceError):
 
 
 class UnsafeLinkError(ServiceError):
-    """A link or redirect leads to another host, or in a circle."""
+    """A link or redirect leads to another host, in a circle, or never to an end."""
 
 
 class StatusError(ServiceError):
@@ -130,10 +151,15 @@ class ValidationFailedError(StatusError):
         status_code: int | None = 422,
         retry_after: float | None = None,
         retryable: bool = False,
+        may_have_acted: bool = False,
         validation_errors: Sequence[ValidationProblem] = (),
     ) -> None:
         super().__init__(
-            message, status_code=status_code, retry_after=retry_after, retryable=retryable
+            message,
+            status_code=status_code,
+            retry_after=retry_after,
+            retryable=retryable,
+            may_have_acted=may_have_acted,
         )
         self.validation_errors = tuple(validation_errors)
 

@@ -1,0 +1,143 @@
+"""What the service's answers mean: JSON to values, error statuses to exceptions."""
+
+from __future__ import annotations
+
+import codecs
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.errors import (
+    AuthenticationError,
+    BadRequestError,
+    InvalidResponseError,
+    NotFoundError,
+    RateLimitedError,
+    ServerError,
+    StatusError,
+    ValidationFailedError,
+    ValidationProblem,
+)
+
+_EXCERPT = 200
+
+_NOT_ACCEPTED = "The token is not accepted here: check api_key or OUTREACH_API_KEY."
+
+# Which exception an error status becomes, and what to do about it.
+_STATUSES: dict[int, tuple[type[StatusError], str]] = {
+    400: (BadRequestError, "The service cannot make sense of the request: check the arguments."),
+    401: (AuthenticationError, _NOT_ACCEPTED),
+    403: (AuthenticationError, _NOT_ACCEPTED),
+    404: (NotFoundError, "There is no such thing: check the id, and that base_url is right."),
+    422: (ValidationFailedError, "The service understood the request and cannot do it."),
+    429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
+}
+_OTHER = (StatusError, "Check the arguments and base_url.")
+_SERVER_ERROR = (ServerError, "The service failed: try again later.")
+
+
+def load_json(body: bytes) -> Any:
+    """Return the value of a JSON body, or raise InvalidResponseError with its first characters.
+
+    What JSON does not allow but services send is read: NaN, numbers too large for a float, a
+    character cut in half, a byte order mark.
+
+    >>> load_json(b'{"limit": 50}')
+    {'limit': 50}
+    """
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        value = json.loads(body.removeprefix(codecs.BOM_UTF8).decode())
+        # Characters cut in half become "?", because no table or file can hold them.
+        return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
+    except (ValueError, RecursionError):
+        shown = excerpt(body)
+    begins = f"it begins with {shown!r}" if shown else "it is empty"
+    raise InvalidResponseError(f"The service's answer is no usable JSON; {begins}")
+
+
+def load_object(body: bytes) -> dict[str, Any]:
+    """Return the JSON object of a body, or raise InvalidResponseError."""
+    value = load_json(body)
+    if not isinstance(value, dict):
+        raise InvalidResponseError(
+            f"The service's answer is not an object; it begins with {excerpt(body)!r}"
+        )
+    return value
+
+
+def excerpt(body: bytes) -> str:
+    """Return the first characters of a body, on one line."""
+    return _shortened(body[: 4 * _EXCERPT].decode(errors="replace"))
+
+
+def _shortened(text: str) -> str:
+    words = " ".join(text.split())
+    printable = "".join(character if character.isprintable() else "?" for character in words)
+    return printable if len(printable) <= _EXCERPT else f"{printable[:_EXCERPT]}…"
+
+
+def status_error(
+    what: str, status: int, body: bytes, *, retry_after: float | None, redact: Callable[[str], str]
+) -> StatusError:
+    """Return the exception for an error status.
+
+    `what` names the request. `redact` takes out what no message may show.
+    """
+    kind, advice = _STATUSES.get(status, _SERVER_ERROR if status >= 500 else _OTHER)
+    try:
+        value = load_json(body)
+    except InvalidResponseError:
+        value = redact(body.decode(errors="replace"))
+    said = _shortened(redact("; ".join(_messages(value))))
+    message = f"{what}: status {status}" + (f", {said!r}" if said else "") + f". {advice}"
+    facts: dict[str, Any] = {
+        "status_code": status,
+        "retry_after": retry_after,
+        "retryable": status == 429 or status >= 500,
+        # A 503 that names a time was refused at the door.
+        "may_have_acted": status >= 500 and not (status == 503 and retry_after is not None),
+    }
+    if kind is ValidationFailedError:
+        return ValidationFailedError(message, validation_errors=_problems(value, redact), **facts)
+    return kind(message, **facts)
+
+
+def _messages(value: Any) -> Iterator[str]:
+    """Yield the texts of an error's body, in whichever of the usual forms it is."""
+    match value:
+        case str():
+            yield value
+        case list():
+            for item in value:
+                yield from _messages(item)
+        case dict():
+            text = value.get("message") or value.get("detail")
+            code = value.get("error_code") or value.get("code")
+            if isinstance(text, str):
+                yield f"{code}: {text}" if isinstance(code, str) else text
+                return
+            for key in ("error", "errors", spec.VALIDATION_ERRORS_KEY, "message", "detail", "code"):
+                yield from _messages(value.get(key))
+
+
+def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProblem]:
+    """Return all entries of `validation_errors`; what is no such entry is kept as text."""
+    entries = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
+    if entries is None:
+        return []
+    problems = []
+    for entry in entries if isinstance(entries, list) else [entries]:
+        code, text = "", entry
+        if isinstance(entry, dict) and isinstance(entry.get("error_code"), str):
+            code, text = entry["error_code"], entry.get("message", "")
+        if not isinstance(text, str):
+            text = json.dumps(text, ensure_ascii=False)
+        problems.append(ValidationProblem(redact(code), redact(text)))
+    return problems

@@ -1,0 +1,504 @@
+"""How the package talks to the service: the only module that knows of HTTP requests.
+
+A read is tried again when something goes wrong. A write is tried again only when the service
+certainly did not act on it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib.metadata
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from os import PathLike
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self, TypeVar
+from urllib.parse import urlsplit
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+
+from outreach_frames import links, outgoing, spec
+from outreach_frames.answers import load_json, load_object, status_error
+from outreach_frames.cache import DEFAULT, LIFETIMES, ResponseCache
+from outreach_frames.credentials import Token
+from outreach_frames.errors import (
+    ConfigurationError,
+    ConnectionFailedError,
+    InvalidResponseError,
+    OutreachError,
+    RequestTimeoutError,
+    ServiceError,
+    UnsafeLinkError,
+    WaitTooLongError,
+)
+from outreach_frames.naming import NetworkName
+from outreach_frames.transport import POOL_CLASSES, Exchange, exchange
+from outreach_frames.waiting import Budget, Pause, Stop, Stops, backoff, parse_retry_after
+
+__all__ = ["Client", "load_json"]
+
+T = TypeVar("T")
+
+MAX_TRIES = 5
+MAX_BODY_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 256 * 1024
+_KEPT_CONNECTIONS = 32
+_A_YEAR = 31_536_000
+_FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request, ready to be sent any number of times; `label` names it in messages."""
+
+    endpoint: spec.Endpoint
+    label: str
+    request: requests.PreparedRequest
+    content: bytes | None
+
+    @property
+    def url(self) -> str:
+        assert self.request.url is not None
+        return self.request.url
+
+
+class _Adapter(HTTPAdapter):
+    """The library's adapter over connections that can be broken off."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = POOL_CLASSES
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> urllib3.ProxyManager:
+        manager: urllib3.ProxyManager = super().proxy_manager_for(proxy, **options)
+        manager.pool_classes_by_scheme = POOL_CLASSES
+        return manager
+
+
+class Client:
+    """A connection to one account of the service; safe to use from many threads.
+
+    Parameters
+    ----------
+    base_url : str
+        The service's address, with or without a path.
+    api_key : str
+        The account's token.
+    cache : "default", path or None
+        Where answers to reads are kept for a while: a file in the user's cache folder, a file of
+        one's own, or nowhere.
+    timeout : float
+        Seconds for one whole request, body included.
+    workers : int
+        Requests at a time.
+    max_wait : float
+        Seconds that one call waits at most, for retries and Retry-After together.
+    network_name : str
+        What the service calls the professional network in its field names.
+    backoff : float
+        Seconds of the longest possible first pause before a retry; it doubles each time.
+    proxies : mapping of str to str, optional
+        Proxy addresses by scheme. Those of the environment are not used.
+    verify : bool or path
+        Whether to check certificates, or a file of one's own authorities.
+
+    Raises
+    ------
+    ConfigurationError
+        Address, token or a number cannot be used.
+
+    Notes
+    -----
+    Interface: Authentication.
+
+    Examples
+    --------
+    >>> with Client("http://localhost:8000", "token", cache=None) as client:
+    ...     client
+    Client('http://localhost:8000')
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        cache: str | PathLike[str] | None = DEFAULT,
+        timeout: float = 30,
+        workers: int = 4,
+        max_wait: float = 300,
+        network_name: str = spec.NETWORK_NAME,
+        backoff: float = 0.5,
+        proxies: Mapping[str, str] | None = None,
+        verify: bool | str = True,
+    ) -> None:
+        self.base_url: Final = links.checked_base_url(base_url)
+        self.timeout: Final = _seconds("timeout", timeout, at_least=0.001)
+        self.max_wait: Final = _seconds("max_wait", max_wait)
+        self.network_name: Final = network_name
+        if not isinstance(workers, int) or workers < 1:
+            raise ConfigurationError(f"workers must be a whole number from 1 on, not {workers!r}.")
+        self.workers: Final = workers
+        self.sandbox: Any = None
+        self._backoff = _seconds("backoff", backoff)
+        self._proxies = dict(proxies or {})
+        self._verify = verify
+        self._names = NetworkName(network_name)
+        self._token = Token(api_key)
+        self._headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+            "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
+        }
+        self._pause = Pause()
+        self._closing = Stop()
+        self._forgotten: Counter[str] = Counter()
+        # No session: it would add cookies, redirects, .netrc and the environment's proxies.
+        self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
+        self._cache = ResponseCache(cache, self._token.fingerprint(self.base_url))
+
+    def __repr__(self) -> str:
+        return f"Client({self.base_url!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Client holds a token and cannot be copied; connect again where needed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def closed(self) -> bool:
+        """Whether the client can no longer be used."""
+        return self._closing.is_set
+
+    def close(self) -> None:
+        """Break off what is under way in other threads, and close connections and cache."""
+        self._closing.set()
+        self._adapter.close()
+        self._cache.close()
+        if self.sandbox is not None:
+            self.sandbox.stop()
+
+    def read(
+        self,
+        endpoint: spec.Endpoint,
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        refresh: bool = False,
+        parse: Callable[[bytes], T] = load_json,
+    ) -> T:
+        """Return one answer of an endpoint that changes nothing, from the cache where it is good.
+
+        Parameters
+        ----------
+        endpoint : spec.Endpoint
+            Any that reads.
+        path, query, body : mapping, optional
+            Values for the path's placeholders, for the query (None is left out, a list is
+            repeated), and the JSON body of people search.
+        refresh : bool
+            Ask the service even where the cache has an answer.
+        parse : callable
+            Makes the result out of the answer's bytes. Where it raises InvalidResponseError, the
+            answer counts as broken: it is asked for again and never cached.
+
+        Raises
+        ------
+        ServiceError
+            The service failed for good; which kind of it says how.
+        InvalidInputError
+            A value cannot be sent.
+        """
+        call = self._call(endpoint, path, query, body)
+        return self._read(call, refresh, parse, Budget(self.max_wait))
+
+    def read_pages(
+        self,
+        endpoint: spec.Endpoint,
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        refresh: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the pages of a list, following ``_links.next.href`` to the end.
+
+        All pages together wait `max_wait` at most. Parameters and errors are those of `read`.
+
+        Raises
+        ------
+        UnsafeLinkError
+            A link leads elsewhere, in a circle, or never to an end.
+        """
+        budget = Budget(self.max_wait)
+        call = self._call(endpoint, path, query, None)
+        seen = {call.url}
+        while True:
+            page = self._read(call, refresh, load_object, budget)
+            yield page
+            href = links.next_href(page)
+            if href is None:
+                return
+            url = links.resolve(href, page_url=call.url, base_url=self.base_url)
+            call = self._prepared(endpoint, call.label, url, None)
+            if call.url in seen or len(seen) == links.MAX_PAGES:
+                raise UnsafeLinkError(
+                    f"{call.label}: the service's pages do not end; after {len(seen)} of them the "
+                    "next link leads back or still further on. Report this to the service."
+                )
+            seen.add(call.url)
+
+    def write(
+        self,
+        endpoint: spec.Endpoint,
+        *,
+        path: Mapping[str, str] | None = None,
+        body: Mapping[str, Any],
+    ) -> Any:
+        """Send something that changes the service, and return its answer; None for an empty one.
+
+        It is sent again only where the service certainly did not act: the request never left, or
+        the answer was 429, or 503 with a Retry-After.
+
+        Raises
+        ------
+        ServiceError
+            Its `may_have_acted` says whether the service may have done it nevertheless.
+        """
+        _require(endpoint.name not in LIFETIMES, "write() is not for reads")
+        call = self._call(endpoint, path, None, body)
+        return self._send(
+            call, Budget(self.max_wait), _load_written, lambda error: not error.may_have_acted
+        )[1]
+
+    def forget(self, endpoint: spec.Endpoint) -> None:
+        """Drop all cached answers of an endpoint, after something behind it changed."""
+        self._forgotten[endpoint.name] += 1
+        self._cache.forget(endpoint)
+
+    def _call(
+        self,
+        endpoint: spec.Endpoint,
+        path: Mapping[str, str] | None,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+    ) -> _Call:
+        if self.closed:
+            raise OutreachError("This client is closed. Call connect() for a new one.")
+        target, label = outgoing.filled_path(endpoint, path or {})
+        content = None if body is None else outgoing.json_body(self._names.outgoing(body))
+        url = f"{self.base_url}{target}{outgoing.query_string(query or {})}"
+        return self._prepared(endpoint, label, url, content)
+
+    def _prepared(
+        self, endpoint: spec.Endpoint, label: str, url: str, content: bytes | None
+    ) -> _Call:
+        headers = self._headers
+        if content is not None:
+            headers = headers | {"Content-Type": "application/json"}
+        request = requests.Request(
+            endpoint.method, url, headers=headers, data=content, auth=self._token
+        ).prepare()
+        call = _Call(endpoint, label, request, content)
+        # Once more on what really goes out: parsers of addresses disagree.
+        links.require_same_origin(call.url, self.base_url)
+        return call
+
+    def _read(self, call: _Call, refresh: bool, parse: Callable[[bytes], T], budget: Budget) -> T:
+        lifetime = LIFETIMES.get(call.endpoint.name)
+        _require(lifetime is not None, "read() is not for writes")
+        assert lifetime is not None
+        key = self._cache.key(call.endpoint, outgoing.canonical(call.url), call.content or b"")
+        stored = None if refresh else self._cache.get(key)
+        if stored is not None:
+            with suppress(InvalidResponseError):
+                return parse(self._names.incoming(stored))
+        forgotten = self._forgotten[call.endpoint.name]
+        body, value = self._send(call, budget, parse, lambda _error: True)
+        if forgotten == self._forgotten[call.endpoint.name]:
+            self._cache.set(key, body, lifetime)
+        return value
+
+    def _send(
+        self,
+        call: _Call,
+        budget: Budget,
+        parse: Callable[[bytes], T],
+        replayable: Callable[[ServiceError], bool],
+    ) -> tuple[bytes, T]:
+        """Send a request, again where that may help and is allowed; return body and value."""
+        for attempt in range(1, MAX_TRIES + 1):
+            self._wait_for_turn(call, budget)
+            try:
+                body = self._exchange(call)
+                return body, self._parsed(call, body, parse)
+            except ServiceError as error:
+                if attempt == MAX_TRIES or not error.retryable or not replayable(error):
+                    raise
+                asked = error.retry_after
+            if asked is None:
+                pause = backoff(attempt, self._backoff)
+                budget.wait(min(pause, budget.left), Stops(self._closing))
+        raise AssertionError("the last attempt returns or raises")
+
+    def _wait_for_turn(self, call: _Call, budget: Budget) -> None:
+        """Wait as long as the service asked this client to, whichever thread it told."""
+        stops = Stops(self._closing)
+        while not stops.is_set and (seconds := self._pause.remaining) > 0:
+            if seconds > budget.left:
+                asked = math.ceil(seconds)
+                raise WaitTooLongError(
+                    f"{call.label}: the service asks to wait {asked} s, and max_wait allows "
+                    f"{budget.left:.3g} s more (of {self.max_wait:g}). Nothing was sent. Try again "
+                    "later, or connect with a longer max_wait.",
+                    retry_after=asked,
+                    retryable=True,
+                    may_have_acted=False,
+                )
+            budget.wait(seconds, stops)
+        if stops.is_set:
+            raise _interrupted(call, may_have_acted=False)
+
+    def _exchange(self, call: _Call) -> bytes:
+        """Send a request once; return the body of a good answer."""
+        status: int | None = None
+        fault: Exception | None = None
+        with exchange(self.timeout, Stops(self._closing)) as current:
+            try:
+                response = self._adapter.send(
+                    call.request,
+                    stream=True,
+                    timeout=self.timeout,
+                    verify=self._verify,
+                    proxies=self._proxies,
+                )
+                with closing(response):
+                    status, headers = response.status_code, response.headers
+                    retry_after = parse_retry_after(headers.get(spec.RETRY_AFTER_HEADER))
+                    if retry_after is not None:
+                        self._pause.ask(retry_after)
+                    body = _body(call, response)
+            except _FAULTS as caught:
+                fault = caught
+        # Raised out here, because the library's exceptions hold the signed request.
+        if fault is not None or current.stopped or current.timed_out:
+            raise self._failure(call, current, fault, status)
+        assert status is not None
+        if 300 <= status < 400:
+            raise _redirected(call, status, headers.get("Location", ""))
+        if not 200 <= status < 300:
+            raise status_error(
+                call.label, status, body, retry_after=retry_after, redact=self._token.redact
+            )
+        return body
+
+    def _failure(
+        self, call: _Call, current: Exchange, fault: Exception | None, status: int | None
+    ) -> ServiceError:
+        """Return the exception for an answer that did not come, or not whole."""
+        if current.stopped:
+            return _interrupted(call, may_have_acted=current.sent)
+        if current.timed_out or isinstance(
+            fault, requests.Timeout | urllib3.exceptions.TimeoutError
+        ):
+            return RequestTimeoutError(
+                f"{call.label}: no whole answer within {self.timeout:g} s. Try again later, or "
+                "connect with a longer timeout.",
+                status_code=status,
+                retryable=True,
+                may_have_acted=current.sent,
+            )
+        reason = self._token.redact(_reason(fault))
+        if status is not None:
+            return InvalidResponseError(
+                f"{call.label}: the answer (status {status}) broke off: {reason}. Try again later.",
+                status_code=status,
+                retryable=True,
+            )
+        return ConnectionFailedError(
+            f"{call.label}: no answer from {self.base_url}: {reason}. Check base_url and the "
+            "network, or try again later.",
+            retryable=True,
+            may_have_acted=current.sent,
+        )
+
+    def _parsed(self, call: _Call, body: bytes, parse: Callable[[bytes], T]) -> T:
+        try:
+            return parse(self._names.incoming(body))
+        except InvalidResponseError as error:
+            reason = self._token.redact(str(error))
+        raise InvalidResponseError(f"{call.label}: {reason}", retryable=True)
+
+
+def _load_written(body: bytes) -> Any:
+    return load_json(body) if body else None
+
+
+def _body(call: _Call, response: requests.Response) -> bytes:
+    chunks, size = [], 0
+    for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise InvalidResponseError(
+                f"{call.label}: the answer (status {response.status_code}) is larger than "
+                f"{MAX_BODY_BYTES:,} bytes and was not read to its end. Ask for less at a time.",
+                status_code=response.status_code,
+            )
+    return b"".join(chunks)
+
+
+def _reason(fault: BaseException | None) -> str:
+    """Say what went wrong, from the innermost exception: outer ones print whole addresses."""
+    while fault is not None:
+        inner = [getattr(fault, "reason", None), *reversed(fault.args)]
+        deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)
+        if deeper is None:
+            return str(fault) or type(fault).__name__
+        fault = deeper
+    return "broken off"
+
+
+def _redirected(call: _Call, status: int, location: str) -> UnsafeLinkError:
+    try:
+        host = urlsplit(location).hostname
+    except ValueError:
+        host = None
+    return UnsafeLinkError(
+        f"{call.label}: the service redirects (status {status}) to {host or 'another path'}. That "
+        "is refused, because the token would follow. If the service has moved, connect to its new "
+        "address.",
+        status_code=status,
+    )
+
+
+def _interrupted(call: _Call, *, may_have_acted: bool) -> ConnectionFailedError:
+    return ConnectionFailedError(
+        f"{call.label}: broken off, because the client was closed or the run interrupted.",
+        may_have_acted=may_have_acted,
+    )
+
+
+def _seconds(name: str, value: float, at_least: float = 0) -> float:
+    if isinstance(value, int | float) and at_least <= value <= _A_YEAR:
+        return value
+    raise ConfigurationError(f"{name} must be seconds from {at_least:g} on, not {value!r}.")
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ValueError(problem)

@@ -1,0 +1,119 @@
+"""Where a link of the service may lead.
+
+A link is text that came over the wire and becomes the address of a request that carries the token.
+This is the one place that decides whether to follow it.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from outreach_frames import spec
+from outreach_frames.errors import ConfigurationError, InvalidResponseError, UnsafeLinkError
+
+MAX_PAGES = 10_000
+
+Origin = tuple[str, str, int]
+
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+# An address with its scheme, a path from the root, a query, or a path from the base address.
+# Spelled narrowly, because URL parsers disagree about everything else.
+_HREF = re.compile(r"https?://[^/?#]|/(?!/)|\?|[\w.~%-]+(?![\w.~%:@-])", re.ASCII | re.IGNORECASE)
+_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
+_NEVER_IN_HREF = re.compile(r"[\x00-\x1f\x7f\\]|^\s|\s$")
+
+
+def origin(url: str) -> Origin:
+    """Return scheme, host and port of an absolute address; ValueError where it has none.
+
+    >>> origin("https://API.example.com/v1")
+    ('https', 'api.example.com', 443)
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
+        raise ValueError("no http address with a host and without credentials")
+    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS[parts.scheme]
+
+
+def checked_base_url(base_url: str) -> str:
+    """Return the service's address without a slash at its end, or raise ConfigurationError."""
+    text = base_url.rstrip("/") if isinstance(base_url, str) else ""
+    try:
+        origin(text)
+        usable = not re.search(r"[\s\\?#]", text) and text.isprintable()
+    except ValueError:
+        usable = False
+    if not usable:
+        raise ConfigurationError(
+            "The service's address cannot be used: it must look like https://api.example.com or "
+            "https://api.example.com/api/v1, with no user name, password, query or blanks in it. "
+            "Check base_url or OUTREACH_BASE_URL."
+        )
+    return text
+
+
+def next_href(page: Any) -> str | None:
+    """Return the link to the page after this one as the service gave it; None on the last page.
+
+    >>> next_href({"_links": {"next": {"href": "/sequences?page[after]=s1"}}})
+    '/sequences?page[after]=s1'
+    """
+    link = page.get(spec.LINKS_KEY)
+    for name in ("next", "href"):
+        if not link:
+            return None
+        if not isinstance(link, dict):
+            break
+        link = link.get(name)
+    if not link:
+        return None
+    if not isinstance(link, str):
+        raise InvalidResponseError(
+            "The page's link to the next one has an unknown form, so the rest cannot be read. "
+            "Report this to the service."
+        )
+    return link
+
+
+def resolve(href: str, *, page_url: str, base_url: str) -> str:
+    """Return the absolute address that a link on a page means, or raise UnsafeLinkError.
+
+    A path from the root may have the base address's own path in front or not; other paths count
+    from the base address, and a bare query from the page.
+
+    >>> resolve("/sequences?n=2", page_url="", base_url="https://api.example.com/api/v1")
+    'https://api.example.com/api/v1/sequences?n=2'
+    """
+    if _NEVER_IN_HREF.search(href) or not _HREF.match(href):
+        raise UnsafeLinkError(
+            "The service sent a link that cannot be followed safely: it is neither a path, a query "
+            "nor an http address. Nothing was sent to it. Report this to the service."
+        )
+    base_path = urlsplit(base_url).path
+    if href.startswith("?"):
+        url = urljoin(page_url, href)
+    elif href.startswith("/") and re.match(f"{re.escape(base_path)}(?![^/?#])", href):
+        url = urljoin(base_url, href)
+    elif _ABSOLUTE.match(href):
+        url = href
+    else:
+        url = f"{base_url}/{href.removeprefix('/')}"
+    require_same_origin(url, base_url)
+    return url
+
+
+def require_same_origin(url: str, base_url: str) -> None:
+    """Raise UnsafeLinkError unless both addresses have the same scheme, host and port."""
+    try:
+        target = origin(url)
+    except ValueError:
+        target = None
+    if target != origin(base_url):
+        where = "{}://{}:{}".format(*target) if target else "an address that cannot be read"
+        raise UnsafeLinkError(
+            f"The service sent a link to {where}, which is not the service that you connected to. "
+            "Nothing was sent there. Report this to the service, or check base_url."
+        )

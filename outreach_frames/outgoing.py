@@ -1,0 +1,82 @@
+"""What goes into a request: paths, queries and bodies, checked before anything is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from string import Formatter
+from typing import Any
+from urllib.parse import quote, urlencode
+
+from outreach_frames import spec
+from outreach_frames.errors import InvalidInputError
+
+# The only placeholder whose value is no personal data and may be named in messages.
+_ID = "id"
+
+
+def filled_path(endpoint: spec.Endpoint, values: Mapping[str, str]) -> tuple[str, str]:
+    """Return an endpoint's path with its values, and what messages call the request.
+
+    >>> filled_path(spec.UPDATE_MAILBOX, {"id": "a/b"})
+    ('/mailboxes/a%2Fb', 'PATCH /mailboxes/a%2Fb')
+    """
+    names = [name for _, name, _, _ in Formatter().parse(endpoint.path) if name]
+    quoted = {name: _segment(endpoint, name, values.get(name)) for name in names}
+    shown = {name: value if name == _ID else f"{{{name}}}" for name, value in quoted.items()}
+    return endpoint.path.format(**quoted), endpoint.label.format(**shown)
+
+
+def _segment(endpoint: spec.Endpoint, name: str, value: Any) -> str:
+    if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
+        what = repr(value) if name == _ID else f"this {type(value).__name__}"
+        raise InvalidInputError(
+            f"{endpoint.label}: {name} must be a text that names something; {what} does not. "
+            "Nothing was sent."
+        )
+    try:
+        return quote(value, safe="")
+    except UnicodeEncodeError:
+        problem = f"{endpoint.label}: {name} has half a character in it. Nothing was sent."
+    raise InvalidInputError(problem)
+
+
+def query_string(query: Mapping[str, Any]) -> str:
+    """Return a query with its question mark; None is left out, a list repeats its parameter.
+
+    >>> query_string({"ids[]": ["a", "b"], "name": None})
+    '?ids%5B%5D=a&ids%5B%5D=b'
+    """
+    try:
+        text = urlencode(list(_pairs(query)))
+    except UnicodeEncodeError:
+        raise InvalidInputError("A filter has half a character in it. Nothing was sent.") from None
+    return f"?{text}" if text else ""
+
+
+def _pairs(query: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for name, value in query.items():
+        for item in value if isinstance(value, list | tuple) else (value,):
+            if item is not None:
+                yield name, str(item).lower() if isinstance(item, bool) else str(item)
+
+
+def json_body(body: Mapping[str, Any]) -> bytes:
+    """Return a body as JSON; equal bodies give equal bytes."""
+    try:
+        return json.dumps(
+            body, allow_nan=False, ensure_ascii=False, sort_keys=True, separators=(",", ":")
+        ).encode()
+    except (TypeError, ValueError, RecursionError) as error:
+        problem = str(error)
+    raise InvalidInputError(f"This cannot be sent as JSON: {problem}. Nothing was sent.")
+
+
+def canonical(url: str) -> bytes:
+    """Return an address with its query in an order that does not depend on who wrote it.
+
+    Values of one parameter keep theirs: it may mean something.
+    """
+    address, _, query = url.partition("?")
+    parameters = sorted(query.split("&"), key=lambda pair: pair.partition("=")[0])
+    return f"{address}?{'&'.join(parameters)}".encode()

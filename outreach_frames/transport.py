@@ -1,0 +1,102 @@
+"""Connections that can be broken off from outside, and that know whether a byte has left.
+
+A timeout of the socket starts anew with every byte that arrives; only a clock beside it ends a
+whole request in time.
+"""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from outreach_frames.waiting import Stops
+
+
+class Exchange:
+    """One request and its answer: what became of them, and how to break them off."""
+
+    def __init__(self) -> None:
+        self.sent = False
+        self.timed_out = False
+        self.stopped = False
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+
+    def uses(self, connection: socket.socket | None) -> None:
+        """Say which socket the exchange runs over; None when it is over."""
+        with self._lock:
+            self._socket = connection
+            if self.timed_out or self.stopped:
+                self._shut_down()
+
+    def time_out(self) -> None:
+        """Break off because the time is over."""
+        with self._lock:
+            self.timed_out = True
+            self._shut_down()
+
+    def stop(self) -> None:
+        """Break off because somebody wishes to stop."""
+        with self._lock:
+            self.stopped = True
+            self._shut_down()
+
+    def _shut_down(self) -> None:
+        if self._socket is not None:
+            # The plain socket's method: TLS would wait for the other side.
+            with suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+_current: ContextVar[Exchange] = ContextVar("current_exchange")
+
+
+@contextmanager
+def exchange(seconds: float, stops: Stops) -> Iterator[Exchange]:
+    """Break off what this thread sends and receives meanwhile, after some seconds or on a wish."""
+    current = Exchange()
+    token = _current.set(current)
+    clock = threading.Timer(seconds, current.time_out)
+    clock.daemon = True
+    clock.start()
+    try:
+        with stops.calling(current.stop):
+            yield current
+    finally:
+        clock.cancel()
+        current.uses(None)
+        _current.reset(token)
+
+
+class _Connection(HTTPConnection):
+    """A connection that tells the current exchange about its socket."""
+
+    def send(self, data: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        current = _current.get()
+        current.uses(self.sock)
+        current.sent = True
+        super().send(data)
+
+
+class _SecureConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+POOL_CLASSES = {"http": _Pool, "https": _SecurePool}

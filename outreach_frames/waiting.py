@@ -1,0 +1,138 @@
+"""How long to wait, and how to be interrupted while waiting."""
+
+from __future__ import annotations
+
+import random
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+
+# Short enough for Ctrl-C on systems where a longer wait cannot be interrupted.
+_SLICE = 0.5
+_TEN_YEARS = 3.2e8
+
+
+def parse_retry_after(value: str | None) -> float | None:
+    """Return the seconds that a Retry-After header asks for; None where it makes no sense.
+
+    >>> parse_retry_after("1.5"), parse_retry_after("-5"), parse_retry_after("soon")
+    (1.5, 0.0, None)
+    """
+    if value is None:
+        return None
+    if re.fullmatch(r"\s*[+-]?\d+(\.\d*)?\s*", value, re.ASCII):
+        seconds = float(value)
+    else:
+        try:
+            moment = parsedate_to_datetime(value)
+            seconds = (
+                moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+            ).timestamp() - time.time()
+        except (ValueError, OverflowError):
+            return None
+    return min(max(seconds, 0.0), _TEN_YEARS)
+
+
+def backoff(attempt: int, first: float) -> float:
+    """Return a random pause after the given attempt; the longest possible one doubles each time."""
+    return random.uniform(0, first * 2 ** (attempt - 1))
+
+
+class Pause:
+    """The moment before which no request may be sent, shared by all threads of a client."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._until = 0.0
+
+    def ask(self, seconds: float) -> None:
+        """Put the moment off, never forward."""
+        with self._lock:
+            self._until = max(self._until, time.monotonic() + seconds)
+
+    @property
+    def remaining(self) -> float:
+        """Seconds from now, at least 0."""
+        return max(0.0, self._until - time.monotonic())
+
+
+class Stop:
+    """A wish to stop, which waits and running requests heed, whatever thread they are in."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._is_set = False
+        self._callbacks: list[Callable[[], None]] = []
+
+    @property
+    def is_set(self) -> bool:
+        """Whether somebody wishes to stop."""
+        return self._is_set
+
+    def set(self) -> None:
+        """Wish to stop."""
+        with self._lock:
+            self._is_set = True
+            callbacks = list(self._callbacks)
+        for callback in callbacks:
+            callback()
+
+    @contextmanager
+    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Have the callback called when the wish is made, or at once when it was made before."""
+        with self._lock:
+            self._callbacks.append(callback)
+        try:
+            if self._is_set:
+                callback()
+            yield
+        finally:
+            with self._lock:
+                self._callbacks.remove(callback)
+
+
+# The wish that the work of the current thread belongs to.
+ambient_stop: ContextVar[Stop | None] = ContextVar("ambient_stop", default=None)
+
+
+class Stops:
+    """The client's own wish to stop together with the current thread's."""
+
+    def __init__(self, own: Stop) -> None:
+        ambient = ambient_stop.get()
+        self._stops = (own, ambient) if ambient else (own,)
+
+    @property
+    def is_set(self) -> bool:
+        """Whether any of them is made."""
+        return any(stop.is_set for stop in self._stops)
+
+    @contextmanager
+    def calling(self, callback: Callable[[], None]) -> Iterator[None]:
+        """Have the callback called when any of the wishes is made."""
+        with ExitStack() as stack:
+            for stop in self._stops:
+                stack.enter_context(stop.calling(callback))
+            yield
+
+
+class Budget:
+    """What one call may still spend on waiting, in seconds."""
+
+    def __init__(self, seconds: float) -> None:
+        self.left = seconds
+
+    def wait(self, seconds: float, stops: Stops) -> None:
+        """Wait, or return early when somebody wishes to stop."""
+        start = time.monotonic()
+        stopped = threading.Event()
+        with stops.calling(stopped.set):
+            while (rest := start + seconds - time.monotonic()) > 0:
+                if stopped.wait(min(rest, _SLICE)):
+                    break
+        self.left -= time.monotonic() - start
