@@ -1,0 +1,384 @@
+"""The people of the sandbox's world: who they are, where they work, what they did before.
+
+Careers are in order: educations end before the first job, jobs never overlap, the newest comes
+first, is held at the person's company under the person's title, and has no end.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from random import Random
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.sandbox.companies import Employer
+from outreach_frames.sandbox.headcount import FOUNDER, LEADERSHIP
+from outreach_frames.sandbox.names import PROFNET, new_id, person_name, stream
+from outreach_frames.sandbox.vocabulary import (
+    ANY_COUNTRY,
+    AREAS,
+    EXECUTIVES,
+    LANGUAGE_CODES,
+    SPECIALISTS,
+    WORDS,
+    City,
+    Country,
+    Weighted,
+)
+from outreach_frames.sandbox.world import TODAY, USERS, School
+
+_ROLES: Final = dict(
+    zip(
+        spec.SUGGESTED_SENIORITIES,
+        (
+            # Title patterns, years at work from and to, and how many there are of them.
+            (("Owner", "Owner & Managing Director"), 5, 35, 0),
+            (("Founder & CEO", "Co-Founder"), 3, 30, 0),
+            (("{executive}",), 12, 35, 0),
+            (("VP of {area}", "Vice President, {area}", "VP {area}"), 12, 30, 2),
+            (("Head of {area}", "Global Head of {area}"), 8, 28, 5),
+            (("Director of {area}", "Director, {area}", "{area} Director"), 10, 30, 6),
+            (("{area} Manager", "Team Lead {area}", "Manager, {area}"), 5, 25, 18),
+            (("Senior {specialist}", "Lead {specialist}", "Principal {specialist}"), 4, 25, 27),
+            (("{specialist}", "{specialist}", "Junior {specialist}"), 0, 9, 38),
+            (("{area} Intern", "Working Student {area}"), 0, 1, 4),
+        ),
+        strict=True,
+    )
+)
+_STAFF: Final = Weighted((seniority, role[3]) for seniority, role in _ROLES.items())
+OWNER, FOUNDING, CHIEF, VICE_PRESIDENT, *_ = spec.SUGGESTED_SENIORITIES
+_LADDER: Final = tuple(_ROLES)[3:9]
+_JOBS_AT_MOST: Final = 4
+
+_NOW: Final = TODAY.year * 12 + TODAY.month - 1
+
+
+class Role(NamedTuple):
+    """What somebody does: the searchable side of a title."""
+
+    title: str
+    seniority: str
+    department: str
+    job_function: str
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """One person as the search needs it; `body` is the JSON of the resource less its company.
+
+    `networks` has bit n set where user number n is connected with the person.
+    """
+
+    name: str
+    role: Role
+    location: str
+    company: int
+    networks: int
+    schools: tuple[int, ...]
+    body: bytes
+
+
+# Rare and deliberate: what tables, files and pages have to survive, by position modulo this.
+_SPICE_EVERY: Final = 331
+_TITLE_SPICE: Final = {3: "={}", 41: "+{}", 83: "-{} (interim)", 127: "@{}", 151: "{},"}
+_HEADLINE_SPICE: Final = {
+    19: "<b>{}</b> <script>alert(1)</script>",
+    61: "{} 🚀✨",
+    173: "{} | 100% remote_first",
+}
+_ABOUT_SPICE: Final[dict[int, Callable[[str], str]]] = {
+    29: lambda about: f'"Ship it," they said, "today";\nwe did.\r\n\r\n{about}',
+    97: lambda about: " ".join([about or "Long story, told in full."] * 60),
+    139: lambda about: f"{about}\t👩‍🔬 naïve \u202eright to left\u202c & <i>markup</i>",
+    199: lambda about: f"=HYPERLINK(1){about}",
+    241: lambda _: "",
+}
+
+
+class Market:
+    """Employers, weighed by size, and schools, by country: where people work and learned.
+
+    Parameters
+    ----------
+    employers : sequence of Employer
+        All companies of the world.
+    schools : sequence of School
+        All schools of the world.
+    """
+
+    def __init__(self, employers: Sequence[Employer], schools: Sequence[School]) -> None:
+        self._employers = employers
+        self._sizes = tuple(accumulate(employer.employees**0.5 for employer in employers))
+        self._vacancies = [employer.employees for employer in employers]
+        self._by_age = sorted(employers, key=lambda employer: employer.founded_year)
+        self._years = [employer.founded_year for employer in self._by_age]
+        self._schools = schools
+        self._local: dict[str, list[School]] = {}
+        for school in schools:
+            self._local.setdefault(school.country, []).append(school)
+
+    def hire(self, rng: Random) -> Employer:
+        """Return an employer for the next person; none has more people than employees."""
+        while True:
+            number = bisect(self._sizes, rng.random() * self._sizes[-1], 0, len(self._sizes) - 1)
+            if self._vacancies[number]:
+                self._vacancies[number] -= 1
+                return self._employers[number]
+
+    def former(self, year: int, rng: Random) -> Employer:
+        """Return an employer founded before that year, or else the oldest."""
+        return self._by_age[int(rng.random() * max(1, bisect(self._years, year - 1)))]
+
+    def school(self, country: Country, rng: Random) -> School:
+        """Return a school, mostly one of the country."""
+        local = self._local.get(country.name, self._schools)
+        return rng.choice(local if rng.random() < 0.85 else self._schools)
+
+
+def people(
+    seed: int, count: int, employers: Sequence[Employer], schools: Sequence[School]
+) -> Iterator[Person]:
+    """Yield the world's people, one after the other.
+
+    Parameters
+    ----------
+    seed : int
+        The world's seed.
+    count : int
+        How many people; the employers must employ as many.
+    employers : sequence of Employer
+        All companies of the world.
+    schools : sequence of School
+        All schools of the world.
+    """
+    rng = stream(seed, "people")
+    market = Market(employers, schools)
+    for position in range(count):
+        yield _person(position, market, rng)
+
+
+def _person(position: int, market: Market, rng: Random) -> Person:
+    employer = market.hire(rng)
+    country = employer.country if rng.random() < 0.8 else ANY_COUNTRY.draw(rng)
+    stays = country is employer.country and rng.random() < 0.7
+    city = employer.city if stays else country.cities.draw(rng)
+    name = person_name(country, rng)
+    spice = position % _SPICE_EVERY
+    role = _role(employer, rng)
+    role = role._replace(title=_TITLE_SPICE.get(spice, "{}").format(role.title))
+    jobs = _experiences(employer, role, market, rng)
+    attended, educations = _educations(jobs[-1]["start_date"], role, country, market, rng)
+    facts = _facts(employer, role, city, jobs, rng)
+    about = None if rng.random() < 0.15 else _about(facts, rng)
+    if spice in _ABOUT_SPICE:
+        about = _ABOUT_SPICE[spice](about or "")
+    described = rng.random() > 0.35
+    identifier = new_id(rng)
+    body = {
+        "id": identifier,
+        "object": "person",
+        "name": name.name,
+        "first_name": name.first_name,
+        "last_name": name.last_name,
+        "profnet_url": f"{PROFNET}/in/{name.slug}-{_suffix(position)}",
+        "title": role.title,
+        "headline": _HEADLINE_SPICE.get(spice, "{}").format(_headline(role, employer, rng)),
+        "about": about,
+        "current_position_start_date": jobs[0]["start_date"],
+        "current_position_description": (
+            rng.choice(WORDS["descriptions"]).format(**facts) if described else None
+        ),
+        "image_url": f"{PROFNET}/images/{identifier}.jpg",
+        "location": city.location,
+        "location_details": {
+            "city": city.name,
+            "state": city.state,
+            "country": city.country,
+            "lat": city.lat,
+            "long": city.long,
+        },
+        "experiences": jobs,
+        "educations": educations,
+        "languages": _languages(country, rng),
+        "gender": name.gender,
+    }
+    return Person(
+        name=name.name,
+        role=role,
+        location=city.location,
+        company=employer.number,
+        networks=sum(1 << user for user in range(USERS) if rng.random() < 0.02 * (user + 1)),
+        schools=attended,
+        body=orjson.dumps(body),
+    )
+
+
+def _suffix(position: int) -> str:
+    """Return hexadecimal digits that no other position has."""
+    high, low = divmod(position, 0x10000)
+    return f"{low * 40503 % 0x10000:04x}{f'{high:x}' if high else ''}"
+
+
+def _role(employer: Employer, rng: Random) -> Role:
+    department, function = employer.job(rng)
+    if department != LEADERSHIP:
+        seniority = _STAFF.draw(rng)
+        if seniority == VICE_PRESIDENT and employer.employees < 100:
+            seniority = _LADDER[1]
+    elif function == FOUNDER:
+        seniority = FOUNDING
+    else:
+        seniority = OWNER if employer.employees <= 50 and rng.random() < 0.4 else CHIEF
+    return Role(_title(seniority, function, rng), seniority, department, function)
+
+
+def _title(seniority: str, function: str, rng: Random) -> str:
+    """Return a title that fits a seniority and a job function."""
+    area = AREAS[function]
+    return rng.choice(_ROLES[seniority][0]).format(
+        area=area,
+        specialist=SPECIALISTS.get(function, f"{area} Specialist"),
+        executive=EXECUTIVES.get(function, f"Chief {area} Officer"),
+    )
+
+
+def _day(month: int, day: int = 1) -> str:
+    return f"{month // 12}-{month % 12 + 1:02}-{day:02}"
+
+
+def _month(day: str) -> int:
+    return int(day[:4]) * 12 + int(day[5:7]) - 1
+
+
+def _experiences(
+    employer: Employer, role: Role, market: Market, rng: Random
+) -> list[dict[str, Any]]:
+    """Return the jobs, newest first; earlier ones are further down the ladder."""
+    _, low, high, _ = _ROLES[role.seniority]
+    career = _NOW - rng.randint(low * 12, high * 12 + 1)
+    founded = employer.founded_year * 12
+    if role.seniority == FOUNDING:
+        since = founded + rng.randint(0, 11)
+        career = min(career, since - rng.randint(0, 60))
+    else:
+        since = max(founded, _NOW - int((_NOW - career) * rng.random() ** 1.6))
+    jobs = [_job(role.title, employer, since, None)]
+    last = since
+    rung = _LADDER.index(role.seniority) if role.seniority in _LADDER else 0
+    while len(jobs) < _JOBS_AT_MOST:
+        end = last - 1 - int(rng.random() ** 4 * 10)
+        start = max(career, end - rng.randint(8, 70))
+        if end - start < 4:
+            break
+        rung = min(rung + (rng.random() < 0.6), len(_LADDER) - 1)
+        functions = spec.JOB_FUNCTIONS[role.department]
+        function = role.job_function if rng.random() < 0.7 else rng.choice(functions)
+        stayed = rng.random() < 0.2 and founded <= start
+        former = employer if stayed else market.former(start // 12, rng)
+        jobs.append(_job(_title(_LADDER[rung], function, rng), former, start, end))
+        last = start
+    return jobs
+
+
+def _job(title: str, employer: Employer, start: int, end: int | None) -> dict[str, Any]:
+    return {
+        "object": "experience",
+        "title": title,
+        "company_name": employer.name,
+        "company_profnet_url": employer.profnet_url,
+        "start_date": _day(start),
+        "end_date": None if end is None else _day(end, 28),
+    }
+
+
+def _educations(
+    first_job: str, role: Role, country: Country, market: Market, rng: Random
+) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
+    """Return the schools' numbers and the educations, newest first, over before the first job."""
+    chance = rng.random()
+    if chance < 0.07:
+        return (), []
+    end = (_month(first_job) - 6) // 12
+    degrees = [(rng.choice(WORDS["degrees"]), rng.randint(3, 4))]
+    if chance > 0.55:
+        degrees.insert(0, (rng.choice(WORDS["higher_degrees"]), 2))
+    numbers: dict[int, None] = {}
+    educations = []
+    for degree, years in degrees:
+        school = market.school(country, rng)
+        numbers[school.number] = None
+        educations.append(
+            {
+                "object": "education",
+                "degree": degree,
+                "field_of_study": rng.choice(WORDS["fields_of_study"][role.department]),
+                "school_name": school.name,
+                "school_profnet_url": school.profnet_url,
+                "start_date": f"{end - years}-09-01",
+                "end_date": f"{end}-06-30",
+            }
+        )
+        end -= years
+    return tuple(numbers), educations
+
+
+def _languages(country: Country, rng: Random) -> list[dict[str, Any]]:
+    """Return the languages of the country, now and then another one, and sometimes none."""
+    if rng.random() < 0.1:
+        return []
+    names = dict.fromkeys(country.languages[: rng.randint(1, len(country.languages))])
+    if rng.random() < 0.2:
+        names[rng.choice(ANY_COUNTRY.draw(rng).languages)] = None
+    levels = WORDS["proficiencies"]
+    return [
+        {
+            "object": "language",
+            "language": language,
+            "iso_code": LANGUAGE_CODES[language],
+            "proficiency": (
+                None
+                if rng.random() < 0.15
+                else levels[0]
+                if language == country.languages[0]
+                else rng.choice(levels[1:])
+            ),
+        }
+        for language in names
+    ]
+
+
+def _headline(role: Role, employer: Employer, rng: Random) -> str:
+    chance = rng.random()
+    if chance < 0.6:
+        return f"{role.title} at {employer.name}"
+    if chance < 0.85:
+        return f"{role.title} | {AREAS[role.job_function]} | {employer.industry.name}"
+    return f"{AREAS[role.job_function]} in {employer.industry.name}"
+
+
+def _facts(
+    employer: Employer, role: Role, city: City, jobs: list[dict[str, Any]], rng: Random
+) -> dict[str, Any]:
+    """Return what the sentences about a person are filled with."""
+    return {
+        "company": employer.name,
+        "industry": employer.industry.name,
+        "function": AREAS[role.job_function],
+        "field": rng.choice(WORDS["fields_of_study"][role.department]),
+        "city": city.name,
+        "years": 1 + (_NOW - _month(jobs[-1]["start_date"])) // 12,
+        "percent": rng.randint(5, 60),
+        "small": rng.randint(2, 9),
+        "large": rng.randint(10, 40),
+    }
+
+
+def _about(facts: dict[str, Any], rng: Random) -> str:
+    parts = ("about_openings", "about_middles", "about_closings")
+    return " ".join(rng.choice(WORDS[part]) for part in parts).format(**facts).strip()

@@ -1,0 +1,300 @@
+"""The companies of the sandbox's world.
+
+Plain choices where the interface shows no values: `locations` holds texts like "Berlin, Berlin,
+Germany", headquarters first; the three funding fields are null for a company without outside
+funding, and a company's `state` is null now and then.
+"""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate
+from math import exp, log
+from random import Random
+from typing import Any, Final
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.sandbox.headcount import headcounts
+from outreach_frames.sandbox.names import (
+    PROFNET,
+    digits,
+    invented_stem,
+    new_id,
+    slug,
+    stream,
+)
+from outreach_frames.sandbox.vocabulary import (
+    ANY_COUNTRY,
+    ANY_INDUSTRY,
+    WORDS,
+    City,
+    Country,
+    Industry,
+    Weighted,
+)
+from outreach_frames.sandbox.world import INVESTORS, TODAY
+
+PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
+
+
+def _bounds(label: str) -> tuple[int, int]:
+    """Return the bounds of a size label; the last label is open, so it is given an end."""
+    low, _, high = label.rstrip("+").partition("-")
+    return int(low), int(high or 12 * int(low))
+
+
+SIZES: Final = {label: _bounds(label) for label in spec.SUGGESTED_COMPANY_SIZES}
+_SIZE_WEIGHTS: Final = Weighted(zip(SIZES, (22, 28, 22, 10, 7, 7, 2, 2), strict=True))
+HUGE: Final = spec.SUGGESTED_COMPANY_SIZES[-1]
+
+# Where each revenue label begins, in US dollars a year.
+_REVENUES: Final = {
+    0: "$0-$1M",
+    1_000_000: "$1M-$10M",
+    10_000_000: "$10M-$50M",
+    50_000_000: "$50M-$100M",
+    100_000_000: "$100M-$250M",
+    250_000_000: "$250M-$500M",
+    500_000_000: "$500M-$1B",
+    1_000_000_000: "$1B-$10B",
+    10_000_000_000: "$10B+",
+}
+
+# Each funding stage with the bounds of what one round brings, in US dollars.
+_ROUNDS: Final = (
+    ("Seed", 300_000, 3_000_000),
+    ("Series A", 3_000_000, 15_000_000),
+    ("Series B", 12_000_000, 50_000_000),
+    ("Series C", 40_000_000, 150_000_000),
+    ("Series D", 100_000_000, 400_000_000),
+)
+
+_FUNCTIONS: Final = tuple(
+    (department, function)
+    for department, functions in spec.JOB_FUNCTIONS.items()
+    for function in functions
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Employer:
+    """What people, their careers and the search filters need of a company.
+
+    `reached` counts the employees up to and including each job function, in spec's order. `group`
+    is the number of the company at the head of its group, its own where it has none.
+    """
+
+    number: int
+    id: str
+    name: str
+    stem: str
+    domain: str
+    profnet_url: str
+    country: Country
+    city: City
+    industry: Industry
+    employees: int
+    size: str
+    type: str
+    founded_year: int
+    is_b2b: bool
+    is_b2c: bool
+    group: int
+    investors: tuple[int, ...]
+    reached: array[int]
+
+    def job(self, rng: Random) -> tuple[str, str]:
+        """Return department and job function of one employee."""
+        return _FUNCTIONS[bisect(self.reached, int(rng.random() * self.employees))]
+
+
+def companies(seed: int, count: int) -> Iterator[tuple[Employer, bytes]]:
+    """Yield the world's companies, each with the JSON of its Company resource.
+
+    The first one is old and huge, so that there is always somebody to have worked for.
+
+    Parameters
+    ----------
+    seed : int
+        The world's seed.
+    count : int
+        How many companies.
+    """
+    rng = stream(seed, "companies")
+    taken: set[str] = set()
+    parents: list[Employer] = []
+    for number in range(count):
+        parent = rng.choice(parents) if parents and rng.random() < 0.12 else None
+        employer, body = _company(number, parent, taken, rng)
+        if parent is None and employer.employees > SIZES[spec.SUGGESTED_COMPANY_SIZES[2]][1]:
+            parents.append(employer)
+        yield employer, orjson.dumps(body)
+
+
+def _company(
+    number: int, parent: Employer | None, taken: set[str], rng: Random
+) -> tuple[Employer, dict[str, Any]]:
+    country = ANY_COUNTRY.draw(rng)
+    city = country.cities.draw(rng)
+    industry = parent.industry if parent and rng.random() < 0.6 else ANY_INDUSTRY.draw(rng)
+    size = _SIZE_WEIGHTS.draw(rng) if number else HUGE
+    employees = _between(*SIZES[size], rng)
+    founded = _founded_year(industry, rng) if number else 1908
+    stem, short_name = _name(parent, country, industry, taken, rng)
+    name = f"{short_name} {rng.choice(country.legal_forms)}".strip()
+    domain = f"{slug(short_name)}.example"
+    kind = _type(industry, employees, rng)
+    funding = _funding(industry, kind, employees, founded, rng)
+    is_b2c = rng.random() < industry.b2c
+    is_b2b = rng.random() < industry.b2b or not is_b2c
+    departments, functions = headcounts(
+        employees, industry, has_founder=founded >= TODAY.year - 35, rng=rng
+    )
+    counts = [count for names in functions.values() for count in names.values()]
+    employer = Employer(
+        number=number,
+        id=new_id(rng),
+        name=name,
+        stem=stem,
+        domain=domain,
+        profnet_url=f"{PROFNET}/company/{slug(name)}",
+        country=country,
+        city=city,
+        industry=industry,
+        employees=employees,
+        size=size,
+        type=kind,
+        founded_year=founded,
+        is_b2b=is_b2b,
+        is_b2c=is_b2c,
+        group=parent.number if parent else number,
+        investors=tuple(rng.sample(range(INVESTORS), rng.randint(1, 4))) if funding else (),
+        reached=array("I", accumulate(counts)),
+    )
+    stage, total, day = funding or (None, None, None)
+    body = {
+        "id": employer.id,
+        "object": "company",
+        "name": name,
+        "website": f"https://www.{domain}",
+        "profnet_url": employer.profnet_url,
+        "industry": industry.name,
+        "logo_url": f"{PROFNET}/images/{employer.id}.png",
+        "location": city.location,
+        "overview": _overview(name, industry, founded, city, rng),
+        "keywords": rng.sample(industry.keywords, min(len(industry.keywords), rng.randint(3, 6))),
+        "estimated_number_of_employees": employees,
+        "size": size,
+        "location_details": {
+            "city": city.name,
+            "state": None if number % 60 == 7 else city.state,
+            "country": city.country,
+            "postal_code": digits(city.postal_code_pattern, rng),
+            "lat": round(city.lat + rng.uniform(-0.06, 0.06), 5),
+            "long": round(city.long + rng.uniform(-0.06, 0.06), 5),
+        },
+        "locations": _locations(country, city, employees, rng),
+        "followers": int(employees * exp(rng.gauss(1.2, 0.9))) + rng.randint(3, 400),
+        "founded_year": founded,
+        "traffic_rank": int(4_000_000 / employees**0.55 * exp(rng.gauss(0.0, 0.8))) + 900,
+        "sic_codes": list(industry.sic_codes[: rng.randint(1, 2)]),
+        "naics_codes": list(industry.naics_codes[: rng.randint(1, 2)]),
+        "type": kind,
+        "total_funding": total,
+        "latest_funding_stage": stage,
+        "latest_funding_date": day,
+        "is_b2b": is_b2b,
+        "is_b2c": is_b2c,
+        "technologies": rng.sample(industry.technologies, rng.randint(3, 9)),
+        "department_headcount": departments,
+        "job_function_headcount": functions,
+        "estimated_revenue": _revenue(industry, employees, rng),
+    }
+    return employer, body
+
+
+def _between(low: int, high: int, rng: Random) -> int:
+    """Return a whole number between two bounds, small ones more often."""
+    return min(high, int(exp(rng.uniform(log(low), log(high + 1)))))
+
+
+def _founded_year(industry: Industry, rng: Random) -> int:
+    """Return a year: venture-funded industries are young, a tenth of the others very old."""
+    chance = rng.random()
+    if industry.funded > 0.5 or chance < 0.45:
+        return rng.randint(1998, TODAY.year - 2)
+    return rng.randint(1955, 1998) if chance < 0.9 else rng.randint(1846, 1955)
+
+
+def _name(
+    parent: Employer | None, country: Country, industry: Industry, taken: set[str], rng: Random
+) -> tuple[str, str]:
+    """Return a stem and a name that no other has; the companies of a group often share the stem."""
+    while True:
+        stem = parent.stem if parent and rng.random() < 0.9 else invented_stem(rng)
+        word = country.name if parent and rng.random() < 0.4 else rng.choice(industry.name_words)
+        if rng.random() < 0.04:
+            word = f"& {invented_stem(rng)} {word}"
+        address = slug(f"{stem} {word}")
+        if address not in taken:
+            taken.add(address)
+            return stem, f"{stem} {word}"
+
+
+def _type(industry: Industry, employees: int, rng: Random) -> str:
+    """Return a company type; few are public and small, none is self-owned and large."""
+    kind = industry.types.draw(rng)
+    if (kind == PUBLIC and employees <= 200) or (kind == SELF_OWNED and employees > 10):
+        return PRIVATE
+    return kind
+
+
+def _funding(
+    industry: Industry, kind: str, employees: int, founded: int, rng: Random
+) -> tuple[str, float, str] | None:
+    """Return latest stage, total amount in US dollars and latest date, or None without funding."""
+    if kind not in (PRIVATE, PUBLIC) or rng.random() > industry.funded:
+        return None
+    most = min(len(_ROUNDS), 1 + int(log(employees + 1, 6)))
+    first = max(founded, 1995)
+    years = sorted(
+        rng.sample(range(first, TODAY.year), min(rng.randint(1, most), TODAY.year - first))
+    )
+    total = sum(
+        round(_between(low, high, rng), -4)
+        for _, (_, low, high) in zip(years, _ROUNDS, strict=False)
+    )
+    day = f"{years[-1]}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
+    return _ROUNDS[len(years) - 1][0], float(total), day
+
+
+def _revenue(industry: Industry, employees: int, rng: Random) -> str:
+    """Return the label of what that many employees earn in that industry."""
+    revenue = employees * industry.revenue_per_employee * exp(rng.gauss(0.0, 0.35))
+    starts = list(_REVENUES)
+    return _REVENUES[starts[bisect(starts, revenue) - 1]]
+
+
+def _locations(country: Country, city: City, employees: int, rng: Random) -> list[str]:
+    """Return the offices, headquarters first; large companies have more, abroad too."""
+    found = {city.location: None}
+    for _ in range(rng.randint(0, int(log(employees + 1, 8)))):
+        place = country if rng.random() < 0.5 else ANY_COUNTRY.draw(rng)
+        found[place.cities.draw(rng).location] = None
+    return list(found)
+
+
+def _overview(name: str, industry: Industry, founded: int, city: City, rng: Random) -> str:
+    text = rng.choice(WORDS["overviews"]).format(
+        name=name,
+        activity=industry.activity,
+        year=founded,
+        city=city.name,
+        countries=rng.randint(2, 30),
+    )
+    return f"{text} {rng.choice(WORDS['overview_endings'])}".strip()

@@ -1,0 +1,299 @@
+"""The tables of the world's companies and people: made, filled, and drawn from.
+
+Each company's JSON is stored once, each person's without the company, and both apart from the
+narrow tables that the filters of people search read: a search never reads a body that it does not
+serve. Texts to be searched in are case-folded; numbers and positions count from 0.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
+from typing import Any, Final, TypeVar
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.sandbox import careers
+from outreach_frames.sandbox.companies import Employer, companies
+from outreach_frames.sandbox.names import stream
+from outreach_frames.sandbox.world import investors, schools, users
+
+# Another number makes a database that an older release filled count as not filled.
+VERSION: Final = 1
+
+# More people share a company where there are more of them, and memory stays bounded.
+COMPANIES_EXPONENT: Final = 0.75
+COMPANIES_AT_MOST: Final = 10_000
+_BATCH: Final = 2_000
+
+_TABLES: Final = {
+    "companies": """
+        number INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL, domain TEXT NOT NULL,
+        profnet_url TEXT NOT NULL, location TEXT NOT NULL, size TEXT NOT NULL, type TEXT NOT NULL,
+        industry TEXT NOT NULL, group_number INTEGER NOT NULL""",
+    "company_bodies": "number INTEGER PRIMARY KEY, body BLOB NOT NULL",
+    "company_focuses": "focus TEXT NOT NULL, company INTEGER NOT NULL",
+    "company_investors": "investor INTEGER NOT NULL, company INTEGER NOT NULL",
+    "investors": "number INTEGER PRIMARY KEY, name TEXT NOT NULL, folded TEXT NOT NULL",
+    "schools": """
+        number INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT NOT NULL, folded TEXT NOT NULL""",
+    "network_users": "bit INTEGER PRIMARY KEY, email TEXT NOT NULL",
+    "roles": """
+        number INTEGER PRIMARY KEY, title TEXT NOT NULL, seniority TEXT NOT NULL,
+        department TEXT NOT NULL, job_function TEXT NOT NULL""",
+    "places": "number INTEGER PRIMARY KEY, location TEXT NOT NULL",
+    "people": """
+        position INTEGER PRIMARY KEY, name TEXT NOT NULL, role INTEGER NOT NULL,
+        place INTEGER NOT NULL, company INTEGER NOT NULL, networks INTEGER NOT NULL""",
+    "person_bodies": "position INTEGER PRIMARY KEY, company INTEGER NOT NULL, body BLOB NOT NULL",
+    "educations": "school INTEGER NOT NULL, person INTEGER NOT NULL",
+    "population": "people INTEGER NOT NULL, seed INTEGER NOT NULL, version INTEGER NOT NULL",
+}
+# Made when the rows are in: an index on a full table is built once, in order.
+_INDEXES: Final = {
+    "people_company": "people (company, position)",
+    "educations_school": "educations (school, person)",
+    "company_investors_investor": "company_investors (investor, company)",
+}
+
+
+T = TypeVar("T")
+
+
+def fill(
+    connection: sqlite3.Connection,
+    *,
+    people: int,
+    seed: int,
+    progress: Callable[[int], None] | None = None,
+) -> None:
+    """Make the tables and fill them with the world of a seed; whatever they held is replaced.
+
+    The row that says "filled" is written last, so a fill that was killed shows as not filled.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        An open database; no other table of it is touched.
+    people : int
+        How many people.
+    seed : int
+        The same seed and number of people give the same bytes.
+    progress : callable, optional
+        Called with the number of people written so far, after every batch.
+
+    Examples
+    --------
+    >>> connection = sqlite3.connect(":memory:")
+    >>> fill(connection, people=20, seed=0)
+    >>> is_filled(connection)
+    True
+    >>> connection.close()
+    """
+    _create(connection)
+    learned = schools(seed)
+    _insert(connection, "schools", ((s.number, s.id, s.name, s.name.casefold()) for s in learned))
+    known = enumerate(users(seed))
+    _insert(connection, "network_users", ((bit, user.email.casefold()) for bit, user in known))
+    funds = enumerate(investors(seed))
+    _insert(connection, "investors", ((number, name, name.casefold()) for number, name in funds))
+    employers = _fill_companies(connection, seed, company_count(people))
+    roles: dict[careers.Role, int] = {}
+    places: dict[str, int] = {}
+    done = 0
+    for batch in _batches(careers.people(seed, people, employers, learned)):
+        _insert_people(connection, done, batch, roles, places)
+        connection.execute("COMMIT")
+        done += len(batch)
+        if progress:
+            progress(done)
+    folded = ((number, *map(str.casefold, role)) for role, number in roles.items())
+    _insert(connection, "roles", folded)
+    _insert(connection, "places", ((number, text.casefold()) for text, number in places.items()))
+    for index, columns in _INDEXES.items():
+        connection.execute(f"CREATE INDEX {index} ON {columns}")
+    connection.execute("COMMIT")
+    _insert(connection, "population", [(people, seed, VERSION)])
+    connection.execute("COMMIT")
+
+
+def is_filled(connection: sqlite3.Connection) -> bool:
+    """Say whether a fill of this release was finished in the database.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        An open database, in whatever state.
+    """
+    return filled_with(connection) is not None
+
+
+def filled_with(connection: sqlite3.Connection) -> tuple[int, int] | None:
+    """Return the number of people and the seed that the database was filled with, if it was.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        An open database, in whatever state.
+    """
+    table = connection.execute(
+        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'population'"
+    ).fetchone()
+    if table is None:
+        return None
+    row: tuple[int, int] | None = connection.execute(
+        "SELECT people, seed FROM population WHERE version = ?", (VERSION,)
+    ).fetchone()
+    return row
+
+
+def company_count(people: int) -> int:
+    """Return how many companies a world of that many people has.
+
+    >>> company_count(2_000), company_count(1_000_000)
+    (299, 10000)
+    """
+    return min(COMPANIES_AT_MOST, max(1, round(float(people) ** COMPANIES_EXPONENT)))
+
+
+def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:
+    """Draw different people, in random order.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        A filled database.
+    count : int
+        How many; at most as many as there are.
+    seed : int
+        The same seed draws the same people.
+
+    Returns
+    -------
+    list of dict
+        With the keys `name`, `first_name`, `last_name`, `profnet_url`, `title`, `location`,
+        `country`, `company_name` and `company_domain`, all strings.
+    """
+    (total,) = connection.execute("SELECT count(*) FROM people").fetchone()
+    positions = stream(seed, "sample").sample(range(total), min(count, total))
+    return [_drawn(connection, position) for position in positions]
+
+
+def _drawn(connection: sqlite3.Connection, position: int) -> dict[str, Any]:
+    person, domain = connection.execute(
+        """SELECT person_bodies.body, companies.domain FROM person_bodies
+        JOIN companies ON companies.number = person_bodies.company WHERE position = ?""",
+        (position,),
+    ).fetchone()
+    found = orjson.loads(person)
+    fields = ("name", "first_name", "last_name", "profnet_url", "title", "location")
+    return {
+        **{field: found[field] for field in fields},
+        "country": found["location_details"]["country"],
+        "company_name": found["experiences"][0]["company_name"],
+        "company_domain": domain,
+    }
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    _begin(connection)
+    for table, columns in _TABLES.items():
+        connection.execute(f"DROP TABLE IF EXISTS {table}")
+        connection.execute(f"CREATE TABLE {table} ({columns})")
+    connection.execute("COMMIT")
+
+
+def _begin(connection: sqlite3.Connection) -> None:
+    """Open a transaction whatever isolation level the connection was opened with."""
+    if not connection.in_transaction:
+        connection.execute("BEGIN")
+
+
+def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
+    _begin(connection)
+    marks = ", ".join("?" * (_TABLES[table].count(",") + 1))
+    connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - from _TABLES
+
+
+def _batches(items: Iterable[T]) -> Iterator[list[T]]:
+    iterator = iter(items)
+    while batch := list(islice(iterator, _BATCH)):
+        yield batch
+
+
+def _fill_companies(connection: sqlite3.Connection, seed: int, count: int) -> list[Employer]:
+    employers: list[Employer] = []
+    for batch in _batches(companies(seed, count)):
+        chosen = [employer for employer, _ in batch]
+        employers += chosen
+        _insert(connection, "companies", (_company_row(employer) for employer in chosen))
+        _insert(connection, "company_bodies", ((e.number, body) for e, body in batch))
+        _insert(
+            connection,
+            "company_focuses",
+            ((focus, e.number) for e in chosen for focus in _focuses(e)),
+        )
+        _insert(
+            connection,
+            "company_investors",
+            ((investor, e.number) for e in chosen for investor in e.investors),
+        )
+        connection.execute("COMMIT")
+    return employers
+
+
+def _company_row(employer: Employer) -> tuple[object, ...]:
+    return (
+        employer.number,
+        employer.id,
+        employer.name.casefold(),
+        employer.domain,
+        employer.profnet_url,
+        employer.city.location.casefold(),
+        employer.size,
+        employer.type,
+        employer.industry.name.casefold(),
+        employer.group,
+    )
+
+
+def _focuses(employer: Employer) -> list[str]:
+    serves = zip(spec.SUGGESTED_COMPANY_FOCUSES, (employer.is_b2b, employer.is_b2c), strict=True)
+    return [focus for focus, is_so in serves if is_so]
+
+
+def _insert_people(
+    connection: sqlite3.Connection,
+    first: int,
+    batch: list[careers.Person],
+    roles: dict[careers.Role, int],
+    places: dict[str, int],
+) -> None:
+    """Write a batch of people; roles and places are numbered as they are first seen."""
+    _insert(
+        connection,
+        "people",
+        (
+            (
+                position,
+                person.name.casefold(),
+                roles.setdefault(person.role, len(roles)),
+                places.setdefault(person.location, len(places)),
+                person.company,
+                person.networks,
+            )
+            for position, person in enumerate(batch, first)
+        ),
+    )
+    _insert(
+        connection,
+        "person_bodies",
+        ((position, p.company, p.body) for position, p in enumerate(batch, first)),
+    )
+    _insert(
+        connection,
+        "educations",
+        ((school, position) for position, p in enumerate(batch, first) for school in p.schools),
+    )

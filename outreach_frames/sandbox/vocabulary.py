@@ -1,0 +1,213 @@
+"""The words and numbers that the sandbox's world is made of, read from the JSON files in `data`.
+
+`places.json` has real cities, `names.json` common given and family names, `industries.json` what
+sets industries apart, `titles.json` job titles, `words.json` the parts of invented names and texts.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from importlib import resources
+from itertools import accumulate
+from random import Random
+from typing import Any, Final, Generic, TypeVar
+
+import orjson
+
+from outreach_frames import spec
+
+T = TypeVar("T")
+
+
+class Weighted(Generic[T]):
+    """Values to draw from, each with its weight."""
+
+    __slots__ = ("_bounds", "values")
+
+    def __init__(self, weights: Iterable[tuple[T, float]]) -> None:
+        pairs = [(value, weight) for value, weight in weights if weight > 0]
+        self.values = tuple(value for value, _ in pairs)
+        self._bounds = tuple(accumulate(weight for _, weight in pairs))
+
+    def draw(self, rng: Random) -> T:
+        """Return one value, as often as its weight says."""
+        return self.values[bisect(self._bounds, rng.random() * self._bounds[-1], 0, -1)]
+
+
+@dataclass(frozen=True, slots=True)
+class City:
+    """A real city, and the pattern of its postal codes: `#` is a digit, `A` a letter."""
+
+    name: str
+    state: str
+    country: str
+    lat: float
+    long: float
+    postal_code_pattern: str
+
+    @property
+    def location(self) -> str:
+        """City, state and country as one text."""
+        return f"{self.name}, {self.state}, {self.country}"
+
+
+@dataclass(frozen=True, slots=True)
+class Country:
+    """A country: its cities, whose names its people have, what they speak, how firms end."""
+
+    name: str
+    cities: Weighted[City]
+    cultures: Weighted[str]
+    languages: tuple[str, ...]
+    legal_forms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NamePart:
+    """A given or family name in Latin letters, and in its own script where that is another."""
+
+    latin: str
+    native: str
+
+
+@dataclass(frozen=True, slots=True)
+class Culture:
+    """The given and family names that go together."""
+
+    female: tuple[NamePart, ...]
+    male: tuple[NamePart, ...]
+    family_female: tuple[NamePart, ...]
+    family_male: tuple[NamePart, ...]
+    family_first: bool
+    has_script: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Industry:
+    """What sets the companies of an industry apart.
+
+    `departments` are shares of the employees, `functions` weights within each department,
+    `b2b`, `b2c` and `funded` probabilities, `revenue_per_employee` US dollars a year.
+    """
+
+    name: str
+    departments: Mapping[str, float]
+    functions: Mapping[str, tuple[float, ...]]
+    name_words: tuple[str, ...]
+    b2b: float
+    b2c: float
+    funded: float
+    revenue_per_employee: int
+    sic_codes: tuple[int, ...]
+    naics_codes: tuple[int, ...]
+    keywords: tuple[str, ...]
+    technologies: tuple[str, ...]
+    types: Weighted[str]
+    activity: str
+
+
+def _read(name: str) -> Any:
+    return orjson.loads(resources.files(__package__).joinpath("data", name).read_bytes())
+
+
+def _parts(text: str, alternative: int = 0) -> tuple[NamePart, ...]:
+    """Read "Latin:Native" entries; "male/female" gives a family name's two forms."""
+    parts = []
+    for entry in text.split(", "):
+        latin, _, native = entry.partition(":")
+        latin, native = (form.split("/")[-1 if alternative else 0] for form in (latin, native))
+        parts.append(NamePart(latin, native or latin))
+    return tuple(parts)
+
+
+def _culture(names: Mapping[str, str]) -> Culture:
+    return Culture(
+        female=_parts(names["female"]),
+        male=_parts(names["male"]),
+        family_female=_parts(names["family"], alternative=1),
+        family_male=_parts(names["family"]),
+        family_first=names.get("order") == "family_first",
+        has_script=":" in names["family"],
+    )
+
+
+def _country(name: str, country: Mapping[str, Any]) -> Country:
+    return Country(
+        name=name,
+        cities=Weighted(
+            (City(city, state, name, lat, long, pattern), weight)
+            for city, state, lat, long, pattern, weight in country["cities"]
+        ),
+        cultures=Weighted(country["cultures"].items()),
+        languages=tuple(country["languages"]),
+        legal_forms=tuple(country["legal_forms"]),
+    )
+
+
+_FEW, _SOME, _MANY = 1.0, 2.0, 12.0
+
+
+def _function_weights(boosted: list[str]) -> dict[str, tuple[float, ...]]:
+    """Weigh what the industry lives on most, then the functions that have a name of their own."""
+    return {
+        department: tuple(
+            _MANY if function in boosted else _SOME if function in SPECIALISTS else _FEW
+            for function in functions
+        )
+        for department, functions in spec.JOB_FUNCTIONS.items()
+    }
+
+
+def _industry(name: str, industry: Mapping[str, Any]) -> Industry:
+    return Industry(
+        name=name,
+        departments=industry["departments"],
+        functions=_function_weights(industry["boosted_functions"]),
+        name_words=tuple(industry["name_words"]),
+        b2b=industry["b2b"],
+        b2c=industry["b2c"],
+        funded=industry["funded"],
+        revenue_per_employee=industry["revenue_per_employee"],
+        sic_codes=tuple(industry["sic_codes"]),
+        naics_codes=tuple(industry["naics_codes"]),
+        keywords=tuple(industry["keywords"]),
+        technologies=(
+            *_INDUSTRIES["technologies"][industry["technologies"]],
+            *_INDUSTRIES["technologies"]["common"],
+        ),
+        types=Weighted(zip(spec.SUGGESTED_COMPANY_TYPES, industry["type_weights"], strict=True)),
+        activity=industry["activity"],
+    )
+
+
+_PLACES: Final = _read("places.json")
+_INDUSTRIES: Final = _read("industries.json")
+_TITLES: Final = _read("titles.json")
+WORDS: Final[Mapping[str, Any]] = _read("words.json")
+
+# A job function's plain title, its executive's title, and its name as an area of work.
+SPECIALISTS: Final[Mapping[str, str]] = _TITLES["specialists"]
+EXECUTIVES: Final[Mapping[str, str]] = _TITLES["executives"]
+AREAS: Final[Mapping[str, str]] = {
+    function: _TITLES["areas"].get(function, function.replace("_", " ").title())
+    for function in spec.SUGGESTED_JOB_FUNCTIONS
+}
+
+LANGUAGE_CODES: Final[Mapping[str, str]] = _PLACES["languages"]
+CULTURES: Final[Mapping[str, Culture]] = {
+    name: _culture(names) for name, names in _read("names.json").items()
+}
+COUNTRIES: Final[Mapping[str, Country]] = {
+    name: _country(name, country) for name, country in _PLACES["countries"].items()
+}
+INDUSTRIES: Final[Mapping[str, Industry]] = {
+    name: _industry(name, industry) for name, industry in _INDUSTRIES["industries"].items()
+}
+ANY_COUNTRY: Final = Weighted(
+    (COUNTRIES[name], country["weight"]) for name, country in _PLACES["countries"].items()
+)
+ANY_INDUSTRY: Final = Weighted(
+    (INDUSTRIES[name], industry["weight"]) for name, industry in _INDUSTRIES["industries"].items()
+)

@@ -1,0 +1,111 @@
+"""The sandbox's world less its people and companies: users, schools, investors, and its date.
+
+Pure and seeded: the same seed gives the same world.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from random import Random
+from typing import Final
+
+from outreach_frames.sandbox.names import (
+    PROFNET,
+    invented_stem,
+    new_id,
+    person_name,
+    slug,
+    stream,
+)
+from outreach_frames.sandbox.vocabulary import ANY_COUNTRY, COUNTRIES, WORDS
+
+# The world stands still on this day: the same seed gives the same bytes in any year.
+TODAY: Final = date(2025, 10, 1)
+
+USERS: Final = 6
+SCHOOLS: Final = 160
+INVESTORS: Final = 80
+ACCOUNT_DOMAIN: Final = "brightforge.example"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """A user of the account."""
+
+    id: str
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class School:
+    """An invented school; `number` counts from 0."""
+
+    number: int
+    id: str
+    name: str
+    profnet_url: str
+    country: str
+
+
+def users(seed: int) -> tuple[User, ...]:
+    """Return the account's six users; each has connections in the professional network.
+
+    Parameters
+    ----------
+    seed : int
+        The world's seed.
+
+    Examples
+    --------
+    >>> len(users(0)), users(0) == users(0)
+    (6, True)
+    """
+    rng = stream(seed, "users")
+    found: dict[str, User] = {}
+    while len(found) < USERS:
+        name = person_name(COUNTRIES["United States"], rng)
+        email = f"{name.slug.replace('-', '.')}@{ACCOUNT_DOMAIN}"
+        found.setdefault(email, User(new_id(rng), name.name, email))
+    return tuple(found.values())
+
+
+def schools(seed: int) -> tuple[School, ...]:
+    """Return the world's schools, named in the language of their country.
+
+    Parameters
+    ----------
+    seed : int
+        The world's seed.
+    """
+    rng = stream(seed, "schools")
+    found: dict[str, School] = {}
+    while len(found) < SCHOOLS:
+        country = ANY_COUNTRY.draw(rng)
+        patterns = WORDS["schools"].get(country.languages[0], WORDS["schools"][""])
+        name = rng.choice(patterns).format(invented_stem(rng))
+        if slug(name) not in found:
+            url = f"{PROFNET}/school/{slug(name)}"
+            found[slug(name)] = School(len(found), new_id(rng), name, url, country.name)
+    return tuple(found.values())
+
+
+def investors(seed: int) -> tuple[str, ...]:
+    """Return the names of the world's investors.
+
+    Parameters
+    ----------
+    seed : int
+        The world's seed.
+    """
+    rng = stream(seed, "investors")
+    found: dict[str, None] = {}
+    while len(found) < INVESTORS:
+        found[f"{invented_stem(rng)} {_kind(rng)}"] = None
+    return tuple(found)
+
+
+def _kind(rng: Random) -> str:
+    kind: str = rng.choice(WORDS["company_names"]["investor"])
+    return kind
