@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
 import threading
 from collections.abc import Callable, Sequence
@@ -172,7 +173,8 @@ def _run_sandbox(options: argparse.Namespace) -> None:
         print("or in Python:\n")
         print("import outreach_frames as of")
         print(f'of.connect("{sandbox.url}", "{sandbox.api_key}")', flush=True)
-        threading.Event().wait()
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
 
 
 def _run_sequences(options: argparse.Namespace) -> None:

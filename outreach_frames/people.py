@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -121,8 +122,9 @@ def search_people(
     tables: list[pa.Table] = []
 
     def frame_so_far() -> pd.DataFrame:
-        kept = [_drop_headcounts(table, headcount) for table in tables or [_no_people()]]
-        return people_frame(kept, dtype_backend)
+        frame = people_frame(tables, dtype_backend)
+        dropped = _DROPPED[headcount]
+        return frame[[name for name in frame.columns if not name.startswith(dropped)]]
 
     with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
         try:
@@ -242,12 +244,14 @@ class Search:
         yield self._take(self.read_page(number))
         while empty < _EMPTY_PAGES_THAT_END and (last := self._last_page(number)) > number:
             numbers = range(number + 1, last + 1)
-            for page in ordered_map(self.read_page, numbers, workers=self.client.workers):
-                number += 1
-                empty = 0 if page.people.num_rows else empty + 1
-                yield self._take(page)
-                if empty == _EMPTY_PAGES_THAT_END:
-                    break
+            pages = ordered_map(self.read_page, numbers, workers=self.client.workers)
+            with closing(pages):
+                for page in pages:
+                    number += 1
+                    empty = 0 if page.people.num_rows else empty + 1
+                    yield self._take(page)
+                    if empty == _EMPTY_PAGES_THAT_END:
+                        break
 
     def report(self, rows: int) -> None:
         """Warn of what the analyst would not see in the frame."""
@@ -298,15 +302,6 @@ def _check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) ->
                 "Say how many people you want with limit=, and how many per request with page_size=."
             )
     return check_filters(filters, fields)
-
-
-def _drop_headcounts(table: pa.Table, headcount: Headcount) -> pa.Table:
-    dropped = _DROPPED[headcount]
-    return table.select([name for name in table.column_names if not name.startswith(dropped)])
-
-
-def _no_people() -> pa.Table:
-    return people_table()
 
 
 def _is_count(value: object) -> bool:

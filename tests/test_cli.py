@@ -20,11 +20,10 @@ COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search"]
 
 
 @pytest.fixture
-def _environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Point the environment at the sandbox, with a cache of the test's own."""
+def _environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Point the environment at the sandbox."""
     monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
     monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=str)
@@ -144,7 +143,7 @@ def test_the_demo_leaves_a_table_and_a_picture(
 def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
     """`outreach-frames sandbox` prints an address and a token that work, and ends on Ctrl-C."""
     arguments = ["sandbox", "--people", "20", "--seed", "3", "--db", str(tmp_path / "world.sqlite")]
-    command = [sys.executable, "-m", "outreach_frames.cli", *arguments]
+    command = [sys.executable, "-m", "outreach_frames", *arguments]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as process:
         assert process.stdout is not None

@@ -42,14 +42,14 @@ def result(people: list[dict[str, Any]], **pagination: Any) -> Reply:
     )
 
 
-def service_of(total: int, **pagination: Any) -> Callable[[Received], Reply]:
-    """Return a script that pages through people 1 to `total`."""
+def service_of(there: int, **pagination: Any) -> Callable[[Received], Reply]:
+    """Return a script that pages through people 1 to `there`."""
 
     def reply(request: Received) -> Reply:
         body = request.json
         size, page = body["page_size"], body["page"]
-        numbers = range((page - 1) * size + 1, min(page * size, total) + 1)
-        told = {"page": page, "page_size": size, "total": total, "total_pages": -(-total // size)}
+        numbers = range((page - 1) * size + 1, min(page * size, there) + 1)
+        told = {"page": page, "page_size": size, "total": there, "total_pages": -(-there // size)}
         return result([person(number) for number in numbers], **{**told, **pagination})
 
     return reply

@@ -1,0 +1,93 @@
+"""The package's public names, what importing it costs, and which way imports go."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import errors
+from outreach_frames.notices import warn
+
+PUBLIC = {
+    "OutreachError",
+    "connect",
+    "contacts",
+    "count_people",
+    "lead_list",
+    "load_filters",
+    "mailboxes",
+    "plots",
+    "read_prospects",
+    "sandbox",
+    "save_filters",
+    "search_people",
+    "sequences",
+    "set_daily_email_limit",
+}
+HEAVY = {"matplotlib", "ipywidgets", "starlette", "uvicorn", "IPython", "tqdm", "requests_cache"}
+
+
+def test_the_public_names_are_these() -> None:
+    """The package exports exactly the promised names, and all of them are there."""
+    assert set(of.__all__) == PUBLIC
+    assert all(hasattr(of, name) for name in PUBLIC)
+    modules = {path.stem for path in Path(of.__file__).parent.iterdir()}
+    shown = {name for name in dir(of) if not name.startswith("_")}
+    assert shown - modules - {"annotations", "importlib", "TYPE_CHECKING"} <= PUBLIC
+
+
+def test_importing_is_light() -> None:
+    """Importing the package loads no plotting, widgets, server or cache library."""
+    code = "import sys, outreach_frames; print(*{name.split('.')[0] for name in sys.modules})"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert HEAVY & set(loaded) == set()
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
+    """A name that the package has not is an AttributeError, as in any module."""
+    with pytest.raises(AttributeError, match="serach_people"):
+        of.serach_people  # noqa: B018
+
+
+def all_errors(base: type[Exception]) -> set[type[Exception]]:
+    """Return a class and all that derive from it."""
+    return {base}.union(*(all_errors(child) for child in base.__subclasses__()))
+
+
+def test_every_error_is_in_one_tree() -> None:
+    """Every exception of the package is an OutreachError, and all have the same facts."""
+    defined = {
+        value
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, Exception)
+    } - {errors.OutreachWarning}
+    assert defined <= all_errors(of.OutreachError)
+    for kind in defined:
+        error = kind("what happened")
+        assert (error.retry_after, error.partial) == (None, None)
+        assert error.status_code is None or kind is errors.ValidationFailedError
+        assert error.retryable is False
+
+
+def test_the_accessor_is_there_and_keeps_no_state() -> None:
+    """Every frame has .outreach, made anew from the frame as it is."""
+    frame = pd.DataFrame({"a": [1]})
+    frame.outreach  # noqa: B018
+    frame["company_name"] = ["Brightforge"]
+    assert frame.outreach.companies()["name"].tolist() == ["Brightforge"]
+
+
+def test_warnings_point_at_the_callers_line() -> None:
+    """A warning has the file of whoever called into the package."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        warn("something to know")
+    assert [Path(one.filename).name for one in caught] == [Path(__file__).name]
