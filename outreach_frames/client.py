@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import http.client
 import importlib.metadata
-import math
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
@@ -16,29 +16,25 @@ from dataclasses import dataclass
 from os import PathLike
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeVar
-from urllib.parse import urlsplit
 
 import requests
 import urllib3
 from requests.adapters import HTTPAdapter
 
-from outreach_frames import links, outgoing, spec
+from outreach_frames import failures, links, outgoing, spec
 from outreach_frames.answers import load_json, load_object, status_error
 from outreach_frames.cache import DEFAULT, LIFETIMES, ResponseCache
 from outreach_frames.credentials import Token
 from outreach_frames.errors import (
     ConfigurationError,
-    ConnectionFailedError,
     InvalidResponseError,
     OutreachError,
-    RequestTimeoutError,
+    OutreachWarning,
     ServiceError,
-    UnsafeLinkError,
-    WaitTooLongError,
 )
 from outreach_frames.naming import NetworkName
-from outreach_frames.transport import POOL_CLASSES, Exchange, exchange
-from outreach_frames.waiting import Budget, Pause, Stop, Stops, backoff, parse_retry_after
+from outreach_frames.transport import POOL_CLASSES, exchange
+from outreach_frames.waiting import Budget, Patience, parse_retry_after
 
 __all__ = ["Client", "load_json"]
 
@@ -50,6 +46,7 @@ _CHUNK_BYTES = 256 * 1024
 _KEPT_CONNECTIONS = 32
 _A_YEAR = 31_536_000
 _FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
+_TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +135,13 @@ class Client:
         verify: bool | str = True,
     ) -> None:
         self.base_url: Final = links.checked_base_url(base_url)
+        if links.leaves_machine_in_clear(self.base_url):
+            warnings.warn(
+                f"{self.base_url} is not encrypted: the token and all data can be read on the way. "
+                "Use https:// where the service has it.",
+                OutreachWarning,
+                stacklevel=2,
+            )
         self.timeout: Final = _seconds("timeout", timeout, at_least=0.001)
         self.max_wait: Final = _seconds("max_wait", max_wait)
         self.network_name: Final = network_name
@@ -145,7 +149,6 @@ class Client:
             raise ConfigurationError(f"workers must be a whole number from 1 on, not {workers!r}.")
         self.workers: Final = workers
         self.sandbox: Any = None
-        self._backoff = _seconds("backoff", backoff)
         self._proxies = dict(proxies or {})
         self._verify = verify
         self._names = NetworkName(network_name)
@@ -155,8 +158,7 @@ class Client:
             "Accept-Encoding": "gzip",
             "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
         }
-        self._pause = Pause()
-        self._closing = Stop()
+        self._patience = Patience(self.max_wait, _seconds("backoff", backoff))
         self._forgotten: Counter[str] = Counter()
         # No session: it would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
@@ -182,11 +184,11 @@ class Client:
     @property
     def closed(self) -> bool:
         """Whether the client can no longer be used."""
-        return self._closing.is_set
+        return self._patience.stop.is_set
 
     def close(self) -> None:
         """Break off what is under way in other threads, and close connections and cache."""
-        self._closing.set()
+        self._patience.stop.set()
         self._adapter.close()
         self._cache.close()
         if self.sandbox is not None:
@@ -225,7 +227,7 @@ class Client:
             A value cannot be sent.
         """
         call = self._call(endpoint, path, query, body)
-        return self._read(call, refresh, parse, Budget(self.max_wait))
+        return self._read(call, refresh, parse, self._patience.budget())
 
     def read_pages(
         self,
@@ -244,7 +246,7 @@ class Client:
         UnsafeLinkError
             A link leads elsewhere, in a circle, or never to an end.
         """
-        budget = Budget(self.max_wait)
+        budget = self._patience.budget()
         call = self._call(endpoint, path, query, None)
         seen = {call.url}
         while True:
@@ -256,10 +258,7 @@ class Client:
             url = links.resolve(href, page_url=call.url, base_url=self.base_url)
             call = self._prepared(endpoint, call.label, url, None)
             if call.url in seen or len(seen) == links.MAX_PAGES:
-                raise UnsafeLinkError(
-                    f"{call.label}: the service's pages do not end; after {len(seen)} of them the "
-                    "next link leads back or still further on. Report this to the service."
-                )
+                raise failures.endless(call.label, len(seen))
             seen.add(call.url)
 
     def write(
@@ -282,7 +281,7 @@ class Client:
         _require(endpoint.name not in LIFETIMES, "write() is not for reads")
         call = self._call(endpoint, path, None, body)
         return self._send(
-            call, Budget(self.max_wait), _load_written, lambda error: not error.may_have_acted
+            call, self._patience.budget(), _load_written, lambda error: not error.may_have_acted
         )[1]
 
     def forget(self, endpoint: spec.Endpoint) -> None:
@@ -342,42 +341,25 @@ class Client:
     ) -> tuple[bytes, T]:
         """Send a request, again where that may help and is allowed; return body and value."""
         for attempt in range(1, MAX_TRIES + 1):
-            self._wait_for_turn(call, budget)
+            self._patience.wait_for_turn(call.label, budget)
             try:
-                body = self._exchange(call)
-                return body, self._parsed(call, body, parse)
+                status, body = self._exchange(call)
+                return body, self._parsed(call, status, body, parse)
             except ServiceError as error:
                 if attempt == MAX_TRIES or not error.retryable or not replayable(error):
+                    error.add_note(f"Requests sent: {attempt}.")
                     raise
                 asked = error.retry_after
             if asked is None:
-                pause = backoff(attempt, self._backoff)
-                budget.wait(min(pause, budget.left), Stops(self._closing))
+                self._patience.back_off(attempt, budget)
         raise AssertionError("the last attempt returns or raises")
 
-    def _wait_for_turn(self, call: _Call, budget: Budget) -> None:
-        """Wait as long as the service asked this client to, whichever thread it told."""
-        stops = Stops(self._closing)
-        while not stops.is_set and (seconds := self._pause.remaining) > 0:
-            if seconds > budget.left:
-                asked = math.ceil(seconds)
-                raise WaitTooLongError(
-                    f"{call.label}: the service asks to wait {asked} s, and max_wait allows "
-                    f"{budget.left:.3g} s more (of {self.max_wait:g}). Nothing was sent. Try again "
-                    "later, or connect with a longer max_wait.",
-                    retry_after=asked,
-                    retryable=True,
-                    may_have_acted=False,
-                )
-            budget.wait(seconds, stops)
-        if stops.is_set:
-            raise _interrupted(call, may_have_acted=False)
-
-    def _exchange(self, call: _Call) -> bytes:
-        """Send a request once; return the body of a good answer."""
-        status: int | None = None
+    def _exchange(self, call: _Call) -> tuple[int, bytes]:
+        """Send a request once; return status and body of a good answer."""
+        response: requests.Response | None = None
         fault: Exception | None = None
-        with exchange(self.timeout, Stops(self._closing)) as current:
+        body, retry_after = b"", None
+        with exchange(self.timeout, self._patience.stops()) as current:
             try:
                 response = self._adapter.send(
                     call.request,
@@ -387,110 +369,54 @@ class Client:
                     proxies=self._proxies,
                 )
                 with closing(response):
-                    status, headers = response.status_code, response.headers
-                    retry_after = parse_retry_after(headers.get(spec.RETRY_AFTER_HEADER))
-                    if retry_after is not None:
-                        self._pause.ask(retry_after)
-                    body = _body(call, response)
+                    retry_after = parse_retry_after(response.headers.get(spec.RETRY_AFTER_HEADER))
+                    self._patience.ask(retry_after or 0)
+                    body = _body(call.label, response)
             except _FAULTS as caught:
-                fault = caught
+                fault = caught.with_traceback(None)
         # Raised out here, because the library's exceptions hold the signed request.
-        if fault is not None or current.stopped or current.timed_out:
-            raise self._failure(call, current, fault, status)
-        assert status is not None
+        if current.stopped:
+            raise failures.interrupted(call.label, may_have_acted=current.sent)
+        if current.timed_out or isinstance(fault, _TIMEOUTS):
+            raise failures.timed_out(call.label, self.timeout, may_have_acted=current.sent)
+        reason = self._token.redact(failures.reason_of(fault))
+        if response is None:
+            raise failures.not_reached(
+                call.label, self.base_url, reason, may_have_acted=current.sent
+            )
+        status = response.status_code
+        if fault is not None and status < 300:
+            raise failures.broke_off(call.label, status, reason)
         if 300 <= status < 400:
-            raise _redirected(call, status, headers.get("Location", ""))
+            raise failures.redirected(call.label, status, response.headers.get("Location"))
         if not 200 <= status < 300:
             raise status_error(
                 call.label, status, body, retry_after=retry_after, redact=self._token.redact
             )
-        return body
+        return status, body
 
-    def _failure(
-        self, call: _Call, current: Exchange, fault: Exception | None, status: int | None
-    ) -> ServiceError:
-        """Return the exception for an answer that did not come, or not whole."""
-        if current.stopped:
-            return _interrupted(call, may_have_acted=current.sent)
-        if current.timed_out or isinstance(
-            fault, requests.Timeout | urllib3.exceptions.TimeoutError
-        ):
-            return RequestTimeoutError(
-                f"{call.label}: no whole answer within {self.timeout:g} s. Try again later, or "
-                "connect with a longer timeout.",
-                status_code=status,
-                retryable=True,
-                may_have_acted=current.sent,
-            )
-        reason = self._token.redact(_reason(fault))
-        if status is not None:
-            return InvalidResponseError(
-                f"{call.label}: the answer (status {status}) broke off: {reason}. Try again later.",
-                status_code=status,
-                retryable=True,
-            )
-        return ConnectionFailedError(
-            f"{call.label}: no answer from {self.base_url}: {reason}. Check base_url and the "
-            "network, or try again later.",
-            retryable=True,
-            may_have_acted=current.sent,
-        )
-
-    def _parsed(self, call: _Call, body: bytes, parse: Callable[[bytes], T]) -> T:
+    def _parsed(self, call: _Call, status: int, body: bytes, parse: Callable[[bytes], T]) -> T:
         try:
             return parse(self._names.incoming(body))
         except InvalidResponseError as error:
             reason = self._token.redact(str(error))
-        raise InvalidResponseError(f"{call.label}: {reason}", retryable=True)
+        raise InvalidResponseError(
+            f"{call.label}: status {status}. {reason}", status_code=status, retryable=True
+        )
 
 
 def _load_written(body: bytes) -> Any:
     return load_json(body) if body else None
 
 
-def _body(call: _Call, response: requests.Response) -> bytes:
+def _body(label: str, response: requests.Response) -> bytes:
     chunks, size = [], 0
     for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
         chunks.append(chunk)
         size += len(chunk)
         if size > MAX_BODY_BYTES:
-            raise InvalidResponseError(
-                f"{call.label}: the answer (status {response.status_code}) is larger than "
-                f"{MAX_BODY_BYTES:,} bytes and was not read to its end. Ask for less at a time.",
-                status_code=response.status_code,
-            )
+            raise failures.too_large(label, response.status_code, MAX_BODY_BYTES)
     return b"".join(chunks)
-
-
-def _reason(fault: BaseException | None) -> str:
-    """Say what went wrong, from the innermost exception: outer ones print whole addresses."""
-    while fault is not None:
-        inner = [getattr(fault, "reason", None), *reversed(fault.args)]
-        deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)
-        if deeper is None:
-            return str(fault) or type(fault).__name__
-        fault = deeper
-    return "broken off"
-
-
-def _redirected(call: _Call, status: int, location: str) -> UnsafeLinkError:
-    try:
-        host = urlsplit(location).hostname
-    except ValueError:
-        host = None
-    return UnsafeLinkError(
-        f"{call.label}: the service redirects (status {status}) to {host or 'another path'}. That "
-        "is refused, because the token would follow. If the service has moved, connect to its new "
-        "address.",
-        status_code=status,
-    )
-
-
-def _interrupted(call: _Call, *, may_have_acted: bool) -> ConnectionFailedError:
-    return ConnectionFailedError(
-        f"{call.label}: broken off, because the client was closed or the run interrupted.",
-        may_have_acted=may_have_acted,
-    )
 
 
 def _seconds(name: str, value: float, at_least: float = 0) -> float:

@@ -7,6 +7,7 @@ This is the one place that decides whether to follow it.
 from __future__ import annotations
 
 import re
+from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
@@ -23,7 +24,9 @@ _DEFAULT_PORTS = {"http": 80, "https": 443}
 # Spelled narrowly, because URL parsers disagree about everything else.
 _HREF = re.compile(r"https?://[^/?#]|/(?!/)|\?|[\w.~%-]+(?![\w.~%:@-])", re.ASCII | re.IGNORECASE)
 _ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
-_NEVER_IN_HREF = re.compile(r"[\x00-\x1f\x7f\\]|^\s|\s$")
+_NEVER_IN_HREF = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]|^\s|\s$")
+_HOST = re.compile(r"[a-z0-9_:][a-z0-9_.:-]*")
+_BASE_URL = re.compile(r"[^\s\\?#\x00-\x1f\x7f-\U0010ffff]+")
 
 
 def origin(url: str) -> Origin:
@@ -35,24 +38,35 @@ def origin(url: str) -> Origin:
     parts = urlsplit(url)
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
         raise ValueError("no http address with a host and without credentials")
-    return parts.scheme, parts.hostname, parts.port or _DEFAULT_PORTS[parts.scheme]
+    port = _DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
+    return parts.scheme, parts.hostname, port
 
 
 def checked_base_url(base_url: str) -> str:
     """Return the service's address without a slash at its end, or raise ConfigurationError."""
     text = base_url.rstrip("/") if isinstance(base_url, str) else ""
     try:
-        origin(text)
-        usable = not re.search(r"[\s\\?#]", text) and text.isprintable()
+        _, host, _ = origin(text)
     except ValueError:
-        usable = False
-    if not usable:
+        host = ""
+    if not _HOST.fullmatch(host) or not _BASE_URL.fullmatch(text):
         raise ConfigurationError(
             "The service's address cannot be used: it must look like https://api.example.com or "
             "https://api.example.com/api/v1, with no user name, password, query or blanks in it. "
             "Check base_url or OUTREACH_BASE_URL."
         )
     return text
+
+
+def leaves_machine_in_clear(base_url: str) -> bool:
+    """Whether requests to this address can be read by others on their way."""
+    scheme, host, _ = origin(base_url)
+    if scheme == "https" or host == "localhost" or host.endswith(".localhost"):
+        return False
+    try:
+        return not ip_address(host).is_loopback
+    except ValueError:
+        return True
 
 
 def next_href(page: Any) -> str | None:
@@ -92,15 +106,16 @@ def resolve(href: str, *, page_url: str, base_url: str) -> str:
             "The service sent a link that cannot be followed safely: it is neither a path, a query "
             "nor an http address. Nothing was sent to it. Report this to the service."
         )
-    base_path = urlsplit(base_url).path
     if href.startswith("?"):
         url = urljoin(page_url, href)
-    elif href.startswith("/") and re.match(f"{re.escape(base_path)}(?![^/?#])", href):
-        url = urljoin(base_url, href)
     elif _ABSOLUTE.match(href):
         url = href
     else:
-        url = f"{base_url}/{href.removeprefix('/')}"
+        base_path = urlsplit(base_url).path
+        path = href if href.startswith("/") else f"/{href}"
+        if re.match(f"{re.escape(base_path)}(?![^/?#])", path):
+            path = path.removeprefix(base_path)
+        url = base_url + path
     require_same_origin(url, base_url)
     return url
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 import re
 import threading
@@ -11,6 +12,8 @@ from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from datetime import UTC
 from email.utils import parsedate_to_datetime
+
+from outreach_frames import failures
 
 # Short enough for Ctrl-C on systems where a longer wait cannot be interrupted.
 _SLICE = 0.5
@@ -36,29 +39,6 @@ def parse_retry_after(value: str | None) -> float | None:
         except (ValueError, OverflowError):
             return None
     return min(max(seconds, 0.0), _TEN_YEARS)
-
-
-def backoff(attempt: int, first: float) -> float:
-    """Return a random pause after the given attempt; the longest possible one doubles each time."""
-    return random.uniform(0, first * 2 ** (attempt - 1))
-
-
-class Pause:
-    """The moment before which no request may be sent, shared by all threads of a client."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._until = 0.0
-
-    def ask(self, seconds: float) -> None:
-        """Put the moment off, never forward."""
-        with self._lock:
-            self._until = max(self._until, time.monotonic() + seconds)
-
-    @property
-    def remaining(self) -> float:
-        """Seconds from now, at least 0."""
-        return max(0.0, self._until - time.monotonic())
 
 
 class Stop:
@@ -136,3 +116,53 @@ class Budget:
                 if stopped.wait(min(rest, _SLICE)):
                     break
         self.left -= time.monotonic() - start
+
+
+class Patience:
+    """How a client waits: all of its threads for the service, each call within its own budget.
+
+    Parameters
+    ----------
+    max_wait : float
+        Seconds that one call may wait.
+    first_backoff : float
+        Seconds of the longest possible first pause before a retry.
+    """
+
+    def __init__(self, max_wait: float, first_backoff: float) -> None:
+        self.max_wait = max_wait
+        self.stop = Stop()
+        self._first_backoff = first_backoff
+        self._lock = threading.Lock()
+        self._not_before = 0.0
+
+    def budget(self) -> Budget:
+        """Return what one call may spend."""
+        return Budget(self.max_wait)
+
+    def stops(self) -> Stops:
+        """Return the wishes to stop that concern the current thread."""
+        return Stops(self.stop)
+
+    def ask(self, seconds: float) -> None:
+        """Send nothing for some seconds, whichever thread was told so."""
+        with self._lock:
+            self._not_before = max(self._not_before, time.monotonic() + seconds)
+
+    def wait_for_turn(self, label: str, budget: Budget) -> None:
+        """Return when a request may be sent; raise when that is too late, or not wished any more.
+
+        `label` names the request in messages.
+        """
+        stops = self.stops()
+        while not stops.is_set and (seconds := self._not_before - time.monotonic()) > 0:
+            if seconds > budget.left:
+                raise failures.wait_too_long(label, math.ceil(seconds), budget.left, self.max_wait)
+            budget.wait(seconds, stops)
+        if stops.is_set:
+            raise failures.interrupted(label, may_have_acted=False)
+
+    def back_off(self, attempt: int, budget: Budget) -> None:
+        """Make a random pause after an attempt; the longest possible one doubles each time."""
+        pause = random.uniform(0, self._first_backoff * 2 ** (attempt - 1))
+        budget.wait(min(pause, budget.left), self.stops())
