@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import reprlib
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from numbers import Integral
@@ -20,6 +21,7 @@ HEADCOUNTS: tuple[Headcount, ...] = ("all", "department", "none")
 
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 _SHOWN_POSITIONS = 5
+_LISTS = (list, tuple, pd.Series, pd.Index, np.ndarray, pd.api.extensions.ExtensionArray)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -39,7 +41,7 @@ def check_choice(name: str, value: object, choices: Sequence[str]) -> str | None
     if value in choices and isinstance(value, str):
         return value
     close = suggestion(value, choices) if isinstance(value, str) else ""
-    raise InvalidInputError(f"{name}={value!r} is none of {', '.join(choices)}.{close}")
+    raise InvalidInputError(f"{name}={_shown(value)} is none of {', '.join(choices)}.{close}")
 
 
 def check_text(name: str, value: object) -> str | None:
@@ -47,7 +49,7 @@ def check_text(name: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InvalidInputError(f"{name} takes text, not {_kind(value)} ({value!r}).")
+        raise InvalidInputError(f"{name} takes text, not {_kind(value)} ({_shown(value)}).")
     if not value.strip():
         raise InvalidInputError(f"{name} is blank. Leave it out to search without it.")
     return value
@@ -56,7 +58,9 @@ def check_text(name: str, value: object) -> str | None:
 def check_id(name: str, value: object) -> str:
     """Return an id that can stand in a path."""
     if not isinstance(value, str):
-        raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)} ({value!r}).")
+        raise InvalidInputError(
+            f"{name} takes an id as text, not {_kind(value)} ({_shown(value)})."
+        )
     if not value.strip() or value in {".", ".."}:
         raise InvalidInputError(f"{name}={value!r} is no id.")
     return value
@@ -65,7 +69,9 @@ def check_id(name: str, value: object) -> str:
 def check_integer(name: str, value: object) -> int:
     """Return an integer; a boolean is none."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
-        raise InvalidInputError(f"{name} takes a whole number, not {_kind(value)} ({value!r}).")
+        raise InvalidInputError(
+            f"{name} takes a whole number, not {_kind(value)} ({_shown(value)})."
+        )
     return int(value)
 
 
@@ -165,7 +171,7 @@ def _filter_value(known: spec.Filter, value: object) -> object:
     if known.type == "boolean":
         if not isinstance(value, bool | np.bool_):
             raise InvalidInputError(
-                f"{known.name} takes True or False, not {_kind(value)} ({value!r})."
+                f"{known.name} takes True or False, not {_kind(value)} ({_shown(value)})."
             )
         return bool(value)
     if known.type == "string":
@@ -214,12 +220,10 @@ def _check_format(known: spec.Filter, text: str) -> None:
 def _entries(name: str, values: object) -> list[object]:
     if isinstance(values, set | frozenset):
         return sorted(values, key=str)
-    if isinstance(
-        values, list | tuple | pd.Series | pd.Index | np.ndarray
-    ) or pd.api.types.is_array_like(values):
-        return list(values)  # type: ignore[call-overload,no-any-return]
+    if isinstance(values, _LISTS):
+        return list(values)
     raise InvalidInputError(
-        f"{name} takes a list of text or a column of a frame, not {_kind(values)} ({values!r})."
+        f"{name} takes a list of text or a frame's column, not {_kind(values)} ({_shown(values)})."
     )
 
 
@@ -227,6 +231,11 @@ def _positions(positions: list[int]) -> str:
     shown = ", ".join(map(str, positions[:_SHOWN_POSITIONS]))
     more = ", ..." if len(positions) > _SHOWN_POSITIONS else ""
     return f"position{'s' if len(positions) > 1 else ''} {shown}{more}"
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message, cut short where it is long."""
+    return reprlib.repr(value)
 
 
 def _kind(value: object) -> str:

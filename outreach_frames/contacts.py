@@ -130,7 +130,9 @@ def _gather(
 
 
 def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> dict[str, Record]:
-    answer = client.read(spec.GET_CONTACTS, query={spec.CONTACT_IDS.name: ids}, refresh=refresh)
+    answer: Any = client.read(
+        spec.GET_CONTACTS, query={spec.CONTACT_IDS.name: ids}, refresh=refresh
+    )
     items = page_items(answer, spec.CONTACTS_KEY, spec.GET_CONTACTS)
     known = [item for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]
     if len(known) < len(items):
@@ -140,7 +142,7 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> dict[str, Rec
 
 def _read_by_email(client: Client, email: str, refresh: bool) -> dict[str, Record]:
     try:
-        answer = client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": email}, refresh=refresh)
+        answer: Any = client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": email}, refresh=refresh)
     except NotFoundError:
         return {}
     if not isinstance(answer, dict) or "id" not in answer:

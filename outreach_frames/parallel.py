@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
@@ -18,7 +18,7 @@ _PATIENCE = 1.0
 _SLICE = 0.5
 
 
-def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int) -> Iterator[R]:
+def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int) -> Generator[R]:
     """Yield ``function(item)`` for every item, computed in threads, in the order of the items.
 
     Parameters

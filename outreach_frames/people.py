@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 import pandas as pd
 import pyarrow as pa
@@ -200,7 +200,7 @@ def count_people(
             f"{spec.SEARCH_PEOPLE.label}: the answer gives no total that is a count ({total!r})."
         )
     report_errors(page.errors)
-    return int(total)
+    return total
 
 
 @dataclass
@@ -299,10 +299,10 @@ def _check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) ->
         if name in fields or (isinstance(filters, Mapping) and name in filters):
             raise InvalidInputError(
                 f"{name} is no filter: all pages are read for you. "
-                "Say how many people you want with limit=, and how many per request with page_size=."
+                "Say how many people you want with limit=, how many per request with page_size=."
             )
     return check_filters(filters, fields)
 
 
-def _is_count(value: object) -> bool:
+def _is_count(value: object) -> TypeGuard[int]:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from outreach_frames import analysis
-from outreach_frames.arguments import check_integer
+from outreach_frames.arguments import check_choice, check_integer
 from outreach_frames.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -67,10 +67,11 @@ def headcount(
     >>> of.plots.headcount(people).get_xlabel()
     'People'
     """
+    check_choice("level", level, analysis.LEVELS)
     bars = check_integer("top", top)
     if bars < 1:
         raise InvalidInputError(f"top={bars} shows nothing. Give 1 or more.")
-    tidy = data if _TIDY <= set(data.columns) else analysis.headcount(data, level)
+    tidy = data if set(data.columns) >= _TIDY else analysis.headcount(data, level)
     if level not in tidy.columns:
         raise InvalidInputError(
             f"The data has no column {level}: build it with headcount({level!r})."
@@ -79,14 +80,17 @@ def headcount(
         tidy = tidy[tidy["company"] == company]
         if tidy.empty:
             raise InvalidInputError(f"The data has no company named {company!r}.")
-    keys = ["department"] if level == "department" else ["department", level]
+    keys = list(analysis.LEVELS[: analysis.LEVELS.index(level) + 1])
     people = tidy.groupby(keys)["people"].sum()
-    people = people[people > 0].sort_values().tail(bars)
+    people = people[people > 0].sort_values()
+    shown = "" if len(people) <= bars else f", the {bars} largest of {len(people)}"
+    people = people.tail(bars)
     labels = [_label(key, people.index) for key in people.index]
     axes = _axes(ax, len(people))
     axes.barh(labels, people.astype(float), color=_COLOR)
     count = tidy.index.nunique() if tidy.index.name == "company_id" else tidy["company"].nunique()
-    axes.set(title=company or f"Headcount of {count:,} companies", xlabel="People")
+    title = company or f"Headcount of {count:,} companies"
+    axes.set(title=f"{title}{shown}", xlabel="People")
     return _finish(axes)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -13,7 +13,7 @@ _DELAY_SECONDS = 0.5
 
 def progress_bar(
     total: int | None, *, description: str, unit: str, progress: bool | None = None
-) -> tqdm[None]:
+) -> tqdm[NoReturn]:
     """Return a tqdm bar that shows in a notebook or a terminal when a read takes a while.
 
     `progress` True shows it everywhere and at once, False nowhere.

@@ -9,11 +9,14 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.client import Client
 from outreach_frames.sandbox import Sandbox
 from tests.scripted import json, scripted
 
-PERSON_TABLES = {"experiences": spec.EXPERIENCE, "educations": spec.EDUCATION, "languages": spec.LANGUAGE}
+PERSON_TABLES = {
+    "experiences": spec.EXPERIENCE,
+    "educations": spec.EDUCATION,
+    "languages": spec.LANGUAGE,
+}
 COMPANY_TABLES = {"technologies": "technology", "locations": "location"}
 
 
@@ -64,9 +67,7 @@ def test_companies_without_id_are_told_apart_by_url_or_name() -> None:
     assert companies["people_in_frame"].tolist() == [2, 1]
 
 
-@pytest.mark.parametrize(
-    ("level", "rows"), [("department", 14), ("job_function", 194)]
-)
+@pytest.mark.parametrize(("level", "rows"), [("department", 14), ("job_function", 194)])
 def test_headcounts_are_tidy_and_add_up(people: pd.DataFrame, level: Any, rows: int) -> None:
     """One row per company and department (and job function), with shares that add up to one."""
     tidy = people.outreach.headcount(level)
@@ -139,9 +140,7 @@ def test_child_tables_have_one_row_per_entry(people: pd.DataFrame, name: str) ->
     assert own["position"].tolist() == list(range(len(person[name])))
     text = next(field.name for field in fields if not field.constant and not field.format)
     assert own[text].tolist() == [entry[text] for entry in person[name]]
-    pd.testing.assert_series_equal(
-        getattr(people.head(0).outreach, name)().dtypes, table.dtypes
-    )
+    pd.testing.assert_series_equal(getattr(people.head(0).outreach, name)().dtypes, table.dtypes)
 
 
 @pytest.mark.parametrize("name", COMPANY_TABLES)

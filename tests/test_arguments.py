@@ -128,7 +128,9 @@ def test_the_body_has_the_interfaces_order() -> None:
     assert list(check_filters(given_backwards)) == names
 
 
-@pytest.mark.parametrize("size", [0, -1, spec.MAX_SEARCH_PAGE_SIZE + 1, True, 1.0, "10", np.bool_(1)])
+@pytest.mark.parametrize(
+    "size", [0, -1, spec.MAX_SEARCH_PAGE_SIZE + 1, True, 1.0, "10", np.bool_(1)]
+)
 def test_a_page_size_out_of_range_is_refused(size: object) -> None:
     """A page size outside the interface's range, or no whole number, is an error."""
     with pytest.raises(InvalidInputError, match="page_size"):

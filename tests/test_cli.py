@@ -43,8 +43,12 @@ def test_search_has_every_filter(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(f"--{known.name.replace('_', '-')}" in shown for known in spec.FILTERS)
 
 
-@pytest.mark.parametrize("arguments", [[], ["nothing"], ["search", "--person-title", "--limit", "x"]])
-def test_wrong_usage_is_exit_code_2(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "arguments", [[], ["nothing"], ["search", "--person-title", "--limit", "x"]]
+)
+def test_wrong_usage_is_exit_code_2(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     """What cannot be understood ends with 2 and a usage line."""
     with pytest.raises(SystemExit) as caught:
         main(arguments)

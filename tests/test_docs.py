@@ -37,11 +37,9 @@ def test_examples_in_docstrings_run(name: str) -> None:
 
 
 def test_every_public_name_is_documented() -> None:
-    """Each public function says what it takes, returns and raises, what it follows, and shows use."""
+    """Each public function says what it takes, returns, raises and follows, and shows its use."""
     functions = [
-        value
-        for value in (getattr(of, name) for name in of.__all__)
-        if inspect.isfunction(value)
+        value for value in (getattr(of, name) for name in of.__all__) if inspect.isfunction(value)
     ]
     functions += [
         value

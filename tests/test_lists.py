@@ -103,7 +103,7 @@ def test_mailboxes_by_status_and_provider(
         (lambda: of.lead_list(""), "lead_list_id"),
         (lambda: of.lead_list(".."), "lead_list_id"),
         (lambda: of.lead_list(None), "lead_list_id"),
-        (lambda: of.contacts(), "ids, or emails="),
+        (of.contacts, "ids, or emails="),
         (lambda: of.contacts([None]), "1 of 1 ids"),
         (lambda: of.contacts(emails=["a@b.example", ".."]), "1 of 2 emails"),
         (lambda: of.contacts(ids=5), "ids takes"),
@@ -192,7 +192,9 @@ def test_contacts_ask_for_at_most_twenty_ids_and_take_any_order() -> None:
 
     def reversing(request: Received) -> Reply:
         ids = [part.split("=")[1] for part in unquote(request.target).split("?")[1].split("&")]
-        return json({"contacts": [{"id": identity.upper(), "email": None} for identity in ids[::-1]]})
+        return json(
+            {"contacts": [{"id": identity.upper(), "email": None} for identity in ids[::-1]]}
+        )
 
     with scripted(reversing) as service, of.connect(service.url, "token", cache=None):
         frame = of.contacts(wanted)
@@ -202,7 +204,9 @@ def test_contacts_ask_for_at_most_twenty_ids_and_take_any_order() -> None:
     assert frame["found"].all()
 
 
-@pytest.mark.parametrize("email", ["a+b@c.example", "o'neil/x@c.example", "50%@c.example", "q?#@c.example"])
+@pytest.mark.parametrize(
+    "email", ["a+b@c.example", "o'neil/x@c.example", "50%@c.example", "q?#@c.example"]
+)
 def test_an_address_arrives_as_it_is(email: str) -> None:
     """Characters that mean something in a path reach the service as part of the address."""
     with scripted(lambda request: json({"id": "1", "email": email})) as service:
@@ -273,7 +277,9 @@ def test_an_answer_without_the_list_is_an_error(answer: Any) -> None:
 def test_an_interrupted_listing_carries_what_was_read() -> None:
     """A link that leads elsewhere raises, with the rows of the pages before."""
     pages = [
-        json({"sequences": [{"id": "1"}], "_links": {"next": {"href": "/sequences?page[after]=1"}}}),
+        json(
+            {"sequences": [{"id": "1"}], "_links": {"next": {"href": "/sequences?page[after]=1"}}}
+        ),
         json({"sequences": [{"id": "2"}], "_links": {"next": {"href": "//elsewhere.example/x"}}}),
     ]
     with scripted(pages) as service, of.connect(service.url, "token", cache=None):
@@ -295,7 +301,9 @@ def test_unknown_fields_are_extra_columns_at_the_end() -> None:
 def test_an_item_listed_twice_is_kept_once_and_told() -> None:
     """A sequence that comes on two pages is kept once, with a warning."""
     pages = [
-        json({"sequences": [{"id": "1"}], "_links": {"next": {"href": "/sequences?page[after]=1"}}}),
+        json(
+            {"sequences": [{"id": "1"}], "_links": {"next": {"href": "/sequences?page[after]=1"}}}
+        ),
         json({"sequences": [{"id": "1"}, {"id": "2"}]}),
     ]
     with scripted(pages) as service, of.connect(service.url, "token", cache=None):

@@ -27,7 +27,9 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
         left = sorted(file.name for file in tmp_path.iterdir())
         assert left == ["directors.json", "prospects.csv"]
         pictures = [
-            output for cell in notebook.cells for output in cell.get("outputs", [])
+            output
+            for cell in notebook.cells
+            for output in cell.get("outputs", [])
             if "image/png" in output.get("data", {})
         ]
         assert len(pictures) == 3

@@ -161,7 +161,12 @@ def test_a_count_that_is_none_is_an_error(total: Any) -> None:
 
 @pytest.mark.parametrize(
     "told",
-    [{"total_pages": -1}, {"total_pages": 10**9}, {"total": -1, "total_pages": 10**9}, {"total": 0}],
+    [
+        {"total_pages": -1},
+        {"total_pages": 10**9},
+        {"total": -1, "total_pages": 10**9},
+        {"total": 0},
+    ],
 )
 def test_senseless_totals_neither_lose_nor_loop(told: dict[str, int]) -> None:
     """With a wrong total or number of pages everybody is read, and the read ends."""
@@ -310,4 +315,6 @@ def test_bad_arguments_send_nothing(arguments: dict[str, Any]) -> None:
 def _value(reply: Reply) -> Any:
     import orjson
 
-    return orjson.loads(b"".join(part for part in reply.parts if isinstance(part, bytes)).split(b"\r\n\r\n", 1)[1])
+    return orjson.loads(
+        b"".join(part for part in reply.parts if isinstance(part, bytes)).split(b"\r\n\r\n", 1)[1]
+    )

@@ -66,7 +66,9 @@ def test_headcount_of_one_company(people: pd.DataFrame) -> None:
 def test_job_functions_are_cut_to_the_top(people: pd.DataFrame) -> None:
     """By job function the largest `top` are shown, the largest on top."""
     axes = of.plots.headcount(people, level="job_function", top=5)
-    sums = people.outreach.headcount("job_function").groupby(["department", "job_function"])["people"]
+    sums = people.outreach.headcount("job_function").groupby(["department", "job_function"])[
+        "people"
+    ]
     assert list(bars(axes).values()) == sorted(sums.sum().sort_values().tail(5))
 
 

@@ -98,7 +98,7 @@ def test_departments_and_job_functions_are_the_documents() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     listed = re.search(r"`department_headcount` keys: (.*)\.", text)
     assert listed is not None
-    assert spec.DEPARTMENTS == tuple(listed[1].split(", "))
+    assert tuple(listed[1].split(", ")) == spec.DEPARTMENTS
     rows = tables("Company (the `company` of a person)")[1]
     assert {row[0]: tuple(row[1].split(", ")) for row in rows} == dict(spec.JOB_FUNCTIONS)
     assert sum(map(len, spec.JOB_FUNCTIONS.values())) == 194
