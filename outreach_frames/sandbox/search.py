@@ -211,16 +211,22 @@ class PeopleIndex:
 
 
 def _wanted(filters: Mapping[str, object]) -> dict[str, list[str] | bool]:
-    """Return the filters that have values: lists of case-folded text, or true."""
+    """Return the filters that have values: lists of folded text, or true."""
     wanted: dict[str, list[str] | bool] = {}
     for name, value in filters.items():
         if isinstance(value, bool):
             wanted[name] = value
         elif isinstance(value, str):
-            wanted[name] = [value.casefold()]
+            wanted[name] = [_folded(value)]
         elif isinstance(value, Sequence):
-            wanted[name] = sorted({str(item).casefold() for item in value})
+            wanted[name] = sorted({_folded(str(item)) for item in value})
     return {name: value for name, value in wanted.items() if value}
+
+
+def _folded(value: str) -> str:
+    """Return a value as the tables hold it."""
+    # SQLite would end the value at a NUL and search for what stands before it.
+    return value.casefold().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _conditions(wanted: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, str]]:

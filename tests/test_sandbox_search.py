@@ -1,0 +1,339 @@
+"""People search of the sandbox: every filter of the interface, and its pages."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from typing import Any
+
+import orjson
+import pytest
+
+from outreach_frames import spec
+from outreach_frames.sandbox.population import fill
+from outreach_frames.sandbox.search import RULES, SWITCHES, TITLE_EXACT, WHOLE_GROUPS, PeopleIndex
+
+PEOPLE = 2_000
+Person = dict[str, Any]
+
+
+class World:
+    """A filled database, its index, and every person by the bytes that a search returns."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self.connection = connection
+        self.index = PeopleIndex(connection)
+        _, bodies = self.index.search({}, page=1, page_size=PEOPLE)
+        self.people: dict[bytes, Person] = {body: orjson.loads(body) for body in bodies}
+
+    def found(self, filters: dict[str, object]) -> set[bytes]:
+        """Return everybody who matches."""
+        total, bodies = self.index.search(filters, page=1, page_size=PEOPLE)
+        assert total == len(bodies)
+        return set(bodies)
+
+    def total(self, filters: dict[str, object]) -> int:
+        """Return how many match."""
+        return self.index.search(filters, page=1, page_size=1)[0]
+
+    def column(self, sql: str) -> list[str]:
+        """Return the first column of a query."""
+        return [row[0] for row in self.connection.execute(sql)]
+
+
+@pytest.fixture(scope="module")
+def world() -> Iterator[World]:
+    """Return one world for all tests: searching changes nothing."""
+    with closing(sqlite3.connect(":memory:")) as connection:
+        fill(connection, people=PEOPLE, seed=0)
+        yield World(connection)
+
+
+def seen(*path: str) -> Callable[[World], list[str]]:
+    """Return two different values of a field that people of the world have."""
+
+    def values(world: World) -> list[str]:
+        found = []
+        for person in world.people.values():
+            value: Any = person
+            for name in path:
+                value = value[name]
+            found.append(value)
+        return list(dict.fromkeys(found))[:2]
+
+    return values
+
+
+def asked(sql: str) -> Callable[[World], list[str]]:
+    """Return the first two values of what the interface shows in no field."""
+    return lambda world: world.column(sql)[:2]
+
+
+# For each including filter, values that the world has; no filter of spec may be missing.
+VALUES: dict[str, Callable[[World], list[str]]] = {
+    "person_name": seen("last_name"),
+    "person_titles": seen("title"),
+    "person_seniorities": lambda _: list(spec.SUGGESTED_SENIORITIES[3:5]),
+    "person_departments": lambda _: list(spec.DEPARTMENTS[3:5]),
+    "person_job_functions": lambda _: ["software_development", "logistics"],
+    "person_locations": seen("location_details", "country"),
+    "company_locations": seen("company", "location_details", "city"),
+    "company_names": seen("company", "name"),
+    "company_ids": seen("company", "id"),
+    "education_company_ids": asked("SELECT id FROM schools"),
+    "education_company_names": asked("SELECT name FROM schools"),
+    "company_domains": asked(
+        "SELECT DISTINCT domain FROM companies JOIN people ON company = number"
+    ),
+    "company_profnet_urls": seen("company", "profnet_url"),
+    "company_focuses": lambda _: list(spec.SUGGESTED_COMPANY_FOCUSES),
+    "company_types": lambda _: list(spec.SUGGESTED_COMPANY_TYPES[:2]),
+    "company_sizes": lambda _: list(spec.SUGGESTED_COMPANY_SIZES[2:4]),
+    "company_industries": seen("company", "industry"),
+    "profnet_networks": asked("SELECT email FROM network_users"),
+    "company_investors": asked(
+        "SELECT DISTINCT investors.name FROM investors JOIN company_investors ON number = investor "
+        "JOIN people USING (company)"
+    ),
+    "company_shares_investors_with": asked(
+        "SELECT DISTINCT name FROM companies JOIN company_investors ON company = number"
+    ),
+}
+
+
+def given(world: World, name: str, values: list[str] | None = None) -> dict[str, object]:
+    """Return a search by one filter, with values of its JSON type."""
+    search_filter = spec.FILTERS_BY_NAME[name]
+    values = values or VALUES[search_filter.excludes or name](world)[:1]
+    return {name: values[0] if search_filter.type == "string" else values}
+
+
+def names(**attributes: object) -> list[str]:
+    """Return the names of spec's filters with these attributes."""
+    return [
+        search_filter.name
+        for search_filter in spec.FILTERS
+        if all(getattr(search_filter, key) == value for key, value in attributes.items())
+    ]
+
+
+EXCLUDING = [search_filter.name for search_filter in spec.FILTERS if search_filter.excludes]
+WITH_VALUES = [name for name in names() if name not in names(type="boolean")]
+
+
+def test_every_filter_of_the_interface_has_a_rule() -> None:
+    """Rules, their opposites and the two switches are exactly the interface's filters."""
+    assert {*RULES, *EXCLUDING, *SWITCHES} == set(names())
+    assert set(SWITCHES) == set(names(type="boolean"))
+    assert set(VALUES) == set(RULES)
+
+
+@pytest.mark.parametrize("name", WITH_VALUES)
+def test_every_filter_narrows_the_search(world: World, name: str) -> None:
+    """A value that the world has gives some people and not all."""
+    assert 0 < len(world.found(given(world, name))) < PEOPLE
+
+
+@pytest.mark.parametrize("name", EXCLUDING)
+def test_excluding_is_the_complement_of_including(world: World, name: str) -> None:
+    """What a filter finds and what its opposite finds are everybody, and nobody twice."""
+    values = VALUES[spec.FILTERS_BY_NAME[name].excludes](world)
+    included = world.found({spec.FILTERS_BY_NAME[name].excludes: values})
+    assert world.found({name: values}) == set(world.people) - included
+
+
+@pytest.mark.parametrize("name", names(type="array"))
+def test_several_values_mean_any_of_them(world: World, name: str) -> None:
+    """Two values find who matches either; two excluded ones leave who matches neither."""
+    excludes = spec.FILTERS_BY_NAME[name].excludes
+    first, second = VALUES[excludes or name](world)
+    apart = [world.found({name: [value]}) for value in (first, second)]
+    expected = apart[0] & apart[1] if excludes else apart[0] | apart[1]
+    assert apart[0] != apart[1]
+    assert world.found({name: [first, second]}) == expected
+
+
+@pytest.mark.parametrize("name", WITH_VALUES)
+def test_different_filters_mean_all_of_them(world: World, name: str) -> None:
+    """A filter together with another one finds who matches both."""
+    other: dict[str, object] = {"person_exclude_locations": ["France"], "company_focuses": ["b2b"]}
+    other.pop(name, None)
+    both = world.found({**other, **given(world, name)})
+    assert both == world.found(other) & world.found(given(world, name))
+
+
+@pytest.mark.parametrize("name", WITH_VALUES)
+def test_letters_match_whatever_their_case(world: World, name: str) -> None:
+    """The same value in capitals finds the same people."""
+    values = VALUES[spec.FILTERS_BY_NAME[name].excludes or name](world)[:1]
+    upper = [value.upper() for value in values]
+    assert world.found(given(world, name, upper)) == world.found(given(world, name, values))
+
+
+@pytest.mark.parametrize("name", WITH_VALUES)
+@pytest.mark.parametrize("value", ["%", "_", "%a%", "*", "'; DROP TABLE people; --", '"', "\0"])
+def test_special_characters_are_literal(world: World, name: str, value: str) -> None:
+    """What is a wildcard or a quote elsewhere matches itself alone, which nobody has."""
+    expected = PEOPLE if spec.FILTERS_BY_NAME[name].excludes else 0
+    assert world.total(given(world, name, [value])) == expected
+
+
+# What a visible field says about a person, to be compared with what the search found.
+VISIBLE: dict[str, Callable[[Person, str], bool]] = {
+    "person_name": lambda person, value: value in person["name"],
+    "person_titles": lambda person, value: value in person["title"],
+    "person_locations": lambda person, value: value in person["location"],
+    "company_locations": lambda person, value: value in person["company"]["location"],
+    "company_names": lambda person, value: value in person["company"]["name"],
+    "company_ids": lambda person, value: value == person["company"]["id"],
+    "company_domains": lambda person, value: person["company"]["website"] == f"https://www.{value}",
+    "company_profnet_urls": lambda person, value: value == person["company"]["profnet_url"],
+    "company_focuses": lambda person, value: person["company"][f"is_{value}"],
+    "company_types": lambda person, value: value == person["company"]["type"],
+    "company_sizes": lambda person, value: value == person["company"]["size"],
+    "company_industries": lambda person, value: value == person["company"]["industry"],
+    "education_company_names": lambda person, value: any(
+        value in education["school_name"] for education in person["educations"]
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VISIBLE)
+def test_the_search_finds_what_the_fields_show(world: World, name: str) -> None:
+    """Exactly the people whose own fields fit are found."""
+    for value in VALUES[name](world):
+        expected = {body for body, p in world.people.items() if VISIBLE[name](p, value)}
+        assert world.found(given(world, name, [value])) == expected
+
+
+def test_accented_and_other_letters_are_found_in_any_case(world: World) -> None:
+    """Case is folded in every script, not in ASCII alone."""
+    for text in ("JÜRGEN", "ЄВА", "ΓΕΩΡΓΙΟΥ", "ŁUKASZ", "佐"):
+        expected = {b for b, p in world.people.items() if text.casefold() in p["name"].casefold()}
+        assert world.found({"person_name": text}) == expected
+    assert world.found({"person_name": "JÜRGEN"})
+
+
+def test_titles_match_in_part_or_exactly(world: World) -> None:
+    """The exact match finds the title alone, without it longer titles too."""
+    part = world.found({"person_titles": ["software engineer"]})
+    exact = world.found({"person_titles": ["software engineer"], TITLE_EXACT: True})
+    assert {world.people[body]["title"] for body in exact} == {"Software Engineer"}
+    assert exact < part
+    assert world.found({"person_titles": ["software engineer"], TITLE_EXACT: False}) == part
+
+
+def test_a_domain_can_stand_for_its_whole_group(world: World) -> None:
+    """Parent and subsidiaries are found by any one's domain, and only when that is asked for."""
+    groups = """SELECT group_number FROM companies WHERE number IN (SELECT company FROM people)
+        GROUP BY group_number HAVING count(*) > 2"""
+    group = world.column(groups)[0]
+    domains = world.column(
+        f"SELECT domain FROM companies WHERE group_number = {group} AND number IN "
+        "(SELECT company FROM people)"
+    )
+    alone = world.found({"company_domains": domains[:1]})
+    whole = world.found({"company_domains": domains[:1], WHOLE_GROUPS: True})
+    assert alone < whole == world.found({"company_domains": domains})
+    assert whole == world.found({"company_domains": domains[-1:], WHOLE_GROUPS: True})
+
+
+def test_leaving_out_a_domain_leaves_out_no_other(world: World) -> None:
+    """The switch for groups has no effect on excluded domains."""
+    excluded = {"company_exclude_domains": VALUES["company_domains"](world)}
+    assert world.found({**excluded, WHOLE_GROUPS: True}) == world.found(excluded)
+
+
+def test_switches_alone_change_nothing(world: World) -> None:
+    """A switch without the filter that it belongs to finds everybody."""
+    assert world.found(dict.fromkeys(SWITCHES, True)) == set(world.people)
+
+
+def test_all_networks_are_the_networks_of_all_users(world: World) -> None:
+    """The special value finds whoever is connected with any user."""
+    emails = world.column("SELECT email FROM network_users")
+    everyone = world.found({"profnet_networks": [spec.ALL_NETWORKS]})
+    assert everyone == world.found({"profnet_networks": emails})
+    assert 0 < len(everyone) < PEOPLE
+
+
+def test_companies_share_investors_with_others_not_with_themselves(world: World) -> None:
+    """Who is found works at another company that has an investor in common."""
+    (name,) = VALUES["company_shares_investors_with"](world)[:1]
+    common = world.column(
+        f"""SELECT DISTINCT other.company FROM company_investors AS other WHERE investor IN (
+            SELECT investor FROM company_investors JOIN companies ON number = company
+            WHERE name = '{name}') AND other.company <> (
+            SELECT number FROM companies WHERE name = '{name}')"""
+    )
+    ids = dict(world.connection.execute("SELECT number, id FROM companies").fetchall())
+    expected = world.found({"company_ids": [ids[company] for company in common]})
+    assert world.found({"company_shares_investors_with": [name]}) == expected
+
+
+@pytest.mark.parametrize("name", names(type="array"))
+def test_unknown_values_match_nobody(world: World, name: str) -> None:
+    """A value that nobody has finds nobody, and excludes nobody."""
+    expected = PEOPLE if spec.FILTERS_BY_NAME[name].excludes else 0
+    assert world.total({name: ["nobody-has-this.test"]}) == expected
+
+
+@pytest.mark.parametrize("name", names(type="array"))
+def test_no_values_are_no_filter(world: World, name: str) -> None:
+    """An empty list finds everybody."""
+    assert world.total({name: []}) == PEOPLE
+
+
+@pytest.mark.parametrize(
+    ("name", "count"), [("company_ids", 40_000), ("company_names", 2_000), ("person_titles", 2_000)]
+)
+def test_any_number_of_values_is_served(world: World, name: str, count: int) -> None:
+    """Thousands of values are no error, and the one that exists is found."""
+    known = VALUES[name](world)[:1]
+    many = [f"nobody-{number}" for number in range(count)]
+    assert world.found({name: many + known}) == world.found({name: known})
+
+
+@pytest.mark.parametrize("filters", [{}, {"company_focuses": ["b2b"]}, {"person_name": "an"}])
+@pytest.mark.parametrize("page_size", [1, 7, 100])
+def test_pages_have_no_gaps_and_no_repeats(
+    world: World, filters: dict[str, object], page_size: int
+) -> None:
+    """All pages after each other are the whole result, in the same order."""
+    total, whole = world.index.search(filters, page=1, page_size=PEOPLE)
+    pages: list[bytes] = []
+    for page in range(1, -(-total // page_size) + 1):
+        page_total, bodies = world.index.search(filters, page=page, page_size=page_size)
+        assert page_total == total
+        pages += bodies
+    assert pages == whole
+    assert world.index.search(filters, page=page + 1, page_size=page_size) == (total, [])
+    assert world.index.search(filters, page=10**12, page_size=page_size) == (total, [])
+
+
+def test_results_come_in_the_worlds_order(world: World) -> None:
+    """A filtered result keeps the order of the unfiltered one."""
+    filters: dict[str, object] = {"person_locations": ["Germany", "Japan"]}
+    _, bodies = world.index.search(filters, page=1, page_size=PEOPLE)
+    found = set(bodies)
+    assert bodies == [body for body in world.people if body in found]
+
+
+def test_remembered_searches_stay_apart(world: World) -> None:
+    """More searches than are remembered, asked for again and again, each keep their own result."""
+    searches = [given(world, name) for name in WITH_VALUES]
+    fresh = [world.found(filters) for filters in searches]
+    assert [world.found(filters) for filters in reversed(searches)] == fresh[::-1]
+
+
+def test_a_result_is_a_whole_person(world: World) -> None:
+    """Every result is JSON with exactly the interface's fields, the company included."""
+    for person in world.people.values():
+        assert set(person) == {field.name for field in spec.PERSON}
+        assert set(person["company"]) == {field.name for field in spec.COMPANY}
+    companies = {
+        orjson.loads(body)["id"]
+        for (body,) in world.connection.execute("SELECT body FROM company_bodies")
+    }
+    assert {person["company"]["id"] for person in world.people.values()} <= companies

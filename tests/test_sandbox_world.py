@@ -1,0 +1,447 @@
+"""The sandbox's world: whole, consistent, varied, and the same for the same seed."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import unicodedata
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.sandbox import population, vocabulary
+from outreach_frames.sandbox.companies import SIZES
+from outreach_frames.sandbox.headcount import LEADERSHIP, shares
+from outreach_frames.sandbox.search import PeopleIndex
+from outreach_frames.sandbox.world import TODAY, schools, users
+
+PEOPLE = 2_000
+Person = dict[str, Any]
+
+# Null here although the interface does not say so: companies without funding, cities without state.
+NULL_IN_COMPANIES = {
+    "company_total_funding",
+    "company_latest_funding_stage",
+    "company_latest_funding_date",
+    "company_location_details_state",
+}
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[sqlite3.Connection]:
+    """Return a world of the default size."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        population.fill(database, people=PEOPLE, seed=0)
+        yield database
+
+
+@pytest.fixture(scope="module")
+def people(connection: sqlite3.Connection) -> list[Person]:
+    """Return everybody, as a search returns them."""
+    _, bodies = PeopleIndex(connection).search({}, page=1, page_size=PEOPLE)
+    return [orjson.loads(body) for body in bodies]
+
+
+@pytest.fixture(scope="module")
+def companies(connection: sqlite3.Connection) -> list[dict[str, Any]]:
+    """Return every company, with people in the world or without."""
+    return [orjson.loads(body) for (body,) in connection.execute("SELECT body FROM company_bodies")]
+
+
+def content(database: sqlite3.Connection) -> list[str]:
+    """Return all that a database holds."""
+    return list(database.iterdump())
+
+
+def made(people: int, seed: int) -> list[str]:
+    """Return all that a new database holds after a fill."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        population.fill(database, people=people, seed=seed)
+        return content(database)
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    """Two fills from one seed differ in nothing, and two seeds share nobody."""
+    assert made(150, seed=7) == made(150, seed=7)
+    with closing(sqlite3.connect(":memory:")) as one, closing(sqlite3.connect(":memory:")) as two:
+        population.fill(one, people=150, seed=7)
+        population.fill(two, people=150, seed=8)
+        bodies = [set(db.execute("SELECT body FROM person_bodies")) for db in (one, two)]
+    assert len(bodies[0]) == len(bodies[1]) == 150
+    assert not bodies[0] & bodies[1]
+
+
+JSON_TYPES: dict[str, tuple[type, ...]] = {
+    "string": (str,),
+    "integer": (int,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "array": (list,),
+    "object": (dict,),
+}
+
+
+def fits(value: Any, field: spec.Field, *, may_be_null: bool) -> bool:
+    """Say whether a value is what the interface says of its field."""
+    if value is None:
+        return may_be_null
+    if isinstance(value, bool) != (field.type == "boolean"):
+        return False
+    checks = [isinstance(value, JSON_TYPES[field.type])]
+    if field.constant:
+        checks.append(value == field.constant)
+    if field.format == "date":
+        checks.append(date.fromisoformat(value) <= TODAY and len(value) == 10)
+    if field.format == "uuid":
+        checks.append(str(uuid.UUID(value)) == value)
+    if field.items:
+        checks += (isinstance(item, JSON_TYPES[field.items]) for item in value)
+    return all(checks)
+
+
+@pytest.mark.parametrize("column", spec.columns(spec.PERSON))
+def test_every_field_of_every_person_has_its_type(people: list[Person], column: str) -> None:
+    """Each leaf of Person and Company is there in all people, with the interface's type."""
+    path, field = next(
+        (path, field) for path, field in spec.leaves(spec.PERSON) if "_".join(path) == column
+    )
+    may_be_null = field.nullable or column in NULL_IN_COMPANIES
+    nulls = 0
+    for person in people:
+        value: Any = person
+        for name in path:
+            value = value[name]
+        nulls += value is None
+        assert fits(value, field, may_be_null=may_be_null), value
+    assert (0 < nulls < PEOPLE / 1.2) if may_be_null else nulls == 0
+
+
+@pytest.mark.parametrize(
+    "field",
+    [field for field in spec.PERSON if field.items == "object"],
+    ids=lambda field: field.name,
+)
+def test_every_element_of_a_list_has_its_fields(people: list[Person], field: spec.Field) -> None:
+    """Jobs, educations and languages have the interface's fields, nullable ones at times."""
+    elements = [element for person in people for element in person[field.name]]
+    for element in elements:
+        assert list(element) == [member.name for member in field.members]
+        for member in field.members:
+            assert fits(element[member.name], member, may_be_null=member.nullable)
+    for member in field.members:
+        assert any(element[member.name] is None for element in elements) == member.nullable
+    assert any(not person[field.name] for person in people) == (field.name != "experiences")
+
+
+def test_headcounts_add_up(companies: list[dict[str, Any]]) -> None:
+    """Departments are exactly all employees, job functions exactly their department."""
+    for company in companies:
+        departments = company["department_headcount"]
+        assert list(departments) == list(spec.DEPARTMENTS)
+        assert sum(departments.values()) == company["estimated_number_of_employees"]
+        assert departments[LEADERSHIP] >= 1
+        for department, functions in spec.JOB_FUNCTIONS.items():
+            counts = company["job_function_headcount"][department]
+            assert list(counts) == list(functions)
+            assert sum(counts.values()) == departments[department]
+            assert min(counts.values()) >= 0
+
+
+@given(
+    total=st.integers(0, 200_000),
+    weights=st.lists(st.floats(0, 1e6), min_size=1, max_size=40).filter(lambda ws: sum(ws) > 1e-3),
+    seed=st.integers(0, 1000),
+)
+def test_shares_are_whole_and_complete(total: int, weights: list[float], seed: int) -> None:
+    """Whatever the weights, the parts are no less than nothing and add up; no weight, no part."""
+    parts = shares(total, weights, Random(seed))
+    assert sum(parts) == total
+    assert all(part >= 0 for part in parts)
+    assert all(part == 0 for part, weight in zip(parts, weights, strict=True) if not weight)
+
+
+@pytest.mark.parametrize(
+    ("industry", "department"),
+    [
+        ("Hospitals and Health Care", "medical_health"),
+        ("Software Development", "engineering_technical"),
+        ("Law Practice", "legal"),
+        ("Higher Education", "education"),
+        ("Banking", "finance"),
+    ],
+)
+def test_an_industry_has_the_people_it_needs(
+    companies: list[dict[str, Any]], industry: str, department: str
+) -> None:
+    """The largest department of an industry is the one that it lives on."""
+    counts: Counter[str] = Counter()
+    for company in companies:
+        if company["industry"] == industry:
+            counts.update(company["department_headcount"])
+    assert counts.most_common(1)[0][0] == department
+
+
+def test_companies_are_consistent(companies: list[dict[str, Any]]) -> None:
+    """Size labels, funding, location and focus of a company do not contradict each other."""
+    for company in companies:
+        low, high = SIZES[company["size"]]
+        assert low <= company["estimated_number_of_employees"] <= high
+        funding = ("total_funding", "latest_funding_stage", "latest_funding_date")
+        assert len({company[name] is None for name in funding}) == 1
+        if company["total_funding"] is not None:
+            assert company["total_funding"] > 0
+            assert company["founded_year"] <= int(company["latest_funding_date"][:4]) <= TODAY.year
+        assert company["is_b2b"] or company["is_b2c"]
+        assert company["location"] == company["locations"][0]
+        assert company["location"].endswith(company["location_details"]["country"])
+        assert all(isinstance(item, str) for item in company["locations"] + company["technologies"])
+        assert company["type"] in spec.SUGGESTED_COMPANY_TYPES
+
+
+def test_most_companies_are_small_and_few_are_huge(companies: list[dict[str, Any]]) -> None:
+    """The sizes are spread as they are in the world: every label occurs, the small ones most."""
+    sizes = Counter(company["size"] for company in companies)
+    assert set(sizes) == set(spec.SUGGESTED_COMPANY_SIZES)
+    small = sum(sizes[size] for size in spec.SUGGESTED_COMPANY_SIZES[:3])
+    assert small > len(companies) / 2
+    assert 1 <= sizes[spec.SUGGESTED_COMPANY_SIZES[-1]] < len(companies) / 20
+
+
+def test_larger_companies_of_an_industry_earn_more(companies: list[dict[str, Any]]) -> None:
+    """The revenue label follows the number of employees."""
+    software = [c for c in companies if c["industry"] == "Software Development"]
+    smallest = {c["estimated_revenue"] for c in software if c["size"] == "1-10"}
+    largest = {c["estimated_revenue"] for c in software if c["size"] == "1001-5000"}
+    assert smallest
+    assert largest
+    assert not smallest & largest
+
+
+def test_careers_are_in_order(people: list[Person]) -> None:
+    """Jobs are newest first and never overlap; educations are over before the first job."""
+    for person in people:
+        jobs, educations = person["experiences"], person["educations"]
+        assert [job["end_date"] is None for job in jobs] == [True] + [False] * (len(jobs) - 1)
+        for newer, older in pairwise(jobs):
+            assert older["start_date"] < older["end_date"] < newer["start_date"]
+        for newer, older in pairwise(educations):
+            assert older["end_date"] <= newer["start_date"]
+        for education in educations:
+            assert education["start_date"] < education["end_date"] < jobs[-1]["start_date"]
+
+
+def test_the_first_job_is_the_current_one(people: list[Person]) -> None:
+    """It has the person's title, company and start, and the company existed by then."""
+    for person in people:
+        job, company = person["experiences"][0], person["company"]
+        assert job["title"] == person["title"]
+        assert job["company_name"] == company["name"]
+        assert job["company_profnet_url"] == company["profnet_url"]
+        assert job["start_date"] == person["current_position_start_date"]
+        assert int(job["start_date"][:4]) >= company["founded_year"]
+
+
+def test_former_companies_are_companies_of_the_world(
+    people: list[Person], companies: list[dict[str, Any]]
+) -> None:
+    """Whoever worked elsewhere worked at a company that existed then."""
+    founded = {company["profnet_url"]: company["founded_year"] for company in companies}
+    for person in people:
+        for job in person["experiences"]:
+            assert int(job["start_date"][:4]) >= founded[job["company_profnet_url"]]
+
+
+def test_nobody_and_nothing_is_there_twice(
+    people: list[Person], companies: list[dict[str, Any]]
+) -> None:
+    """Ids and addresses are unique, and no company has more people than employees."""
+    for key in ("id", "profnet_url", "image_url"):
+        assert len({person[key] for person in people}) == PEOPLE
+    for key in ("id", "profnet_url", "website", "name"):
+        assert len({company[key] for company in companies}) == len(companies)
+    staff = Counter(person["company"]["id"] for person in people)
+    for company in companies:
+        assert staff[company["id"]] <= company["estimated_number_of_employees"]
+
+
+def test_all_addresses_are_reserved_ones(people: list[Person]) -> None:
+    """No address in the world can belong to anybody."""
+    for person in people:
+        for host in re.findall(rb"https?://([^/\"]+)", orjson.dumps(person)):
+            assert host.endswith(b".example")
+        assert re.fullmatch(r"https://profnet\.example/in/[a-z0-9-]+", person["profnet_url"])
+
+
+@pytest.mark.parametrize("column", ["seniority", "department"])
+def test_roles_use_the_values_of_the_interface(connection: sqlite3.Connection, column: str) -> None:
+    """Every seniority and department that the specification suggests is somebody's."""
+    wanted = {"seniority": spec.SUGGESTED_SENIORITIES, "department": spec.DEPARTMENTS}
+    rows = connection.execute(f"SELECT DISTINCT {column} FROM roles")
+    assert {value for (value,) in rows} == set(wanted[column])
+
+
+def test_job_functions_belong_to_their_departments(connection: sqlite3.Connection) -> None:
+    """Nobody has a job function of another department."""
+    rows = connection.execute("SELECT DISTINCT department, job_function FROM roles").fetchall()
+    assert len(rows) > 100
+    assert all(function in spec.JOB_FUNCTIONS[department] for department, function in rows)
+
+
+SPICES: dict[str, Callable[[Person], bool]] = {
+    "formula =": lambda person: person["title"].startswith("="),
+    "formula +": lambda person: person["title"].startswith("+"),
+    "formula -": lambda person: person["title"].startswith("-"),
+    "formula @": lambda person: person["title"].startswith("@"),
+    "markup": lambda person: "<b>" in person["headline"],
+    "emoji": lambda person: "🚀" in person["headline"],
+    "quote, comma, newline": lambda person: all(mark in (person["about"] or "") for mark in '",\n'),
+    "carriage return": lambda person: "\r" in (person["about"] or ""),
+    "empty text": lambda person: person["about"] == "",
+    "very long text": lambda person: len(person["about"] or "") > 1_500,
+    "apostrophe": lambda person: "'" in person["name"],
+    "company without state": lambda person: person["company"]["location_details"]["state"] is None,
+}
+
+
+@pytest.mark.parametrize("spice", SPICES)
+def test_hostile_values_are_rare_and_there(people: list[Person], spice: str) -> None:
+    """What tables, files and pages must survive occurs in a world of the default size."""
+    assert 0 < sum(SPICES[spice](person) for person in people) < PEOPLE / 20
+
+
+@pytest.mark.parametrize("script", ["CJK", "ARABIC", "CYRILLIC", "HANGUL", "GREEK", "WITH ACUTE"])
+def test_names_are_written_in_many_scripts(people: list[Person], script: str) -> None:
+    """Names beyond ASCII are common, and their addresses are ASCII all the same."""
+    assert any(
+        script in unicodedata.name(letter, "") for person in people for letter in person["name"]
+    )
+    assert all(person["profnet_url"].isascii() for person in people)
+
+
+def test_a_page_weighs_what_a_real_one_does(people: list[Person]) -> None:
+    """A person with company is some 7.5 KB of JSON."""
+    assert 6_500 < len(orjson.dumps(people)) / PEOPLE < 8_500
+
+
+def test_an_interrupted_fill_is_noticed_and_redone(tmp_path: Path) -> None:
+    """A fill that ended early counts as none, and the next one leaves no trace of it."""
+
+    def stop(_: int) -> None:
+        raise KeyboardInterrupt
+
+    path = tmp_path / "world.db"
+    with closing(sqlite3.connect(path)) as database:
+        assert not population.is_filled(database)
+        with pytest.raises(KeyboardInterrupt):
+            population.fill(database, people=2_100, seed=1, progress=stop)
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT count(*) FROM people").fetchone() > (0,)
+        assert not population.is_filled(database)
+        population.fill(database, people=120, seed=2)
+        assert population.filled_with(database) == (120, 2)
+    with closing(sqlite3.connect(path)) as database:
+        assert population.is_filled(database)
+        assert content(database) == made(120, seed=2)
+
+
+def test_a_world_of_another_release_counts_as_none() -> None:
+    """When the tables change, what an older release filled is filled anew."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        population.fill(database, people=10, seed=0)
+        database.execute("UPDATE population SET version = version - 1")
+        assert not population.is_filled(database)
+
+
+@pytest.mark.parametrize("isolation_level", [None, "DEFERRED", "IMMEDIATE"])
+def test_a_fill_is_kept_whatever_the_connection(tmp_path: Path, isolation_level: Any) -> None:
+    """All is committed at the end, and tables of others are left alone."""
+    path = tmp_path / "world.db"
+    with closing(sqlite3.connect(path, isolation_level=isolation_level)) as database:
+        database.execute("CREATE TABLE mine (number INTEGER)")
+        database.execute("INSERT INTO mine VALUES (1)")
+        population.fill(database, people=10, seed=0)
+        assert not database.in_transaction
+    with closing(sqlite3.connect(path)) as database:
+        assert population.is_filled(database)
+        assert database.execute("SELECT number FROM mine").fetchall() == [(1,)]
+
+
+def test_progress_counts_up_to_everybody() -> None:
+    """The numbers reported rise, and the last one is the number of people."""
+    reported: list[int] = []
+    with closing(sqlite3.connect(":memory:")) as database:
+        population.fill(database, people=4_100, seed=0, progress=reported.append)
+    assert reported == sorted(set(reported))
+    assert len(reported) > 1
+    assert reported[-1] == 4_100
+
+
+@pytest.mark.parametrize("people", [1, 2, 5])
+def test_the_smallest_worlds_work(people: int) -> None:
+    """A handful of people is a world too."""
+    with closing(sqlite3.connect(":memory:")) as database:
+        population.fill(database, people=people, seed=3)
+        total, found = PeopleIndex(database).search({}, page=1, page_size=10)
+    assert total == len(found) == people
+
+
+def test_a_sample_is_of_different_people(
+    connection: sqlite3.Connection, people: list[Person]
+) -> None:
+    """The sample tells of people in the world, draws nobody twice, and repeats for a seed."""
+    drawn = population.sample(connection, 50, seed=5)
+    assert drawn == population.sample(connection, 50, seed=5)
+    assert drawn != population.sample(connection, 50, seed=6)
+    assert len({person["profnet_url"] for person in drawn}) == 50
+    by_url = {person["profnet_url"]: person for person in people}
+    for one in drawn:
+        person = by_url[one["profnet_url"]]
+        assert one == {
+            **{name: person[name] for name in list(one)[:6]},
+            "country": person["location_details"]["country"],
+            "company_name": person["company"]["name"],
+            "company_domain": person["company"]["website"].removeprefix("https://www."),
+        }
+    assert list(drawn[0])[:6] == [
+        "name",
+        "first_name",
+        "last_name",
+        "profnet_url",
+        "title",
+        "location",
+    ]
+    assert len(population.sample(connection, PEOPLE * 2, seed=5)) == PEOPLE
+
+
+def test_users_and_schools_come_from_the_seed() -> None:
+    """The account has six users of different addresses; schools have ids and invented names."""
+    assert users(1) == users(1)
+    assert users(1) != users(2)
+    assert len({user.email for user in users(1)}) == len({user.id for user in users(1)}) == 6
+    assert schools(1) == schools(1)
+    assert len({school.id for school in schools(1)}) == len(schools(1))
+
+
+def test_the_vocabulary_knows_the_interface_and_itself() -> None:
+    """Job functions in the word lists are the interface's, and every language has its code."""
+    known = set(spec.SUGGESTED_JOB_FUNCTIONS)
+    assert set(vocabulary.SPECIALISTS) <= known
+    assert set(vocabulary.EXECUTIVES) == set(spec.JOB_FUNCTIONS[LEADERSHIP])
+    for industry in vocabulary.INDUSTRIES.values():
+        assert set(industry.departments) == set(spec.DEPARTMENTS)
+    for country in vocabulary.COUNTRIES.values():
+        assert set(country.languages) <= set(vocabulary.LANGUAGE_CODES)
+        assert set(country.cultures.values) <= set(vocabulary.CULTURES)
+    assert all(re.fullmatch("[a-z]{3}", code) for code in vocabulary.LANGUAGE_CODES.values())
