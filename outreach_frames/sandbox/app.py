@@ -229,7 +229,7 @@ class Operation:
     def _reply(self, request: Request, body: bytes) -> Reply:
         call = Call(
             self.endpoint,
-            request.url.path,
+            request.scope["path"],
             request.path_params,
             tuple(request.query_params.multi_items()),
             body,

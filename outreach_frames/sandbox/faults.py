@@ -312,7 +312,7 @@ class Faults:
             faults = (faults,)
         return cls([_Armed(as_fault(each)) for each in faults], random.Random(f"faults {seed}"))
 
-    def list(self) -> tuple[Fault, ...]:
+    def in_force(self) -> tuple[Fault, ...]:
         """Return the faults in force."""
         return tuple(each.fault for each in self.armed)
 

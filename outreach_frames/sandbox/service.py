@@ -12,8 +12,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from outreach_frames.sandbox.account import fill_account
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
+from outreach_frames.sandbox.population import fill, is_filled, sample
+from outreach_frames.sandbox.records import CONTACTS, fill_records
+from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Store, open_store
+from outreach_frames.sandbox.world import users
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox.app import Service
@@ -54,6 +59,7 @@ class Sandbox:
         self.seed = seed
         self._service = service
         self._server = server
+        self._stopped = False
         store = service.store
         self.sequence_ids: dict[str, str] = {
             row["shows"]: row["id"] for row in store.sequences() if row["shows"]
@@ -74,7 +80,7 @@ class Sandbox:
     @property
     def faults(self) -> tuple[Fault, ...]:
         """The faults in force; assigning others replaces them, with their counts at zero."""
-        return self._service.faults.list()
+        return self._service.faults.in_force()
 
     @faults.setter
     def faults(self, faults: Iterable[FaultLike] | FaultLike | None) -> None:
@@ -94,13 +100,17 @@ class Sandbox:
             `email`, `profnet_url` and `data` of each lead.
         """
         with self._service.store.lock:
+            if self._stopped:
+                raise RuntimeError("The sandbox is stopped, and its database closed.")
             return self._service.store.leads(sequence_id)
 
     def stop(self) -> None:
         """Stop answering, and close the database; a second time does nothing."""
         atexit.unregister(self.stop)
         self._server.stop()
-        self._service.store.close()
+        with self._service.store.lock:
+            self._stopped = True
+            self._service.store.close()
 
     def __enter__(self) -> Sandbox:
         return self
@@ -178,11 +188,10 @@ def serve(
         from outreach_frames.sandbox.server import ServerThread  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"The sandbox needs the package {error.name}, which is not installed: "
+            f"The sandbox needs a package that is not installed ({error}): "
             'pip install "outreach-frames[sandbox]"',
             name=error.name,
         ) from error
-    from outreach_frames.sandbox.search import PeopleIndex  # noqa: PLC0415
 
     listener = _listen(port)
     store: Store | None = None
@@ -192,6 +201,7 @@ def serve(
             people=people,
             seed=seed,
             fill=lambda connection: _make_world(connection, people=people, seed=seed),
+            is_filled=is_filled,
         )
         service = Service(store, PeopleIndex(store.connection), _api_key(seed), armed)
         server = ServerThread(make_app(service), listener)
@@ -207,7 +217,8 @@ def serve(
 
 def _listen(port: int) -> socket.socket:
     """Bind the port, so that it is known, and refused here if it is taken."""
-    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    # With the protocol named, asyncio sends at once what is small (TCP_NODELAY).
+    listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -224,11 +235,6 @@ def _listen(port: int) -> socket.socket:
 
 def _make_world(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     """Fill an empty database: the people first, then the account that knows some of them."""
-    from outreach_frames.sandbox.account import fill_account  # noqa: PLC0415
-    from outreach_frames.sandbox.population import fill, sample  # noqa: PLC0415
-    from outreach_frames.sandbox.records import CONTACTS, fill_records  # noqa: PLC0415
-    from outreach_frames.sandbox.world import users  # noqa: PLC0415
-
     fill(connection, people=people, seed=seed)
     account_users = users(seed)
     fill_account(connection, account_users, seed=seed)

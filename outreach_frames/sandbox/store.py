@@ -15,7 +15,6 @@ from typing import Any, NamedTuple
 import orjson
 
 Row = dict[str, Any]
-Fill = Callable[[sqlite3.Connection], None]
 
 # Raised whenever the tables change: a file of another format is refused, not misread.
 FORMAT = 1
@@ -217,7 +216,14 @@ class Store:
         )
 
 
-def open_store(db: str | Path | None, *, people: int, seed: int, fill: Fill) -> Store:
+def open_store(
+    db: str | Path | None,
+    *,
+    people: int,
+    seed: int,
+    fill: Callable[[sqlite3.Connection], None],
+    is_filled: Callable[[sqlite3.Connection], bool],
+) -> Store:
     """Open the world in a file, or make it there, or in memory where `db` is None.
 
     A file appears under its name only when its world is whole.
@@ -237,7 +243,7 @@ def open_store(db: str | Path | None, *, people: int, seed: int, fill: Fill) -> 
         making.replace(path)
     connection = _connect(path)
     try:
-        _check(connection, path, people=people, seed=seed)
+        _check(connection, path, people=people, seed=seed, is_filled=is_filled)
         connection.execute("PRAGMA journal_mode = WAL")
     except BaseException:
         connection.close()
@@ -249,14 +255,27 @@ def _connect(path: str | Path) -> sqlite3.Connection:
     return sqlite3.connect(path, check_same_thread=False)
 
 
-def _make(connection: sqlite3.Connection, *, people: int, seed: int, fill: Fill) -> None:
+def _make(
+    connection: sqlite3.Connection,
+    *,
+    people: int,
+    seed: int,
+    fill: Callable[[sqlite3.Connection], None],
+) -> None:
     connection.executescript(SCHEMA)
     fill(connection)
     connection.execute("INSERT INTO world VALUES (?, ?, ?)", (FORMAT, people, seed))
     connection.commit()
 
 
-def _check(connection: sqlite3.Connection, path: Path, *, people: int, seed: int) -> None:
+def _check(
+    connection: sqlite3.Connection,
+    path: Path,
+    *,
+    people: int,
+    seed: int,
+    is_filled: Callable[[sqlite3.Connection], bool],
+) -> None:
     """Refuse a file that holds something else than the wanted world."""
     try:
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
@@ -265,7 +284,7 @@ def _check(connection: sqlite3.Connection, path: Path, *, people: int, seed: int
             f"{path} is no database of the sandbox ({error}); it was left as it is. "
             "Give the path of a file that does not exist yet."
         ) from error
-    if found is None or found[0] != FORMAT:
+    if found is None or found[0] != FORMAT or not is_filled(connection):
         raise ValueError(
             f"{path} was made by another version of the sandbox; it was left as it is. "
             "Delete it, or give another path."
