@@ -74,9 +74,8 @@ def headcount(frame: pd.DataFrame, level: str = "department") -> pd.DataFrame:
     -------
     DataFrame
         company (str), department (str), with level "job_function" also job_function (str), people
-        (Int64) and share (Float64, of all the company's people at that level: adds up to 1). Two
-        companies of one name are told apart by their website or id, in brackets. The index holds
-        the company's id.
+        (Int64) and share (Float64, of all the company's people at that level: adds up to 1).
+        Companies of one name are told apart by their website or id, in brackets.
 
     Raises
     ------
@@ -101,17 +100,17 @@ def headcount(frame: pd.DataFrame, level: str = "department") -> pd.DataFrame:
     require_columns(table, [*keys, "name"], "headcount columns")
     names = list(LEVELS[: len(next(iter(keys.values())))])
     paths = pd.MultiIndex.from_tuples(list(keys.values()), names=names)
-    identity = table["id"] if "id" in table.columns else table["name"]
 
     counts = table[list(keys)].astype("Int64").set_axis(paths, axis="columns")
     counts.index = pd.MultiIndex.from_arrays(
-        [identity.astype("str"), _company_labels(table)], names=["company_id", "company"]
+        [range(len(table)), _company_labels(table)], names=["row", "company"]
     )
     totals = counts.sum(axis="columns", min_count=1).replace(0, pd.NA)
     people = counts.stack(names)
     shares = counts.div(totals, axis="index").stack(names)
     tidy = pd.DataFrame({"people": people.array, "share": shares.array}, index=people.index)
-    return tidy.reset_index(["company", *names]).astype({"people": "Int64", "share": "Float64"})
+    tidy = tidy.droplevel("row").reset_index()
+    return tidy.astype({"people": "Int64", "share": "Float64"})
 
 
 def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:

@@ -44,7 +44,7 @@ STEPS = (
         "Sequences that take leads now.",
         'sequences = of.sequences(status="active")',
         frame="sequences",
-        columns=("name", "status", "created_at", "created_by_user_email"),
+        columns=("name", "status", "created_by_user_email"),
     ),
     Step(
         "Mailboxes, and how many emails each may send in a day.",
@@ -53,10 +53,10 @@ STEPS = (
         columns=("email", "email_provider", "status", "daily_email_limit"),
     ),
     Step(
-        "Find people: directors and vice presidents in sales and marketing.",
+        "Find people: managers and directors in sales and marketing.",
         """
         people = of.search_people(
-            person_seniorities=["director", "vp"],
+            person_seniorities=["manager", "director", "vp"],
             person_departments=["revenue", "marketing"],
             limit=None,
         )
@@ -122,6 +122,7 @@ def _as_prompt(code: str) -> str:
 
 
 def _table(frame: pd.DataFrame, columns: list[str]) -> str:
-    text = frame[columns].head(_ROWS).to_string(max_colwidth=36, line_width=_LINE_WIDTH)
+    with pd.option_context("display.unicode.east_asian_width", True):
+        text = frame[columns].head(_ROWS).to_string(max_colwidth=36, line_width=_LINE_WIDTH)
     size = f"[{len(frame):,} rows x {frame.shape[1]} columns]"
     return textwrap.indent(f"{text}\n\n{size}", "    ")

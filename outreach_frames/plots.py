@@ -88,8 +88,7 @@ def headcount(
     labels = [_label(key, people.index) for key in people.index]
     axes = _axes(ax, len(people))
     axes.barh(labels, people.astype(float), color=_COLOR)
-    count = tidy.index.nunique() if tidy.index.name == "company_id" else tidy["company"].nunique()
-    title = company or f"Headcount of {count:,} companies"
+    title = company or f"Headcount of {tidy['company'].nunique():,} companies"
     axes.set(title=f"{title}{shown}", xlabel="People")
     return _finish(axes)
 
