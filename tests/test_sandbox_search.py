@@ -209,10 +209,10 @@ def test_the_search_finds_what_the_fields_show(world: World, name: str) -> None:
 
 def test_accented_and_other_letters_are_found_in_any_case(world: World) -> None:
     """Case is folded in every script, not in ASCII alone."""
-    for text in ("JÜRGEN", "ЄВА", "ΓΕΩΡΓΙΟΥ", "ŁUKASZ", "佐"):
-        expected = {b for b, p in world.people.items() if text.casefold() in p["name"].casefold()}
-        assert world.found({"person_name": text}) == expected
-    assert world.found({"person_name": "JÜRGEN"})
+    for text in ("Jürgen", "Großmann", "Олена", "Łukasz", "佐"):
+        expected = {body for body, person in world.people.items() if text in person["name"]}
+        assert expected
+        assert world.found({"person_name": text.upper()}) == expected
 
 
 def test_titles_match_in_part_or_exactly(world: World) -> None:

@@ -7,10 +7,10 @@ serve. Texts to be searched in are case-folded; numbers and positions count from
 
 from __future__ import annotations
 
+import math
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
-from math import pow as power
 from typing import Any, Final, TypeVar
 
 import orjson
@@ -156,7 +156,7 @@ def company_count(people: int) -> int:
     >>> company_count(2_000), company_count(1_000_000)
     (299, 10000)
     """
-    return min(COMPANIES_AT_MOST, max(1, round(power(people, COMPANIES_EXPONENT))))
+    return min(COMPANIES_AT_MOST, max(1, round(math.pow(people, COMPANIES_EXPONENT))))
 
 
 def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:

@@ -21,7 +21,7 @@ from outreach_frames.sandbox.names import (
 from outreach_frames.sandbox.vocabulary import ANY_COUNTRY, COUNTRIES, WORDS
 
 # The world stands still on this day: the same seed gives the same bytes in any year.
-TODAY: Final = date(2025, 10, 1)
+TODAY: Final = date(2026, 11, 2)
 
 USERS: Final = 6
 SCHOOLS: Final = 160
