@@ -178,7 +178,7 @@ class Fixed(Random):
 )
 @example(total=1, weights=[0.1] * 10, offset=0.0)
 @example(total=1, weights=[0.1] * 10 + [0.0], offset=0.0)
-@example(total=7, weights=[0.7] * 10, offset=1 - 2**-53)
+@example(total=1, weights=[1.0, 1.5, 1.0], offset=1 - 2**-53)
 def test_shares_are_whole_and_complete(total: int, weights: list[float], offset: float) -> None:
     """Whatever the weights, the parts are no less than nothing and add up; no weight, no part."""
     parts = shares(total, weights, Fixed(offset))
