@@ -78,9 +78,9 @@ def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
         if pa.types.is_null(field.type):
             text = table.column(position).cast(pa.string())
             table = table.set_column(position, field.name, text)
-    if dtype_backend == "pyarrow":
-        return table.to_pandas(types_mapper=pd.ArrowDtype)
-    return table.to_pandas(types_mapper=_nullable_dtype)
+    mapper = pd.ArrowDtype if dtype_backend == "pyarrow" else _nullable_dtype
+    frame: pd.DataFrame = table.to_pandas(types_mapper=mapper)
+    return frame
 
 
 def _nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:

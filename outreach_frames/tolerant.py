@@ -11,6 +11,7 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
@@ -25,7 +26,7 @@ LONE_VALUE: Final = "value"
 LARGEST_EXACT: Final = 2**53
 _LARGEST_INT64: Final = 2**63 - 1
 _LONGEST_INT64: Final = len(str(_LARGEST_INT64))
-_FIRST_DATE: Final = pa.scalar(datetime(1, 1, 1), DATE)  # noqa: DTZ001
+_FIRST_DATE: Final = pa.scalar(datetime(1, 1, 1), DATE)
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
 _DATE_TIME: Final = re.compile(
     r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)([Zz]|[+-]\d\d(?::?\d\d)?)?", re.ASCII
@@ -131,14 +132,22 @@ def named_columns(
     return columns
 
 
+@dataclass(slots=True)
+class _Columns:
+    """The columns found so far: the interface's, further ones, and texts of misfits."""
+
+    leave_out: frozenset[str]
+    known: dict[str, pa.Array] = field(default_factory=dict)
+    extras: list[tuple[str, pa.Array]] = field(default_factory=list)
+    raws: list[tuple[str, pa.Array]] = field(default_factory=list)
+
+
 def _flatten(
     rows: list[dict[str, Any]], fields: tuple[spec.Field, ...], leave_out: frozenset[str]
 ) -> pa.Table:
-    known: dict[str, pa.Array] = {}
-    extras: list[tuple[str, pa.Array]] = []
-    raws: list[tuple[str, pa.Array]] = []
-    _flatten_object(rows, fields, "", leave_out, known, extras, raws)
-    columns = named_columns(known, [*extras, *raws])
+    found = _Columns(leave_out)
+    _flatten_object(rows, fields, "", found)
+    columns = named_columns(found.known, [*found.extras, *found.raws])
     if not columns:
         return pa.table({"": pa.nulls(len(rows))}).select([])
     return pa.Table.from_arrays(list(columns.values()), names=list(columns))
@@ -148,45 +157,44 @@ def _flatten_object(
     parents: Sequence[Mapping[str, Any] | None],
     fields: tuple[spec.Field, ...],
     prefix: str,
-    leave_out: frozenset[str],
-    known: dict[str, pa.Array],
-    extras: list[tuple[str, pa.Array]],
-    raws: list[tuple[str, pa.Array]],
+    found: _Columns,
 ) -> None:
-    """Flatten the objects of one place in all records."""
-    known_names = {field.name for field in fields} | leave_out
-    for field in fields:
-        if field.name in leave_out:
-            continue
-        name = prefix + field.name
-        values = [parent.get(field.name) if parent else None for parent in parents]
-        if field.type == "object" and field.members:
-            objects = [value if isinstance(value, dict) else None for value in values]
-            misfits = [None if isinstance(value, dict) else value for value in values]
-            _flatten_object(objects, field.members, f"{name}_", leave_out, known, extras, raws)
-            raw = _raw(misfits)
+    """Flatten the objects that stand in one place of all records."""
+    shown = [member for member in fields if member.name not in found.leave_out]
+    for member in shown:
+        name = prefix + member.name
+        values = _members(parents, member.name)
+        if member.type == "object" and member.members:
+            objects, others = _objects_and_others(values)
+            _flatten_object(objects, member.members, f"{name}_", found)
+            raw = _raw(others)
         else:
-            known[name], raw = _typed(values, field)
+            found.known[name], raw = _typed(values, member)
         if raw is not None:
-            raws.append((name + RAW_SUFFIX, raw))
+            found.raws.append((name + RAW_SUFFIX, raw))
+    known_names = found.leave_out.union(member.name for member in shown)
     for key in _keys(parents):
         if key not in known_names:
-            _flatten_extra(
-                [parent.get(key) if parent else None for parent in parents], prefix + key, extras
-            )
+            _flatten_extra(_members(parents, key), prefix + key, found.extras)
 
 
 def _flatten_extra(values: Sequence[Any], name: str, extras: list[tuple[str, pa.Array]]) -> None:
     """Flatten the values of a field that the interface does not know."""
-    objects = [value if isinstance(value, dict) else None for value in values]
-    others = [None if isinstance(value, dict) else value for value in values]
+    objects, others = _objects_and_others(values)
     has_objects = any(value is not None for value in objects)
     if not has_objects or any(value is not None for value in others):
         extras.append((name, _inferred(others)))
     for key in _keys(objects):
-        _flatten_extra(
-            [value.get(key) if value else None for value in objects], f"{name}_{key}", extras
-        )
+        _flatten_extra(_members(objects, key), f"{name}_{key}", extras)
+
+
+def _members(objects: Sequence[Mapping[str, Any] | None], name: str) -> list[Any]:
+    return [item.get(name) if item else None for item in objects]
+
+
+def _objects_and_others(values: Sequence[Any]) -> tuple[list[dict[str, Any] | None], list[Any]]:
+    objects = [value if isinstance(value, dict) else None for value in values]
+    return objects, [None if isinstance(value, dict) else value for value in values]
 
 
 def _typed(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa.Array | None]:
@@ -275,16 +283,14 @@ def _list_of_objects(
     elements = [element for cell in lists if cell is not None for element in cell]
     members = {
         member.name: pa.array(
-            [element.get(member.name) if element else None for element in elements],
+            _members(elements, member.name),
             wire_type(member),
         )
         for member in field.members
     }
     for key in _keys(elements):
         if key not in members:
-            members[key] = _inferred(
-                [element.get(key) if element else None for element in elements]
-            )
+            members[key] = _inferred(_members(elements, key))
     structs = pa.StructArray.from_arrays(
         list(members.values()),
         names=list(members),

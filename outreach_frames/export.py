@@ -1,0 +1,196 @@
+"""Prospects in files: CSV and Parquet out, those and NDJSON back in."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from outreach_frames import spec
+from outreach_frames.arrow_pages import BOM
+from outreach_frames.arrow_schema import to_frame
+from outreach_frames.csv_files import check_columns, read_csv, write_csv
+from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.files import replace_file, unreadable
+from outreach_frames.flatten import concat_tables, people_frame, read_people_pages
+
+__all__ = ["read_prospects", "write_csv", "write_parquet"]
+
+_ARROW_DTYPE: Final = "[pyarrow]"
+_LINES_AT_ONCE: Final = 2_000
+
+
+def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a frame to a Parquet file that `read_prospects` reads back as it was.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any frame with one level of unlike column names that are text. It is not changed. What
+        `.attrs` holds beyond plain values stays behind.
+    path : str or Path
+        The file to write; one that is there is replaced as a whole.
+
+    Returns
+    -------
+    Path
+        The file, compressed with zstd.
+
+    Raises
+    ------
+    InvalidInputError
+        When a column mixes types, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> frame = pd.DataFrame({"name": ["Ada"]})
+    >>> path = write_parquet(frame, Path(tempfile.mkdtemp()) / "people.parquet")
+    >>> read_prospects(path).equals(frame)
+    True
+    """
+    check_columns(frame)
+    plain = frame.copy(deep=False)
+    plain.attrs = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
+    try:
+        table = pa.Table.from_pandas(plain)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InvalidInputError(
+            f"The frame cannot be written as Parquet: {'; '.join(map(str, error.args))}. "
+            "Convert that column to one type first, or drop it."
+        ) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            "The frame has text that no file can hold (half a surrogate pair)."
+        ) from error
+    return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
+
+
+def read_prospects(path: str | Path) -> pd.DataFrame:
+    r"""Read what `write_csv`, `write_parquet` or an export of people wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.csv`` file, a ``.parquet`` file or a folder of them, or an ``.ndjson`` file with one
+        person in JSON on each line.
+
+    Returns
+    -------
+    DataFrame
+        With the dtypes that were written. From a CSV without its metadata file: columns of the
+        interface have the interface's dtypes, all others are text.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file is not there, is damaged, or holds something else.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text('"id","company_followers"\n"00123",7\n')
+    >>> read_prospects(path).dtypes.astype(str).to_dict()
+    {'id': 'str', 'company_followers': 'Int64'}
+    """
+    source = Path(path).expanduser()
+    try:
+        if source.is_dir():
+            return _read_parquet(sorted(_parts(source)), source)
+        match source.suffix.lower():
+            case ".csv":
+                return read_csv(source)
+            case ".parquet":
+                return _read_parquet([source], source)
+            case ".ndjson" | ".jsonl":
+                return _read_ndjson(source)
+    except OSError as error:
+        raise unreadable(source, error) from error
+    raise InvalidInputError(
+        f"{source} is of no kind that can be read; give a .csv, .parquet or .ndjson file, "
+        "or a folder of Parquet files."
+    )
+
+
+def _parts(folder: Path) -> Iterator[Path]:
+    for part in folder.glob("*.parquet"):
+        if not part.name.startswith((".", "_")):
+            yield part
+
+
+def _read_parquet(parts: Iterable[Path], source: Path) -> pd.DataFrame:
+    try:
+        tables = [pq.read_table(part, partitioning=None) for part in parts]
+        if not tables:
+            raise InvalidInputError(f"{source} has no .parquet file.")
+        return _frame_of_parquet(concat_tables(tables) if len(tables) > 1 else tables[0])
+    except pa.ArrowInvalid as error:
+        raise InvalidInputError(f"{source} is damaged, or no Parquet: {error}.") from error
+
+
+def _frame_of_parquet(table: pa.Table) -> pd.DataFrame:
+    """Give a table the dtypes that pandas noted in it; to_pandas knows no nested Arrow dtypes."""
+    noted = table.schema.pandas_metadata
+    if not noted:
+        return to_frame(table, "numpy_nullable")
+    arrow = {
+        column["name"]
+        for column in noted["columns"]
+        if column["name"] in table.column_names and column["numpy_type"].endswith(_ARROW_DTYPE)
+    }
+    arrow -= {name for name in noted["index_columns"] if isinstance(name, str)}
+    frame = table.drop_columns(list(arrow)).to_pandas()
+    others = {name: pd.arrays.ArrowExtensionArray(table.column(name)) for name in arrow}
+    names = [name for name in table.column_names if name in others or name in frame.columns]
+    columns = {name: others.get(name, frame.get(name)) for name in names}
+    result = pd.DataFrame(columns, index=frame.index, copy=False)
+    result.columns.name = frame.columns.name
+    result.attrs = frame.attrs
+    return result
+
+
+def _read_ndjson(path: Path) -> pd.DataFrame:
+    content = path.read_bytes().removeprefix(BOM)
+    lines = [line for line in content.split(b"\n") if line.strip()]
+    pages = []
+    for start in range(0, len(lines), _LINES_AT_ONCE):
+        group = lines[start : start + _LINES_AT_ONCE]
+        body = b'{"%b":[%b],"%b":{}}' % (
+            spec.RESULTS_KEY.encode(),
+            b",".join(group),
+            spec.PAGINATION_KEY.encode(),
+        )
+        try:
+            page = read_people_pages([body])[0]
+        except InvalidResponseError:
+            page = None
+        if page is None or page.people.num_rows != len(group):
+            raise InvalidInputError(_wrong_line(path, group, start))
+        pages.append(page)
+    return people_frame(pages)
+
+
+def _wrong_line(path: Path, lines: Iterable[bytes], before: int) -> str:
+    for number, line in enumerate(lines, before + 1):
+        try:
+            if isinstance(json.loads(line), dict):
+                continue
+            problem = "is no JSON object"
+        except (ValueError, RecursionError) as error:
+            problem = f"is no JSON ({error})"
+        return f"{path}: line {number} {problem}. One person in JSON is expected on each line."
+    return f"{path} is not one person in JSON on each line."
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True

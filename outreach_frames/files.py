@@ -1,0 +1,93 @@
+"""Files that are replaced as a whole, or not at all."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import BinaryIO
+from uuid import uuid4
+
+from outreach_frames.errors import InvalidInputError
+
+
+def replace_file(path: str | Path, write: Callable[[BinaryIO], object]) -> Path:
+    """Write a file next to its place and move it there when it is whole.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the file goes. What stands there keeps its permissions; a link stays a link.
+    write : callable
+        Called with the open file.
+
+    Returns
+    -------
+    Path
+        The path as given.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file cannot be written; what stood there is unchanged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> replace_file(folder / "note.txt", lambda file: file.write(b"done")).read_bytes()
+    b'done'
+    """
+    target = Path(path).expanduser()
+    try:
+        place = target.resolve()
+        if place.is_dir():
+            raise IsADirectoryError
+        temporary = place.with_name(f".{place.name[:100]}.{uuid4().hex}.tmp")
+        try:
+            with temporary.open("xb") as file:
+                write(file)
+                file.flush()
+                os.fsync(file.fileno())
+            if place.exists():
+                shutil.copymode(place, temporary)
+            temporary.replace(place)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
+        _sync_folder(place.parent)
+    except (OSError, RuntimeError) as error:
+        raise InvalidInputError(f"{target} cannot be written: {_reason(error)}") from error
+    return target
+
+
+def unreadable(path: Path, error: OSError) -> InvalidInputError:
+    """Say that a file cannot be read, and what to do."""
+    return InvalidInputError(f"{path} cannot be read: {_reason(error)}")
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make the move durable too, where the system can open a folder."""
+    if os.name == "posix":
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _reason(error: OSError | RuntimeError) -> str:
+    match error:
+        case FileNotFoundError():
+            return "there is no such file or folder. Check the path, or make the folder first."
+        case IsADirectoryError():
+            return "it is a folder. Give the path of a file."
+        case NotADirectoryError():
+            return "a part of its path is a file, not a folder. Check the path."
+        case PermissionError():
+            return "permission is denied. Close it in other programs, or choose another folder."
+        case OSError():
+            advice = "Free some space, or choose another place."
+            return f"{error.strerror or error}. {advice}"
+    return f"{error}. Choose another place."

@@ -1,0 +1,163 @@
+"""Nested Arrow columns as JSON text and back, a column at a time."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.json as arrow_json
+
+_BLOCK_BYTES = 4 << 20
+_NEEDS_ESCAPE = r'["\\\x00-\x1f]'
+_ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+
+
+def write_json_texts(array: pa.Array) -> pa.Array:
+    r"""Write every value of a column as JSON.
+
+    Parameters
+    ----------
+    array : pyarrow.Array
+        Lists and structs of text, numbers and booleans.
+
+    Returns
+    -------
+    pyarrow.Array
+        Text; missing where the value is missing.
+
+    Raises
+    ------
+    NotImplementedError
+        For what JSON does not have, such as bytes, dates and infinity.
+
+    Examples
+    --------
+    >>> write_json_texts(pa.array([["a\"b", None], None])).to_pylist()
+    ['["a\\"b",null]', None]
+    """
+    kind = array.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return pc.binary_join_element_wise('"', _escaped(array.cast(pa.string())), '"', "")
+    if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
+        return array.cast(pa.string())
+    if pa.types.is_floating(kind):
+        if not pc.all(pc.is_finite(array), min_count=0).as_py():
+            raise NotImplementedError("numbers that are not finite")
+        return array.cast(pa.string())
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        joined = pc.binary_join(with_elements(array, _never_missing), ",")
+        return _where_valid(array, pc.binary_join_element_wise("[", joined, "]", ""))
+    if pa.types.is_struct(kind):
+        pieces: list[Any] = []
+        for field, child in zip(kind, array.flatten(), strict=True):
+            name = json.dumps(field.name, ensure_ascii=False)
+            pieces += [f"{',' if pieces else ''}{name}:", _never_missing(child)]
+        if not pieces:
+            return _where_valid(array, pa.repeat("{}", len(array)))
+        return _where_valid(array, pc.binary_join_element_wise("{", *pieces, "}", ""))
+    raise NotImplementedError(f"values of the type {kind}")
+
+
+def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    """Read a column of JSON texts as one Arrow type.
+
+    Parameters
+    ----------
+    texts : pyarrow.Array
+        JSON; a missing text is a missing value.
+    kind : pyarrow.DataType
+        What every text holds.
+
+    Returns
+    -------
+    pyarrow.Array
+        Of that type.
+
+    Raises
+    ------
+    ValueError
+        When a text is no JSON, or holds something else.
+
+    Examples
+    --------
+    >>> read_json_texts(pa.array(['[1,2]', None]), pa.list_(pa.int64())).to_pylist()
+    [[1, 2], None]
+    """
+    if not len(texts):
+        return pa.array([], kind)
+    start, end, nothing = (pa.scalar(text, pa.large_string()) for text in ('{"v":', "}\n", ""))
+    values = texts.cast(pa.large_string()).fill_null("null")
+    lines = pc.binary_join_element_wise(start, values, end, nothing)
+    try:
+        longest = pc.max(pc.binary_length(lines)).as_py()
+        table = arrow_json.read_json(
+            pa.BufferReader(lines.buffers()[2]),
+            read_options=arrow_json.ReadOptions(block_size=max(_BLOCK_BYTES, longest + 1)),
+            parse_options=arrow_json.ParseOptions(
+                explicit_schema=pa.schema([pa.field("v", kind)]),
+                unexpected_field_behavior="error",
+            ),
+        )
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return _read_one_by_one(texts, kind)
+    if table.num_rows != len(texts):
+        return _read_one_by_one(texts, kind)
+    return table.column(0).combine_chunks()
+
+
+def with_elements(lists: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
+    """Give lists of the same lengths with other elements.
+
+    Parameters
+    ----------
+    lists : pyarrow.Array
+        Lists.
+    change : callable
+        Turns the array of all elements into another.
+
+    Returns
+    -------
+    pyarrow.Array
+        A missing list is an empty one.
+
+    Examples
+    --------
+    >>> with_elements(pa.array([[1, None], None]), lambda n: n.cast(pa.string())).to_pylist()
+    [['1', None], []]
+    """
+    lengths = pc.list_value_length(lists).fill_null(0).cast(pa.int32())
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+    return pa.ListArray.from_arrays(offsets, change(lists.flatten()))
+
+
+def _never_missing(array: pa.Array) -> pa.Array:
+    return write_json_texts(array).fill_null("null")
+
+
+def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
+    values = [None if text is None else json.loads(text) for text in texts.to_pylist()]
+    try:
+        return pa.array(values, kind)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError) as error:
+        raise ValueError(str(error)) from error
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    if not pc.any(pc.match_substring_regex(texts, _NEEDS_ESCAPE), min_count=0).as_py():
+        return texts
+    for character, escape in _ESCAPES:
+        texts = pc.replace_substring(texts, character, escape)
+    rest = pc.match_substring_regex(texts, r"[\x00-\x1f]")
+    if pc.any(rest, min_count=0).as_py():
+        plain = {code: f"\\u{code:04x}" for code in range(32)}
+        texts = pa.array(
+            [text and text.translate(plain) for text in texts.to_pylist()], pa.string()
+        )
+    return texts
+
+
+def _where_valid(array: pa.Array, texts: pa.Array) -> pa.Array:
+    return pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))
