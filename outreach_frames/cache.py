@@ -21,6 +21,7 @@ from types import MappingProxyType
 from typing import Final, NamedTuple
 
 import platformdirs
+from filelock import FileLock
 from requests_cache.backends.sqlite import SQLiteDict
 from requests_cache.serializers import SerializerPipeline, Stage
 
@@ -43,7 +44,7 @@ LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
 
 MAX_BYTES: Final = 1_000_000_000
 _PURGE_EVERY = MAX_BYTES // 10
-_BUSY_MILLISECONDS = 500
+_BUSY_MILLISECONDS = 900
 _HEADER = struct.Struct(">dI")
 
 
@@ -209,4 +210,6 @@ def _opened(path: Path) -> _Store:
     # SQLite gives the files beside it the same mode.
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     path.chmod(0o600)
-    return _Store(path)
+    # Two processes that make a new file at the same moment would find it locked.
+    with FileLock(f"{path}.lock", timeout=_BUSY_MILLISECONDS / 1000, mode=0o600):
+        return _Store(path)

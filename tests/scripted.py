@@ -188,7 +188,7 @@ def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
 
     with Server(("127.0.0.1", 0), Handler) as server:
         service = Service(f"http://127.0.0.1:{server.server_port}{base_path}")
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005})
         thread.start()
         try:
             yield service
