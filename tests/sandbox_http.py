@@ -59,6 +59,17 @@ class Api:
         self.session.close()
 
 
+def refused(response: requests.Response, status: int) -> bool:
+    """Whether this is a refusal in the standard error format."""
+    error = response.json()["error"]
+    return (
+        response.status_code == status
+        and response.headers["Content-Type"] == "application/json"
+        and set(error) == {"code", "message"}
+        and all(isinstance(text, str) and text for text in error.values())
+    )
+
+
 def head(sandbox: Sandbox, method: str, path: str, *headers: str) -> bytes:
     """Write the head of a request, with the token."""
     lines = (

@@ -72,7 +72,7 @@ NINES = {f"field_{number}": "x" for number in range(spec.MAX_DATA_FIELDS)}
 class TestMalformed:
     """Requests that are malformed in themselves: 400, and nothing is stored."""
 
-    BODIES = (
+    BODIES: tuple[dict[str, Any], ...] = (
         {},
         {"leads": None},
         {"leads": {}},
@@ -318,6 +318,7 @@ class TestResult:
             {"email": known["email"].upper()},
             {"profnet_url": known["profnet_url"].replace("https://", "http://WWW.") + "/"},
             {"email": known["email"], "profnet_url": "https://profnet.example/in/other"},
+            {**known, "overrides": {field.name: False for field in spec.OVERRIDES}},
         ):
             new = new_lead()
             result = api.add(open_id, [sent, new]).json()

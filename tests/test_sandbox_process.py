@@ -141,6 +141,23 @@ class TestStopping:
             pass
         raise ConnectionResetError
 
+    def test_without_a_word(self) -> None:
+        """Stopping in the middle of an answer leaves no log entry and no warning."""
+        done = run(
+            """
+            import socket
+            from outreach_frames.sandbox import Fault, serve
+            with serve(people=20, faults=[Fault("slow_body", delay=60)]) as sandbox:
+                host, _, port = sandbox.url.removeprefix("http://").partition(":")
+                connection = socket.create_connection((host, int(port)))
+                request = f"GET /mailboxes HTTP/1.1\\r\\nAuthorization: Bearer {sandbox.api_key}"
+                connection.sendall(request.encode() + b"\\r\\nHost: x\\r\\n\\r\\n")
+                print(connection.recv(12).decode())
+            connection.close()
+            """
+        )
+        assert (done.stdout, done.stderr, done.returncode) == ("HTTP/1.1 200\n", "", 0)
+
     def test_twice(self) -> None:
         """Stopping twice does nothing the second time, and leads cannot be read any more."""
         sandbox = serve(people=20)
@@ -151,20 +168,22 @@ class TestStopping:
         with pytest.raises(RuntimeError, match="stopped"):
             sandbox.leads("any")
 
-    def test_end_of_the_interpreter(self) -> None:
-        """A sandbox that nobody stopped ends with the interpreter, without a word."""
+    def test_end_of_the_interpreter(self, tmp_path: Path) -> None:
+        """A sandbox that nobody stopped ends with the interpreter, and closes its file."""
         done = run(
             """
-            import socket
+            import socket, sys
             from outreach_frames.sandbox import serve
-            sandbox = serve(people=20)
+            sandbox = serve(people=20, db=sys.argv[1])
             host, _, port = sandbox.url.removeprefix("http://").partition(":")
             with socket.create_connection((host, int(port))) as connection:
                 connection.sendall(b"GET /mailboxes HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
                 print(connection.recv(12).decode())
-            """
+            """,
+            str(tmp_path / "world.db"),
         )
         assert (done.stdout, done.stderr, done.returncode) == ("HTTP/1.1 401\n", "", 0)
+        assert [path.name for path in tmp_path.iterdir()] == ["world.db"]
 
 
 class TestFile:

@@ -5,17 +5,13 @@ from __future__ import annotations
 import random
 import sqlite3
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
-
-import orjson
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, time, timedelta
 
 from outreach_frames import spec
 from outreach_frames.sandbox.add_leads import MAX_LEADS_PER_SEQUENCE
-from outreach_frames.sandbox.world import User
-
-# The day on which every world stands still, so that the same seed gives the same world.
-TODAY = datetime(2026, 11, 2, 9, 0, tzinfo=UTC)
+from outreach_frames.sandbox.store import Row, as_text, insert
+from outreach_frames.sandbox.world import TODAY, User
 
 MAILBOXES = 26
 PLAIN_SEQUENCES = 34
@@ -67,7 +63,7 @@ class Design:
 SHOWING = (
     Design("Founders Nordics: profile visits", shows="accepts_any", stages=("profnet_visit",)),
     Design("CFO outreach DACH", shows="needs_email"),
-    Design("Webinar follow-up Logistics", "paused", shows="paused"),
+    Design("Webinar follow-up Logistics", status="paused", shows="paused"),
     Design(
         "Multichannel Heads of HR",
         shows="conditional_email",
@@ -79,7 +75,7 @@ SHOWING = (
         shows="nearly_full",
         finished_leads=MAX_LEADS_PER_SEQUENCE - ROOM_IN_NEARLY_FULL,
     ),
-    Design("Spring campaign 2027 (not launched)", "draft", shows="invalid_sequence_status"),
+    Design("Spring campaign (not launched)", status="draft", shows="invalid_sequence_status"),
     Design(
         "Tailored intro Manufacturing",
         user=NO_CREDITS,
@@ -116,7 +112,7 @@ SHOWING = (
         sender_fields=("calendar_link",),
         shows="missing_sender_field",
     ),
-    Design("Renewals Q2", broken_mailbox=True, shows="mailbox_unusable"),
+    Design("Renewals {quarter}", broken_mailbox=True, shows="mailbox_unusable"),
     Design(
         "All customers since 2019",
         finished_leads=MAX_LEADS_PER_SEQUENCE,
@@ -125,7 +121,7 @@ SHOWING = (
     Design("Partner programme", locked=True, shows="other_validation_error"),
     Design(
         "Old event invitation",
-        "archived",
+        status="archived",
         user=NO_DIALER,
         stages=("phone_call", "email"),
         lead_fields=("first_name",),
@@ -154,6 +150,12 @@ def identifier(rng: random.Random) -> str:
     return f"{rng.getrandbits(96):024x}"
 
 
+def moment(rng: random.Random, least: int, most: int) -> datetime:
+    """Draw a moment in office hours, so many days before the world's day."""
+    day = TODAY - timedelta(days=rng.randrange(least, most))
+    return datetime.combine(day, time(rng.randrange(7, 18), rng.randrange(60)), UTC)
+
+
 def stamp(moment: datetime) -> str:
     """Write a moment the way that the service does."""
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
@@ -162,67 +164,46 @@ def stamp(moment: datetime) -> str:
 def fill_account(connection: sqlite3.Connection, users: Sequence[User], *, seed: int) -> None:
     """Create the account's users, mailboxes and sequences."""
     rng = random.Random(f"account {seed}")
-    connection.executemany(
-        "INSERT INTO account_users VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+    insert(
+        connection,
+        "account_users",
         (
-            (
-                place,
-                user.id,
-                user.name,
-                user.email,
-                has.dialer,
-                has.copywriter,
-                has.profnet_account,
-                has.voice_clone,
-                has.ai_credits,
-                orjson.dumps(has.sender_fields).decode(),
-            )
-            for place, (user, has) in enumerate(zip(users, ABILITIES, strict=True))
+            {
+                "id": user.id,
+                "name": user.name,
+                "email": user.email,
+                **asdict(abilities),
+                "sender_fields": as_text(abilities.sender_fields),
+            }
+            for user, abilities in zip(users, ABILITIES, strict=True)
         ),
     )
     mailboxes = list(_mailboxes(users, rng))
-    connection.executemany("INSERT INTO mailboxes VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", mailboxes)
-    usable: dict[str, list[str]] = {user.id: [] for user in users}
-    broken = []
-    for _, mailbox_id, _, _, _, status, user_id, *_ in mailboxes:
-        if status == "active":
-            usable[user_id].append(mailbox_id)
-        else:
-            broken.append(mailbox_id)
-    designs = [*SHOWING, *_plain_designs(rng)]
-    rng.shuffle(designs)
-    connection.executemany(
-        f"INSERT INTO sequences VALUES ({', '.join('?' * 17)})",  # noqa: S608
-        (
-            (place, *_sequence(design, users[design.user], usable, broken, rng))
-            for place, design in enumerate(designs)
-        ),
-    )
+    insert(connection, "mailboxes", mailboxes)
+    designs = (*SHOWING, *_plain_designs(rng))
+    sequences = [_sequence(each, users[each.user], mailboxes, rng) for each in designs]
+    sequences.sort(key=lambda row: row["created_at"], reverse=True)
+    insert(connection, "sequences", sequences)
 
 
-MailboxRow = tuple[int, str, str, str, int, str, str, str, str]
-
-
-def _mailboxes(users: Sequence[User], rng: random.Random) -> Iterator[MailboxRow]:
-    """Yield rows that cover every provider and status, and give every user an active one."""
+def _mailboxes(users: Sequence[User], rng: random.Random) -> Iterator[Row]:
+    """Yield mailboxes of every provider and status, at least one of each user's active."""
     domains = ("mail", "team", "hello", "get", "try")
     for place in range(MAILBOXES):
         user, turn = users[place % len(users)], place // len(users)
         local, _, domain = user.email.partition("@")
-        active = turn in {0, 3}
-        status = spec.MAILBOX_STATUSES[0 if active else place % len(spec.MAILBOX_STATUSES)]
-        created = TODAY - timedelta(days=rng.randrange(60, 900), minutes=rng.randrange(1440))
-        yield (
-            place,
-            identifier(rng),
-            user.email if turn == 0 else f"{local}@{domains[turn]}.{domain}",
-            spec.EMAIL_PROVIDERS[(place + turn) % len(spec.EMAIL_PROVIDERS)],
-            rng.choice((20, 30, 40, 50, 50, 80, 100, 150)),
-            status,
-            user.id,
-            stamp(created),
-            stamp(created + timedelta(days=rng.randrange(1, 59))),
-        )
+        always_active = turn in {0, 3}
+        created = moment(rng, 60, 900)
+        yield {
+            "id": identifier(rng),
+            "email": user.email if turn == 0 else f"{local}@{domains[turn]}.{domain}",
+            "email_provider": spec.EMAIL_PROVIDERS[(place + turn) % len(spec.EMAIL_PROVIDERS)],
+            "daily_email_limit": rng.choice((20, 30, 40, 50, 50, 80, 100, 150)),
+            "status": "active" if always_active else spec.MAILBOX_STATUSES[place % 3],
+            "user_id": user.id,
+            "created_at": stamp(created),
+            "updated_at": stamp(created + timedelta(days=rng.randrange(1, 59))),
+        }
 
 
 def _plain_designs(rng: random.Random) -> Iterator[Design]:
@@ -231,38 +212,34 @@ def _plain_designs(rng: random.Random) -> Iterator[Design]:
     usual = ("active", "active", "paused", "draft", "archived")
     names = [f"{who} {where}" for who in AUDIENCES for where in SEGMENTS]
     for place, name in enumerate(rng.sample(names, PLAIN_SEQUENCES)):
-        year, quarter = rng.choice((2024, 2025, 2026)), rng.randrange(1, 5)
         yield Design(
-            f"{name}: {rng.choice(OCCASIONS)} Q{quarter} {year}",
-            statuses[place] if place < len(statuses) else rng.choice(usual),
+            f"{name}: {rng.choice(OCCASIONS)} {{quarter}}",
+            status=statuses[place] if place < len(statuses) else rng.choice(usual),
             user=rng.randrange(len(ABILITIES)),
         )
 
 
-def _sequence(
-    design: Design,
-    user: User,
-    usable: dict[str, list[str]],
-    broken: Sequence[str],
-    rng: random.Random,
-) -> tuple[object, ...]:
-    created = TODAY - timedelta(days=rng.randrange(30, 700), minutes=rng.randrange(1440))
-    mailboxes = usable[user.id][:2] + list(broken[:1] if design.broken_mailbox else ())
-    return (
-        identifier(rng),
-        design.name,
-        design.status,
-        stamp(created),
-        stamp(created + timedelta(days=rng.randrange(1, 29), minutes=rng.randrange(1440))),
-        user.id,
-        user.email,
-        design.shows,
-        orjson.dumps(design.stages).decode(),
-        design.conditional_logic,
-        orjson.dumps(design.lead_fields).decode(),
-        orjson.dumps(design.sender_fields).decode(),
-        orjson.dumps([user.id]).decode(),
-        orjson.dumps(mailboxes).decode(),
-        design.finished_leads,
-        design.locked,
-    )
+def _sequence(design: Design, user: User, mailboxes: Sequence[Row], rng: random.Random) -> Row:
+    """Make a sequence's row; its senders are the user's active mailboxes."""
+    created = moment(rng, 30, 700)
+    senders = [box for box in mailboxes if box["user_id"] == user.id and box["status"] == "active"]
+    if design.broken_mailbox:
+        senders += [box for box in mailboxes if box["status"] == "needs_reconnection"][:1]
+    return {
+        "id": identifier(rng),
+        "name": design.name.format(quarter=f"Q{(created.month + 2) // 3} {created.year}"),
+        "status": design.status,
+        "created_at": stamp(created),
+        "updated_at": stamp(created + timedelta(days=rng.randrange(1, 29))),
+        "created_by_user_id": user.id,
+        "created_by_user_email": user.email,
+        "shows": design.shows,
+        "stages": as_text(design.stages),
+        "conditional_logic": design.conditional_logic,
+        "lead_fields": as_text(design.lead_fields),
+        "sender_fields": as_text(design.sender_fields),
+        "user_ids": as_text([user.id]),
+        "mailbox_ids": as_text([box["id"] for box in senders]),
+        "finished_leads": design.finished_leads,
+        "locked": design.locked,
+    }

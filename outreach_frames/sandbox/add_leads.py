@@ -1,10 +1,7 @@
-"""Adding leads to a sequence: the body, the reasons for a 422, and where each lead ends.
+"""Adding leads to a sequence: the reasons for a 422, and where each lead ends.
 
 The interface leaves these open, so they are plain choices:
 
-- a body with no lead at all, an unknown field anywhere, an `email` without an @ between two texts
-  (placeholder text), a `profnet_url` that is no URL with a host and a path, and
-  `custom_mailboxes` without `mailboxes` are malformed (400);
 - success is answered with 200, and leads are in the sequence by then;
 - the limits on credits and on leads per sequence count every lead of the request;
 - of leads that share an email or a profile URL the first goes on and the later ones are skipped;
@@ -13,147 +10,20 @@ The interface leaves these open, so they are plain choices:
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from outreach_frames import spec
-from outreach_frames.sandbox.rules import (
-    bad_request,
-    email_key,
-    read_json,
-    read_object,
-    url_key,
-)
-from outreach_frames.sandbox.store import LeadRow, Row, Store
+from outreach_frames.sandbox.rules import email_key
+from outreach_frames.sandbox.store import Row, Store, as_text, insert
+from outreach_frames.sandbox.submission import EMAIL, Lead, Submission
 
 MAX_LEADS_PER_SEQUENCE = 20_000
 
-EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 EMAIL_STAGES = frozenset({"email", "copywriter_email"})
 COPYWRITER_STAGES = frozenset({"copywriter_email", "voice"})
 PROFNET_STAGES = frozenset({"copywriter_email", "profnet_visit", "profnet_invitation"})
-
-
-@dataclass(frozen=True, slots=True)
-class Lead:
-    """One lead of a request."""
-
-    row: LeadRow
-    overrides: frozenset[str]
-
-    @property
-    def keys(self) -> list[str]:
-        """The keys that this lead is compared by."""
-        return [key for key in (self.row.email_key, self.row.url_key) if key]
-
-    @property
-    def reference(self) -> dict[str, str | None]:
-        """The lead as the lists of skipped leads show it."""
-        return {EMAIL: self.row.email, PROFNET_URL: self.row.profnet_url}
-
-
-@dataclass(frozen=True, slots=True)
-class Submission:
-    """A well-formed request."""
-
-    leads: tuple[Lead, ...]
-    custom_mailboxes: tuple[str, ...] | None
-
-
-def read_submission(body: bytes) -> Submission:
-    """Take the body of a request, or refuse it as malformed."""
-    fields = read_object(read_json(body), "The body", [field.name for field in spec.ADD_LEADS_BODY])
-    leads = fields.get(spec.LEADS_KEY)
-    if not isinstance(leads, list):
-        raise bad_request("leads must be an array")
-    if not 1 <= len(leads) <= spec.MAX_LEADS_PER_REQUEST:
-        raise bad_request(f"leads must hold 1 to {spec.MAX_LEADS_PER_REQUEST} leads")
-    return Submission(
-        tuple(_read_lead(lead, f"leads[{place}]") for place, lead in enumerate(leads)),
-        _read_settings(fields["settings"]) if "settings" in fields else None,
-    )
-
-
-def _read_lead(value: object, where: str) -> Lead:
-    lead = read_object(value, where, [field.name for field in spec.LEAD])
-    email, profnet_url = lead.get(EMAIL), lead.get(PROFNET_URL)
-    if email is None and profnet_url is None:
-        raise bad_request(f"{where} has neither {EMAIL} nor {PROFNET_URL}")
-    row = LeadRow(
-        email,
-        profnet_url,
-        _read_email(email, where),
-        _read_url(profnet_url, where),
-        _read_data(lead.get("data", {}), where),
-    )
-    overrides = read_object(
-        lead.get("overrides", {}), f"{where}.overrides", [field.name for field in spec.OVERRIDES]
-    )
-    for name, flag in overrides.items():
-        if not isinstance(flag, bool):
-            raise bad_request(f"{where}.overrides.{name} must be true or false")
-    return Lead(row, frozenset(name for name, flag in overrides.items() if flag))
-
-
-def _read_email(email: object, where: str) -> str | None:
-    if email is None:
-        return None
-    if not isinstance(email, str) or not re.fullmatch(r"\s*[^\s@]+@[^\s@]+\s*", email):
-        raise bad_request(f"{where}.{EMAIL} must be an email address or null")
-    return email_key(email)
-
-
-def _read_url(url: object, where: str) -> str | None:
-    if url is None:
-        return None
-    key = url_key(url) if isinstance(url, str) else None
-    if key is None:
-        raise bad_request(f"{where}.{PROFNET_URL} must be a profile URL or null")
-    return key
-
-
-def _read_data(data: object, where: str) -> Mapping[str, str]:
-    if not isinstance(data, dict):
-        raise bad_request(f"{where}.data must be an object")
-    if len(data) > spec.MAX_DATA_FIELDS:
-        raise bad_request(f"{where}.data has more than {spec.MAX_DATA_FIELDS} fields")
-    for name, value in data.items():
-        if len(name) > spec.MAX_DATA_NAME_LENGTH:
-            raise bad_request(
-                f"{where}.data has a name of more than {spec.MAX_DATA_NAME_LENGTH} characters"
-            )
-        if not re.fullmatch(spec.DATA_NAME_PATTERN, name):
-            raise bad_request(
-                f"{where}.data has a name that is not lowercase letters, digits and underscore,"
-                f" beginning with a letter: {name!r}"
-            )
-        if not isinstance(value, str):
-            raise bad_request(f"{where}.data.{name} must be a string")
-        if len(value) > spec.MAX_DATA_VALUE_LENGTH:
-            raise bad_request(
-                f"{where}.data.{name} has more than {spec.MAX_DATA_VALUE_LENGTH} characters"
-            )
-    return data
-
-
-def _read_settings(value: object) -> tuple[str, ...] | None:
-    """Take the settings; what counts of them is the custom mailboxes, or None."""
-    settings = read_object(value, "settings", [field.name for field in spec.ADD_LEADS_SETTINGS])
-    distribution = settings.get("leads_distribution", spec.DEFAULT_LEADS_DISTRIBUTION)
-    if distribution not in spec.LEADS_DISTRIBUTIONS:
-        raise bad_request(
-            f"settings.leads_distribution must be one of {', '.join(spec.LEADS_DISTRIBUTIONS)}"
-        )
-    mailboxes = settings.get(spec.MAILBOXES_KEY, [])
-    if not isinstance(mailboxes, list) or not all(isinstance(item, str) for item in mailboxes):
-        raise bad_request("settings.mailboxes must be an array of email addresses")
-    if distribution != spec.MAILBOXES_LEADS_DISTRIBUTION:
-        return None
-    if not mailboxes:
-        raise bad_request(f"settings.mailboxes is needed for {distribution}")
-    return tuple(mailboxes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,11 +80,11 @@ def _missing_voice_clone(attempt: Attempt) -> str:
 
 
 def _missing_lead_field(attempt: Attempt) -> str:
-    rows = [lead.row for lead in attempt.submission.leads]
+    leads = attempt.submission.leads
     needed = attempt.sequence["lead_fields"]
-    missing = {name: sum(not row.data.get(name) for row in rows) for name in needed}
+    missing = {name: sum(not lead.data.get(name) for lead in leads) for name in needed}
     if attempt.stages & EMAIL_STAGES and not attempt.sequence["conditional_logic"]:
-        missing = {EMAIL: sum(row.email is None for row in rows), **missing}
+        missing = {EMAIL: sum(lead.email is None for lead in leads), **missing}
     said = ", ".join(f"{name} ({count} leads)" for name, count in missing.items() if count)
     return f"Lead fields that the sequence needs are missing: {said}" if said else ""
 
@@ -294,15 +164,26 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
         for lead in kept:
             name = _skipped_as(lead, known)
             if name is None:
-                added.append(lead.row)
+                added.append(lead)
             else:
                 skipped[name].append(lead.reference)
-        store.insert_leads(sequence["id"], added)
+        insert(store.connection, "leads", (_row(lead, sequence["id"]) for lead in added))
     return 200, {
         "total": len(submission.leads),
         "total_added_to_sequence": len(added),
         **duplicates,
         **skipped,
+    }
+
+
+def _row(lead: Lead, sequence_id: str) -> Row:
+    return {
+        "sequence_id": sequence_id,
+        "email": lead.email,
+        "profnet_url": lead.profnet_url,
+        "email_key": lead.email_key,
+        "url_key": lead.url_key,
+        "data": as_text(lead.data),
     }
 
 
@@ -324,12 +205,11 @@ def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[
     urls: dict[str, str] = {}
     kept = []
     for lead in leads:
-        row = lead.row
         if not any(key in first for key in lead.keys):
             kept.append(lead)
         for key, text, repeated in (
-            (row.email_key, row.email, emails),
-            (row.url_key, row.profnet_url, urls),
+            (lead.email_key, lead.email, emails),
+            (lead.url_key, lead.profnet_url, urls),
         ):
             if key is None or text is None:
                 continue

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Protocol
@@ -32,6 +33,7 @@ from outreach_frames.sandbox.account import stamp
 from outreach_frames.sandbox.faults import Call, Faults, Reply
 from outreach_frames.sandbox.paging import cut_page
 from outreach_frames.sandbox.store import Row, Store
+from outreach_frames.sandbox.submission import read_submission
 
 # The place in a request's scope where the server puts the connection, for faults to break it.
 TRANSPORT = "outreach_frames.transport"
@@ -87,11 +89,12 @@ def list_sequences(service: Service, call: Call) -> Reply:
 
 
 def add_leads(service: Service, call: Call) -> Reply:
-    """POST /sequences/{id}/leads: see the module `add_leads`."""
+    """POST /sequences/{id}/leads: see the modules `submission` and `add_leads`."""
+    rules.read_query(call.endpoint, call.query)
     sequence = service.store.sequence(call.path_values["id"])
     if sequence is None:
         raise rules.Refusal(404, "There is no sequence of that id.")
-    submission = adding.read_submission(call.body)
+    submission = read_submission(call.body)
     status, document = adding.add_leads(service.store, sequence, submission)
     return Reply(status, orjson.dumps(document))
 
@@ -115,6 +118,7 @@ def get_contact_by_email(service: Service, call: Call) -> Reply:
 
 def search_people(service: Service, call: Call) -> Reply:
     """POST /people/search: a page after the last one is empty."""
+    rules.read_query(call.endpoint, call.query)
     filters, page, page_size = rules.read_search(call.body)
     total, people = service.people.search(filters, page=page, page_size=page_size)
     pagination = {
@@ -176,7 +180,9 @@ def _mailbox(row: Mapping[str, Any]) -> Row:
     return shown | {"user": user, spec.LINKS_KEY: {"self": own}}
 
 
-OPERATIONS: Mapping[spec.Endpoint, Callable[[Service, Call], Reply]] = {
+Run = Callable[[Service, Call], Reply]
+
+OPERATIONS: Mapping[spec.Endpoint, Run] = {
     spec.LIST_SEQUENCES: list_sequences,
     spec.ADD_LEADS: add_leads,
     spec.GET_CONTACTS: get_contacts,
@@ -195,10 +201,10 @@ def make_app(service: Service) -> Starlette:
             Route(
                 # An address may hold a slash, written %2F, which has become one by now.
                 endpoint.path.replace("{email}", "{email:path}"),
-                Operation(service, endpoint),
+                Operation(service, endpoint, run),
                 methods=[endpoint.method],
             )
-            for endpoint in OPERATIONS
+            for endpoint, run in OPERATIONS.items()
         ],
         exception_handlers={HTTPException: _http_error, Exception: _unexpected_error},
     )
@@ -212,6 +218,7 @@ class Operation:
 
     service: Service
     endpoint: spec.Endpoint
+    run: Run
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -227,6 +234,9 @@ class Operation:
         await _deliver(reply, scope, receive, send)
 
     def _reply(self, request: Request, body: bytes) -> Reply:
+        if not self._is_authorized(request.headers.get(spec.AUTHORIZATION_HEADER, "")):
+            refused = _refusal(rules.Refusal(401, "The token is missing or wrong."))
+            return refused.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
         call = Call(
             self.endpoint,
             request.scope["path"],
@@ -234,22 +244,17 @@ class Operation:
             tuple(request.query_params.multi_items()),
             body,
         )
-        try:
-            self._check_token(request.headers.get(spec.AUTHORIZATION_HEADER, ""))
-            return self.service.faults.around(call, self._answer)(call)
-        except rules.Refusal as refusal:
-            return _refusal(refusal)
+        return self.service.faults.around(call, self._answer)(call)
 
-    def _check_token(self, header: str) -> None:
+    def _is_authorized(self, header: str) -> bool:
         scheme, _, token = header.partition(" ")
         right = secrets.compare_digest(token.strip().encode(), self.service.api_key.encode())
-        if scheme.lower() != spec.AUTHORIZATION_SCHEME.lower() or not right:
-            raise rules.Refusal(401, "The Authorization header must be Bearer and the right token.")
+        return right and scheme.lower() == spec.AUTHORIZATION_SCHEME.lower()
 
     def _answer(self, call: Call) -> Reply:
         with self.service.store.lock:
             try:
-                return OPERATIONS[self.endpoint](self.service, call)
+                return self.run(self.service, call)
             except rules.Refusal as refusal:
                 return _refusal(refusal)
 
@@ -271,16 +276,14 @@ async def _read_body(request: Request) -> bytes:
 
 
 def _refusal(refusal: rules.Refusal) -> Reply:
-    reply = Reply(refusal.status, rules.error_body(refusal.status, refusal.message))
-    return reply.with_header("WWW-Authenticate", "Bearer") if refusal.status == 401 else reply
+    return Reply(refusal.status, rules.error_body(refusal.status, refusal.message))
 
 
 async def _http_error(_request: Request, error: Exception) -> Response:
     """Answer what the router refuses: an unknown path, or another method."""
-    status = getattr(error, "status_code", 500)
-    body = rules.error_body(status, getattr(error, "detail", "Something went wrong."))
-    headers = getattr(error, "headers", None)
-    return Response(body, status, headers, media_type="application/json")
+    assert isinstance(error, HTTPException)
+    body = rules.error_body(error.status_code, error.detail)
+    return Response(body, error.status_code, error.headers, media_type="application/json")
 
 
 async def _unexpected_error(_request: Request, _error: Exception) -> Response:
@@ -303,21 +306,22 @@ async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> 
         *((name.lower().encode(), value.encode("latin-1")) for name, value in reply.headers),
     ]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    body = reply.body
     if reply.delivery == "slow":
-        for place in range(len(reply.body)):
-            await send(
-                {
-                    "type": "http.response.body",
-                    "body": reply.body[place : place + 1],
-                    "more_body": True,
-                }
-            )
-            await asyncio.sleep(reply.delay)
-    body = b"" if reply.delivery == "slow" else reply.body
+        while body and not transport.is_closing():
+            await send({"type": "http.response.body", "body": body[:1], "more_body": True})
+            body = body[1:]
+            await _pause(reply.delay, receive)
     await send({"type": "http.response.body", "body": body, "more_body": missing > 0})
     if missing:
         transport.close()
         await _until_disconnected(receive)
+
+
+async def _pause(seconds: float, receive: Receive) -> None:
+    """Wait for some time, or until the other side is gone."""
+    with suppress(TimeoutError):
+        await asyncio.wait_for(_until_disconnected(receive), seconds)
 
 
 async def _until_disconnected(receive: Receive) -> None:

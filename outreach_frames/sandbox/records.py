@@ -6,14 +6,16 @@ import random
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
+from itertools import cycle
 from typing import Any
 
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.account import TODAY, stamp
+from outreach_frames.sandbox.account import moment, stamp
 from outreach_frames.sandbox.names import new_id, slug
-from outreach_frames.sandbox.rules import email_key, url_key
+from outreach_frames.sandbox.rules import identifiers
+from outreach_frames.sandbox.store import as_text, insert
 from outreach_frames.sandbox.world import User
 
 Record = dict[str, Any]
@@ -22,16 +24,29 @@ CONTACTS = 500
 # One in so many contacts stands in the exclusion list, one was contacted recently, and so on.
 SHARE = 12
 
+# Countries with one time zone; contacts elsewhere have none.
 TIME_ZONES = {
-    "Germany": "Europe/Berlin",
     "Austria": "Europe/Vienna",
-    "Switzerland": "Europe/Zurich",
+    "Belgium": "Europe/Brussels",
+    "China": "Asia/Shanghai",
+    "Denmark": "Europe/Copenhagen",
+    "Finland": "Europe/Helsinki",
     "France": "Europe/Paris",
-    "Spain": "Europe/Madrid",
+    "Germany": "Europe/Berlin",
+    "India": "Asia/Kolkata",
+    "Ireland": "Europe/Dublin",
+    "Israel": "Asia/Jerusalem",
+    "Italy": "Europe/Rome",
+    "Japan": "Asia/Tokyo",
     "Netherlands": "Europe/Amsterdam",
+    "Norway": "Europe/Oslo",
+    "Poland": "Europe/Warsaw",
+    "Singapore": "Asia/Singapore",
+    "South Korea": "Asia/Seoul",
     "Sweden": "Europe/Stockholm",
+    "Switzerland": "Europe/Zurich",
+    "United Arab Emirates": "Asia/Dubai",
     "United Kingdom": "Europe/London",
-    "United States": "America/New_York",
 }
 EVENT_TYPES = ("email_sent", "email_opened", "email_replied", "profnet_visited", "call_logged")
 SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
@@ -68,44 +83,69 @@ def fill_records(
     """Create contacts from people of the population, and what the account knows of them."""
     rng = random.Random(f"records {seed}")
     contacts = list(_contacts(people, users, rng))
-    connection.executemany(
-        "INSERT INTO contacts VALUES (?, ?, ?, ?)",
+    insert(
+        connection,
+        "contacts",
         (
-            (
-                place,
-                contact["id"],
-                email_key(contact["email"]) if contact["email"] else None,
-                orjson.dumps(contact),
-            )
-            for place, contact in enumerate(contacts)
+            {
+                "id": contact["id"],
+                "email_key": identifiers(contact["email"], None)["email_key"],
+                "document": orjson.dumps(contact),
+            }
+            for contact in contacts
         ),
     )
-    reachable = [contact for contact in contacts if contact["email"] or contact["profnet_url"]]
-    share = max(1, len(contacts) // SHARE)
-    reachable.sort(key=lambda contact: contact["last_contacted_at"] or "", reverse=True)
-    recent, others = reachable[:share], reachable[share:]
-    rng.shuffle(others)
-    excluded, draft, active = (others[part * share : (part + 1) * share] for part in range(3))
-    for table, known in (("exclusion_list", excluded), ("recently_contacted", recent)):
-        connection.executemany(
-            f"INSERT INTO {table} VALUES (?, ?, ?, ?, ?)",  # noqa: S608
-            ((place, *_lead(contact)) for place, contact in enumerate(known)),
-        )
-    _add_known_leads(connection, draft, ("draft",))
-    _add_known_leads(connection, active, ("active", "paused"))
+    _add_known_leads(connection, contacts, rng)
     for place, (name, kind, status, size) in enumerate(LEAD_LISTS):
         lead_list = _lead_list(name, kind, status, users, rng)
         if place == LIST_WITH_ERRORS:
             lead_list[spec.ERRORS_KEY] = LIST_ERRORS
         leads = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(size)]
-        connection.execute(
-            "INSERT INTO lead_lists VALUES (?, ?, ?)",
-            (place, lead_list["id"], orjson.dumps(lead_list)),
+        document = orjson.dumps(lead_list)
+        insert(connection, "lead_lists", [{"id": lead_list["id"], "document": document}])
+        insert(
+            connection,
+            "lead_list_leads",
+            (
+                {
+                    "lead_list_id": lead_list["id"],
+                    "id": lead["id"],
+                    "document": orjson.dumps(lead),
+                }
+                for lead in leads
+            ),
         )
-        connection.executemany(
-            "INSERT INTO lead_list_leads (lead_list_id, id, document) VALUES (?, ?, ?)",
-            ((lead_list["id"], lead["id"], orjson.dumps(lead)) for lead in leads),
+
+
+def _add_known_leads(
+    connection: sqlite3.Connection, contacts: Sequence[Record], rng: random.Random
+) -> None:
+    """Make some contacts leads that the checks of adding leads know."""
+    latest_first = sorted(contacts, key=lambda each: each["last_contacted_at"] or "", reverse=True)
+    share = max(1, len(contacts) // SHARE)
+    recent, others = latest_first[:share], latest_first[share:]
+    rng.shuffle(others)
+    excluded, draft, active = (others[part * share : (part + 1) * share] for part in range(3))
+    insert(connection, "exclusion_list", map(_lead, excluded))
+    insert(connection, "recently_contacted", map(_lead, recent))
+    for leads, statuses in ((draft, ("draft",)), (active, ("active", "paused"))):
+        sequences = connection.execute(
+            "SELECT id FROM sequences WHERE shows IS NULL"
+            " AND status IN (SELECT value FROM json_each(?)) ORDER BY position",
+            (as_text(statuses),),
         )
+        insert(
+            connection,
+            "leads",
+            (
+                {"sequence_id": sequence_id, **_lead(contact), "data": "{}"}
+                for contact, (sequence_id,) in zip(leads, cycle(sequences), strict=False)
+            ),
+        )
+
+
+def _lead(contact: Record) -> Record:
+    return identifiers(contact["email"], contact["profnet_url"])
 
 
 def _contacts(
@@ -114,10 +154,10 @@ def _contacts(
     taken: set[str] = set()
     for place, person in enumerate(people):
         email = _email(person, place, taken)
-        contacted = TODAY - timedelta(days=rng.randrange(60), minutes=rng.randrange(1440))
+        contacted = moment(rng, 1, 60)
         activity = [
             {
-                "event_at": stamp(contacted - timedelta(hours=31 * step)),
+                "event_at": stamp(contacted - timedelta(hours=49 * step)),
                 "event_type": rng.choice(EVENT_TYPES),
                 "sequence_type": rng.choice(SEQUENCE_TYPES),
                 "sequence_name": rng.choice(("CFO outreach DACH", "Webinar follow-up Logistics")),
@@ -151,11 +191,9 @@ def _contacts(
 
 def _email(person: Mapping[str, Any], place: int, taken: set[str]) -> str:
     """Make an address that nobody else has; now and then one with an unusual character."""
-    # A name in another script has its Latin form in the profile URL.
-    words = slug(person["name"]).split("-")
-    if len(words) < 2:
-        words = slug(person["profnet_url"].rpartition("/")[2]).split("-")
-    first, last = words[0], words[-1]
+    # The profile URL has the name in Latin letters, and a number after it.
+    words = slug(person["profnet_url"].rpartition("/")[2]).split("-")
+    first, last = words[0], words[-2] if len(words) > 2 else words[-1]
     unusual = {7: f"{first}.{last}+events", 13: f"{first[:1]}'{last}", 19: f"{last}/{first}"}
     local = unusual.get(place % 25, f"{first}.{last}")
     email = f"{local}@{person['company_domain']}"
@@ -178,36 +216,10 @@ def _phone_number(rng: random.Random) -> Record:
     }
 
 
-def _lead(contact: Record) -> tuple[str | None, str | None, str | None, str | None]:
-    """Take a contact's identifiers, and the keys that they are compared by."""
-    email, url = contact["email"], contact["profnet_url"]
-    return email, url, email_key(email) if email else None, url_key(url) if url else None
-
-
-def _add_known_leads(
-    connection: sqlite3.Connection, contacts: Sequence[Record], statuses: Sequence[str]
-) -> None:
-    """Put contacts as leads into plain sequences of these statuses."""
-    marks = ",".join("?" * len(statuses))
-    sequences = connection.execute(
-        f"SELECT id FROM sequences WHERE shows IS NULL AND status IN ({marks})"  # noqa: S608
-        " ORDER BY position",
-        tuple(statuses),
-    ).fetchall()
-    connection.executemany(
-        "INSERT INTO leads (sequence_id, email, profnet_url, email_key, url_key, data)"
-        " VALUES (?, ?, ?, ?, ?, '{}')",
-        (
-            (sequences[place % len(sequences)][0], *_lead(contact))
-            for place, contact in enumerate(contacts)
-        ),
-    )
-
-
 def _lead_list(
     name: str, kind: str, status: str, users: Sequence[User], rng: random.Random
 ) -> Record:
-    created = TODAY - timedelta(days=rng.randrange(1, 200), minutes=rng.randrange(1440))
+    created = moment(rng, 1, 200)
     return {
         "id": new_id(rng),
         "object": "lead_list",

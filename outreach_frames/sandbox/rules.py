@@ -194,6 +194,16 @@ def url_key(url: str) -> str | None:
     return f"{host}{path}" + (f"?{parts.query}" if parts.query else "")
 
 
+def identifiers(email: str | None, profnet_url: str | None) -> dict[str, str | None]:
+    """Put a lead's identifiers and the keys that they are compared by into a row's columns."""
+    return {
+        "email": email,
+        "profnet_url": profnet_url,
+        "email_key": None if email is None else email_key(email),
+        "url_key": None if profnet_url is None else url_key(profnet_url),
+    }
+
+
 def link(path: str, query: Mapping[str, str]) -> dict[str, str]:
     """Make a link object: a relative path with its query string."""
     return {"href": f"{path}?{urlencode(query)}" if query else path}

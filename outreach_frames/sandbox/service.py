@@ -171,7 +171,7 @@ def serve(
     Notes
     -----
     Interface: the whole document. What it does not show is chosen plainly, and said in the modules
-    `app`, `rules` and `add_leads`.
+    `app`, `rules`, `submission` and `add_leads`.
 
     Examples
     --------

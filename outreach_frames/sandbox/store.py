@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
 
@@ -59,16 +59,6 @@ CREATE UNIQUE INDEX leads_once_by_url ON leads (sequence_id, url_key);
 CREATE INDEX leads_by_email ON leads (email_key);
 CREATE INDEX leads_by_url ON leads (url_key);
 """
-
-
-class LeadRow(NamedTuple):
-    """A lead as it is stored: what was sent, and the keys that it is compared by."""
-
-    email: str | None
-    profnet_url: str | None
-    email_key: str | None
-    url_key: str | None
-    data: Mapping[str, str]
 
 
 class Store:
@@ -168,7 +158,7 @@ class Store:
         return self.rows(
             "SELECT email, profnet_url FROM leads JOIN sequences ON sequences.id = sequence_id"
             " WHERE status IN (SELECT value FROM json_each(?)) ORDER BY leads.position",
-            orjson.dumps(statuses).decode(),
+            as_text(statuses),
         )
 
     def ids(self, table: str) -> list[str]:
@@ -182,7 +172,7 @@ class Store:
 
     def listed_keys(self, table: str, keys: Iterable[str]) -> set[str]:
         """Which of these keys stand in the exclusion list, or were recently contacted."""
-        wanted = orjson.dumps(list(keys)).decode()
+        wanted = as_text(list(keys))
         return {
             row[0]
             for column in ("email_key", "url_key")
@@ -195,7 +185,7 @@ class Store:
 
     def sequence_keys(self, keys: Iterable[str]) -> list[tuple[str, str, str]]:
         """Read where these keys are leads: key, sequence id, and the sequence's status."""
-        wanted = orjson.dumps(list(keys)).decode()
+        wanted = as_text(list(keys))
         return [
             (row[0], row[1], row[2])
             for column in ("email_key", "url_key")
@@ -207,12 +197,21 @@ class Store:
             )
         ]
 
-    def insert_leads(self, sequence_id: str, leads: Iterable[LeadRow]) -> None:
-        """Append leads to a sequence; the caller holds the transaction."""
-        self.connection.executemany(
-            "INSERT INTO leads (sequence_id, email, profnet_url, email_key, url_key, data)"
-            " VALUES (?, ?, ?, ?, ?, ?)",
-            [(sequence_id, *lead[:4], orjson.dumps(lead.data).decode()) for lead in leads],
+
+def as_text(value: object) -> str:
+    """Write a list or an object as the JSON text that a column holds."""
+    return orjson.dumps(value).decode()
+
+
+def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
+    """Append rows that all have the same columns."""
+    values = list(rows)
+    if values:
+        marks = ", ".join(f":{column}" for column in values[0])
+        columns = ", ".join(values[0])
+        connection.executemany(
+            f"INSERT INTO {table} ({columns}) VALUES ({marks})",  # noqa: S608
+            values,
         )
 
 
