@@ -347,7 +347,8 @@ class Client:
                 return body, self._parsed(call, status, body, parse)
             except ServiceError as error:
                 if attempt == MAX_TRIES or not error.retryable or not replayable(error):
-                    error.add_note(f"Requests sent: {attempt}.")
+                    if attempt > 1:
+                        error.add_note(f"Tried {attempt} times.")
                     raise
                 asked = error.retry_after
             if asked is None:

@@ -252,6 +252,15 @@ def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
         assert secret.encode() not in content
 
 
+def test_closing_lets_go_of_the_file(service: Service, file: Path) -> None:
+    """After closing, everything is in the one file and nobody holds it."""
+    with connected(service, cache=file) as client:
+        client.read(spec.LIST_SEQUENCES)
+        assert file.with_name("answers-wal").exists()
+    assert client.closed
+    assert not file.with_name("answers-wal").exists()
+
+
 def test_an_open_file_is_made_private(service: Service, file: Path) -> None:
     """A file that others could read is closed to them."""
     file.parent.mkdir()

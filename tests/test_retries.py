@@ -91,7 +91,7 @@ def test_reads_are_not_tried_for_ever(fault: str) -> None:
         with pytest.raises(ServiceError) as caught:
             client.read(spec.LIST_SEQUENCES)
     assert caught.value.retryable
-    assert caught.value.__notes__ == [f"Requests sent: {TRIES}."]
+    assert caught.value.__notes__ == [f"Tried {TRIES} times."]
     assert len(service.requests) == TRIES
 
 
@@ -165,7 +165,7 @@ def test_a_write_that_never_left_says_so() -> None:
         with pytest.raises(ConnectionFailedError, match="refused") as caught:
             client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
     assert caught.value.may_have_acted is False
-    assert caught.value.__notes__ == [f"Requests sent: {TRIES}."]
+    assert caught.value.__notes__ == [f"Tried {TRIES} times."]
 
 
 def test_a_write_over_a_connection_that_died_is_not_certain() -> None:
@@ -342,6 +342,16 @@ def test_closing_ends_what_is_under_way(busy: str) -> None:
         thread.join(timeout=2)
         assert not thread.is_alive()
     assert "client was closed" in str(caught[0])
+
+
+def test_a_write_that_was_broken_off_is_not_certain() -> None:
+    """Closing a client in the middle of a write leaves open what the service did."""
+    with scripted([delayed(60, json({}))]) as service, connected(service) as client:
+        threading.Timer(0.2, client.close).start()
+        with pytest.raises(ConnectionFailedError, match="client was closed") as caught:
+            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+    assert caught.value.may_have_acted is True
+    assert caught.value.retryable is False
 
 
 @pytest.mark.parametrize("busy", BUSY)

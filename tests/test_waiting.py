@@ -1,4 +1,4 @@
-"""The forms of Retry-After."""
+"""The forms of Retry-After, and what they add up to."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.waiting import parse_retry_after
+from outreach_frames.errors import WaitTooLongError
+from outreach_frames.waiting import Patience, parse_retry_after
 
 
 @pytest.mark.parametrize(
@@ -52,3 +53,12 @@ def test_no_header_breaks_the_reader(value: str) -> None:
     """Whatever a header says, it is a number of seconds that can be waited for, or nothing."""
     seconds = parse_retry_after(value)
     assert seconds is None or 0 <= seconds < time.time()
+
+
+def test_a_shorter_wait_does_not_shorten_a_longer_one() -> None:
+    """The latest moment that any answer asked for counts."""
+    patience = Patience(max_wait=1, first_backoff=0)
+    patience.ask(100)
+    patience.ask(0)
+    with pytest.raises(WaitTooLongError, match="GET /x: the service asks to wait 100 s"):
+        patience.wait_for_turn("GET /x", patience.budget())
