@@ -153,6 +153,7 @@ def _read_inferring(bodies: Sequence[bytes]) -> pa.Table:
     if any(_holds_dates(arrow_type) for arrow_type in document.schema.types):
         schema = pa.schema([pa.field(f.name, _dates_as_text(f.type)) for f in document.schema])
         document = _read_documents(bodies, arrow_json.ParseOptions(explicit_schema=schema))
+    document.validate()  # a list with nothing but nulls is read with too few of them
     if spec.ERRORS_KEY not in document.column_names:
         document = document.append_column(spec.ERRORS_KEY, pa.nulls(len(document)))
     return document
@@ -222,7 +223,8 @@ def _flatten_struct(
         if pa.types.is_struct(child.type):
             _flatten_struct(child, (), f"{prefix}{key}_", known, extras)
         else:
-            extras.append((prefix + key, child))
+            missing = pa.types.is_null(child.type)
+            extras.append((prefix + key, pa.nulls(len(struct)) if missing else child))
 
 
 def _list_of_text(lists: pa.Array) -> pa.Array:
@@ -246,7 +248,7 @@ def _check_exact(array: pa.Array) -> None:
     elif pa.types.is_list(array.type):
         _check_exact(array.flatten())
     elif pa.types.is_float64(array.type):
-        exact = pc.less_equal(pc.abs(array), float(LARGEST_EXACT))
+        exact = pc.less(pc.abs(array), float(LARGEST_EXACT))
         if not pc.all(exact, min_count=0).as_py():
             raise NotFaithfulError
 

@@ -92,7 +92,12 @@ def _kind_of(dtype: Any) -> _Kind:
 def _kind_described(descriptor: Descriptor) -> _Kind:
     if descriptor["dtype"] == _ARROW:
         return _kind_of(pd.ArrowDtype(pa.null()))
-    return _kind_of(pandas_dtype(descriptor["dtype"]))
+    return _kind_named(descriptor["dtype"])
+
+
+@cache
+def _kind_named(name: str) -> _Kind:
+    return _kind_of(pandas_dtype(name))
 
 
 @cache
@@ -137,31 +142,33 @@ def _decode_text(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
 
 
 def _encode_numbers(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, Descriptor]:
-    descriptor = {"dtype": str(series.dtype)}
-    array = _arrow(series)
+    array, how = _numbers(_arrow(series))
+    return array, {"dtype": str(series.dtype), **how}
+
+
+def _numbers(array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Descriptor]:
     if pa.types.is_float16(array.type):
-        return array.cast(pa.float32()), descriptor
+        array = array.cast(pa.float32())
     if pa.types.is_floating(array.type) and pc.any(pc.is_inf(array), min_count=0).as_py():
         # A spreadsheet takes -inf for a formula; as text it is guarded like all text.
-        return array.cast(pa.large_string()), {**descriptor, "written": "text"}
-    return array, descriptor
+        return array.cast(pa.large_string()), {"written": "text"}
+    return array, {}
 
 
 def _numbers_type(descriptor: Descriptor) -> pa.DataType:
+    dtype: Any = pandas_dtype(descriptor["dtype"])
+    return _written_number(pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)), descriptor)
+
+
+def _written_number(kind: pa.DataType, descriptor: Descriptor) -> pa.DataType:
     if descriptor.get("written") == "text":
         return pa.large_string()
-    return _parsed_numbers_type(descriptor)
-
-
-def _parsed_numbers_type(descriptor: Descriptor) -> pa.DataType:
-    dtype: Any = pandas_dtype(descriptor["dtype"])
-    kind = pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype))
     return pa.float32() if pa.types.is_float16(kind) else kind
 
 
 def _decode_numbers(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
     dtype: Any = pandas_dtype(descriptor["dtype"])
-    numbers = stored.cast(_parsed_numbers_type(descriptor))
+    numbers = stored.cast(pa.from_numpy_dtype(getattr(dtype, "numpy_dtype", dtype)))
     if hasattr(dtype, "__from_arrow__"):
         return dtype.__from_arrow__(numbers)
     if numbers.null_count and dtype.kind != "f":
@@ -257,13 +264,18 @@ def _encode_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, Descriptor]:
         return _moments(array), descriptor
     if _is_written_as_is(kind):
         return array, descriptor
-    if pa.types.is_decimal(kind) or pa.types.is_time(kind) or pa.types.is_floating(kind):
+    if pa.types.is_floating(kind):
+        numbers, how = _numbers(array)
+        return numbers, {**descriptor, **how}
+    if pa.types.is_decimal(kind) or pa.types.is_time(kind):
         return array.cast(pa.string()), descriptor
     raise UnwritableError(f"values of the Arrow type {kind}")
 
 
 def _arrow_stored_type(descriptor: Descriptor) -> pa.DataType:
     kind = _described_arrow(descriptor)
+    if pa.types.is_floating(kind):
+        return _written_number(kind, descriptor)
     return kind if _is_written_as_is(kind) or pa.types.is_timestamp(kind) else pa.string()
 
 

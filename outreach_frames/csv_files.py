@@ -264,7 +264,7 @@ def read_csv(path: Path) -> pd.DataFrame:
     """Read a CSV file that `write_csv` wrote."""
     metadata = _read_metadata(path)
     content = path.read_bytes().removeprefix(BOM)
-    if not content.strip(b"\r\n"):
+    if not content or content.isspace():
         return pd.DataFrame(index=pd.RangeIndex(metadata.get("rows", 0)))
     escaped = metadata.get("formulas") != "keep"
     try:

@@ -145,7 +145,12 @@ def _frame_of_parquet(table: pa.Table) -> pd.DataFrame:
         if column["name"] in table.column_names and column["numpy_type"].endswith(_ARROW_DTYPE)
     }
     arrow -= {name for name in noted["index_columns"] if isinstance(name, str)}
-    frame = table.drop_columns(list(arrow)).to_pandas()
+    kept = [column for column in noted["columns"] if column["name"] not in arrow]
+    metadata = {"pandas": json.dumps({**noted, "columns": kept})}
+    # Without any column pandas would forget how many rows there are.
+    rows = "".join(table.column_names) + "_rows"
+    rest = table.drop_columns(list(arrow)).append_column(rows, pa.nulls(len(table)))
+    frame = rest.replace_schema_metadata(metadata).to_pandas()
     others = {name: pd.arrays.ArrowExtensionArray(table.column(name)) for name in arrow}
     names = [name for name in table.column_names if name in others or name in frame.columns]
     columns = {name: others.get(name, frame.get(name)) for name in names}

@@ -44,7 +44,7 @@ __all__ = [
     "records_frame",
 ]
 
-_GROUP_BYTES: Final = 64 << 20
+_GROUP_BYTES: Final = 16 << 20
 _EXCERPT_LENGTH: Final = 120
 
 

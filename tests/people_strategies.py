@@ -1,0 +1,87 @@
+"""Hypothesis strategies for people search results, made from the interface's fields."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+
+INT64 = st.integers(-(2**63), 2**63 - 1)
+EXACT_FLOATS = st.floats(-(2**53), 2**53)
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=8) | st.sampled_from(
+    ["", "N/A", "null", "00123", "2024-02-29", "Zoë", "東京", "x\x00y", "\r\n", "=1+1"]
+)
+DATES = st.dates().map(str)
+
+# Names that the interface does not have, at any level; some look like paths.
+UNKNOWN_NAMES = st.sampled_from(["zz", "new field", "x_y", "", "Ω", "value"])
+
+UNKNOWN_SCALARS = st.one_of(
+    st.none(), st.booleans(), st.integers(-(2**40), 2**40), EXACT_FLOATS, TEXTS
+)
+UNKNOWN_VALUES = st.recursive(
+    UNKNOWN_SCALARS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(UNKNOWN_NAMES, inner, max_size=2),
+    max_leaves=4,
+)
+
+_SCALARS: dict[str, st.SearchStrategy[Any]] = {
+    "string": TEXTS,
+    "integer": INT64,
+    "number": EXACT_FLOATS,
+    "boolean": st.booleans(),
+}
+
+
+def fitting(field: spec.Field) -> st.SearchStrategy[Any]:
+    """Values of a field's type, or null."""
+    if field.type == "object":
+        return st.none() | objects(field.members)
+    if field.type == "array":
+        if field.items == "object":
+            return st.none() | st.lists(st.none() | objects(field.members), max_size=3)
+        element = _SCALARS[field.items or "string"]
+        return st.none() | st.lists(st.none() | element, max_size=3)
+    if field.format == "date":
+        return st.none() | DATES
+    return st.none() | _SCALARS[field.type]
+
+
+def objects(
+    fields: tuple[spec.Field, ...],
+    values: Callable[[spec.Field], st.SearchStrategy[Any]] = fitting,
+) -> st.SearchStrategy[dict[str, Any]]:
+    """Objects with a few of these fields."""
+    by_name = {field.name: field for field in fields}
+    names = st.lists(st.sampled_from(sorted(by_name)), unique=True, max_size=6)
+    return names.flatmap(
+        lambda chosen: st.fixed_dictionaries({name: values(by_name[name]) for name in chosen})
+    )
+
+
+def people() -> st.SearchStrategy[dict[str, Any]]:
+    """People as the interface describes them."""
+    return objects(spec.PERSON)
+
+
+@st.composite
+def odd_people(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw a person with values of other types and with unknown fields."""
+    person = draw(objects(spec.PERSON, _fitting_or_not))
+    person |= draw(st.dictionaries(UNKNOWN_NAMES, UNKNOWN_VALUES, max_size=2))
+    if isinstance(person.get("company"), dict):
+        person["company"] |= draw(st.dictionaries(UNKNOWN_NAMES, UNKNOWN_VALUES, max_size=2))
+    experiences = person.get("experiences")
+    for experience in experiences if isinstance(experiences, list) else ():
+        if isinstance(experience, dict):
+            experience.update(draw(st.dictionaries(UNKNOWN_NAMES, UNKNOWN_SCALARS, max_size=1)))
+    return person
+
+
+def _fitting_or_not(field: spec.Field) -> st.SearchStrategy[Any]:
+    if field.type == "object":
+        return fitting(field) | objects(field.members, _fitting_or_not) | UNKNOWN_VALUES
+    return fitting(field) | UNKNOWN_VALUES
