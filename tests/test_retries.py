@@ -354,6 +354,49 @@ def test_a_write_that_was_broken_off_is_not_certain() -> None:
     assert caught.value.retryable is False
 
 
+def test_a_write_that_was_waiting_for_its_turn_is_never_sent() -> None:
+    """Closing a client while a write waits leaves nothing open."""
+    patience = json({}, 429, headers={"Retry-After": "100"})
+    with scripted([patience]) as service, connected(service) as client:
+        threading.Timer(0.2, client.close).start()
+        with pytest.raises(ConnectionFailedError, match="client was closed") as caught:
+            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+    assert caught.value.may_have_acted is False
+    assert len(service.requests) == 1
+
+
+def test_pauses_before_retries_end_with_patience() -> None:
+    """No pause is longer than what is left of max_wait."""
+    with scripted(lambda _: json({}, 500)) as service:
+        with connected(service, backoff=1000, max_wait=0.2) as client, pytest.raises(ServerError):
+            client.read(spec.LIST_SEQUENCES)
+    assert len(service.requests) == TRIES
+
+
+@pytest.mark.parametrize("busy", BUSY)
+def test_a_run_that_is_over_leaves_the_client_free(busy: str) -> None:
+    """Requests and waits of a run end with it, and the client can be used for the next one."""
+
+    def serve(request: Received) -> Reply:
+        return json(GOOD) if request.target == "/sequences?p=0" else BUSY[busy]
+
+    with scripted(serve) as service, connected(service, max_wait=200) as client:
+        pages = ordered_map(
+            lambda number: client.read(spec.LIST_SEQUENCES, query={"p": number}),
+            range(400),
+            workers=4,
+        )
+        assert next(pages) == GOOD
+        while len(service.requests) < 2:
+            time.sleep(0.01)
+        pages.close()
+        threads = [one for one in threading.enumerate() if one.name.startswith("outreach_frames")]
+        for thread in threads:
+            thread.join(timeout=2)
+        assert not any(thread.is_alive() for thread in threads)
+        assert not client.closed
+
+
 @pytest.mark.parametrize("busy", BUSY)
 def test_ctrl_c_among_many_pages_comes_out_at_once(busy: str) -> None:
     """An interrupted run of many pages ends within two seconds, program and all."""
