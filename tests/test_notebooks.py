@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
 
+DATA = Path(__file__).parents[1] / "data"
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
@@ -15,7 +17,10 @@ NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     """Each notebook runs in a kernel of its own without an error, and leaves what it says."""
     notebook = nbformat.read(path, as_version=4)
-    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": tmp_path}}).execute()
+    folder = tmp_path / "notebooks"
+    folder.mkdir()
+    shutil.copytree(DATA, tmp_path / "data")
+    NotebookClient(notebook, timeout=120, resources={"metadata": {"path": folder}}).execute()
     stderr = [
         output["text"]
         for cell in notebook.cells
@@ -24,7 +29,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
     ]
     assert stderr == []
     if path.stem == "01_quickstart":
-        left = sorted(file.name for file in tmp_path.iterdir())
+        left = sorted(file.name for file in folder.iterdir())
         assert left == ["directors.json", "prospects.csv"]
         pictures = [
             output
