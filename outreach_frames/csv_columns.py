@@ -225,15 +225,12 @@ def _decode_periods(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
 def _encode_category(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, Descriptor]:
     dtype: Any = series.dtype
     categories = dtype.categories.to_series(index=range(len(dtype.categories)))
-    texts, of = _kind_of(categories.dtype).encode(categories)
-    # The values take the categories' way, so that both are written alike.
-    values = pd.Series(categories.array.take(series.cat.codes.to_numpy(), allow_fill=True))
-    if pa.types.is_date32(texts.type):
-        texts = texts.cast(_moments_type(of))
-    return _kind_of(values.dtype).encode(values)[0], {
+    stored, of = _kind_of(categories.dtype).encode(categories)
+    codes = series.cat.codes.to_numpy()
+    return stored.take(pa.array(codes, mask=codes < 0)), {
         "dtype": "category",
         "ordered": bool(dtype.ordered),
-        "categories": texts.cast(pa.string()).to_pylist(),
+        "categories": stored.cast(pa.string()).to_pylist(),
         "of": of,
     }
 
@@ -243,11 +240,14 @@ def _category_type(descriptor: Descriptor) -> pa.DataType:
 
 
 def _decode_category(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
-    of = descriptor["of"]
     texts = pa.chunked_array([pa.array(descriptor["categories"], pa.string())])
-    return pd.Categorical(
-        decode(stored, of),
-        categories=decode(texts.cast(stored_type(of)), of),
+    categories = texts.cast(stored.type)
+    codes = pc.index_in(stored, value_set=categories.combine_chunks())
+    if codes.null_count > stored.null_count:
+        raise ValueError("a cell is none of the categories")
+    return pd.Categorical.from_codes(
+        codes.fill_null(-1).to_numpy(),
+        categories=pd.Index(decode(categories, descriptor["of"])),
         ordered=descriptor["ordered"],
     )
 
@@ -267,7 +267,7 @@ def _encode_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, Descriptor]:
     if pa.types.is_floating(kind):
         numbers, how = _numbers(array)
         return numbers, {**descriptor, **how}
-    if pa.types.is_decimal(kind) or pa.types.is_time(kind):
+    if pa.types.is_decimal(kind):
         return array.cast(pa.string()), descriptor
     raise UnwritableError(f"values of the Arrow type {kind}")
 
@@ -294,6 +294,7 @@ def _is_written_as_is(kind: pa.DataType) -> bool:
         pa.types.is_string,
         pa.types.is_large_string,
         pa.types.is_date32,
+        pa.types.is_time,
         pa.types.is_null,
     )
     return any(test(kind) for test in tests)
@@ -338,7 +339,7 @@ def _decode_objects(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
     cells = np.empty(len(texts), dtype=object)
     for position, text in enumerate(texts):
         cells[position] = None if text is None else read(text)
-    return cells
+    return pd.Series(cells, dtype=object)
 
 
 def _json_value(value: Any) -> Any:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,7 +33,8 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
     ----------
     frame : DataFrame
         Any frame with one level of unlike column names that are text. It is not changed. What
-        `.attrs` holds beyond plain values stays behind.
+        `.attrs` holds beyond plain values stays behind, and categories that are no text come back
+        as their values.
     path : str or Path
         The file to write; one that is there is replaced as a whole.
 
@@ -153,6 +155,14 @@ def _frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     frame = rest.replace_schema_metadata(metadata).to_pandas()
     others = {name: pd.arrays.ArrowExtensionArray(table.column(name)) for name in arrow}
     names = [name for name in table.column_names if name in others or name in frame.columns]
+    units = {
+        column["name"]: np.datetime_data(column["numpy_type"])[0]
+        for column in kept
+        if column["numpy_type"].startswith("datetime64[")
+    }
+    for name in units.keys() & set(frame.columns):
+        # Parquet has no seconds and makes them milliseconds.
+        frame[name] = frame[name].dt.as_unit(units[name])
     columns = {name: others.get(name, frame.get(name)) for name in names}
     result = pd.DataFrame(columns, index=frame.index, copy=False)
     result.columns.name = frame.columns.name
@@ -175,10 +185,14 @@ def _read_ndjson(path: Path) -> pd.DataFrame:
             page = read_people_pages([body])[0]
         except InvalidResponseError:
             page = None
-        if page is None or page.people.num_rows != len(group):
+        if page is None or page.people.num_rows != len(group) or not all(map(_is_object, group)):
             raise InvalidInputError(_wrong_line(path, group, start))
         pages.append(page)
     return people_frame(pages)
+
+
+def _is_object(line: bytes) -> bool:
+    return line.lstrip().startswith(b"{")
 
 
 def _wrong_line(path: Path, lines: Iterable[bytes], before: int) -> str:
