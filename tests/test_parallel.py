@@ -14,6 +14,14 @@ from outreach_frames.parallel import ordered_map
 from outreach_frames.waiting import ambient_stop
 
 
+def join_workers() -> None:
+    """Wait until the threads of a run are gone."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("outreach_frames"):
+            thread.join(timeout=5)
+            assert not thread.is_alive()
+
+
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 6))
 def test_results_come_in_the_order_of_the_items(pauses: list[int], workers: int) -> None:
@@ -104,18 +112,17 @@ def test_the_work_under_way_hears_that_the_run_is_over(end: str) -> None:
             next(results)
     assert time.monotonic() - start < 5
     assert heard.is_set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("outreach_frames"):
-            thread.join(timeout=5)
-            assert not thread.is_alive()
+    join_workers()
 
 
-def test_a_worker_that_does_not_listen_is_not_waited_for() -> None:
-    """A run ends soon even if a worker is stuck."""
+def test_workers_that_do_not_listen_are_not_waited_for() -> None:
+    """A run ends soon even if its workers are stuck, and they begin nothing more."""
     release = threading.Event()
+    begun: list[int] = []
 
     def work(number: int) -> int:
-        if number == 1:
+        begun.append(number)
+        if number > 0:
             release.wait(30)
         return number
 
@@ -125,4 +132,6 @@ def test_a_worker_that_does_not_listen_is_not_waited_for() -> None:
     results.close()
     took = time.monotonic() - start
     release.set()
+    join_workers()
     assert took < 2
+    assert sorted(begun) == [0, 1, 2]

@@ -43,6 +43,7 @@ from tests.scripted import (
     truncated,
 )
 from tests.test_client import LIMIT, TOKEN, connected
+from tests.test_parallel import join_workers
 
 GOOD = {"sequences": []}
 TRIES = client_module.MAX_TRIES
@@ -390,10 +391,7 @@ def test_a_run_that_is_over_leaves_the_client_free(busy: str) -> None:
         while len(service.requests) < 2:
             time.sleep(0.01)
         pages.close()
-        threads = [one for one in threading.enumerate() if one.name.startswith("outreach_frames")]
-        for thread in threads:
-            thread.join(timeout=2)
-        assert not any(thread.is_alive() for thread in threads)
+        join_workers()
         assert not client.closed
 
 
