@@ -134,4 +134,4 @@ def test_workers_that_do_not_listen_are_not_waited_for() -> None:
     release.set()
     join_workers()
     assert took < 2
-    assert sorted(begun) == [0, 1, 2]
+    assert set(begun) <= {0, 1, 2}
