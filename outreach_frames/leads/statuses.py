@@ -1,0 +1,50 @@
+"""What can become of a row."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from outreach_frames import spec
+
+ADDED: Final = "added"
+PRESENT: Final = "present"
+DUPLICATE_IN_FRAME: Final = "duplicate_in_frame"
+DUPLICATE_IN_REQUEST: Final = "duplicate_in_request"
+INVALID: Final = "invalid"
+REJECTED: Final = "rejected"
+UNKNOWN: Final = "unknown"
+NOT_SENT: Final = "not_sent"
+
+ALREADY_IN_SEQUENCE: Final = "already_in_sequence"
+
+# The lists of skipped leads that the interface shows, as statuses; others follow the same rule.
+SKIPPED: Final = tuple(
+    field.name.removesuffix(spec.SKIPPED_SUFFIX)
+    for field in spec.ADD_LEADS_RESULT
+    if field.name.endswith(spec.SKIPPED_SUFFIX)
+)
+
+# In the order of a summary: what is there, what was skipped, what needs a look.
+STATUSES: Final = (
+    ADDED,
+    PRESENT,
+    DUPLICATE_IN_FRAME,
+    DUPLICATE_IN_REQUEST,
+    *SKIPPED,
+    INVALID,
+    REJECTED,
+    UNKNOWN,
+    NOT_SENT,
+)
+
+# What a later run with the same rows tries again; all else is settled, `unknown` needs a request.
+TRIED_AGAIN: Final = frozenset({REJECTED, NOT_SENT})
+
+
+def status_of_list(name: str) -> str:
+    """Return the status of the leads in a list of a result.
+
+    >>> status_of_list("recently_contacted_and_skipped")
+    'recently_contacted'
+    """
+    return name.removesuffix(spec.SKIPPED_SUFFIX)
