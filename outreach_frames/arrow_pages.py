@@ -241,8 +241,10 @@ def _list_of_text(lists: pa.Array) -> pa.Array:
 
 
 def _check_exact(array: pa.Array) -> None:
-    """Refuse numbers that the reader may have rounded: an integer beyond 2^53 became a float."""
+    """Refuse what the reader may have rounded, as integers beyond 2^53, and objects of no names."""
     if pa.types.is_struct(array.type):
+        if not array.type.num_fields:
+            raise NotFaithfulError
         for child in array.flatten():
             _check_exact(child)
     elif pa.types.is_list(array.type):

@@ -109,11 +109,13 @@ def write_csv(
     target = Path(path).expanduser()
     notes = _metadata_path(target)
     content = _metadata_bytes(metadata)
-    outdated = notes.is_file() and notes.read_bytes() != content
-    if outdated:
-        notes.unlink()
-    replace_file(target, write)
-    if content and (outdated or not notes.is_file()):
+
+    def remove_other_notes() -> None:
+        if notes.is_file() and notes.read_bytes() != content:
+            notes.unlink()
+
+    replace_file(target, write, just_before=remove_other_notes)
+    if content and not notes.is_file():
         replace_file(notes, lambda file: file.write(content))
     return target
 

@@ -61,6 +61,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
     plain.attrs = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
     try:
         table = pa.Table.from_pandas(plain)
+        return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(
             f"The frame cannot be written as Parquet: {'; '.join(map(str, error.args))}. "
@@ -70,7 +71,6 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
         raise InvalidInputError(
             "The frame has text that no file can hold (half a surrogate pair)."
         ) from error
-    return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
 
 
 def read_prospects(path: str | Path) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Callable
@@ -12,7 +13,12 @@ from uuid import uuid4
 from outreach_frames.errors import InvalidInputError
 
 
-def replace_file(path: str | Path, write: Callable[[BinaryIO], object]) -> Path:
+def replace_file(
+    path: str | Path,
+    write: Callable[[BinaryIO], object],
+    *,
+    just_before: Callable[[], object] | None = None,
+) -> Path:
     """Write a file next to its place and move it there when it is whole.
 
     Parameters
@@ -21,6 +27,8 @@ def replace_file(path: str | Path, write: Callable[[BinaryIO], object]) -> Path:
         Where the file goes. What stands there keeps its permissions; a link stays a link.
     write : callable
         Called with the open file.
+    just_before : callable, optional
+        Called when the new file is whole, before it takes its place.
 
     Returns
     -------
@@ -41,7 +49,7 @@ def replace_file(path: str | Path, write: Callable[[BinaryIO], object]) -> Path:
     """
     target = Path(path).expanduser()
     try:
-        place = target.resolve()
+        place = _behind_links(target)
         if place.is_dir():
             raise IsADirectoryError
         temporary = place.with_name(f".{place.name[:100]}.{uuid4().hex}.tmp")
@@ -52,12 +60,14 @@ def replace_file(path: str | Path, write: Callable[[BinaryIO], object]) -> Path:
                 os.fsync(file.fileno())
             if place.exists():
                 shutil.copymode(place, temporary)
+            if just_before:
+                just_before()
             temporary.replace(place)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
         _sync_folder(place.parent)
-    except (OSError, RuntimeError) as error:
+    except OSError as error:
         raise InvalidInputError(f"{target} cannot be written: {_reason(error)}") from error
     return target
 
@@ -65,6 +75,13 @@ def replace_file(path: str | Path, write: Callable[[BinaryIO], object]) -> Path:
 def unreadable(path: Path, error: OSError) -> InvalidInputError:
     """Say that a file cannot be read, and what to do."""
     return InvalidInputError(f"{path} cannot be read: {_reason(error)}")
+
+
+def _behind_links(path: Path) -> Path:
+    try:
+        return path.resolve()
+    except RuntimeError as error:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
 
 
 def _sync_folder(folder: Path) -> None:
@@ -77,7 +94,7 @@ def _sync_folder(folder: Path) -> None:
             os.close(descriptor)
 
 
-def _reason(error: OSError | RuntimeError) -> str:
+def _reason(error: OSError) -> str:
     match error:
         case FileNotFoundError():
             return "there is no such file or folder. Check the path, or make the folder first."
@@ -87,7 +104,4 @@ def _reason(error: OSError | RuntimeError) -> str:
             return "a part of its path is a file, not a folder. Check the path."
         case PermissionError():
             return "permission is denied. Close it in other programs, or choose another folder."
-        case OSError():
-            advice = "Free some space, or choose another place."
-            return f"{error.strerror or error}. {advice}"
-    return f"{error}. Choose another place."
+    return f"{error.strerror or error}. Free some space, or choose another place."

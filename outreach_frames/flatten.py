@@ -315,12 +315,8 @@ def _read_tolerantly(body: bytes) -> PeoplePage:
         raise _invalid(body, f"has no list `{spec.RESULTS_KEY}`")
     if not isinstance(pagination, dict):
         raise _invalid(body, f"has no object `{spec.PAGINATION_KEY}`")
-    try:
-        table = records_table(people, spec.PERSON)
-    except RecursionError as error:
-        raise _invalid(body, "is nested too deeply") from error
     return PeoplePage(
-        table,
+        records_table(people, spec.PERSON),
         {key: value for key, value in pagination.items() if value is not None},
         list_of_errors(result.get(spec.ERRORS_KEY)),
     )

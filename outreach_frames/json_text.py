@@ -101,6 +101,7 @@ def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
                 unexpected_field_behavior="error",
             ),
         )
+        table.validate()  # a list with nothing but nulls is read with too few of them
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return _read_one_by_one(texts, kind)
     if table.num_rows != len(texts):

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.arrow_schema import DATE, DATE_TIME, column_type, wire_type
+from outreach_frames.errors import InvalidResponseError
 
 RAW_SUFFIX: Final = "_raw"
 LONE_VALUE: Final = "value"
@@ -69,6 +70,11 @@ def records_table(
     -------
     pyarrow.Table
         One row per record.
+
+    Raises
+    ------
+    InvalidResponseError
+        When a record is nested too deeply.
     """
     rows = [
         record if isinstance(record, dict) else {} if record is None else {LONE_VALUE: record}
@@ -78,6 +84,10 @@ def records_table(
         return _flatten(rows, fields, leave_out)
     except UnicodeEncodeError:
         return _flatten([_without_lone_surrogates(row) for row in rows], fields, leave_out)
+    except RecursionError as error:
+        raise InvalidResponseError(
+            "The service's answer is nested too deeply to make a table of it."
+        ) from error
 
 
 def typed_dates(text: pa.Array, field: spec.Field) -> tuple[pa.Array, pa.Array | None]:
@@ -321,7 +331,11 @@ def _is_uniform(values: Iterable[Any]) -> bool:
     if kinds == {list}:
         return _is_uniform(element for value in present for element in value)
     if kinds == {dict}:
-        return all(_is_uniform(value.get(key) for value in present) for key in _keys(present))
+        # Files cannot hold an object with no names at all.
+        keys = _keys(present)
+        return bool(keys) and all(
+            _is_uniform([value.get(key) for value in present]) for key in keys
+        )
     return len(kinds) <= 1 or kinds == {int, float}
 
 

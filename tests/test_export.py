@@ -134,7 +134,7 @@ def test_both_backends_write_the_same_bytes(tmp_path):
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
-@some
+@settings(some, max_examples=20)
 @given(st.lists(people() | odd_people(), max_size=3), st.sampled_from([".csv", ".parquet"]))
 def test_any_people_come_back(tmp_path, persons, suffix):
     """Whatever people hold comes back from both kinds of file."""
@@ -142,19 +142,17 @@ def test_any_people_come_back(tmp_path, persons, suffix):
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
 
-@settings(some, max_examples=300)
+@settings(some, max_examples=200)
 @given(st.lists(st.none() | TEXTS, max_size=6), TEXTS, st.booleans())
 def test_every_text_comes_back_and_none_is_live(tmp_path, texts, name, excel):
     """Any text, as a cell and as a column name, comes back; no cell of the file is a formula."""
-    frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), "other": 1})
-    if name == "other":
-        frame = frame[["other"]]
+    frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), "a longer column": 1})
     path = tmp_path / "texts.csv"
     assert_same(round_trip(frame, path, excel=excel), frame)
     assert not [cell for cell in cells(path) if is_live(cell)]
 
 
-@settings(some, max_examples=100)
+@settings(some, max_examples=50)
 @given(st.lists(st.none() | TEXTS, max_size=6))
 def test_formulas_can_be_kept(tmp_path, texts):
     """With formulas="keep" the cells are the texts themselves, and come back too."""
@@ -563,7 +561,9 @@ def test_places_that_cannot_be_written_are_clear_errors(tmp_path, suffix, path, 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
     """When no more can be written, the old file stays and nothing else is left."""
-    path = write(pd.DataFrame({"a": ["old"]}), tmp_path / f"x{suffix}")
+    old = pd.DataFrame({"a": ["old"], "n": [1]})
+    path = write(old, tmp_path / f"x{suffix}")
+    before = sorted(tmp_path.iterdir())
     big = pd.DataFrame(
         {"a": [str(n) for n in np.random.default_rng(0).integers(2**62, size=90_000)]}
     )
@@ -576,8 +576,8 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, suffix):
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
         signal.signal(signal.SIGXFSZ, handler)
-    assert list(tmp_path.iterdir()) == [path]
-    assert read_prospects(path)["a"].tolist() == ["old"]
+    assert sorted(tmp_path.iterdir()) == before
+    assert_same(read_prospects(path), old)
 
 
 def test_a_link_and_permissions_stay(tmp_path):

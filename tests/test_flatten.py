@@ -263,6 +263,13 @@ def test_types_that_differ_meet_in_one_that_holds_both(first, second, kept):
         assert [v if isinstance(v, list) else plain(v) for v in frame["zz"]] == kept
 
 
+def test_objects_of_no_names_in_lists_are_json():
+    """An empty object inside an unknown list is JSON text, as no file could hold it otherwise."""
+    frame = frame_of({"zz": [{}], "experiences": [{"title": "CTO", "zz": {}}]})
+    assert frame.loc[0, "zz"] == "[{}]"
+    assert frame.loc[0, "experiences"][0]["zz"] == "{}"
+
+
 def test_names_that_meet_are_told_apart():
     """A further field whose name is taken by a flattened one gets a number, and both stay."""
     frame = frame_of(
@@ -590,6 +597,21 @@ def test_any_json_becomes_a_row(records):
     for backend in ("numpy_nullable", "pyarrow"):
         assert len(free_frame(records, backend)) == len(records)
         assert len(records_frame(records, spec.MAILBOX, backend)) == len(records)
+
+
+@pytest.mark.parametrize("records", [[{"a": "\ud800"}], [{"\ud800": [{"a": "\ud800"}]}]])
+def test_half_a_surrogate_pair_in_records_is_kept(records):
+    """Records with text that no encoding holds keep their rows, with the escape as text."""
+    assert r"\ud800" in free_frame(records).to_csv()
+
+
+def test_records_nested_too_deeply_are_one_clear_error():
+    """Records nested beyond all use raise an error of this package."""
+    record: Any = 1
+    for _ in range(5_000):
+        record = {"a": record}
+    with pytest.raises(InvalidResponseError, match="too deeply"):
+        free_frame([record])
 
 
 def test_tables_are_joined_by_column_name():
