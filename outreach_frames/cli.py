@@ -1,4 +1,4 @@
-"""The command line: `outreach-frames demo | sandbox | sequences | mailboxes | search`."""
+"""The command line: `outreach-frames demo | sandbox | sequences | mailboxes | search | add-leads`."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ from outreach_frames import spec
 from outreach_frames.connection import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
+from outreach_frames.leads.statuses import ADDED, NOT_SENT, PRESENT
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
+EXIT_NOT_ALL_ADDED = 4
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
 _SEQUENCE_COLUMNS = ["id", "name", "status", "created_by_user_email"]
@@ -33,11 +35,14 @@ _CONNECTION = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code: 0 all well, 1 a failure, 2 wrong usage."""
+    """Run one command and return its exit code.
+
+    0 all well, 1 a failure, 2 wrong usage, 4 some rows were not added.
+    """
     options = _parser().parse_args(arguments)
     try:
-        run: Callable[[argparse.Namespace], None] = options.run
-        run(options)
+        run: Callable[[argparse.Namespace], int | None] = options.run
+        return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
         print(f"outreach-frames: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -47,7 +52,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("outreach-frames: interrupted", file=sys.stderr)
         return EXIT_FAILURE
-    return EXIT_OK
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -63,6 +67,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_sequences(commands)
     _add_mailboxes(commands)
     _add_search(commands)
+    _add_add_leads(commands)
     return parser
 
 
@@ -139,6 +144,46 @@ def _add_search(commands: Any) -> None:
     search.set_defaults(run=_run_search)
 
 
+def _add_add_leads(commands: Any) -> None:
+    add = commands.add_parser(
+        "add-leads",
+        help="add the rows of a file to a sequence",
+        description="Check the rows of a CSV or Parquet file, add the good ones to a sequence, and "
+        "say of every row what became of it. Exit code 4 when some rows were not added.",
+        epilog=_CONNECTION,
+    )
+    add.add_argument("file", type=Path, help="a .csv file with a header row, or .parquet")
+    add.add_argument("--sequence", required=True, metavar="ID", help="the sequence's id")
+    add.add_argument("--email", metavar="COLUMN", help="where the email address is (email)")
+    add.add_argument(
+        "--profnet-url", metavar="COLUMN", help="where the profile URL is (profnet_url)"
+    )
+    add.add_argument(
+        "--data",
+        nargs="+",
+        default=[],
+        metavar="FIELD=COLUMN",
+        help='fields for the sequence\'s texts, such as first_name="First Name"',
+    )
+    add.add_argument(
+        "--overrides",
+        nargs="+",
+        choices=[field.name for field in spec.OVERRIDES],
+        metavar="NAME",
+        help=", ".join(field.name for field in spec.OVERRIDES),
+    )
+    add.add_argument("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS))
+    add.add_argument("--mailboxes", nargs="+", metavar="EMAIL", help="with custom_mailboxes")
+    add.add_argument("--chunk-size", type=int, default=spec.MAX_LEADS_PER_REQUEST)
+    add.add_argument(
+        "--journal", type=Path, metavar="FILE", help="write down what was sent, and resume from it"
+    )
+    add.add_argument("--results", type=Path, metavar="FOLDER", help="added, skipped, failed as CSV")
+    add.add_argument("--dry-run", action="store_true", help="check and show; send nothing")
+    add.add_argument("--sandbox", action="store_true", help="use the embedded service")
+    add.set_defaults(run=_run_add_leads)
+
+
 def _add_filter(group: Any, known: spec.Filter) -> None:
     option = f"--{known.name.replace('_', '-')}"
     note = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else known.note
@@ -210,6 +255,44 @@ def _run_search(options: argparse.Namespace) -> None:
         limit = None if options.all else options.limit
         frame = of.search_people(saved, limit=limit, refresh=options.refresh, **fields)
     _show(frame, _SEARCH_COLUMNS, options.out)
+
+
+def _run_add_leads(options: argparse.Namespace) -> int:
+    frame = _leads_frame(options.file)
+    columns = {"email": options.email, "profnet_url": options.profnet_url}
+    with _connected(options):
+        report = frame.outreach.add_to_sequence(
+            options.sequence,
+            **{name: column for name, column in columns.items() if column is not None},
+            data=_data_mapping(options.data),
+            overrides=dict.fromkeys(options.overrides, True) if options.overrides else None,
+            leads_distribution=options.leads_distribution,
+            mailboxes=options.mailboxes,
+            chunk_size=options.chunk_size,
+            journal=options.journal,
+            dry_run=options.dry_run,
+        )
+    print(report)
+    if options.results is not None:
+        print(f"Rows by outcome: {report.to_csv(options.results)}")
+    good = NOT_SENT if options.dry_run else ADDED
+    return EXIT_OK if report.rows["status"].isin([good, PRESENT]).all() else EXIT_NOT_ALL_ADDED
+
+
+def _leads_frame(path: Path) -> pd.DataFrame:
+    """Read a file of leads with every cell as the text that it is."""
+    try:
+        if path.suffix == ".parquet":
+            return pd.read_parquet(path)
+        return pd.read_csv(path, dtype="str", keep_default_na=False, encoding="utf-8-sig")
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(f"{path} cannot be read as a table: {error}") from error
+
+
+def _data_mapping(words: list[str]) -> dict[str, str] | None:
+    """Return FIELD=COLUMN words as a mapping; a word alone is both."""
+    pairs = [word.partition("=") for word in words]
+    return {field: column or field for field, _, column in pairs} or None
 
 
 def _connected(options: argparse.Namespace) -> of.client.Client:
