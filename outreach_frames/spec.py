@@ -182,9 +182,7 @@ JOB_FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 
-LINK: Final = (
-    Field("href", note="relative path with query string, usable directly in a GET"),
-)
+LINK: Final = (Field("href", note="relative path with query string, usable directly in a GET"),)
 
 PAGE_LINKS: Final = (
     Field("self", "object", members=LINK),
@@ -293,7 +291,9 @@ ADD_LEADS_RESULT: Final = (
         note="profile URLs that appeared more than once in the request; those leads are skipped",
     ),
     *(
-        Field(f"{status}{SKIPPED_SUFFIX}", "array", items="object", members=LEAD_REFERENCE, note=why)
+        Field(
+            f"{status}{SKIPPED_SUFFIX}", "array", items="object", members=LEAD_REFERENCE, note=why
+        )
         for status, why in (
             ("in_exclusion_list", "leads in the account exclusion list"),
             ("recently_contacted", "leads recently contacted by the account"),
@@ -735,7 +735,9 @@ AUTHORIZATION_SCHEME: Final = "Bearer"
 RETRY_AFTER_HEADER: Final = "Retry-After"
 
 
-def leaves(fields: tuple[Field, ...], path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Field]]:
+def leaves(
+    fields: tuple[Field, ...], path: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], Field]]:
     """Yield every field that is no object, with its path from the resource's root.
 
     Links are left out: they are how pages hang together, not what a resource says.
