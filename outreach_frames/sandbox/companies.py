@@ -65,6 +65,9 @@ _REVENUES: Final = {
     10_000_000_000: "$10B+",
 }
 
+# Companies that are older have outgrown outside funding.
+_FIRST_FUNDED: Final = 1995
+
 # Each funding stage with the bounds of what one round brings, in US dollars.
 _ROUNDS: Final = (
     ("Seed", 300_000, 3_000_000),
@@ -144,7 +147,7 @@ def _company(
     industry = parent.industry if parent and rng.random() < 0.6 else ANY_INDUSTRY.draw(rng)
     size = _SIZE_WEIGHTS.draw(rng) if number else HUGE
     employees = _between(*SIZES[size], rng)
-    founded = _founded_year(industry, rng) if number else 1908
+    founded = _founded_year(industry, employees, rng) if number else 1908
     stem, short_name = _name(parent, country, industry, taken, rng)
     name = f"{short_name} {rng.choice(country.legal_forms)}".strip()
     domain = f"{slug(short_name)}.example"
@@ -223,11 +226,14 @@ def _between(low: int, high: int, rng: Random) -> int:
     return min(high, int(exp(rng.uniform(log(low), log(high + 1)))))
 
 
-def _founded_year(industry: Industry, rng: Random) -> int:
-    """Return a year: venture-funded industries are young, a tenth of the others very old."""
+def _founded_year(industry: Industry, employees: int, rng: Random) -> int:
+    """Return a year: venture-funded industries are young, a tenth of the others very old.
+
+    The more employees, the longer a company took to grow to them.
+    """
     chance = rng.random()
     if industry.funded > 0.5 or chance < 0.45:
-        return rng.randint(1998, TODAY.year - 2)
+        return rng.randint(1998, TODAY.year - 2 - 2 * int(log(employees, 3)))
     return rng.randint(1955, 1998) if chance < 0.9 else rng.randint(1846, 1955)
 
 
@@ -258,12 +264,11 @@ def _funding(
     industry: Industry, kind: str, employees: int, founded: int, rng: Random
 ) -> tuple[str, float, str] | None:
     """Return latest stage, total amount in US dollars and latest date, or None without funding."""
-    if kind not in (PRIVATE, PUBLIC) or rng.random() > industry.funded:
+    if kind not in (PRIVATE, PUBLIC) or founded < _FIRST_FUNDED or rng.random() > industry.funded:
         return None
     most = min(len(_ROUNDS), 1 + int(log(employees + 1, 6)))
-    first = max(founded, 1995)
     years = sorted(
-        rng.sample(range(first, TODAY.year), min(rng.randint(1, most), TODAY.year - first))
+        rng.sample(range(founded, TODAY.year), min(rng.randint(1, most), TODAY.year - founded))
     )
     total = sum(
         round(_between(low, high, rng), -4)
