@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Any, Final, TypeVar
 
@@ -20,9 +20,6 @@ from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.companies import Employer, companies
 from outreach_frames.sandbox.names import stream
 from outreach_frames.sandbox.world import investors, schools, users
-
-# Another number makes a database that an older release filled count as not filled.
-VERSION: Final = 1
 
 # More people share a company where there are more of them, and memory stays bounded.
 COMPANIES_EXPONENT: Final = 0.75
@@ -50,7 +47,6 @@ _TABLES: Final = {
         place INTEGER NOT NULL, company INTEGER NOT NULL, networks INTEGER NOT NULL""",
     "person_bodies": "position INTEGER PRIMARY KEY, company INTEGER NOT NULL, body BLOB NOT NULL",
     "educations": "school INTEGER NOT NULL, person INTEGER NOT NULL",
-    "population": "people INTEGER NOT NULL, seed INTEGER NOT NULL, version INTEGER NOT NULL",
 }
 # Made when the rows are in: an index on a full table is built once, in order.
 _INDEXES: Final = {
@@ -63,34 +59,24 @@ _INDEXES: Final = {
 T = TypeVar("T")
 
 
-def fill(
-    connection: sqlite3.Connection,
-    *,
-    people: int,
-    seed: int,
-    progress: Callable[[int], None] | None = None,
-) -> None:
-    """Make the tables and fill them with the world of a seed; whatever they held is replaced.
-
-    The row that says "filled" is written last, so a fill that was killed shows as not filled.
+def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
+    """Make the tables and fill them with the world of a seed.
 
     Parameters
     ----------
     connection : sqlite3.Connection
-        An open database; no other table of it is touched.
+        An open database without these tables; no other table of it is touched.
     people : int
         How many people.
     seed : int
         The same seed and number of people give the same bytes.
-    progress : callable, optional
-        Called with the number of people written so far, after every batch.
 
     Examples
     --------
     >>> connection = sqlite3.connect(":memory:")
     >>> fill(connection, people=20, seed=0)
-    >>> is_filled(connection)
-    True
+    >>> connection.execute("SELECT count(*) FROM people").fetchone()
+    (20,)
     >>> connection.close()
     """
     _create(connection)
@@ -108,46 +94,12 @@ def fill(
         _insert_people(connection, done, batch, roles, places)
         connection.execute("COMMIT")
         done += len(batch)
-        if progress:
-            progress(done)
     folded = ((number, *map(str.casefold, role)) for role, number in roles.items())
     _insert(connection, "roles", folded)
     _insert(connection, "places", ((number, text.casefold()) for text, number in places.items()))
     for index, columns in _INDEXES.items():
         connection.execute(f"CREATE INDEX {index} ON {columns}")
     connection.execute("COMMIT")
-    _insert(connection, "population", [(people, seed, VERSION)])
-    connection.execute("COMMIT")
-
-
-def is_filled(connection: sqlite3.Connection) -> bool:
-    """Say whether a fill of this release was finished in the database.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        An open database, in whatever state.
-    """
-    return filled_with(connection) is not None
-
-
-def filled_with(connection: sqlite3.Connection) -> tuple[int, int] | None:
-    """Return the number of people and the seed that the database was filled with, if it was.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        An open database, in whatever state.
-    """
-    table = connection.execute(
-        "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'population'"
-    ).fetchone()
-    if table is None:
-        return None
-    row: tuple[int, int] | None = connection.execute(
-        "SELECT people, seed FROM population WHERE version = ?", (VERSION,)
-    ).fetchone()
-    return row
 
 
 def company_count(people: int) -> int:
@@ -201,7 +153,6 @@ def _drawn(connection: sqlite3.Connection, position: int) -> dict[str, Any]:
 def _create(connection: sqlite3.Connection) -> None:
     _begin(connection)
     for table, columns in _TABLES.items():
-        connection.execute(f"DROP TABLE IF EXISTS {table}")
         connection.execute(f"CREATE TABLE {table} ({columns})")
     connection.execute("COMMIT")
 

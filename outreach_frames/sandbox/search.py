@@ -3,8 +3,9 @@
 `RULES` is the whole of how a filter matches, and is what the search runs from. Several values of
 one filter mean any of them, different filters together mean all. A filter that spec calls the
 opposite of another one is that one's rule negated. Letters match whatever their case; accents
-count; `%` and `_` are ordinary characters. A value that nobody has matches nobody, and a filter
-without values (an empty list, null, false) is no filter.
+count; `%` and `_` are ordinary characters. A value that nobody has matches nobody; an empty text is
+no value, and a filter without values (an empty list, false) is no filter. A filter that searches in
+texts takes at most 1,000 values, so that no search holds up the others; more are refused (400).
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from typing import Final
 import orjson
 
 from outreach_frames import spec
+from outreach_frames.sandbox.rules import bad_request
 
 TITLE_EXACT: Final = "person_title_exact_match"
 WHOLE_GROUPS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
+MAX_SEARCHED_VALUES: Final = 1_000
+_VALUES: Final = "(SELECT value FROM json_each(:values))"
 _REMEMBERED_SEARCHES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one filter matches: a condition on `people`, with `:values` a JSON array of the values.
+    """How one filter matches: a condition on `people`, with `:values` for the filter's values.
 
     `when` names a boolean filter that, when true, puts `instead` in the condition's place.
     """
@@ -38,79 +42,69 @@ class Rule:
     instead: str = ""
 
 
-# `instr` is containment, `=` is equality. Names, titles and locations are searched in; everything
-# else is equal or not. A company is where its headquarters are. A school is found by its own id.
+# `:values` is a table of one column, `value`. `instr` is containment: names, titles and locations
+# are searched in; everything else is equal or not. A company is where its headquarters are. A
+# school is found by its own id.
 RULES: Final[Mapping[str, Rule]] = {
-    "person_name": Rule("instr(name, (SELECT value FROM json_each(:values)))"),
+    "person_name": Rule("instr(name, :values)"),
     "person_titles": Rule(
-        "role IN (SELECT number FROM roles, json_each(:values) WHERE instr(title, value))",
+        "role IN (SELECT number FROM roles, :values WHERE instr(title, value))",
         when=TITLE_EXACT,
-        instead="role IN (SELECT number FROM roles, json_each(:values) WHERE title = value)",
+        instead="role IN (SELECT number FROM roles WHERE title IN :values)",
     ),
-    "person_seniorities": Rule(
-        "role IN (SELECT number FROM roles, json_each(:values) WHERE seniority = value)"
-    ),
-    "person_departments": Rule(
-        "role IN (SELECT number FROM roles, json_each(:values) WHERE department = value)"
-    ),
+    "person_seniorities": Rule("role IN (SELECT number FROM roles WHERE seniority IN :values)"),
+    "person_departments": Rule("role IN (SELECT number FROM roles WHERE department IN :values)"),
     "person_job_functions": Rule(
-        "role IN (SELECT number FROM roles, json_each(:values) WHERE job_function = value)"
+        "role IN (SELECT number FROM roles WHERE job_function IN :values)"
     ),
     "person_locations": Rule(
-        "place IN (SELECT number FROM places, json_each(:values) WHERE instr(location, value))"
+        "place IN (SELECT number FROM places, :values WHERE instr(location, value))"
     ),
     "company_locations": Rule(
-        "company IN (SELECT number FROM companies, json_each(:values) WHERE instr(location, value))"
+        "company IN (SELECT number FROM companies, :values WHERE instr(location, value))"
     ),
     "company_names": Rule(
-        "company IN (SELECT number FROM companies, json_each(:values) WHERE instr(name, value))"
+        "company IN (SELECT number FROM companies, :values WHERE instr(name, value))"
     ),
-    "company_ids": Rule(
-        "company IN (SELECT number FROM companies JOIN json_each(:values) ON companies.id = value)"
-    ),
+    "company_ids": Rule("company IN (SELECT number FROM companies WHERE id IN :values)"),
     # The group of a company is itself, its parent, and all subsidiaries of that parent.
     "company_domains": Rule(
-        "company IN (SELECT number FROM companies JOIN json_each(:values) ON domain = value)",
+        "company IN (SELECT number FROM companies WHERE domain IN :values)",
         when=WHOLE_GROUPS,
         instead="""company IN (
             SELECT number FROM companies WHERE group_number IN (
-                SELECT group_number FROM companies JOIN json_each(:values) ON domain = value))""",
+                SELECT group_number FROM companies WHERE domain IN :values))""",
     ),
     "company_profnet_urls": Rule(
-        "company IN (SELECT number FROM companies JOIN json_each(:values) ON profnet_url = value)"
+        "company IN (SELECT number FROM companies WHERE profnet_url IN :values)"
     ),
     "company_focuses": Rule(
-        "company IN (SELECT company FROM company_focuses, json_each(:values) WHERE focus = value)"
+        "company IN (SELECT company FROM company_focuses WHERE focus IN :values)"
     ),
-    "company_sizes": Rule(
-        "company IN (SELECT number FROM companies, json_each(:values) WHERE size = value)"
-    ),
-    "company_types": Rule(
-        "company IN (SELECT number FROM companies, json_each(:values) WHERE companies.type = value)"
-    ),
+    "company_sizes": Rule("company IN (SELECT number FROM companies WHERE size IN :values)"),
+    "company_types": Rule("company IN (SELECT number FROM companies WHERE type IN :values)"),
     "company_industries": Rule(
-        "company IN (SELECT number FROM companies, json_each(:values) WHERE industry = value)"
+        "company IN (SELECT number FROM companies WHERE industry IN :values)"
     ),
     "education_company_ids": Rule(
         """position IN (
-            SELECT person FROM educations JOIN schools ON number = school
-            WHERE schools.id IN (SELECT value FROM json_each(:values)))"""
+            SELECT person FROM educations WHERE school IN (
+                SELECT number FROM schools WHERE id IN :values))"""
     ),
     "education_company_names": Rule(
         """position IN (
             SELECT person FROM educations WHERE school IN (
-                SELECT number FROM schools, json_each(:values) WHERE instr(folded, value)))"""
+                SELECT number FROM schools, :values WHERE instr(folded, value)))"""
     ),
     "profnet_networks": Rule(
         """networks & (
             SELECT coalesce(sum(1 << bit), 0) FROM network_users
-            WHERE email IN (SELECT value FROM json_each(:values))
-            OR :all_networks IN (SELECT value FROM json_each(:values))) <> 0"""
+            WHERE email IN :values OR :all_networks IN :values) <> 0"""
     ),
     "company_investors": Rule(
         """company IN (
-            SELECT company FROM company_investors JOIN investors ON number = investor,
-            json_each(:values) WHERE instr(folded, value))"""
+            SELECT company FROM company_investors WHERE investor IN (
+                SELECT number FROM investors, :values WHERE instr(folded, value)))"""
     ),
     # Companies are named in full here, and share nothing with themselves.
     "company_shares_investors_with": Rule(
@@ -118,8 +112,7 @@ RULES: Final[Mapping[str, Rule]] = {
             SELECT other.company FROM companies
             JOIN company_investors AS own ON own.company = companies.number
             JOIN company_investors AS other ON other.investor = own.investor
-            WHERE other.company <> own.company
-            AND companies.name IN (SELECT value FROM json_each(:values)))"""
+            WHERE other.company <> own.company AND companies.name IN :values)"""
     ),
 }
 
@@ -179,6 +172,29 @@ class PeopleIndex:
         start = (page - 1) * page_size
         return len(matches), self._bodies(matches[start : start + page_size])
 
+    def school_ids(self) -> dict[str, str]:
+        """Return the ids of the schools that somebody went to, by their names."""
+        return dict(
+            self._connection.execute(
+                """SELECT name, id FROM schools
+                WHERE EXISTS (SELECT 1 FROM educations WHERE school = number) ORDER BY number"""
+            )
+        )
+
+    def investors(self) -> list[str]:
+        """Return the names of the investors of companies that somebody works at."""
+        rows = self._connection.execute(
+            """SELECT name FROM investors WHERE EXISTS (
+                SELECT 1 FROM company_investors JOIN people USING (company)
+                WHERE investor = number) ORDER BY number"""
+        )
+        return [name for (name,) in rows]
+
+    def network_users(self) -> list[str]:
+        """Return the addresses of the users whose networks are known."""
+        rows = self._connection.execute("SELECT email FROM network_users ORDER BY bit")
+        return [email for (email,) in rows]
+
     def _matching(self, filters: Mapping[str, object]) -> Sequence[int]:
         """Return the positions of all who match, remembered or searched for."""
         wanted = _wanted(filters)
@@ -217,9 +233,9 @@ def _wanted(filters: Mapping[str, object]) -> dict[str, list[str] | bool]:
         if isinstance(value, bool):
             wanted[name] = value
         elif isinstance(value, str):
-            wanted[name] = [_folded(value)]
+            wanted[name] = [_folded(value)] if value else []
         elif isinstance(value, Sequence):
-            wanted[name] = sorted({_folded(str(item)) for item in value})
+            wanted[name] = sorted({_folded(str(item)) for item in value if item})
     return {name: value for name, value in wanted.items() if value}
 
 
@@ -239,7 +255,11 @@ def _conditions(wanted: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, 
         rule = RULES[opposite or name]
         # A switch widens or narrows what is asked for, never what is left out.
         switched = rule.when and wanted.get(rule.when) and not opposite
-        condition = (rule.instead if switched else rule.condition).replace(":values", f":{name}")
+        condition = rule.instead if switched else rule.condition
+        if "instr" in condition and isinstance(value, list) and len(value) > MAX_SEARCHED_VALUES:
+            raise bad_request(f"{name} takes at most {MAX_SEARCHED_VALUES:,} values")
+        table = _VALUES.replace(":values", f":{name}")
+        condition = condition.replace(":values", table)
         conditions.append(f"NOT ({condition})" if opposite else condition)
         values[name] = orjson.dumps(value).decode()
     return " AND ".join(f"({condition})" for condition in conditions), values

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from outreach_frames.sandbox.account import fill_account
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
-from outreach_frames.sandbox.population import fill, is_filled, sample
+from outreach_frames.sandbox.population import fill, sample
 from outreach_frames.sandbox.records import CONTACTS, fill_records
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Store, open_store
@@ -49,6 +49,13 @@ class Sandbox:
         Leads that adding leads skips, with `email` and `profnet_url`: those of the account's
         exclusion list, those contacted recently, those in a draft sequence, and those in an active
         or paused one.
+    school_ids : dict of str to str
+        The ids of the schools that somebody went to, by name: values for the search filters
+        `education_company_ids` and `education_company_names`.
+    investors : list of str
+        The investors of companies that somebody works at: values for `company_investors`.
+    network_users : list of str
+        The addresses of users whose network people search knows: values for `profnet_networks`.
     """
 
     def __init__(
@@ -70,6 +77,9 @@ class Sandbox:
         self.recently_contacted = store.listed("recently_contacted")
         self.draft_leads = store.leads_by_status("draft")
         self.active_leads = store.leads_by_status("active", "paused")
+        self.school_ids = service.people.school_ids()
+        self.investors = service.people.investors()
+        self.network_users = service.people.network_users()
         atexit.register(self.stop)
 
     @property
@@ -163,7 +173,7 @@ def serve(
     ModuleNotFoundError
         If the packages of the extra `sandbox` are not installed.
     OSError
-        If the port is taken or not allowed.
+        If the port is taken or not allowed, or the file cannot be written.
     ValueError
         If `people` is less than 1, a fault is unknown, or the file holds another world or something
         else.
@@ -171,7 +181,7 @@ def serve(
     Notes
     -----
     Interface: the whole document. What it does not show is chosen plainly, and said in the modules
-    `app`, `rules`, `submission` and `add_leads`.
+    `app`, `rules`, `search`, `submission`, `add_leads` and `companies`.
 
     Examples
     --------
@@ -201,7 +211,6 @@ def serve(
             people=people,
             seed=seed,
             fill=lambda connection: _make_world(connection, people=people, seed=seed),
-            is_filled=is_filled,
         )
         service = Service(store, PeopleIndex(store.connection), _api_key(seed), armed)
         server = ServerThread(make_app(service), listener)

@@ -1,6 +1,7 @@
-"""The sandbox's database: its tables, how a world is made or found again, and every query.
+"""The sandbox's database: the account's tables and queries, and how a world is made or found again.
 
-One connection serves the whole process; whoever uses it holds `Store.lock`.
+The people's tables are in `population`, the queries on them in `search`. One connection serves the
+whole process; whoever uses it holds `Store.lock`.
 """
 
 from __future__ import annotations
@@ -17,7 +18,10 @@ import orjson
 Row = dict[str, Any]
 
 # Raised whenever the tables change: a file of another format is refused, not misread.
-FORMAT = 1
+FORMAT = 2
+
+# A person takes 2 KB, of which 4 KB pages waste a sixth; larger pages make adding a lead slower.
+PAGE_BYTES = 16_384
 
 SCHEMA = """
 CREATE TABLE world (format INTEGER, people INTEGER, seed INTEGER);
@@ -107,10 +111,14 @@ class Store:
         )
 
     def set_daily_email_limit(self, mailbox_id: str, limit: int, now: str) -> bool:
-        """Change a mailbox; False where there is none of that id."""
+        """Change a mailbox; False where there is none of that id.
+
+        The world's day may be later than the clock: a mailbox never becomes older.
+        """
         with self.connection:
             changed = self.connection.execute(
-                "UPDATE mailboxes SET daily_email_limit = ?, updated_at = ? WHERE id = ?",
+                "UPDATE mailboxes SET daily_email_limit = ?, updated_at = max(updated_at, ?)"
+                " WHERE id = ?",
                 (limit, now, mailbox_id),
             )
         return changed.rowcount == 1
@@ -221,7 +229,6 @@ def open_store(
     people: int,
     seed: int,
     fill: Callable[[sqlite3.Connection], None],
-    is_filled: Callable[[sqlite3.Connection], bool],
 ) -> Store:
     """Open the world in a file, or make it there, or in memory where `db` is None.
 
@@ -232,7 +239,19 @@ def open_store(
         _make(connection, people=people, seed=seed, fill=fill)
         return Store(connection)
     path = Path(db)
-    if not path.exists() or path.stat().st_size == 0:
+    try:
+        return Store(_open_file(path, people=people, seed=seed, fill=fill))
+    except (sqlite3.OperationalError, OSError) as error:
+        raise OSError(
+            f"The sandbox cannot keep its world in {path} ({error}). "
+            "Give the path of a file that can be written, in a folder that exists."
+        ) from error
+
+
+def _open_file(
+    path: Path, *, people: int, seed: int, fill: Callable[[sqlite3.Connection], None]
+) -> sqlite3.Connection:
+    if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         making = path.with_name(path.name + ".making")
         making.unlink(missing_ok=True)
         with closing(_connect(making)) as connection:
@@ -242,12 +261,15 @@ def open_store(
         making.replace(path)
     connection = _connect(path)
     try:
-        _check(connection, path, people=people, seed=seed, is_filled=is_filled)
+        _check(connection, path, people=people, seed=seed)
         connection.execute("PRAGMA journal_mode = WAL")
+        # A file that cannot be written is refused now, not at the first lead.
+        connection.execute("BEGIN IMMEDIATE")
+        connection.rollback()
     except BaseException:
         connection.close()
         raise
-    return Store(connection)
+    return connection
 
 
 def _connect(path: str | Path) -> sqlite3.Connection:
@@ -261,20 +283,14 @@ def _make(
     seed: int,
     fill: Callable[[sqlite3.Connection], None],
 ) -> None:
+    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.executescript(SCHEMA)
     fill(connection)
     connection.execute("INSERT INTO world VALUES (?, ?, ?)", (FORMAT, people, seed))
     connection.commit()
 
 
-def _check(
-    connection: sqlite3.Connection,
-    path: Path,
-    *,
-    people: int,
-    seed: int,
-    is_filled: Callable[[sqlite3.Connection], bool],
-) -> None:
+def _check(connection: sqlite3.Connection, path: Path, *, people: int, seed: int) -> None:
     """Refuse a file that holds something else than the wanted world."""
     try:
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
@@ -283,7 +299,7 @@ def _check(
             f"{path} is no database of the sandbox ({error}); it was left as it is. "
             "Give the path of a file that does not exist yet."
         ) from error
-    if found is None or found[0] != FORMAT or not is_filled(connection):
+    if found is None or found[0] != FORMAT:
         raise ValueError(
             f"{path} was made by another version of the sandbox; it was left as it is. "
             "Delete it, or give another path."
