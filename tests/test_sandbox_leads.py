@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
@@ -95,6 +96,10 @@ class TestMalformed:
         {"leads": [{"profnet_url": ""}]},
         {"leads": [{"profnet_url": "nan"}]},
         {"leads": [{"profnet_url": "http://["}]},
+        {"leads": [{"email": "anna\0@example.com"}]},
+        {"leads": [{"email": f"{'a' * 1013}@example.com"}]},
+        {"leads": [{"profnet_url": "https://profnet.example/in/\0anna"}]},
+        {"leads": [{"profnet_url": f"https://profnet.example/in/{'a' * 1000}"}]},
         {"leads": [{"profnet_url": "https://profnet.example"}]},
         {"leads": [{"profnet_url": {"href": "https://profnet.example/in/anna"}}]},
         {"leads": [new_lead()], "sequence": "x"},
@@ -435,3 +440,18 @@ def test_parallel_requests_add_a_lead_once(api: Api, sandbox: Sandbox, open_id: 
         added = list(pool.map(send, range(16)))
     assert sorted(added) == [0] * 15 + [40]
     assert identifiers(sandbox, open_id)[before:] == leads
+
+
+def test_largest_request() -> None:
+    """The largest request within the interface's limits is not too large for the sandbox."""
+    data = {
+        f"f{number}".ljust(spec.MAX_DATA_NAME_LENGTH, "_"): "\N{ROCKET}"
+        * spec.MAX_DATA_VALUE_LENGTH
+        for number in range(spec.MAX_DATA_FIELDS)
+    }
+    leads = [new_lead(data=data) for _ in range(spec.MAX_LEADS_PER_REQUEST)]
+    body = json.dumps({"leads": leads}, ensure_ascii=False).encode()
+    with serve(people=20) as sandbox, Api(sandbox) as api:
+        path = f"/sequences/{sandbox.sequence_ids['accepts_any']}/leads"
+        response = api.send("POST", path, data=body)
+    assert response.json()["total_added_to_sequence"] == spec.MAX_LEADS_PER_REQUEST

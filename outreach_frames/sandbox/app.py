@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Protocol
+from typing import Any
 
 import orjson
 from starlette.applications import Starlette
@@ -32,6 +32,7 @@ from outreach_frames.sandbox import rules
 from outreach_frames.sandbox.account import stamp
 from outreach_frames.sandbox.faults import Call, Faults, Reply
 from outreach_frames.sandbox.paging import cut_page
+from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Row, Store
 from outreach_frames.sandbox.submission import read_submission
 
@@ -41,21 +42,12 @@ TRANSPORT = "outreach_frames.transport"
 SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
 
 
-class PeopleSearch(Protocol):
-    """What the service needs of the index over the people."""
-
-    def search(
-        self, filters: Mapping[str, object], *, page: int, page_size: int
-    ) -> tuple[int, list[bytes]]:
-        """Count the people that match, and return one page of them as JSON."""
-
-
 @dataclass(slots=True)
 class Service:
     """What the operations work on."""
 
     store: Store
-    people: PeopleSearch
+    people: PeopleIndex
     api_key: str
     faults: Faults
 
@@ -220,11 +212,17 @@ class Operation:
     endpoint: spec.Endpoint
     run: Run
 
+    @property
+    def most_bytes(self) -> int:
+        """The size of the largest body that is read."""
+        adds_leads = self.endpoint is spec.ADD_LEADS
+        return rules.MAX_LEADS_BODY_BYTES if adds_leads else rules.MAX_BODY_BYTES
+
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
         request = Request(scope, receive)
         try:
-            body = await _read_body(request)
+            body = await _read_body(request, self.most_bytes)
         except ClientDisconnect:
             return
         except rules.Refusal as refusal:
@@ -259,19 +257,19 @@ class Operation:
                 return _refusal(refusal)
 
 
-async def _read_body(request: Request) -> bytes:
+async def _read_body(request: Request, most: int) -> bytes:
     """Read a body, and stop as soon as it is too large."""
     parts: list[bytes] = []
     size = int(request.headers.get("content-length", 0))
-    if size <= rules.MAX_BODY_BYTES:
+    if size <= most:
         size = 0
         async for part in request.stream():
             size += len(part)
-            if size > rules.MAX_BODY_BYTES:
+            if size > most:
                 break
             parts.append(part)
-    if size > rules.MAX_BODY_BYTES:
-        raise rules.Refusal(413, f"A body has at most {rules.MAX_BODY_BYTES:,} bytes.")
+    if size > most:
+        raise rules.Refusal(413, f"A body has at most {most:,} bytes here.")
     return b"".join(parts)
 
 

@@ -54,7 +54,8 @@ class ServerThread:
             lifespan="off",
             loop="asyncio",
             log_config=None,
-            log_level="warning",
+            # Its warnings are about requests that were no HTTP: nothing for a notebook.
+            log_level="error",
             access_log=False,
             server_header=False,
             proxy_headers=False,

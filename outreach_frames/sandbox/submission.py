@@ -2,7 +2,8 @@
 
 The interface leaves these open, so they are plain choices. Malformed (400) are: a body with no lead
 at all, an unknown field anywhere, an `email` without an @ between two texts (placeholder text), a
-`profnet_url` that is no URL with a host and a path, and `custom_mailboxes` without `mailboxes`.
+`profnet_url` that is no URL with a host and a path, either of these with control characters or over
+the length of a data value, and `custom_mailboxes` without `mailboxes`.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TypeGuard
 
 from outreach_frames import spec
 from outreach_frames.sandbox.rules import bad_request, identifiers, read_json, read_object, url_key
@@ -77,7 +79,7 @@ def _read_lead(value: object, where: str) -> Lead:
 def _read_email(email: object, where: str) -> str | None:
     if email is None:
         return None
-    if not isinstance(email, str) or not re.fullmatch(r"\s*[^\s@]+@[^\s@]+\s*", email):
+    if not _is_short_text(email) or not re.fullmatch(r"\s*[^\s@]+@[^\s@]+\s*", email):
         raise bad_request(f"{where}.{EMAIL} must be an email address or null")
     return email
 
@@ -85,9 +87,18 @@ def _read_email(email: object, where: str) -> str | None:
 def _read_url(url: object, where: str) -> str | None:
     if url is None:
         return None
-    if not isinstance(url, str) or url_key(url) is None:
+    if not _is_short_text(url) or url_key(url) is None:
         raise bad_request(f"{where}.{PROFNET_URL} must be a profile URL or null")
     return url
+
+
+def _is_short_text(value: object) -> TypeGuard[str]:
+    """Whether this can be an identifier: SQLite reads a text only up to its first NUL."""
+    return (
+        isinstance(value, str)
+        and len(value) <= spec.MAX_DATA_VALUE_LENGTH
+        and not re.search(r"[\x00-\x08\x0e-\x1f\x7f]", value)
+    )
 
 
 def _read_overrides(value: object, where: str) -> frozenset[str]:
