@@ -256,15 +256,17 @@ def _check_exact(array: pa.Array) -> None:
 
 
 def _typed_people(people: pa.Table) -> pa.Table:
-    """Turn text into dates where the interface has dates."""
+    """Turn text into dates where the interface has dates; the interface's columns come first."""
     raws: list[tuple[str, pa.Array]] = []
-    columns = dict(zip(people.column_names, people.columns, strict=True))
-    for name, field in _PEOPLE_COLUMNS.items():
+    for position, (name, field) in enumerate(_PEOPLE_COLUMNS.items()):
         if field.format == "date":
-            dates, raw = typed_dates(columns[name], field)
-            columns[name] = dates
+            dates, raw = typed_dates(people.column(position), field)
+            people = people.set_column(position, name, dates)
             if raw is not None:
                 raws.append((name + RAW_SUFFIX, raw))
         elif field.type == "number":
-            _check_exact(columns[name])
+            _check_exact(people.column(position))
+    if not raws:
+        return people
+    columns = dict(zip(people.column_names, people.columns, strict=True))
     return pa.table(named_columns(columns, raws))
