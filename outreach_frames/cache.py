@@ -9,24 +9,23 @@ from __future__ import annotations
 import hashlib
 import os
 import sqlite3
-import struct
 import threading
 import time
 import warnings
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import platformdirs
 from filelock import FileLock
-from requests_cache.backends.sqlite import SQLiteDict
-from requests_cache.serializers import SerializerPipeline, Stage
 
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError, OutreachWarning
+
+if TYPE_CHECKING:
+    from outreach_frames.cache_store import Store
 
 DEFAULT: Final = "default"
 
@@ -44,59 +43,7 @@ LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
 
 MAX_BYTES: Final = 1_000_000_000
 _PURGE_EVERY = MAX_BYTES // 10
-_BUSY_MILLISECONDS = 900
-_HEADER = struct.Struct(">dI")
-
-
-class _Entry(NamedTuple):
-    expires_unix: float
-    body: bytes
-
-
-def _pack(entry: _Entry) -> bytes:
-    return _HEADER.pack(entry.expires_unix, zlib.crc32(entry.body)) + entry.body
-
-
-def _unpack(value: object) -> _Entry | None:
-    """Return the entry of a row; None where the row is damaged."""
-    if not isinstance(value, bytes) or len(value) < _HEADER.size:
-        return None
-    expires, checksum = _HEADER.unpack_from(value)
-    body = value[_HEADER.size :]
-    return _Entry(expires, body) if zlib.crc32(body) == checksum else None
-
-
-class _Store(SQLiteDict):
-    """The library's table of entries, in exactly the given file.
-
-    Its write lock gives up after a moment: the library's own tries for ever.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        pipeline = SerializerPipeline([Stage(dumps=_pack, loads=_unpack)], is_binary=True)
-        super().__init__(
-            path, "answers", busy_timeout=_BUSY_MILLISECONDS, serializer=pipeline, wal=True
-        )
-
-    def init_db(self) -> None:
-        # The library adds a suffix of its own to a name that has none.
-        self.db_path = self._path
-        super().init_db()  # type: ignore[no-untyped-call]
-
-    @contextmanager
-    def _acquire_sqlite_lock(self) -> Iterator[None]:
-        connection = self._connection
-        assert connection is not None
-        connection.execute("BEGIN IMMEDIATE")
-        self._active_transaction = True
-        try:
-            yield
-            connection.execute("COMMIT")
-        finally:
-            self._active_transaction = False
-            if connection.in_transaction:
-                connection.execute("ROLLBACK")
+_BUSY_SECONDS = 0.9
 
 
 class ResponseCache:
@@ -113,7 +60,7 @@ class ResponseCache:
     def __init__(self, location: str | os.PathLike[str] | None, account: str) -> None:
         self._account = account
         self._lock = threading.Lock()
-        self._store: _Store | None = None
+        self._store: Store | None = None
         self._unpurged = 0
         if location is None:
             return
@@ -143,7 +90,7 @@ class ResponseCache:
         """Keep the body of an answer for some seconds."""
         with self._or_off(), self._lock:
             if self._store is not None:
-                self._store[key] = _Entry(time.time() + lifetime, body)
+                self._store.put(key, time.time() + lifetime, body)
                 self._unpurged += len(body)
                 if self._unpurged > _PURGE_EVERY:
                     self._purge()
@@ -204,12 +151,15 @@ def _path(location: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _opened(path: Path) -> _Store:
+def _opened(path: Path) -> Store:
     """Open the file, which nobody else can read from its first byte on."""
+    # Here, because the library is slow to import and a client may have no cache.
+    from outreach_frames.cache_store import Store  # noqa: PLC0415
+
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     # SQLite gives the files beside it the same mode.
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
     path.chmod(0o600)
     # Two processes that make a new file at the same moment would find it locked.
-    with FileLock(f"{path}.lock", timeout=_BUSY_MILLISECONDS / 1000, mode=0o600):
-        return _Store(path)
+    with FileLock(f"{path}.lock", timeout=_BUSY_SECONDS, mode=0o600):
+        return Store(path, _BUSY_SECONDS)
