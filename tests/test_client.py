@@ -320,6 +320,17 @@ def test_messages_name_no_person() -> None:
     assert not any("zyx" in text for text in texts)
 
 
+@pytest.mark.parametrize("reply", [None, Reply((), "reset"), raw(b"no HTTP")])
+def test_messages_about_the_network_name_the_cause_and_no_person(reply: Reply | None) -> None:
+    """Where nothing answers, the error says why, and not whose address was asked for."""
+    with scripted([] if reply is None else [reply] * 5) as service:
+        listening = Service("http://127.0.0.1:1") if reply is None else service
+        with connected(listening) as client, pytest.raises(ServiceError) as caught:
+            client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "q.zyx@example.com"})
+    assert any(cause in str(caught.value) for cause in ("refused", "reset", "no HTTP"))
+    assert "zyx" not in str(caught.value)
+
+
 ECHOES: dict[str, Callable[[str], Reply]] = {
     "json": lambda token: json({"error": {"message": f"bad {token}"}}, 401),
     "text": lambda token: answer(f"bad {token}!".encode(), 500),
