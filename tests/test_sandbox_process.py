@@ -266,6 +266,14 @@ class TestFile:
         with pytest.raises(OSError, match=f"cannot keep its world in .*{name}.* can be written"):
             serve(people=20, db=tmp_path / name)
 
+    def test_world_that_cannot_be_opened(self, tmp_path: Path) -> None:
+        """A world in a place that is out of reach is an OSError, not called something else."""
+        db = tmp_path / "world.db"
+        serve(people=20, db=db).stop()
+        (tmp_path / "world.db-wal").mkdir()
+        with pytest.raises(OSError, match=r"cannot keep its world in .*world\.db"):
+            serve(people=20, db=db)
+
     def test_never_older(self, tmp_path: Path) -> None:
         """A mailbox that was changed later than the clock says does not become older."""
         db = tmp_path / "world.db"

@@ -50,8 +50,8 @@ def new_id(rng: Random) -> str:
 def slug(text: str) -> str:
     """Return the text as lowercase ASCII words joined by hyphens, for addresses.
 
-    >>> slug("Jürgen Großmann")
-    'jurgen-grossmann'
+    >>> slug("Jörn Großmann")
+    'jorn-grossmann'
     """
     plain = unicodedata.normalize("NFKD", text.translate(_LETTERS))
     plain = plain.encode("ascii", "ignore").decode().lower().replace("'", "")

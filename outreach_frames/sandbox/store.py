@@ -295,6 +295,9 @@ def _check(connection: sqlite3.Connection, path: Path, *, people: int, seed: int
     try:
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
     except sqlite3.DatabaseError as error:
+        # Anything else, as a file that may not be read, says nothing of what the file is.
+        if error.sqlite_errorcode not in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_NOTADB}:
+            raise
         raise ValueError(
             f"{path} is no database of the sandbox ({error}); it was left as it is. "
             "Give the path of a file that does not exist yet."
