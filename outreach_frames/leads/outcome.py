@@ -126,7 +126,9 @@ def _read_lists(
         if not status or not isinstance(value, list):
             notes.append(f"The service also says {name}: {_shown(value)}")
             continue
-        strays, torn, again = [], [], []
+        strays: list[object] = []
+        torn: list[object] = []
+        again: list[object] = []
         for entry in value:
             rows, exactly = _rows_of(entry, by_email, by_url)
             if len(rows) != 1:
