@@ -110,6 +110,11 @@ def resolve(client: Client | None) -> Client:
     raise ConfigurationError(f"No service is connected. {_HOW_TO_CONNECT}")
 
 
+def current() -> Client | None:
+    """Return the default client where there is one that is open; never make one."""
+    return _default if _default is not None and not _default.closed else None
+
+
 def _make_default(client: Client) -> None:
     global _default  # noqa: PLW0603 - the one piece of state that spares analysts an argument
     _default = client
