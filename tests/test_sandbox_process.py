@@ -286,6 +286,13 @@ class TestFile:
             after = api.send("PATCH", path, json={"daily_email_limit": 7}).json()
         assert after == {**mailbox, "daily_email_limit": 7}
 
+    def test_pages_of_the_file(self, tmp_path: Path) -> None:
+        """The file has pages of 16 KB: in the usual ones people of 2 KB leave much room unused."""
+        db = tmp_path / "world.db"
+        serve(people=20, db=db).stop()
+        with closing(sqlite3.connect(db)) as connection:
+            assert connection.execute("PRAGMA page_size").fetchone() == (16_384,)
+
     def test_empty_file(self, tmp_path: Path) -> None:
         """An empty file, as a temporary file is at first, gets a world."""
         db = tmp_path / "world.db"

@@ -332,7 +332,8 @@ class TestPeopleSearch:
         for wrong in wrongs:
             assert refused(api.search({name: wrong}), 400)
         if search_filter.format == "uuid":
-            assert refused(api.search({name: ["no-uuid"]}), 400)
+            for wrong in ("no-uuid", f"{{{UNKNOWN_UUID}}}", UNKNOWN_UUID.replace("-", "")):
+                assert refused(api.search({name: [wrong]}), 400)
 
     @pytest.mark.parametrize(
         "body",

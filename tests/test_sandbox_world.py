@@ -318,6 +318,19 @@ def test_roles_use_the_values_of_the_interface(connection: sqlite3.Connection, c
     assert {value for (value,) in rows} == set(wanted[column])
 
 
+def test_there_are_people_to_sell_to(connection: sqlite3.Connection) -> None:
+    """A usual search, directors and vice presidents of marketing and revenue, finds a table full."""
+    found, _ = PeopleIndex(connection).search(
+        {
+            "person_seniorities": ["director", "vp"],
+            "person_departments": ["marketing", "revenue"],
+        },
+        page=1,
+        page_size=1,
+    )
+    assert PEOPLE / 80 < found < PEOPLE / 20
+
+
 def test_job_functions_belong_to_their_departments(connection: sqlite3.Connection) -> None:
     """Nobody has a job function of another department."""
     rows = connection.execute("SELECT DISTINCT department, job_function FROM roles").fetchall()
