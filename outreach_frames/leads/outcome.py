@@ -159,7 +159,7 @@ def _status(name: str) -> str:
     if not name.endswith(spec.SKIPPED_SUFFIX):
         return ""
     status = statuses.status_of_list(name)
-    return name if status in _OWN_WORDS else status
+    return excerpt((name if status in _OWN_WORDS else status).encode(errors="replace"))
 
 
 def _rank(name: str) -> int:

@@ -27,7 +27,7 @@ class Meaning:
 
 def _skipped(why: str, status: str) -> Meaning:
     override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
-    advice = f"To add them nevertheless: overrides={{'{override}': True}}." if override else ""
+    advice = f"This check can be left out by overrides={{'{override}': True}}." if override else ""
     return Meaning(why, advice)
 
 
@@ -81,8 +81,9 @@ def as_text(report: SubmissionReport) -> str:
     table = list(_table(report))
     width = max((len(status) for status, *_ in table), default=0)
     for status, rows, meaning, details in table:
-        lines.append(f"  {status:<{width}}  {rows:>9,}  {meaning.means} {meaning.next}".rstrip())
-        lines += [" " * (width + 15) + detail for detail in details]
+        lines.append(f"  {status:<{width}}  {rows:>7,}  {meaning.means}")
+        more = [*details, *([meaning.next] if meaning.next else [])]
+        lines += [f"{'':{width + 13}}{line}" for line in more]
     if report.error is not None:
         lines.append(f"Stopped early: {report.error}")
     lines += [f"Note: {note}" for note in _notes(report)]
@@ -91,33 +92,33 @@ def as_text(report: SubmissionReport) -> str:
 
 
 def as_html(report: SubmissionReport) -> str:
-    """Return a report as HTML for a notebook, light or dark."""
-    cell = "text-align:left;vertical-align:top;padding:3px 12px 3px 0"
+    """Return a report as HTML for a notebook; its colours are those around it, light or dark."""
+    cell = "text-align:left;vertical-align:top;padding:3px 12px 3px 0;overflow-wrap:normal"
+    titles = ("Status", "Rows", "What it means")
+    head = "".join(f'<th style="{cell}">{title}</th>' for title in titles)
     body = []
     for status, rows, meaning, details in _table(report):
-        small = "".join(f"<br><small>{escape(detail)}</small>" for detail in details)
+        more = "".join(f'<br><span style="opacity:.8">{escape(text)}</span>' for text in details)
+        advice = f"<br><i>{escape(meaning.next)}</i>" if meaning.next else ""
         body.append(
             f'<tr style="background:none"><td style="{cell}"><b>{escape(status)}</b></td>'
             f'<td style="{cell};text-align:right">{rows:,}</td>'
-            f'<td style="{cell}">{escape(meaning.means)}{small}</td>'
-            f'<td style="{cell}">{escape(meaning.next)}</td></tr>'
+            f'<td style="{cell};overflow-wrap:anywhere">{escape(meaning.means)}{more}{advice}</td>'
+            "</tr>"
         )
     parts = [f"<p><b>{escape(_headline(report))}</b></p>"]
     if report.error is not None:
         parts.append(f"<p><b>Stopped early:</b> {escape(str(report.error))}</p>")
     if body:
-        head = "".join(
-            f'<th style="{cell}">{title}</th>' for title in ("Status", "Rows", "Meaning", "Next")
-        )
         parts.append(
-            f'<table style="color:inherit"><thead><tr>{head}</tr></thead>'
-            f"<tbody>{''.join(body)}</tbody></table>"
+            '<table style="color:inherit;font-size:inherit;border-collapse:collapse">'
+            f"<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
         )
     if notes := list(_notes(report)):
         items = "".join(f"<li>{escape(note)}</li>" for note in notes)
-        parts.append(f"<p>What the service said besides:</p><ul>{items}</ul>")
+        parts.append(f"<p>Notes on the service's answers:</p><ul>{items}</ul>")
     parts.append(f"<p><small>{escape(_ADVICE)}</small></p>")
-    return f"<div>{''.join(parts)}</div>"
+    return f'<div style="overflow-wrap:anywhere">{"".join(parts)}</div>'
 
 
 _ADVICE: Final = (
