@@ -37,6 +37,10 @@ STATUSES: Final = (
     NOT_SENT,
 )
 
+# What is in neither of these two was skipped.
+IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
+FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
+
 # What a later run with the same rows tries again; all else is settled, `unknown` needs a request.
 TRIED_AGAIN: Final = frozenset({REJECTED, NOT_SENT})
 
@@ -48,3 +52,14 @@ def status_of_list(name: str) -> str:
     'recently_contacted'
     """
     return name.removesuffix(spec.SKIPPED_SUFFIX)
+
+
+def kind_of(status: str) -> str:
+    """Return which of three kinds a status is of: added, skipped or failed.
+
+    >>> kind_of("present"), kind_of("recently_contacted"), kind_of("unknown")
+    ('added', 'skipped', 'failed')
+    """
+    if status in IN_SEQUENCE:
+        return "added"
+    return "failed" if status in FAILED else "skipped"
