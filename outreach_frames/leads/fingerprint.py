@@ -1,0 +1,46 @@
+"""What a submission is, as digests: equal for the same submission, and with nothing to read in them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import orjson
+import pandas as pd
+
+
+def digests(
+    *,
+    sequence_id: str,
+    settings: Mapping[str, Any],
+    rows: int,
+    positions: np.ndarray[Any, Any],
+    lines: Iterable[str],
+    unsent: pd.DataFrame,
+) -> Mapping[str, str]:
+    """Return a digest of each part of a submission, so that a changed part can be named."""
+    # The wording of a detail may change with a library, what becomes of the row does not.
+    settled = unsent[["position", "status", "error_code"]].to_dict("list")
+    parts = (
+        orjson.dumps([rows, settled]),
+        positions.astype("<i8").tobytes(),
+        "\n".join(lines).encode(),
+    )
+    return MappingProxyType(
+        {
+            "sequence": _digest(sequence_id.encode()),
+            "settings": _digest(orjson.dumps(dict(settings), option=orjson.OPT_SORT_KEYS)),
+            "rows": _digest(*parts),
+        }
+    )
+
+
+def _digest(*parts: bytes) -> str:
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(b"%d:" % len(part))
+        digest.update(part)
+    return digest.hexdigest()
