@@ -27,13 +27,8 @@ _DTYPES: Final = {
     "attempts": "Int64",
 }
 _IN_FILES: Final = ("status", "detail", "error_code")
+_FILES: Final = ("added", "skipped", "failed")
 _PREFIX: Final = "outreach_"
-
-# Which file of `to_csv` a row goes to; a status that is in neither was a skipped one.
-_ADDED: Final = frozenset({statuses.ADDED, statuses.PRESENT})
-_FAILED: Final = frozenset(
-    {statuses.INVALID, statuses.REJECTED, statuses.UNKNOWN, statuses.NOT_SENT}
-)
 
 
 class SubmissionReport:
@@ -159,15 +154,11 @@ class SubmissionReport:
         named = self._frame.set_axis(_text_names(self._frame.columns), axis=1)
         table = _joined(named, self.rows[list(_IN_FILES)])
         numbered = table.index.equals(pd.RangeIndex(len(table))) and table.index.name is None
-        added, failed = (self.rows["status"].isin(which).to_numpy() for which in (_ADDED, _FAILED))
-        for name, chosen in (
-            ("added", added),
-            ("skipped", ~(added | failed)),
-            ("failed", failed),
-        ):
-            part = table.iloc[np.flatnonzero(chosen)]
+        kinds = self.rows["status"].map(statuses.kind_of)
+        for kind in _FILES:
+            part = table.iloc[np.flatnonzero(kinds == kind)]
             export.write_csv(
-                part.reset_index(drop=True) if numbered else part, place / f"{name}.csv"
+                part.reset_index(drop=True) if numbered else part, place / f"{kind}.csv"
             )
         return place
 

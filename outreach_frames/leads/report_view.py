@@ -146,8 +146,9 @@ def _table(report: SubmissionReport) -> Iterator[tuple[str, int, Meaning, list[s
             ),
         )
         if report.dry_run and status == statuses.NOT_SENT:
-            meaning = _DRY_RUN
-        yield status, rows, meaning, _details(report, status)
+            yield status, rows, _DRY_RUN, []
+        else:
+            yield status, rows, meaning, _details(report, status)
 
 
 def _details(report: SubmissionReport, status: str) -> list[str]:
