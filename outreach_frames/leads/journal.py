@@ -20,6 +20,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
+from os.path import samestat
 from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Final, NamedTuple, Self
@@ -119,6 +120,7 @@ class Journal:
                 _require_journal(self.path)
                 self.path.chmod(0o600)
                 self._connection = stack.enter_context(closing(_connection(self.path)))
+                self._file = self.path.stat()
                 self._check(submission)
                 with _transaction(self._connection):
                     self._begin_run()
@@ -132,6 +134,7 @@ class Journal:
 
     def begin(self, chunk: int, positions: Collection[int]) -> None:
         """Write down that rows are about to be sent by the request of that number."""
+        self._require_in_place()
         with _explained(self.path, OutreachError), _transaction(self._connection):
             self._connection.executemany(
                 "INSERT INTO entries (position, chunk, attempts) VALUES (?, ?, 1) "
@@ -174,6 +177,9 @@ class Journal:
         (verdict,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict)
+        (page_size,) = self._connection.execute("PRAGMA page_size").fetchone()
+        if self._file.st_size % page_size:
+            raise sqlite3.DatabaseError("the file ends within a page")
         stored = dict(self._connection.execute("SELECT part, value FROM submission"))
         names = [*submission, *(part for part in stored if part not in submission)]
         changed = [part for part in names if stored.get(part) != submission.get(part)]
@@ -182,6 +188,15 @@ class Journal:
                 f"The journal {self.path} is of another submission: other {' and '.join(changed)}. "
                 "Submit the same again, or give this one a journal of its own. " + _NOTHING_SENT
             )
+
+    def _require_in_place(self) -> None:
+        """Refuse to go on in a file that nobody would find again."""
+        try:
+            in_place = samestat(self._file, self.path.stat())
+        except OSError:
+            in_place = False
+        if not in_place:
+            raise OutreachError(f"The journal {self.path} was removed or replaced during the run.")
 
     def _begin_run(self) -> None:
         """Make sure that the file can be written, and that no row counts as being sent."""
@@ -209,6 +224,11 @@ def _resolved(path: str | Path) -> Path:
         raise InvalidInputError(
             f"The journal {path} cannot be found: {error}. {_NOTHING_SENT}"
         ) from error
+    if not resolved.parent.is_dir():
+        raise InvalidInputError(
+            f"The journal {path} cannot be made: there is no folder {resolved.parent}. Make it "
+            f"first, or check the path. {_NOTHING_SENT}"
+        )
     if resolved.is_dir():
         raise InvalidInputError(
             f"The journal {path} is a folder. Give the path of a file. {_NOTHING_SENT}"
