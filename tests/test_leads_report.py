@@ -167,6 +167,14 @@ def test_any_kind_of_column_names(columns: Any, appended: Any) -> None:
     assert made.iloc[0, 2] == "added"
 
 
+def test_rows_with_labels_of_their_own() -> None:
+    """Whatever labels the rows come with, they are numbered from 0 on, and fit by position."""
+    rows = pd.DataFrame({"status": ["added", "unknown"]}, index=[7, 7])
+    made = SubmissionReport(people().iloc[:2], rows, sequence_id="seq_1")
+    assert made.rows.index.equals(pd.RangeIndex(2))
+    assert made.frame["outreach_status"].to_list() == ["added", "unknown"]
+
+
 def test_later_changes_of_the_frame_do_not_reach_the_report() -> None:
     """The report keeps the input as it was."""
     frame = people()
@@ -179,10 +187,10 @@ def test_later_changes_of_the_frame_do_not_reach_the_report() -> None:
 
 def test_summary() -> None:
     """The summary has the statuses that occur, in their order, and adds up."""
-    made = report(["unknown", "zeta", "added", "alpha", "added", "in_exclusion_list", "zeta"])
+    made = report(["unknown", "zeta", "added", "alpha", "added", "in_exclusion_list", "alpha"])
     assert made.summary().to_dict("list") == {
         "status": ["added", "in_exclusion_list", "unknown", "zeta", "alpha"],
-        "rows": [2, 1, 1, 2, 1],
+        "rows": [2, 1, 1, 1, 2],
     }
     assert made.summary().dtypes.astype(str).to_dict() == {"status": "str", "rows": "Int64"}
 
@@ -206,6 +214,7 @@ def test_to_csv_puts_every_row_into_one_file(tmp_path: Path) -> None:
     folder = tmp_path / "new" / "folder"
     assert report(EVERY_STATUS * 2).to_csv(folder) == folder
     for name, expected in FILES.items():
+        assert (folder / name).read_text().startswith('"number","status"')
         written = of.read_prospects(folder / name)
         assert written["status"].to_list() == expected * 2
         assert written.columns.to_list() == ["number", "status", "detail", "error_code"]
@@ -236,6 +245,9 @@ def test_to_csv_keeps_labels(tmp_path: Path) -> None:
     written = of.read_prospects(tmp_path / "added.csv")
     assert written.index.to_list() == [("a", 1), ("b", 1), ("b", 2)]
     assert (tmp_path / "added.csv").read_text().startswith('"team","number","email","status"')
+    named = people().rename_axis("id")
+    report(["added"] * 4, named).to_csv(tmp_path)
+    assert (tmp_path / "added.csv").read_text().startswith('"id","email","status"')
 
 
 @pytest.mark.parametrize(

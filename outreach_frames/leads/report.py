@@ -253,7 +253,7 @@ def _joined(frame: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
     names: list[Any] = []
     for name in outcomes.columns:
         free = str(name)
-        while free in frame.columns or free in names:
+        while free in frame.columns:
             free = f"{_PREFIX}{free}"
         names.append(free)
     levels = frame.columns.nlevels
