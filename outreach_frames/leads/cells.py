@@ -71,49 +71,50 @@ def cell_text(value: Any) -> str | None:
         return None
     if isinstance(value, np.datetime64):
         value = pd.Timestamp(value)
-    if isinstance(value, bool | np.bool_):
-        return "true" if value else "false"
-    if isinstance(value, int | np.integer | float | np.floating | decimal.Decimal):
-        return _number_text(value)
-    if isinstance(value, datetime.datetime):
-        is_date = (
-            value.tzinfo is None
-            and value == value.replace(hour=0, minute=0, second=0, microsecond=0)
-            and not getattr(value, "nanosecond", 0)
-        )
-        return value.date().isoformat() if is_date else value.isoformat()
-    if isinstance(value, datetime.date | datetime.time):
-        return value.isoformat()
-    if isinstance(value, uuid.UUID | pd.Period):
-        return str(value)
+    for kinds, write in _WRITERS:
+        if isinstance(value, kinds):
+            return write(value)
     raise NotPlainError(
-        f"a {type(value).__name__} has no one way to be written; make the column text first."
+        f"a value of the type {type(value).__name__} has no one way to be written; "
+        "make the column text first."
     )
 
 
 def _written(cells: pd.Series[Any]) -> Texts:
-    dtype = cells.dtype
+    dtype: Any = cells.dtype
+    if isinstance(dtype, pd.SparseDtype):
+        return _written(cells.astype(dtype.subtype))
     if isinstance(dtype, pd.CategoricalDtype):
-        return _category_texts(cells)
-    if dtypes.is_float_dtype(dtype):
-        kind = np.dtype(getattr(dtype, "numpy_dtype", dtype))
-        return _by_distinct(cells.to_numpy(dtype=kind, na_value=np.nan), list)
-    if dtypes.is_bool_dtype(dtype) or dtypes.is_integer_dtype(dtype):
-        return Texts(_arrow(cells))
-    if _is_text(cells):
+        return _taken(_written(pd.Series(cells.cat.categories)), cells.cat.codes.to_numpy())
+    if dtypes.is_bool_dtype(dtype) or dtypes.is_integer_dtype(dtype) or _is_text(cells):
         try:
             return Texts(_arrow(cells))
         except UnicodeEncodeError:
-            return _one_by_one(cells)
+            return _one_by_one(cells.astype(object))
     if dtypes.is_object_dtype(dtype) or _is_nested(dtype):
-        return _one_by_one(cells)
-    return _by_distinct(cells, lambda distinct: pd.Series(distinct).astype(object))
+        return _one_by_one(cells.astype(object))
+    return _by_distinct(cells, dtype)
+
+
+def _by_distinct(cells: pd.Series[Any], dtype: Any) -> Texts:
+    """Write each distinct value once."""
+    if dtypes.is_float_dtype(dtype):
+        # As a Python number, 0.1 of a narrower type would read 0.10000000149.
+        kind = np.dtype(getattr(dtype, "numpy_dtype", dtype))
+        codes, numbers = pd.factorize(cells.to_numpy(dtype=kind, na_value=np.nan))
+        return _taken(_one_by_one(list(numbers)), codes)
+    codes, distinct = pd.factorize(cells)
+    return _taken(_one_by_one(pd.Series(distinct).astype(object)), codes)
 
 
 def _is_text(cells: pd.Series[Any]) -> bool:
-    if dtypes.is_object_dtype(cells.dtype):
+    dtype = cells.dtype
+    if dtypes.is_object_dtype(dtype):
         return dtypes.infer_dtype(cells, skipna=True) in {"string", "empty"}
-    return dtypes.is_string_dtype(cells.dtype)
+    if isinstance(dtype, pd.ArrowDtype):
+        kind = dtype.pyarrow_dtype
+        return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+    return isinstance(dtype, pd.StringDtype)
 
 
 def _is_nested(dtype: Any) -> bool:
@@ -121,25 +122,15 @@ def _is_nested(dtype: Any) -> bool:
 
 
 def _arrow(cells: pd.Series[Any]) -> pa.Array:
-    values = cells.to_numpy() if dtypes.is_object_dtype(cells.dtype) else cells.array
-    kind = TEXT if dtypes.is_object_dtype(cells.dtype) else None
-    array = pa.array(values, kind, from_pandas=True)
+    if dtypes.is_object_dtype(cells.dtype):
+        return pa.array(cells.to_numpy(), TEXT, from_pandas=True)
+    array = pa.array(cells.array, from_pandas=True)
     whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     return whole.cast(TEXT)
 
 
-def _category_texts(cells: pd.Series[Any]) -> Texts:
-    categories = _written(pd.Series(cells.cat.categories))
-    codes = cells.cat.codes.to_numpy()
-    return _taken(categories, codes)
-
-
-def _by_distinct(cells: Any, as_objects: Callable[[Any], Iterable[Any]]) -> Texts:
-    codes, distinct = pd.factorize(cells)
-    return _taken(_from_objects(as_objects(distinct)), codes)
-
-
 def _taken(distinct: Texts, codes: np.ndarray[Any, Any]) -> Texts:
+    """Put the texts of the distinct values where these values are; a negative code is missing."""
     texts = distinct.texts.take(pa.array(codes, pa.int64(), mask=codes < 0))
     unreadable: dict[int, str] = {}
     for code, why in distinct.unreadable.items():
@@ -147,11 +138,7 @@ def _taken(distinct: Texts, codes: np.ndarray[Any, Any]) -> Texts:
     return Texts(texts, unreadable)
 
 
-def _one_by_one(cells: pd.Series[Any]) -> Texts:
-    return _from_objects(cells.astype(object))
-
-
-def _from_objects(values: Iterable[Any]) -> Texts:
+def _one_by_one(values: Iterable[Any]) -> Texts:
     texts: list[str | None] = []
     unreadable: dict[int, str] = {}
     for position, value in enumerate(values):
@@ -168,20 +155,42 @@ def _whole_characters(text: str) -> str:
         text.encode()
     except UnicodeEncodeError:
         raise NotPlainError("a text with half a character in it cannot be sent.") from None
-    return str(text)
+    return str.__str__(text)
 
 
-def _number_text(value: Any) -> str:
-    if isinstance(value, int | np.integer):
-        if int(value).bit_length() > 3 * _LONGEST_NUMBER:
-            raise NotPlainError(f"a number of some {_LONGEST_NUMBER} digits or more is no value.")
-        return str(int(value))
+def _integer_text(value: int | np.integer[Any]) -> str:
+    # Python refuses to write some thousands of digits.
+    if int(value).bit_length() > 3 * _LONGEST_NUMBER:
+        raise NotPlainError(f"a number with {_LONGEST_NUMBER} digits or so is no value.")
+    return str(int(value))
+
+
+def _float_text(value: float | np.floating[Any]) -> str:
     if not np.isfinite(value):
         raise NotPlainError("an infinite number is no value.")
-    if isinstance(value, decimal.Decimal):
-        return format(value, "f")
-    return (
-        np.format_float_positional(value, trim="-").replace("-0", "0")
-        if value == 0
-        else np.format_float_positional(value, trim="-")
-    )
+    return np.format_float_positional(value, trim="-") if value else "0"
+
+
+def _decimal_text(value: decimal.Decimal) -> str:
+    if not value.is_finite() or abs(value.adjusted()) > _LONGEST_NUMBER:
+        raise NotPlainError(
+            f"a number that is infinite or has {_LONGEST_NUMBER} digits or so is no value."
+        )
+    return format(value, "f")
+
+
+def _moment_text(value: datetime.datetime) -> str:
+    # With a time zone, midnight is a moment like any other, and ends in the zone's offset.
+    return value.isoformat().removesuffix("T00:00:00")
+
+
+# The first that fits: a boolean is an integer, and a moment is a date.
+_WRITERS: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
+    ((bool, np.bool_), lambda value: "true" if value else "false"),
+    ((int, np.integer), _integer_text),
+    ((float, np.floating), _float_text),
+    (decimal.Decimal, _decimal_text),
+    (datetime.datetime, _moment_text),
+    ((datetime.date, datetime.time), lambda value: value.isoformat()),
+    ((uuid.UUID, pd.Period), str),
+)

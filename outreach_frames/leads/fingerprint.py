@@ -1,4 +1,4 @@
-"""What a submission is, as digests: equal for the same submission, and with nothing to read in them."""
+"""What a submission is, as digests: the same for the same one, and nothing to read in them."""
 
 from __future__ import annotations
 
