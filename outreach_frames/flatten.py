@@ -156,7 +156,8 @@ def people_frame(
     Parameters
     ----------
     pages : sequence of PeoplePage or pyarrow.Table
-        What `read_people_page` gave, or the `people` of it. None at all makes an empty frame.
+        What `read_people_page` gave, or the `people` of it, which may be some columns only. None at
+        all makes an empty frame.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow in every column.
 
@@ -177,7 +178,7 @@ def people_frame(
     """
     check_dtype_backend(dtype_backend)
     tables = [page.people if isinstance(page, PeoplePage) else page for page in pages]
-    return to_frame(concat_tables([empty_table(spec.PERSON), *tables]), dtype_backend)
+    return to_frame(concat_tables(tables or [empty_table(spec.PERSON)]), dtype_backend)
 
 
 def records_frame(

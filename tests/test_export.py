@@ -246,6 +246,7 @@ COLUMNS = {
     .dt.tz_localize("Europe/Berlin")
     .astype(pd.ArrowDtype(pa.timestamp("us", "Europe/Berlin"))),
     "arrow lists": pd.Series([[0.5, None], None, []], dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
+    "arrow null lists": pd.Series([[None, None], None], dtype=pd.ArrowDtype(pa.list_(pa.null()))),
     "arrow structs": pd.Series(
         [{"a": '"\\\n\x01', "b": [True]}, None, {"a": None, "b": None}],
         dtype=pd.ArrowDtype(pa.struct([("a", pa.string()), ("b", pa.list_(pa.bool_()))])),
@@ -324,6 +325,18 @@ def test_what_csv_cannot_hold_is_refused(tmp_path, values):
     with pytest.raises(InvalidInputError, match="'odd column'"):
         write_csv(pd.DataFrame({"odd column": series}), tmp_path / "x.csv")
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "before", "after"),
+    [(pd.Series(["a"], dtype="category"), '"a"', '"b"'), (pd.Series([1]), "1", "")],
+)
+def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, after):
+    """A cell that was changed to what its dtype cannot hold is an error, not a missing cell."""
+    path = write_csv(pd.DataFrame({"x": column, "y": "n"}), tmp_path / "x.csv")
+    path.write_text(path.read_text().replace(f"{before},", f"{after},"))
+    with pytest.raises(InvalidInputError, match="'x'"):
+        read_prospects(path)
 
 
 INDEXES = {

@@ -209,6 +209,7 @@ def test_lists_of_objects_do_not_leave_the_fast_way():
         (5.5, "Float64"),
         (True, "boolean"),
         ([1, 2], "list<item: int64>[pyarrow]"),
+        ([None, None], "list<item: null>[pyarrow]"),
         (["2020-01-01"], "list<item: string>[pyarrow]"),
         ([{"a": "2020-01-01"}], "list<item: struct<a: string>>[pyarrow]"),
     ],
@@ -597,6 +598,12 @@ def test_any_json_becomes_a_row(records):
     for backend in ("numpy_nullable", "pyarrow"):
         assert len(free_frame(records, backend)) == len(records)
         assert len(records_frame(records, spec.MAILBOX, backend)) == len(records)
+
+
+def test_tables_of_some_columns_make_a_frame_of_those():
+    """People tables that were cut to some columns keep to them."""
+    table = read_people_page(body({"id": "1", "name": "Ada"})).people.select(["name", "id"])
+    assert list(people_frame([table, table]).columns) == ["name", "id"]
 
 
 @pytest.mark.parametrize("records", [[{"a": "\ud800"}], [{"\ud800": [{"a": "\ud800"}]}]])
