@@ -319,7 +319,7 @@ def test_roles_use_the_values_of_the_interface(connection: sqlite3.Connection, c
 
 
 def test_there_are_people_to_sell_to(connection: sqlite3.Connection) -> None:
-    """A usual search, directors and vice presidents of marketing and revenue, finds a table full."""
+    """A usual search, directors and VPs of marketing and revenue, finds a table full."""
     found, _ = PeopleIndex(connection).search(
         {
             "person_seniorities": ["director", "vp"],
