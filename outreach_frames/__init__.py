@@ -18,6 +18,7 @@ from outreach_frames.contacts import contacts
 from outreach_frames.errors import OutreachError
 from outreach_frames.export import read_prospects
 from outreach_frames.lead_lists import lead_list
+from outreach_frames.leads.names import field_name
 from outreach_frames.mailboxes import mailboxes, set_daily_email_limit
 from outreach_frames.people import count_people, search_people
 from outreach_frames.presets import load_filters, save_filters
@@ -33,6 +34,7 @@ __all__ = [
     "connect",
     "contacts",
     "count_people",
+    "field_name",
     "lead_list",
     "load_filters",
     "mailboxes",

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
 import pandas as pd
 
-from outreach_frames import analysis, children, export
+from outreach_frames import analysis, children, export, spec
+from outreach_frames.client import Client
+from outreach_frames.leads.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
+from outreach_frames.leads.plan import SubmissionPlan, make_plan
+from outreach_frames.leads.plan import validate as validate_frame
+from outreach_frames.leads.report import SubmissionReport
+from outreach_frames.leads.submit import submit
+
+LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
 
 
 @pd.api.extensions.register_dataframe_accessor("outreach")
@@ -25,6 +34,139 @@ class OutreachAccessor:
 
     def __init__(self, frame: pd.DataFrame) -> None:
         self._frame = frame
+
+    def plan(
+        self,
+        sequence_id: str,
+        *,
+        email: Hashable | None = EMAIL_COLUMN,
+        profnet_url: Hashable | None = PROFNET_URL_COLUMN,
+        data: Sequence[str] | Mapping[str, Hashable] | None = None,
+        overrides: bool | Mapping[str, bool | str] | str | None = None,
+        leads_distribution: LeadsDistribution | None = None,
+        mailboxes: Sequence[str] | None = None,
+        chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
+        client: Client | None = None,
+    ) -> SubmissionPlan:
+        return make_plan(
+            self._frame,
+            sequence_id,
+            email=email,
+            profnet_url=profnet_url,
+            data=data,
+            overrides=overrides,
+            leads_distribution=leads_distribution,
+            mailboxes=mailboxes,
+            chunk_size=chunk_size,
+            client=client,
+        )
+
+    def validate(
+        self,
+        *,
+        email: Hashable | None = EMAIL_COLUMN,
+        profnet_url: Hashable | None = PROFNET_URL_COLUMN,
+        data: Sequence[str] | Mapping[str, Hashable] | None = None,
+        overrides: bool | Mapping[str, bool | str] | str | None = None,
+        leads_distribution: LeadsDistribution | None = None,
+        mailboxes: Sequence[str] | None = None,
+        chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
+    ) -> pd.DataFrame:
+        return validate_frame(
+            self._frame,
+            email=email,
+            profnet_url=profnet_url,
+            data=data,
+            overrides=overrides,
+            leads_distribution=leads_distribution,
+            mailboxes=mailboxes,
+            chunk_size=chunk_size,
+        )
+
+    def add_to_sequence(
+        self,
+        sequence_id: str,
+        *,
+        email: Hashable | None = EMAIL_COLUMN,
+        profnet_url: Hashable | None = PROFNET_URL_COLUMN,
+        data: Sequence[str] | Mapping[str, Hashable] | None = None,
+        overrides: bool | Mapping[str, bool | str] | str | None = None,
+        leads_distribution: LeadsDistribution | None = None,
+        mailboxes: Sequence[str] | None = None,
+        chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
+        journal: str | Path | None = None,
+        progress: bool | None = None,
+        dry_run: bool = False,
+        client: Client | None = None,
+    ) -> SubmissionReport:
+        """Add the frame's good rows to a sequence, and say of every row what became of it.
+
+        Rows are checked and duplicates found before the first request; chunks of at most 250 are
+        sent one after the other. It raises only before the first request; afterwards the report
+        tells everything, also when the run stopped early (`.error`).
+
+        Parameters
+        ----------
+        sequence_id : str
+            The sequence's id, from `sequences()`.
+        email, profnet_url : str or None
+            The columns that identify a lead; the default ones may be absent.
+        data : list of str or dict of str to str, optional
+            Columns to send as the lead's data fields, as names or as {field name: column}.
+        overrides : bool, dict or str, optional
+            Checks of the service to skip, for all rows or by column.
+        leads_distribution : str, optional
+            sequence_senders or custom_mailboxes.
+        mailboxes : iterable of str, optional
+            Mailbox addresses, with custom_mailboxes.
+        chunk_size : int
+            Leads per request, 250 at most.
+        journal : str or Path, optional
+            A file that remembers what was sent; the same call goes on where it stopped.
+        progress : bool, optional
+            Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        dry_run : bool
+            Check and report, and send nothing.
+        client : Client, optional
+            By default the one of the last `connect`.
+
+        Returns
+        -------
+        SubmissionReport
+            `.rows`, `.frame`, `.summary()`, `.notes`, `.error`, `.to_csv(folder)`,
+            `.retry_unknown()`.
+
+        Raises
+        ------
+        InvalidInputError
+            An argument or the journal cannot be used; nothing was sent.
+
+        Notes
+        -----
+        Interface: POST /sequences/{id}/leads.
+
+        Examples
+        --------
+        >>> import outreach_frames as of
+        >>> leads = pd.DataFrame({"email": ["ada@brightforge.example", "n/a"]})
+        >>> with of.connect("sandbox", cache=None) as client:
+        ...     sequence = client.sandbox.sequence_ids["accepts_any"]
+        ...     report = leads.outreach.add_to_sequence(sequence)
+        >>> report.rows["status"].tolist()
+        ['added', 'invalid']
+        """
+        plan = self.plan(
+            sequence_id,
+            email=email,
+            profnet_url=profnet_url,
+            data=data,
+            overrides=overrides,
+            leads_distribution=leads_distribution,
+            mailboxes=mailboxes,
+            chunk_size=chunk_size,
+            client=client,
+        )
+        return submit(plan, journal=journal, progress=progress, dry_run=dry_run)
 
     def to_csv(
         self,
@@ -59,6 +201,8 @@ class OutreachAccessor:
     def locations(self) -> pd.DataFrame:
         return children.locations(self._frame)
 
+    plan.__doc__ = make_plan.__doc__
+    validate.__doc__ = validate_frame.__doc__
     to_csv.__doc__ = export.write_csv.__doc__
     to_parquet.__doc__ = export.write_parquet.__doc__
     companies.__doc__ = analysis.companies.__doc__
