@@ -24,11 +24,12 @@ NOT_PLAIN: Final = "not_a_plain_value"
 TOO_LONG: Final = "data_value_too_long"
 
 # What people and programs write into an identifier's cell that they have no value for.
-PLACEHOLDERS: Final = frozenset(
-    "unknown|n/a|#n/a|n.a.|na|<na>|none|null|nil|nan|-|--|---|—|.|..|...|?|??|???|x|xx|xxx|tbd|tba|"
-    "no email|no e-mail|no mail|no url|no profile|not available|not known|not provided|missing|"
-    "empty|undefined".split("|")
+_WORDS: Final = (
+    "unknown|n/a|#n/a|n.a.|na|<na>|none|null|nil|nan|-|--|---|—|.|..|...|?|??|???|#|x|xx|xxx|tbd|tba|"
+    "http://|https://|no email|no e-mail|no mail|no url|no profile|not available|not known|"
+    "not provided|missing|empty|undefined"
 )
+PLACEHOLDERS: Final = frozenset(_WORDS.split("|"))
 
 
 class _Kind(NamedTuple):
@@ -69,7 +70,12 @@ def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
         field: _data_field(frame, field, column, problems) for field, column in mapping.data.items()
     }
     chosen = overrides.override_texts(frame, mapping, problems)
-    problems += _without_identifier(identifiers, problems, len(frame))
+    is_given = _given(identifiers, problems, len(frame))
+    message = _missing_message(mapping, data)
+    problems += [
+        Problem(row, None, None, MISSING_IDENTIFIER, message)
+        for row in np.flatnonzero(~is_given).tolist()
+    ]
     is_valid = np.ones(len(frame), dtype=bool)
     is_valid[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
     return Checked(identifiers, data, chosen, problems_frame(problems, frame.index), is_valid)
@@ -92,8 +98,9 @@ def _identifier(
     for row, text in zip(_rows(rest), texts.filter(rest).to_pylist(), strict=True):
         if text not in known:
             known[text] = kind.problem(text)
-        if message := known[text]:
-            problems.append(Problem(row, column, field, f"invalid_{field}", message))
+        wrong = known[text]
+        if wrong:
+            problems.append(Problem(row, column, field, f"invalid_{field}", wrong))
     return texts
 
 
@@ -119,25 +126,26 @@ def _not_plain(unreadable: Mapping[int, str], field: str, column: Hashable) -> l
     ]
 
 
-def _without_identifier(
+def _given(
     identifiers: Mapping[str, pa.Array], problems: Sequence[Problem], rows: int
-) -> list[Problem]:
-    present = np.zeros(rows, dtype=bool)
+) -> np.ndarray[Any, Any]:
+    """Return which rows have an identifier, be it a wrong one."""
+    given = np.zeros(rows, dtype=bool)
     unreadable = [problem for problem in problems if problem.code == NOT_PLAIN]
-    present[[problem.row for problem in unreadable if problem.field in identifiers]] = True
+    given[[problem.row for problem in unreadable if problem.field in identifiers]] = True
     for texts in identifiers.values():
-        present |= texts.is_valid().to_numpy(zero_copy_only=False)
-    message = f"The row has neither {EMAIL} nor {PROFNET_URL}. Fill in one of them."
-    absent = [field for field in spec.LEAD_IDENTIFIERS if field not in identifiers]
-    if absent:
-        message = (
-            f"The row has no {' or '.join(identifiers)}. Fill it in, or name the column that has "
-            f"the other identifier with {absent[0]}=."
-        )
-    return [
-        Problem(row, None, None, MISSING_IDENTIFIER, message)
-        for row in np.flatnonzero(~present).tolist()
-    ]
+        given |= texts.is_valid().to_numpy(zero_copy_only=False)
+    return given
+
+
+def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
+    message = f"The row has no {' and no '.join(mapping.identifiers)}. Fill it in"
+    if PROFNET_URL not in mapping.identifiers:
+        for field, texts in data.items():
+            if pc.any(syntax.is_simple_url(texts), min_count=0).as_py():
+                column = short(mapping.data[field])
+                return f"{message}, or let {column} identify the lead: {PROFNET_URL}={column}."
+    return f"{message}, or leave the row out."
 
 
 def _rows(mask: pa.Array) -> list[int]:

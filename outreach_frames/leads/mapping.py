@@ -58,7 +58,7 @@ def read_settings(leads_distribution: object, mailboxes: object) -> dict[str, An
     if mailboxes is None:
         if distribution == custom:
             raise InvalidInputError(
-                f"{DISTRIBUTION}={custom!r} spreads the leads over {MAILBOXES}, and none are given: "
+                f"{DISTRIBUTION}={custom!r} spreads the leads over {MAILBOXES}; give them: "
                 f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists them.'
             )
         return {} if distribution is None else {DISTRIBUTION: distribution}
@@ -108,8 +108,8 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
             taken[field] = _column(frame, field, column)
     if not taken:
         raise InvalidInputError(
-            f"The frame has no column {' or '.join(columns)}. Name the column that has them: "
-            f"{_likely(frame)}."
+            f"Nothing identifies the leads: no column {' or '.join(columns)} is there or named. "
+            f"Name the one that does: {_likely(frame)}."
         )
     if len(set(taken.values())) < len(taken):
         raise InvalidInputError(
@@ -216,7 +216,8 @@ def _column(frame: pd.DataFrame, what: str, column: Any) -> Hashable:
     """Return a column's name if the frame has it once."""
     if not isinstance(column, Hashable):
         raise InvalidInputError(f"{what}: takes the name of a column, not {short(column)}.")
-    times = list(frame.columns).count(column)
+    labels: list[Any] = list(frame.columns)
+    times = labels.count(column)
     if not times:
         close = suggestion(str(column), map(str, frame.columns))
         raise InvalidInputError(f"{what}: the frame has no column {short(column)}.{close}")

@@ -75,13 +75,10 @@ def is_field_name(name: object) -> bool:
 
 
 def short(value: object, most: int = 60) -> str:
-    """Return a value for a message, at most so many characters of it.
+    """Return a value for a message, and no more than so many characters of it.
 
     >>> short("a" * 100, 10)
-    "'aaaaa...'"
+    "'aaaaaa..."
     """
-    text = repr(value[:most] if isinstance(value, str) else value)
-    if isinstance(value, str) and len(value) > most or len(text) > most:
-        end = text[0] if text[:1] in {"'", '"'} else ""
-        return f"{text[: most - 3 - len(end) - 1]}...{end}"
-    return text
+    text = repr(value)
+    return text if len(text) <= most else f"{text[: most - 3]}..."

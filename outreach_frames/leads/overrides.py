@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Mapping
 from typing import Any, Final
 
@@ -9,6 +10,7 @@ import numpy as np
 import orjson
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames.arguments import suggestion
 from outreach_frames.leads.cells import TEXT
@@ -44,6 +46,14 @@ def override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Pro
     if mapping.override_column is not None:
         bits |= _mixed(frame[mapping.override_column], mapping.override_column, problems)
     return _TEXTS.take(pa.array(bits))
+
+
+def count_overrides(texts: pa.Array) -> dict[str, int]:
+    """Count the rows that bring each override, for those that any brings."""
+    counts: Counter[str] = Counter()
+    for combination in pc.value_counts(texts.drop_null()).to_pylist():
+        counts.update(dict.fromkeys(orjson.loads(combination["values"]), combination["counts"]))
+    return dict(counts)
 
 
 def _flags(
@@ -100,5 +110,5 @@ def _not_boolean(row: int, column: Hashable, name: str, cell: object) -> Problem
     return Problem(row, column, _FIELD, NOT_BOOLEAN, message)
 
 
-def _is_missing(cell: object) -> bool:
+def _is_missing(cell: Any) -> bool:
     return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,9 +17,11 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.arguments import check_id
 from outreach_frames.client import Client
-from outreach_frames.leads import plan_view, statuses
-from outreach_frames.leads.checks import PLACEHOLDER, Checked, check_rows
+from outreach_frames.connection import resolve
+from outreach_frames.leads import plan_view
+from outreach_frames.leads.checks import check_rows
 from outreach_frames.leads.duplicates import find_kept
+from outreach_frames.leads.fingerprint import digests
 from outreach_frames.leads.identity import email_keys, url_keys
 from outreach_frames.leads.lines import lead_lines
 from outreach_frames.leads.mapping import (
@@ -32,7 +32,9 @@ from outreach_frames.leads.mapping import (
     read_settings,
 )
 from outreach_frames.leads.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
+from outreach_frames.leads.overrides import count_overrides
 from outreach_frames.leads.sequence_status import SequenceStatus, look_up
+from outreach_frames.leads.unsent import unsent_rows
 
 if TYPE_CHECKING:
     from outreach_frames.leads.report import SubmissionReport
@@ -56,6 +58,8 @@ class SubmissionPlan:
         The request's settings, empty for the service's defaults.
     positions : ndarray of int64
         The rows that will be sent, by their position in the frame.
+    overrides : mapping of str to int
+        How many leads bring which override.
     sequence : SequenceStatus
         The sequence's name and status as far as they are known.
     """
@@ -65,6 +69,7 @@ class SubmissionPlan:
     chunk_size: int
     settings: Mapping[str, Any]
     positions: np.ndarray[Any, Any]
+    overrides: Mapping[str, int]
     sequence: SequenceStatus
     _frame: pd.DataFrame
     _problems: pd.DataFrame
@@ -131,18 +136,13 @@ class SubmissionPlan:
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
         """What would be sent, and which rows would not, as digests of its parts."""
-        settings = {"settings": dict(self.settings), "chunk_size": self.chunk_size}
-        unsent = self._unsent[["position", "status", "error_code"]].to_dict("list")
-        rows = hashlib.sha256(f"{len(self._frame)}\n".encode())
-        rows.update(self.positions.astype("<i8").tobytes())
-        rows.update("\n".join(self._lines.values()).encode())
-        rows.update(orjson.dumps(unsent))
-        return MappingProxyType(
-            {
-                "sequence": _digest(self.sequence_id),
-                "settings": _digest(json.dumps(settings, sort_keys=True)),
-                "rows": rows.hexdigest(),
-            }
+        return digests(
+            sequence_id=self.sequence_id,
+            settings={"settings": dict(self.settings), "chunk_size": self.chunk_size},
+            rows=len(self._frame),
+            positions=self.positions,
+            lines=self._lines.values(),
+            unsent=self._unsent,
         )
 
     def submit(
@@ -177,7 +177,56 @@ def make_plan(
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
     client: Client | None = None,
 ) -> SubmissionPlan:
-    """Check a frame's rows, and plan how to add them to a sequence; nothing is sent."""
+    """Check a frame's rows, and plan how to add them to a sequence; nothing is sent.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per lead; it is not changed.
+    sequence_id : str
+        Where the leads go.
+    email, profnet_url : column name or None
+        The columns that identify a lead. The default columns may be absent, at least one of the two
+        must be there.
+    data : list of column names, or dict of field name to column name, optional
+        What else the lead brings. By default nothing does.
+    overrides : bool, dict or column name, optional
+        Which checks the service leaves out: True for all; {override: True, False or the name of a
+        column of booleans}; or a column of dicts or booleans. A missing cell is no override.
+    leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
+        Which mailboxes the leads are spread over.
+    mailboxes : list of str, optional
+        The addresses to spread over, for "custom_mailboxes" only.
+    chunk_size : int
+        Leads per request, at most 250.
+    client : Client, optional
+        By default the one of the last `connect`. A plan can be made with no connection, too.
+
+    Returns
+    -------
+    SubmissionPlan
+        What will be sent, in `.payloads()`, and what is wrong with the other rows, in `.problems`.
+
+    Raises
+    ------
+    InvalidInputError
+        An argument is not usable. Rows that are not usable are reported, they raise nothing.
+
+    Notes
+    -----
+    Interface: POST /sequences/{id}/leads, Lead, Limits. Cells are sent as a person would write
+    them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells are left out.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"email": ["anna@x.example", "n/a"], "First Name": ["Anna", "Ben"]})
+    >>> plan = make_plan(frame, "seq_1", data={"first_name": "First Name"})
+    >>> next(plan.payloads())
+    {'leads': [{'email': 'anna@x.example', 'data': {'first_name': 'Anna'}}]}
+    >>> list(plan.problems["code"])
+    ['placeholder', 'missing_identifier']
+    """
+    client = None if client is None else resolve(client)
     sequence_id = check_id("sequence_id", sequence_id)
     settings = read_settings(leads_distribution, mailboxes)
     chunk_size = read_chunk_size(chunk_size)
@@ -197,11 +246,12 @@ def make_plan(
             {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()}
         ),
         positions=positions,
+        overrides=count_overrides(checked.overrides.take(pa.array(positions))),
         sequence=look_up(sequence_id, client),
-        _frame=frame.copy(deep=False),
+        _frame=_snapshot(frame),
         _problems=checked.problems,
-        _unsent=_unsent(frame, checked, keys, kept),
-        _lines=_lines(checked, positions),
+        _unsent=unsent_rows(frame.index, checked, keys, kept),
+        _lines=dict(zip(positions.tolist(), lead_lines(checked, positions), strict=True)),
     )
 
 
@@ -212,64 +262,51 @@ def validate(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
+    leads_distribution: Literal["sequence_senders", "custom_mailboxes"] | None = None,
+    mailboxes: Sequence[str] | None = None,
+    chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
 ) -> pd.DataFrame:
-    """Check a frame's rows against the rules for leads; nothing is sent."""
+    """Check a frame's rows against the rules for leads; nothing is sent.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per lead; it is not changed.
+    email, profnet_url, data, overrides, leads_distribution, mailboxes, chunk_size
+        As for `make_plan`.
+
+    Returns
+    -------
+    DataFrame
+        One row per problem, in the order of the rows: row (Int64, its position), index (its label),
+        column, field, code, message (str). A row with a problem is not sent, except where the only
+        code is `placeholder` and the other identifier is there.
+
+    Raises
+    ------
+    InvalidInputError
+        An argument is not usable.
+
+    Notes
+    -----
+    Interface: Lead, Limits.
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"email": ["anna@x.example", "ben@"]})
+    >>> list(validate(frame)["code"])
+    ['invalid_email']
+    """
+    read_settings(leads_distribution, mailboxes)
+    read_chunk_size(chunk_size)
     mapping = read_mapping(
         frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
     )
     return check_rows(frame, mapping).problems
 
 
-def _lines(checked: Checked, positions: np.ndarray[Any, Any]) -> Mapping[int, str]:
-    sent = pa.array(positions)
-    lines = lead_lines(
-        {field: texts.take(sent) for field, texts in checked.identifiers.items()},
-        {field: texts.take(sent) for field, texts in checked.data.items()},
-        checked.overrides.take(sent),
-    )
-    return dict(zip(positions.tolist(), lines, strict=True))
-
-
-def _unsent(
-    frame: pd.DataFrame,
-    checked: Checked,
-    keys: Mapping[str, pa.Array],
-    kept: np.ndarray[Any, Any],
-) -> pd.DataFrame:
-    duplicates = np.flatnonzero(kept != np.arange(len(kept)))
-    wrong = checked.problems[~checked.is_valid[checked.problems["row"].to_numpy(dtype=np.int64)]]
-    serious = wrong[wrong["code"] != PLACEHOLDER]
-    details = wrong.groupby("row")["message"].agg(" ".join)
-    codes = serious.groupby("row")["code"].first()
-    invalid = pd.DataFrame(
-        {
-            "position": details.index.astype("int64"),
-            "status": statuses.INVALID,
-            "detail": details.array,
-            "error_code": codes.array,
-        }
-    )
-    same = pd.DataFrame(
-        {
-            "position": duplicates.astype("int64"),
-            "status": statuses.DUPLICATE_IN_FRAME,
-            "detail": [_same(frame, keys, row, int(kept[row])) for row in duplicates.tolist()],
-            "error_code": None,
-        }
-    )
-    dtypes = {"position": "int64", "status": "str", "detail": "str", "error_code": "str"}
-    both = pd.concat([invalid.astype(dtypes), same.astype(dtypes)])
-    return both.sort_values("position", ignore_index=True)
-
-
-def _same(frame: pd.DataFrame, keys: Mapping[str, pa.Array], row: int, kept: int) -> str:
-    """Say what a duplicate has in common with the row that is kept."""
-    label = "" if isinstance(frame.index, pd.RangeIndex) else f" (index {frame.index[kept]!r})"
-    for field, column in keys.items():
-        if column[row].is_valid and column[row].equals(column[kept]):
-            return f"same {field} as row {kept}{label}"
-    return f"same person as row {kept}{label}, by way of other rows"
-
-
-def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the frame as it is now; a shallow copy alone would share the labels' names."""
+    snapshot = frame.copy(deep=False)
+    snapshot.index, snapshot.columns = frame.index.copy(), frame.columns.copy()
+    return snapshot

@@ -38,8 +38,10 @@ def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
         close = suggestion(sequence_id, known["id"].dropna())
         warn(f"The account has no sequence {sequence_id!r}.{close} of.sequences() lists them.")
         return SequenceStatus(why="it is not among the account's sequences")
-    name, status = found.iloc[0][["name", "status"]]
-    if not spec.SEQUENCE_STATUSES.get(status, True):
+    name, status = (
+        text if isinstance(text, str) else None for text in found.iloc[0][["name", "status"]]
+    )
+    if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
         takes = " or ".join(state for state, accepts in spec.SEQUENCE_STATUSES.items() if accepts)
         warn(
             f"The sequence {name!r} is {status}; the service takes leads only where it is {takes}."

@@ -28,7 +28,7 @@ SIMPLE_URL: Final = (
 )
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
-_HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+")
+_HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
 _LIKE_AN_ADDRESS: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 
 
@@ -75,21 +75,13 @@ def _url_reason(text: str) -> str | None:
     if any(character.isspace() or not character.isprintable() for character in text):
         return "it has a blank or a hidden character in it; keep one URL per row."
     scheme = _SCHEME.match(text)
-    if scheme and scheme[1].lower() not in {"http", "https"}:
-        return "it must begin with https:// or with the host."
     try:
         parts = urlsplit(text if scheme else f"//{text}")
-        with_port = parts.port is not None
     except ValueError:
         return "its host cannot be read."
-    host = parts.hostname or ""
-    if not _HOST.fullmatch(host):
+    if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
         return "it must have the shape https://host.example/in/name."
-    if parts.username is not None or (with_port and not scheme):
-        return "it must have the shape https://host.example/in/name."
-    if not parts.path.strip("/"):
-        return "it leads to no profile, as nothing follows the host."
-    return None
+    return None if parts.path.strip("/") else "it leads to no profile, as nothing follows the host."
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:
