@@ -8,7 +8,7 @@ from typing import Literal
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.arguments import check_choice, suggestion
+from outreach_frames.arguments import check_one_of, suggestion
 from outreach_frames.errors import InvalidInputError
 
 Level = Literal["department", "job_function"]
@@ -94,7 +94,7 @@ def headcount(frame: pd.DataFrame, level: str = "department") -> pd.DataFrame:
     >>> list(people.outreach.headcount().columns)
     ['company', 'department', 'people', 'share']
     """
-    check_choice("level", level, LEVELS)
+    check_one_of("level", level, LEVELS)
     table = companies(frame) if f"{_PREFIX}name" in frame.columns else frame
     keys = _headcount_columns(level)
     require_columns(table, [*keys, "name"], "headcount columns")

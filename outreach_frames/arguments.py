@@ -6,7 +6,7 @@ import difflib
 import re
 import reprlib
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any, Literal
 
@@ -21,7 +21,7 @@ HEADCOUNTS: tuple[Headcount, ...] = ("all", "department", "none")
 
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 _SHOWN_POSITIONS = 5
-_LISTS = (list, tuple, pd.Series, pd.Index, np.ndarray, pd.api.extensions.ExtensionArray)
+_NO_LISTS = (bytes, bytearray, Mapping, pd.DataFrame)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -34,14 +34,20 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     return f" Did you mean {close[0]}?" if close else ""
 
 
-def check_choice(name: str, value: object, choices: Sequence[str]) -> str | None:
+def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
+    """Return a value of a closed list."""
+    if not isinstance(value, str):
+        raise InvalidInputError(f"{name} takes one of {', '.join(choices)}, not {_kind(value)}.")
+    if value not in choices:
+        raise InvalidInputError(
+            f"{name}={value!r} is none of {', '.join(choices)}.{suggestion(value, choices)}"
+        )
+    return value
+
+
+def check_choice(name: str, value: object, choices: Iterable[str]) -> str | None:
     """Return a value of a closed list, or None where it is not set."""
-    if value is None:
-        return None
-    if value in choices and isinstance(value, str):
-        return value
-    close = suggestion(value, choices) if isinstance(value, str) else ""
-    raise InvalidInputError(f"{name}={_shown(value)} is none of {', '.join(choices)}.{close}")
+    return None if value is None else check_one_of(name, value, choices)
 
 
 def check_text(name: str, value: object) -> str | None:
@@ -49,7 +55,7 @@ def check_text(name: str, value: object) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str):
-        raise InvalidInputError(f"{name} takes text, not {_kind(value)} ({_shown(value)}).")
+        raise InvalidInputError(f"{name} takes text, not {_kind(value)}.")
     if not value.strip():
         raise InvalidInputError(f"{name} is blank. Leave it out to search without it.")
     return value
@@ -58,9 +64,7 @@ def check_text(name: str, value: object) -> str | None:
 def check_id(name: str, value: object) -> str:
     """Return an id that can stand in a path."""
     if not isinstance(value, str):
-        raise InvalidInputError(
-            f"{name} takes an id as text, not {_kind(value)} ({_shown(value)})."
-        )
+        raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
     if not value.strip() or value in {".", ".."}:
         raise InvalidInputError(f"{name}={value!r} is no id.")
     return value
@@ -70,7 +74,7 @@ def check_integer(name: str, value: object) -> int:
     """Return an integer; a boolean is none."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InvalidInputError(
-            f"{name} takes a whole number, not {_kind(value)} ({_shown(value)})."
+            f"{name} takes a whole number, not {_kind(value)} ({reprlib.repr(value)})."
         )
     return int(value)
 
@@ -88,7 +92,7 @@ def check_limit(value: object) -> int | None:
 def check_ids(name: str, values: object) -> list[str]:
     """Return ids or addresses as a list of text, with every entry present.
 
-    A single text is a list of one. Series, Index, arrays, lists and tuples keep their order.
+    A single text is a list of one. Blanks around an entry are dropped: no id or address has any.
     """
     entries = [values] if isinstance(values, str) else _entries(name, values)
     bad = [
@@ -98,10 +102,10 @@ def check_ids(name: str, values: object) -> list[str]:
     ]
     if bad:
         raise InvalidInputError(
-            f"{len(bad)} of {len(entries)} {name} are missing or no text "
-            f"({_positions(bad)}). Drop them first, for example with .dropna()."
+            f"{len(bad)} of {len(entries)} {name} are missing or no text ({_positions(bad)}). "
+            "Drop what is missing, for example with .dropna(), and make text of the rest."
         )
-    return [str(entry) for entry in entries]
+    return [str(entry).strip() for entry in entries]
 
 
 def check_filters(
@@ -170,14 +174,14 @@ def check_page_size(value: object) -> int | None:
 def _filter_value(known: spec.Filter, value: object) -> object:
     if known.type == "boolean":
         if not isinstance(value, bool | np.bool_):
-            raise InvalidInputError(
-                f"{known.name} takes True or False, not {_kind(value)} ({_shown(value)})."
-            )
+            raise InvalidInputError(f"{known.name} takes True or False, not {_kind(value)}.")
         return bool(value)
     if known.type == "string":
         return check_text(known.name, value)
     if isinstance(value, str):
-        raise InvalidInputError(f"{known.name} takes a list of text: [{value!r}].")
+        raise InvalidInputError(
+            f"{known.name} takes a list of text, and this is one text: put it in [ ]."
+        )
     return _filter_list(known, _entries(known.name, value))
 
 
@@ -206,11 +210,13 @@ def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
 def _check_format(known: spec.Filter, text: str) -> None:
     if known.format == "uuid":
         try:
-            uuid.UUID(text)
+            canonical = str(uuid.UUID(text))
         except ValueError:
+            canonical = ""
+        if text.lower() != canonical:
             raise InvalidInputError(
                 f"{known.name} takes ids (UUIDs) as the service gives them; {text!r} is none."
-            ) from None
+            )
     if known.format == "domain" and not _DOMAIN.fullmatch(text):
         raise InvalidInputError(
             f"{known.name} takes bare domains such as 'brightforge.example'; {text!r} is none."
@@ -220,10 +226,10 @@ def _check_format(known: spec.Filter, text: str) -> None:
 def _entries(name: str, values: object) -> list[object]:
     if isinstance(values, set | frozenset):
         return sorted(values, key=str)
-    if isinstance(values, _LISTS):
+    if isinstance(values, Iterable) and not isinstance(values, _NO_LISTS):
         return list(values)
     raise InvalidInputError(
-        f"{name} takes a list of text or a frame's column, not {_kind(values)} ({_shown(values)})."
+        f"{name} takes a list of text or a frame's column, not {_kind(values)}."
     )
 
 
@@ -231,11 +237,6 @@ def _positions(positions: list[int]) -> str:
     shown = ", ".join(map(str, positions[:_SHOWN_POSITIONS]))
     more = ", ..." if len(positions) > _SHOWN_POSITIONS else ""
     return f"position{'s' if len(positions) > 1 else ''} {shown}{more}"
-
-
-def _shown(value: object) -> str:
-    """Return a value for a message, cut short where it is long."""
-    return reprlib.repr(value)
 
 
 def _kind(value: object) -> str:

@@ -10,7 +10,7 @@ import pandas as pd
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
 from outreach_frames import analysis
-from outreach_frames.arguments import check_choice, check_integer
+from outreach_frames.arguments import check_integer, check_one_of, suggestion
 from outreach_frames.errors import InvalidInputError
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def headcount(
     >>> of.plots.headcount(people).get_xlabel()
     'People'
     """
-    check_choice("level", level, analysis.LEVELS)
+    check_one_of("level", level, analysis.LEVELS)
     bars = check_integer("top", top)
     if bars < 1:
         raise InvalidInputError(f"top={bars} shows nothing. Give 1 or more.")
@@ -77,9 +77,11 @@ def headcount(
             f"The data has no column {level}: build it with headcount({level!r})."
         )
     if company is not None:
+        names = tidy["company"].dropna().unique()
         tidy = tidy[tidy["company"] == company]
         if tidy.empty:
-            raise InvalidInputError(f"The data has no company named {company!r}.")
+            close = suggestion(str(company), names)
+            raise InvalidInputError(f"The data has no company named {company!r}.{close}")
     keys = list(analysis.LEVELS[: analysis.LEVELS.index(level) + 1])
     people = tidy.groupby(keys)["people"].sum()
     people = people[people > 0].sort_values()

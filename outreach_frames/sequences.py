@@ -68,7 +68,7 @@ def sequences(
     """
     query = {
         "name": check_text("name", name),
-        "status": check_choice("status", status, tuple(spec.SEQUENCE_STATUSES)),
+        "status": check_choice("status", status, spec.SEQUENCE_STATUSES),
         "created_by_user_id": check_text("created_by_user_id", created_by_user_id),
         "created_by_user_email": check_text("created_by_user_email", created_by_user_email),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.arguments import check_filters, check_ids, check_limit, check_page_size
+from outreach_frames.arguments import (
+    check_choice,
+    check_filters,
+    check_id,
+    check_ids,
+    check_limit,
+    check_one_of,
+    check_page_size,
+    check_text,
+)
 from outreach_frames.errors import InvalidInputError
 
 GOOD = {"uuid": str(uuid.UUID(int=7)), "domain": "brightforge.example"}
@@ -33,7 +43,7 @@ def test_every_filter_takes_a_value_of_its_type(known: spec.Filter) -> None:
 
 
 @pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
-@pytest.mark.parametrize("value", [5, 1.5, {"a": 1}, object()])
+@pytest.mark.parametrize("value", [5, 1.5, {"a": 1}, b"a", pd.DataFrame({"a": ["a"]}), pd.NA])
 def test_a_value_of_another_type_names_the_filter(known: spec.Filter, value: object) -> None:
     """A value of no use is an error that names the filter."""
     with pytest.raises(InvalidInputError, match=known.name):
@@ -57,6 +67,7 @@ def test_the_types_are_told_apart(known: spec.Filter) -> None:
     ("known", "value"),
     [
         *((known, "not-a-uuid") for known in spec.FILTERS if known.format == "uuid"),
+        *((known, uuid.UUID(int=7).hex) for known in spec.FILTERS if known.format == "uuid"),
         *((known, "https://acme.example/") for known in spec.FILTERS if known.format == "domain"),
     ],
     ids=lambda value: value.name if isinstance(value, spec.Filter) else value,
@@ -105,11 +116,14 @@ def test_filters_that_are_no_dict_are_refused(filters: Any) -> None:
         np.array(["a", "b"]),
         ("a", "b"),
         {"b", "a"},
+        {"a": 1, "b": 2}.keys(),
+        (letter for letter in "ab"),
+        pd.Series(["a", "b"], index=[7, 7]),
     ],
     ids=lambda column: type(column).__name__,
 )
 def test_columns_are_lists_of_text(column: Any) -> None:
-    """A column of any text dtype, an array, a tuple and a set become a plain list of str."""
+    """A column of any text dtype, an array, a set and a generator become a plain list of str."""
     values = check_filters({"company_names": column})["company_names"]
     assert values == ["a", "b"]
     assert {type(value) for value in values} == {str}
@@ -160,3 +174,38 @@ def test_missing_ids_are_told_by_position(entry: object) -> None:
 def test_one_id_is_a_list_of_one() -> None:
     """A single text stands for a list of one."""
     assert check_ids("ids", "abc") == ["abc"]
+
+
+def test_blanks_around_ids_are_dropped() -> None:
+    """An address with a blank or a line's end around it is the address."""
+    assert check_ids("emails", [" a@b.example", "c@d.example\n"]) == ["a@b.example", "c@d.example"]
+
+
+@pytest.mark.parametrize(
+    "value", [None, pd.NA, 5, ["all"], np.array(["all", "none"]), pd.Series(["all", "none"])]
+)
+def test_a_choice_of_another_type_is_told(value: object) -> None:
+    """What is no text is none of the choices, whatever comparing it would give."""
+    with pytest.raises(InvalidInputError, match="headcount takes one of all, none"):
+        check_one_of("headcount", value, ["all", "none"])
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        lambda value: check_filters({"profnet_networks": value}),
+        lambda value: check_filters({"person_name": [value]}),
+        lambda value: check_filters({"person_title_exact_match": value}),
+        lambda value: check_filters({"profnet_networks": {value: 1}}),
+        lambda value: check_ids("emails", {value: 1}),
+        lambda value: check_ids("emails", [value, None]),
+        lambda value: check_text("user_email", [value]),
+        lambda value: check_id("mailbox_id", [value]),
+        lambda value: check_choice("status", [value], ["active"]),
+    ],
+)
+def test_messages_show_nobodys_address(check: Callable[[str], object]) -> None:
+    """What was given where something else belongs is not repeated: it may be somebody's data."""
+    with pytest.raises(InvalidInputError) as caught:
+        check("ada@brightforge.example")
+    assert "ada" not in str(caught.value)

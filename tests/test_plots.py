@@ -109,6 +109,7 @@ def test_a_plot_of_nobody_is_empty(people: pd.DataFrame, plot: str) -> None:
     [
         ({"level": "team"}, "level"),
         ({"top": 0}, "top"),
+        ({"level": None}, "level"),
         ({"company": "There Is None"}, "no company named"),
     ],
 )
