@@ -14,9 +14,9 @@ from outreach_frames import spec
 from outreach_frames.arguments import (
     HEADCOUNTS,
     Headcount,
-    check_choice,
     check_filters,
     check_limit,
+    check_one_of,
     check_page_size,
 )
 from outreach_frames.client import Client
@@ -34,8 +34,8 @@ from outreach_frames.notices import warn
 from outreach_frames.parallel import ordered_map
 from outreach_frames.progress import progress_bar
 
-# A search whose totals make no sense ends after so many pages with nobody on them.
-_EMPTY_PAGES_THAT_END = 3
+# A search whose totals make no sense ends after so many pages in a row with nobody new on them.
+_USELESS_PAGES_THAT_END = 3
 
 _PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 _DEPARTMENT_PREFIX = "company_department_headcount_"
@@ -111,7 +111,7 @@ def search_people(
     (5, 54)
     """
     check_dtype_backend(dtype_backend)
-    check_choice("headcount", headcount, HEADCOUNTS)
+    check_one_of("headcount", headcount, HEADCOUNTS)
     search = Search(
         resolve(client),
         _check_body(filters, fields),
@@ -216,8 +216,9 @@ class Search:
     errors: list[Any] = field(default_factory=list)
     _seen: set[str] = field(default_factory=set)
     _rows: int = 0
+    _received: int = 0
     _repeats: int = 0
-    _pages: int = 1
+    _pages: int | None = None
 
     @property
     def expected(self) -> int | None:
@@ -240,17 +241,19 @@ class Search:
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the people page by page, in order, each once, up to the limit."""
-        number, empty = 1, 0
-        yield self._take(self.read_page(number))
-        while empty < _EMPTY_PAGES_THAT_END and (last := self._last_page(number)) > number:
+        table = self._take(self.read_page(1))
+        yield table
+        number, useless = 1, 0 if table.num_rows else 1
+        while useless < _USELESS_PAGES_THAT_END and (last := self._last_page(number)) > number:
             numbers = range(number + 1, last + 1)
             pages = ordered_map(self.read_page, numbers, workers=self.client.workers)
             with closing(pages):
                 for page in pages:
                     number += 1
-                    empty = 0 if page.people.num_rows else empty + 1
-                    yield self._take(page)
-                    if empty == _EMPTY_PAGES_THAT_END:
+                    table = self._take(page)
+                    yield table
+                    useless = 0 if table.num_rows else useless + 1
+                    if useless == _USELESS_PAGES_THAT_END:
                         break
 
     def report(self, rows: int) -> None:
@@ -261,7 +264,7 @@ class Search:
             return
         if self.limit is not None and self.limit <= rows < self.total:
             warn(f"{rows:,} of {self.total:,} people were read; limit=None reads them all.")
-        elif rows + self._repeats < self.total and (self.limit is None or rows < self.limit):
+        elif self._received < self.total and (self.limit is None or rows < self.limit):
             warn(
                 f"The service counts {self.total:,} people and returned {rows:,}: its data may "
                 "have changed while it was read. refresh=True reads it again."
@@ -272,9 +275,10 @@ class Search:
         self.total = total if _is_count(total) else self.total
         self._pages = pages if _is_count(pages) else self._pages
         self.errors.extend(page.errors)
+        self._received += page.people.num_rows
         table = self._without_repeats(page.people)
         if self.limit is not None:
-            table = table.slice(0, self.limit - self._rows)
+            table = table.slice(0, min(self.limit - self._rows, table.num_rows))
         self._rows += table.num_rows
         return table
 
@@ -287,8 +291,13 @@ class Search:
         return people if all(keep) else people.filter(pa.array(keep))
 
     def _last_page(self, number: int) -> int:
-        by_total = -(-self.total // self.size) if self.total is not None else number
-        last = max(self._pages, by_total)
+        """Return the last page worth asking for after `number` pages, as far as one can tell."""
+        last = max(self._pages or 0, number)
+        if self.total is not None:
+            # By what came, not by what was asked for: a service may put fewer on a page.
+            last = max(last, number + -(-(self.total - self._received) // self.size))
+        elif self._pages is None:
+            last = number + 1
         if self.limit is None:
             return last
         return min(last, number + -(-(self.limit - self._rows) // self.size))

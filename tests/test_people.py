@@ -166,6 +166,10 @@ def test_a_count_that_is_none_is_an_error(total: Any) -> None:
         {"total_pages": 10**9},
         {"total": -1, "total_pages": 10**9},
         {"total": 0},
+        {"total": None, "total_pages": None},
+        {"total": "250", "total_pages": "3"},
+        {"total_pages": 1},
+        {"total": None},
     ],
 )
 def test_senseless_totals_neither_lose_nor_loop(told: dict[str, int]) -> None:
@@ -173,6 +177,46 @@ def test_senseless_totals_neither_lose_nor_loop(told: dict[str, int]) -> None:
     with scripted(service_of(250, **told)) as service, connected(service):
         assert numbers(of.search_people(limit=None)) == list(range(1, 251))
         assert len(service.requests) < 20
+
+
+@pytest.mark.parametrize("limit", [None, 150, 30])
+def test_a_service_that_gives_fewer_on_a_page_loses_nobody(limit: int | None) -> None:
+    """Where a page has fewer people than asked for, the rest is on further pages."""
+
+    def capped(request: Received) -> Reply:
+        page = request.json["page"]
+        numbers = range(25 * (page - 1) + 1, min(25 * page, 190) + 1)
+        return result([person(number) for number in numbers], total=190, total_pages=2)
+
+    with scripted(capped) as service, connected(service):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if limit else "error", OutreachWarning)
+            frame = of.search_people(limit=limit)
+    assert numbers(frame) == list(range(1, (limit or 190) + 1))
+
+
+def test_more_than_asked_is_cut() -> None:
+    """Where a page has more people than asked for, the limit holds."""
+    everybody = result([person(number) for number in range(1, 21)])
+    with scripted([everybody]) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="5 of 20"):
+            assert numbers(of.search_people(limit=5)) == list(range(1, 6))
+
+
+@pytest.mark.parametrize("told", [{"total_pages": 10**9}, {"total": None, "total_pages": None}])
+def test_a_service_that_ignores_the_page_ends(told: dict[str, Any]) -> None:
+    """Where every page is the same, everybody is kept once and the read ends."""
+    same = result([person(number) for number in range(1, 101)], **told)
+    with scripted(lambda request: same) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="came twice"):
+            assert numbers(of.search_people(limit=None)) == list(range(1, 101))
+        assert len(service.requests) < 20
+
+
+def test_a_limit_beyond_all_numbers_is_all() -> None:
+    """A limit that no table could hold reads everybody."""
+    with scripted(service_of(150)) as service, connected(service):
+        assert len(of.search_people(limit=10**30)) == 150
 
 
 def test_a_total_that_grows_is_followed() -> None:
@@ -300,6 +344,7 @@ def test_paging_fields_are_no_filters(client: Client, name: str) -> None:
         {"page_size": 101},
         {"page_size": True},
         {"headcount": "some"},
+        {"headcount": None},
         {"dtype_backend": "numpy"},
     ],
     ids=str,
