@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -25,7 +26,10 @@ from outreach_frames.progress import progress_bar
 FOUND = spec.Field("found", "boolean", required=True, note="whether the service has the contact")
 _FIELDS = (*spec.CONTACT, FOUND)
 
+_ID, _EMAIL = "id", "email"
+
 Record = dict[str, Any]
+Answers = dict[tuple[str, str], Record]
 
 
 def contacts(
@@ -86,69 +90,59 @@ def contacts(
     wanted_emails = [] if emails is None else check_ids("emails", emails)
     connected = resolve(client)
 
-    def by_ids(chunk: list[str]) -> dict[str, Record]:
-        return _read_by_ids(connected, chunk, refresh)
-
-    def by_email(email: str) -> dict[str, Record]:
-        return _read_by_email(connected, email, refresh)
-
-    distinct_ids = list(dict.fromkeys(wanted_ids))
-    distinct_emails = list(dict.fromkeys(wanted_emails))
     size = spec.MAX_CONTACT_IDS
+    distinct_ids = list(dict.fromkeys(wanted_ids))
     chunks = [distinct_ids[start : start + size] for start in range(0, len(distinct_ids), size)]
+    distinct_emails = list(dict.fromkeys(wanted_emails))
+    reads = [partial(_read_by_ids, connected, chunk, refresh) for chunk in chunks]
+    reads += [partial(_read_by_email, connected, email, refresh) for email in distinct_emails]
+    answers: Answers = {}
+
+    def frame_so_far() -> pd.DataFrame:
+        wanted = [(_ID, value) for value in wanted_ids]
+        wanted += [(_EMAIL, value) for value in wanted_emails]
+        rows = [answers[asked] for asked in wanted if asked in answers]
+        return records_frame(rows, _FIELDS, dtype_backend)
 
     total = len(distinct_ids) + len(distinct_emails)
-    found_ids: dict[str, Record] = {}
-    found_emails: dict[str, Record] = {}
-    bar = progress_bar(total, description="contacts", unit="contacts", progress=progress)
-    with bar:
+    with progress_bar(total, description="contacts", unit="contacts", progress=progress) as bar:
         try:
-            for chunk in _gather(by_ids, chunks, connected.workers, found_ids):
-                bar.update(len(chunk))
-            for _ in _gather(by_email, distinct_emails, connected.workers, found_emails):
-                bar.update()
+            for part in ordered_map(_call, reads, workers=connected.workers):
+                answers.update(part)
+                bar.update(len(part))
         except (OutreachError, KeyboardInterrupt) as error:
-            read = [*found_ids.values(), *found_emails.values()]
-            carry_partial(error, records_frame(read, _FIELDS, dtype_backend))
+            carry_partial(error, frame_so_far())
             raise
-    rows = [_row("id", value, found_ids.get(value.casefold())) for value in wanted_ids]
-    rows += [_row("email", value, found_emails.get(value)) for value in wanted_emails]
-    frame = records_frame(rows, _FIELDS, dtype_backend)
+    frame = frame_so_far()
     frame.attrs.update(total=len(frame), fetched_at=now(), errors=[])
     return frame
 
 
-def _gather(
-    read: Callable[[Any], dict[str, Record]],
-    items: list[Any],
-    workers: int,
-    found: dict[str, Record],
-) -> Iterator[Any]:
-    for item, answer in zip(items, ordered_map(read, items, workers=workers), strict=True):
-        found.update(answer)
-        yield item
+def _call(read: Callable[[], Answers]) -> Answers:
+    return read()
 
 
-def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> dict[str, Record]:
+def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Answers:
     answer: Any = client.read(
         spec.GET_CONTACTS, query={spec.CONTACT_IDS.name: ids}, refresh=refresh
     )
     items = page_items(answer, spec.CONTACTS_KEY, spec.GET_CONTACTS)
-    known = [item for item in items if isinstance(item, dict) and isinstance(item.get("id"), str)]
+    known = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]
     if len(known) < len(items):
         raise InvalidResponseError(f"{spec.GET_CONTACTS.label}: a contact in the answer has no id.")
-    return {item["id"].casefold(): {**item, FOUND.name: True} for item in known}
+    found = {item[_ID].casefold(): item for item in known}
+    return {(_ID, asked): _row(_ID, asked, found.get(asked.casefold())) for asked in ids}
 
 
-def _read_by_email(client: Client, email: str, refresh: bool) -> dict[str, Record]:
+def _read_by_email(client: Client, email: str, refresh: bool) -> Answers:
     try:
-        answer: Any = client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": email}, refresh=refresh)
+        answer: Any = client.read(spec.GET_CONTACT_BY_EMAIL, path={_EMAIL: email}, refresh=refresh)
     except NotFoundError:
-        return {}
-    if not isinstance(answer, dict) or "id" not in answer:
+        return {(_EMAIL, email): _row(_EMAIL, email, None)}
+    if not isinstance(answer, dict) or _ID not in answer:
         raise InvalidResponseError(f"{spec.GET_CONTACT_BY_EMAIL.label}: the answer is no contact.")
-    return {email: {**answer, FOUND.name: True}}
+    return {(_EMAIL, email): _row(_EMAIL, email, answer)}
 
 
 def _row(field: str, asked: str, contact: Record | None) -> Record:
-    return {field: asked, FOUND.name: False} if contact is None else contact
+    return {**(contact or {field: asked}), FOUND.name: contact is not None}

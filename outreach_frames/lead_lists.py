@@ -16,9 +16,11 @@ from outreach_frames.listing import (
     carry_partial,
     distinct,
     now,
+    page_errors,
     page_items,
     report_errors,
     report_repeats,
+    whole_content,
 )
 from outreach_frames.notices import warn
 from outreach_frames.progress import progress_bar
@@ -90,15 +92,15 @@ def lead_list(
                 items = page_items(page, spec.LEADS_KEY, spec.GET_LEAD_LIST)
                 own = own or {name: page[name] for name in page if name not in _NOT_OWN}
                 leads.extend(items)
-                errors.extend(page.get(spec.ERRORS_KEY) or [])
+                errors.extend(page_errors(page))
                 bar.update(len(items))
         except (OutreachError, KeyboardInterrupt) as error:
             carry_partial(error, free_frame(leads, dtype_backend))
             raise
-    frame = free_frame(list(distinct(leads)), dtype_backend)
+    frame = free_frame(list(distinct(leads, whole_content)), dtype_backend)
     report_repeats(len(leads) - len(frame), "leads")
     report_errors(errors)
-    if own.get("status") != _COMPLETED:
-        warn(f"The lead list is {own.get('status')}, not {_COMPLETED}: more leads may follow.")
+    if own.get("status", _COMPLETED) != _COMPLETED:
+        warn(f"The lead list is {own['status']}, not {_COMPLETED}: more leads may follow.")
     frame.attrs.update(lead_list=own, total=len(frame), fetched_at=now(), errors=errors)
     return frame

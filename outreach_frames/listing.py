@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.arrow_pages import list_of_errors
 from outreach_frames.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.notices import warn
 from outreach_frames.progress import progress_bar
+
+_SHOWN_CHARACTERS = 200
 
 
 def list_frame(
@@ -31,20 +36,23 @@ def list_frame(
     check_dtype_backend(dtype_backend)
     filters = {name: value for name, value in query.items() if value is not None}
     records: list[Any] = []
+    errors: list[Any] = []
     pages = client.read_pages(endpoint, query=filters, refresh=refresh)
     with progress_bar(None, description=key, unit=key, progress=progress) as bar:
         try:
             for page in pages:
                 items = page_items(page, key, endpoint)
                 records.extend(items)
+                errors.extend(page_errors(page))
                 bar.update(len(items))
         except (OutreachError, KeyboardInterrupt) as error:
             carry_partial(error, records_frame(records, fields, dtype_backend))
             raise
-    frame = records_frame(list(distinct(records)), fields, dtype_backend)
+    frame = records_frame(list(distinct(records, own_id)), fields, dtype_backend)
     report_repeats(len(records) - len(frame), key)
+    report_errors(errors)
     shown = {name: value for name, value in filters.items() if name != spec.PAGE_SIZE.name}
-    frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=[])
+    frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=errors)
     return frame
 
 
@@ -59,16 +67,32 @@ def page_items(page: object, key: str, endpoint: spec.Endpoint) -> list[Any]:
     return items
 
 
-def distinct(records: Iterable[Any]) -> Iterator[Any]:
-    """Yield records without those whose id came before: a listing may shift while it is read."""
+def page_errors(page: Mapping[str, Any]) -> list[Any]:
+    """Return what a page reports as errors beside its items."""
+    return list_of_errors(page.get(spec.ERRORS_KEY))
+
+
+def distinct(records: Iterable[Any], identity: Callable[[Any], str | None]) -> Iterator[Any]:
+    """Yield records without those that came before: a listing may shift while it is read."""
     seen: set[str] = set()
     for record in records:
-        identity = record.get("id") if isinstance(record, dict) else None
-        if isinstance(identity, str):
-            if identity in seen:
+        known_as = identity(record)
+        if known_as is not None:
+            if known_as in seen:
                 continue
-            seen.add(identity)
+            seen.add(known_as)
         yield record
+
+
+def own_id(record: Any) -> str | None:
+    """Return a record's id, where it has one."""
+    identity = record.get("id") if isinstance(record, dict) else None
+    return identity if isinstance(identity, str) else None
+
+
+def whole_content(record: Any) -> str | None:
+    """Return a record that has an id as text; what the id stands for is not known."""
+    return None if own_id(record) is None else json.dumps(record, sort_keys=True)
 
 
 def report_repeats(count: int, noun: str) -> None:
@@ -95,7 +119,8 @@ def now() -> str:
 def report_errors(errors: list[Any]) -> None:
     """Warn once of what the service reported beside its results."""
     if errors:
+        first = textwrap.shorten(repr(errors[0]), _SHOWN_CHARACTERS, placeholder=" ...")
         warn(
             f"The service reported {len(errors)} error(s) with its results; "
-            f'.attrs["errors"] of the frame has them all. The first: {errors[0]!r}'
+            f'.attrs["errors"] of the frame has them all. The first: {first}'
         )

@@ -14,6 +14,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client import Client
 from outreach_frames.errors import (
+    AuthenticationError,
     InvalidResponseError,
     NotFoundError,
     OutreachWarning,
@@ -92,6 +93,8 @@ def test_mailboxes_by_status_and_provider(
         (lambda: of.sequences(status="activ"), "Did you mean active"),
         (lambda: of.sequences(name=5), "name takes text"),
         (lambda: of.sequences(name=" "), "name is blank"),
+        (lambda: of.sequences(status=pd.Series(["active", "paused"])), "status takes one of"),
+        (lambda: of.sequences(status=pd.NA), "status takes one of"),
         (lambda: of.mailboxes(status="open"), "needs_reconnection"),
         (lambda: of.mailboxes(email_provider="gogle"), "Did you mean google"),
         (lambda: of.mailboxes(dtype_backend="arrow"), "dtype_backend"),
@@ -216,6 +219,26 @@ def test_an_address_arrives_as_it_is(email: str) -> None:
         assert service.targets[0].count("/") == 3
 
 
+def test_interrupted_contacts_carry_every_answer() -> None:
+    """What is known before an error is in .partial in input order, who is not found included."""
+
+    def failing(request: Received) -> Reply:
+        name = request.target.rsplit("/", 1)[-1]
+        if name.startswith("c"):
+            return json({}, status=401)
+        found = json({"id": "1", "email": unquote(name)})
+        return found if name.startswith("a") else json({}, status=404)
+
+    emails = ["b@x.example", "a@x.example", "c@x.example"]
+    with scripted(failing) as service:
+        with of.connect(service.url, "token", cache=None, workers=1):
+            with pytest.raises(AuthenticationError) as caught:
+                of.contacts(emails=emails)
+    assert caught.value.partial is not None
+    assert caught.value.partial["email"].tolist() == emails[:2]
+    assert caught.value.partial["found"].tolist() == [False, True]
+
+
 def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None:
     """Lists of every type and status come as one row per lead, with their own fields in attrs."""
     types, statuses, rows = set(), set(), []
@@ -257,6 +280,39 @@ def test_errors_of_a_lead_list_are_kept_and_told() -> None:
         with pytest.warns(OutreachWarning, match="enrichment failed"):
             frame = of.lead_list("1")
     assert frame.attrs["errors"] == page["_errors"]
+
+
+@pytest.mark.parametrize("errors", ["enrichment failed", {"reason": "enrichment failed"}])
+def test_errors_of_any_shape_are_kept(errors: Any) -> None:
+    """`_errors` that are no list are one error, in lead lists and listings alike."""
+    pages = [json({"leads": [], "sequences": [], "_errors": errors})] * 2
+    with scripted(pages) as service, of.connect(service.url, "token", cache=None):
+        for read in (lambda: of.lead_list("1"), of.sequences):
+            with pytest.warns(OutreachWarning, match="1 error.*enrichment failed"):
+                frame = read()
+            assert frame.attrs["errors"] == [errors]
+
+
+def test_a_long_report_of_errors_is_cut_in_the_warning() -> None:
+    """A warning stays readable whatever the service reports; .attrs has it whole."""
+    page = {"leads": [], "_errors": ["why " * 5000]}
+    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning) as caught:
+            frame = of.lead_list("1")
+    assert len(str(caught[0].message)) < 400
+    assert frame.attrs["errors"] == page["_errors"]
+
+
+def test_leads_that_share_an_id_are_all_kept() -> None:
+    """What a lead's id stands for is not known: only a lead that comes again unchanged is one."""
+    leads = [{"id": "a", "list": 1}, {"id": "a", "list": 2}, {"list": 3}, {"list": 3}]
+    again = {"leads": leads[:1], "_links": {}}
+    first = {"leads": leads, "_links": {"next": {"href": "/lead-lists/1?page[after]=a"}}}
+    with scripted([json(first), json(again)]) as service:
+        with of.connect(service.url, "token", cache=None):
+            with pytest.warns(OutreachWarning, match="1 of the leads came twice"):
+                frame = of.lead_list("1")
+    assert frame["list"].tolist() == [1, 2, 3, 3]
 
 
 def test_an_unknown_lead_list_is_not_found(client: Client) -> None:
