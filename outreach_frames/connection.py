@@ -89,7 +89,9 @@ def connect(
     else:
         token = api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE)
         if token is None:
-            raise ConfigurationError(f"No token for {base_url} is configured. {_HOW_TO_CONNECT}")
+            raise ConfigurationError(
+                f"The service's address is configured, and no token for it. {_HOW_TO_CONNECT}"
+            )
         client = Client(base_url, token, **options)
     _make_default(client)
     return client
@@ -105,6 +107,9 @@ def resolve(client: Client | None) -> Client:
         return client
     if _default is not None and not _default.closed:
         return _default
+    if _default is not None and _default.sandbox is not None:
+        # What was tried out must not go on, unnoticed, with a real account.
+        raise ConfigurationError(f"The connection to the sandbox is closed. {_HOW_TO_CONNECT}")
     if os.environ.get(BASE_URL_VARIABLE):
         return connect()
     raise ConfigurationError(f"No service is connected. {_HOW_TO_CONNECT}")
@@ -123,7 +128,11 @@ def _make_default(client: Client) -> None:
 def _connect_to_sandbox(options: dict[str, Any]) -> Client:
     serve = _sandbox_server()
     sandbox = serve()
-    client = Client(sandbox.url, sandbox.api_key, **options)
+    try:
+        client = Client(sandbox.url, sandbox.api_key, **options)
+    except BaseException:
+        sandbox.stop()
+        raise
     client.sandbox = sandbox
     return client
 

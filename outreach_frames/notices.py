@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import inspect
+import os
 import warnings
 from pathlib import Path
 
 from outreach_frames.errors import OutreachWarning
 
-_PACKAGE = str(Path(__file__).parent)
+_PACKAGE = f"{Path(__file__).parent}{os.sep}"
 
 
 def warn(message: str) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 from outreach_frames.arguments import check_filters
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.files import replace_file, unreadable
 
 _KIND = "outreach_frames people search"
 _VERSION = 1
@@ -46,13 +47,15 @@ def save_filters(path: str | Path, filters: Mapping[str, Any]) -> Path:
     >>> of.load_filters(of.save_filters(path, {"person_titles": ["Head of Sales"]}))
     {'person_titles': ['Head of Sales']}
     """
-    target = Path(path)
     saved = {"kind": _KIND, "version": _VERSION, "filters": check_filters(filters)}
+    text = json.dumps(saved, indent=2, ensure_ascii=False) + "\n"
     try:
-        target.write_text(json.dumps(saved, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise InvalidInputError(f"{target} cannot be written: {error.strerror}.") from error
-    return target
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            "The filters have text that no file can hold (half a surrogate pair)."
+        ) from error
+    return replace_file(path, lambda file: file.write(content))
 
 
 def load_filters(path: str | Path) -> dict[str, Any]:
@@ -84,11 +87,11 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     >>> load_filters(path)
     {'company_focuses': ['b2b']}
     """
-    source = Path(path)
+    source = Path(path).expanduser()
     try:
         saved = json.loads(source.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InvalidInputError(f"{source} cannot be read: {error.strerror}.") from error
+        raise unreadable(source, error) from error
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{source} is damaged: it is no JSON text ({error}).") from error
     if not isinstance(saved, dict) or saved.get("kind") != _KIND:

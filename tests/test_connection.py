@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from collections.abc import Iterator
 
 import pytest
@@ -84,6 +85,34 @@ def test_a_closed_client_is_not_used_silently(sandbox: Sandbox) -> None:
         of.sequences()
     with pytest.raises(of.OutreachError, match="closed"):
         of.sequences(client=client)
+
+
+def test_a_closed_sandbox_is_not_followed_by_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What went to a sandbox never goes on, unasked, with the account of the environment."""
+    with scripted([json({"sequences": []})] * 2) as account:
+        monkeypatch.setenv("OUTREACH_BASE_URL", account.url)
+        monkeypatch.setenv("OUTREACH_API_KEY", "token")
+        of.connect("sandbox", cache=None).close()
+        with pytest.raises(ConfigurationError, match="connection to the sandbox is closed"):
+            of.sequences()
+        assert account.requests == []
+        with of.connect(cache=None):
+            of.sequences()
+
+
+def test_a_sandbox_that_no_client_can_use_is_stopped() -> None:
+    """An option of no use leaves no service behind."""
+    before = threading.active_count()
+    with pytest.raises(ConfigurationError, match="timeout"):
+        of.connect("sandbox", timeout=-1)
+    assert threading.active_count() == before
+
+
+def test_a_missing_token_does_not_show_the_address() -> None:
+    """An address with a password in it is not printed for want of a token."""
+    with pytest.raises(ConfigurationError) as caught:
+        of.connect("https://ada:s3cret@brightforge.example")
+    assert "s3cret" not in str(caught.value)
 
 
 def test_client_takes_a_client() -> None:

@@ -86,6 +86,16 @@ def test_the_accessor_is_there_and_keeps_no_state() -> None:
     assert frame.outreach.companies()["name"].tolist() == ["Brightforge"]
 
 
+def test_a_folder_of_a_like_name_is_not_the_package() -> None:
+    """A script whose folder's name begins as the package's is the one that a warning points at."""
+    script = Path(of.__file__).parent.with_name("outreach_frames_work") / "script.py"
+    code = compile("warn('something to know')", script, "exec")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        exec(code, {"warn": warn})
+    assert [Path(one.filename) for one in caught] == [script]
+
+
 def test_warnings_point_at_the_callers_line() -> None:
     """A warning has the file of whoever called into the package."""
     with warnings.catch_warnings(record=True) as caught:

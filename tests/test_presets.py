@@ -61,6 +61,23 @@ def test_filters_that_do_not_exist_are_told(tmp_path: Path, change: dict[str, An
         of.load_filters(path)
 
 
+def test_a_failed_save_keeps_the_file(tmp_path: Path) -> None:
+    """Text that no file can hold is an error, and the search that was there stays."""
+    path = of.save_filters(tmp_path / "search.json", {"person_titles": ["CEO"]})
+    with pytest.raises(of.OutreachError, match="surrogate"):
+        of.save_filters(path, {"person_name": "\ud800"})
+    assert of.load_filters(path) == {"person_titles": ["CEO"]}
+
+
+def test_the_home_folder_has_a_short_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path that begins with ~ is in the user's home folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    of.save_filters("~/search.json", {"person_name": "Ada"})
+    assert of.load_filters("~/search.json") == {"person_name": "Ada"}
+    assert (tmp_path / "search.json").exists()
+
+
 def test_a_missing_file_is_told(tmp_path: Path) -> None:
     """A file that is not there is an error with its name."""
     with pytest.raises(of.OutreachError, match=r"nowhere\.json cannot be read"):
