@@ -386,6 +386,7 @@ def any_answer(draw: st.DrawFn) -> tuple[list[Lead], object]:
     return leads, answer
 
 
+@settings(max_examples=300, deadline=None)
 @given(consistent())
 def test_consistent_answers_are_read_as_they_are(
     case: tuple[list[Lead], dict[str, Any], list[str]],
@@ -396,6 +397,7 @@ def test_consistent_answers_are_read_as_they_are(
     assert outcome(answer, leads).notes == ()
 
 
+@settings(max_examples=300, deadline=None)
 @given(any_answer())
 def test_never_more_added_than_counted(case: tuple[list[Lead], object]) -> None:
     """Any answer gives each lead one status, and `added` at most as often as it counts."""
@@ -421,6 +423,7 @@ def _names(entry: object, lead: Lead) -> bool:
     )
 
 
+@settings(max_examples=300, deadline=None)
 @given(any_answer())
 def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None:
     """Every entry and every other field is a row's status or can be read in the notes."""
@@ -474,7 +477,7 @@ def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list
     return leads, answer, added
 
 
-@settings(max_examples=300)
+@settings(max_examples=300, deadline=None)
 @given(peculiar_services())
 def test_never_falsely_added(case: tuple[list[Lead], dict[str, Any], list[bool]]) -> None:
     """Where a service compares and spells in its own way, no lead is `added` that was not."""
