@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outreach_frames import spec
@@ -269,6 +269,7 @@ def test_what_is_no_profile_url_is_not_sent_even_with_an_address(text: str) -> N
     assert not len(plan.positions)
 
 
+@settings(deadline=None)
 @given(st.from_regex(syntax.SIMPLE_EMAIL, fullmatch=True))
 def test_what_passes_for_an_address_at_once_is_one_for_the_library(text: str) -> None:
     """The quick pattern takes nothing that the library refuses."""
@@ -276,6 +277,7 @@ def test_what_passes_for_an_address_at_once_is_one_for_the_library(text: str) ->
         assert syntax.email_problem(text) is None
 
 
+@settings(deadline=None)
 @given(st.from_regex(syntax.SIMPLE_URL, fullmatch=True))
 def test_what_passes_for_a_profile_at_once_is_one_by_the_full_check(text: str) -> None:
     """The quick pattern takes nothing that the full check refuses."""
@@ -311,6 +313,13 @@ def test_all_problems_are_said_at_once_in_the_order_of_the_rows() -> None:
         "text",
         "overrides",
     ]
+
+
+def test_an_identifier_that_is_no_text_is_one_problem() -> None:
+    """A cell that cannot be read as text is not missing as well."""
+    problems = validate(pd.DataFrame({"email": [None, b"x"]}))
+    assert list(problems["row"]) == [0, 1]
+    assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
 
 
 def test_no_problem_is_a_frame_with_the_same_columns() -> None:

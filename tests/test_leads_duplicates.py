@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outreach_frames.leads import statuses, syntax
@@ -164,16 +164,20 @@ ROWS = st.lists(
 )
 
 
+@settings(max_examples=50, deadline=None)
 @given(ROWS)
 def test_duplicates_are_transitive(rows: list[Row]) -> None:
     """The rows that are sent are the first ones of all groups, as a slow walk finds them."""
     assert kept_rows(rows) == list(slowly_kept(rows))
+    named = {int(detail.rpartition(" ")[2]) for detail in details(frame_of(rows)).values()}
+    assert named <= set(slowly_kept(rows))
 
 
 LIKE_ADDRESSES = st.from_regex(syntax.SIMPLE_EMAIL, fullmatch=True) | st.text("aA@.é\u0308 -")
 LIKE_URLS = st.from_regex(syntax.SIMPLE_URL, fullmatch=True) | st.text("aAwW./:%61?#@[é 8")
 
 
+@settings(max_examples=50, deadline=None)
 @given(
     st.lists(st.none() | LIKE_ADDRESSES, max_size=4), st.lists(st.none() | LIKE_URLS, max_size=4)
 )

@@ -50,7 +50,7 @@ def column_texts(cells: pd.Series[Any]) -> Texts:
     """Write a whole column as text."""
     written = _written(cells)
     is_blank = pc.equal(stripped(written.texts), "")
-    texts = pc.if_else(is_blank.fill_null(False), pa.scalar(None, TEXT), written.texts)
+    texts = pc.if_else(is_blank, pa.scalar(None, TEXT), written.texts)
     return Texts(texts, written.unreadable)
 
 
