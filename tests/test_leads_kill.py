@@ -32,6 +32,8 @@ from tests.scripted import Received, Reply, scripted
 
 ROWS = 5_000
 CHUNK_SIZE = 25
+# So many of a submission's kills are left for the runs that send what is unknown again.
+RETRIES_KILLED = 2
 RUNNER = Path(__file__).with_name("leads_runner.py")
 
 FAULTS = (
@@ -80,6 +82,8 @@ class Between:
         self._lock = threading.Lock()
         self.killed = threading.Event()
         self.sent: list[str] = []
+        # Whose last request may have been acted on: it was not clearly refused.
+        self.perhaps_added: set[str] = set()
         self.fatal: tuple[int, str] = (0, "")
         self._requests = 0
 
@@ -91,10 +95,11 @@ class Between:
 
     def __call__(self, received: Received) -> Reply:
         """Answer as the sandbox does."""
+        names = {key(lead) for lead in received.json["leads"]} if received.body else set()
         with self._lock:
-            if received.method == "POST":
-                self.sent += [key(lead) for lead in received.json["leads"]]
-                self._requests += 1
+            self.sent += names
+            self.perhaps_added |= names
+            self._requests += received.method == "POST"
             number, moment = self.fatal
             fatal = self._requests == number
             pause = self._rng.choice([0, 0, 0.002, 0.01])
@@ -107,6 +112,9 @@ class Between:
             reply = self._forward(received)
         except (http.client.HTTPException, OSError):
             reply = script.reset()
+        if reply.parts and reply.parts[0].startswith(b"HTTP/1.1 4"):
+            with self._lock:
+                self.perhaps_added -= names
         if fatal and moment == "answered":
             self._kill()
         return reply
@@ -154,9 +162,9 @@ class Submission:
         killed = 0
         with scripted(self.between) as service, self._runner(service.url) as runner:
             self.plan = self._plan(service.url)
-            for what in ("submit", "retry"):
+            for what, most in (("submit", kills - RETRIES_KILLED), ("retry", kills)):
                 while not self._is_complete(what):
-                    killed += self._run(runner, what, kill=killed < kills)
+                    killed += self._run(runner, what, kill=killed < most)
         return killed
 
     def _plan(self, url: str) -> SubmissionPlan:
@@ -200,8 +208,10 @@ class Submission:
         moment, delay = "", 60.0
         if kill:
             moment = self.rng.choice(["time", "time", "time", "lost", "arrived", "answered"])
-            delay = self.rng.uniform(0, 0.25) if moment == "time" else 60.0
-        self.between.expect((self.rng.randint(1, 12) if moment != "time" and kill else 0, moment))
+            longest = 0.12 if what == "submit" else 0.04
+            delay = self.rng.uniform(0, longest) if moment == "time" else 60.0
+        number = self.rng.randint(1, 12 if what == "submit" else 2)
+        self.between.expect((number if moment not in ("", "time") else 0, moment))
         pid = int(self._tell(runner, what))
         try:
             ended = self.events.get(timeout=delay)
@@ -223,8 +233,8 @@ class Submission:
         submission = {"service": self.url, **self.plan.fingerprint}
         with Journal(self.folder / "journal", submission, self.plan.positions.tolist()) as journal:
             now = {row: entry.outcome.status for row, entry in journal.entries.items()}
-        sent = set(self.between.sent)
-        rows = self.frame["key"]
+        sent, perhaps = set(self.between.sent), self.between.perhaps_added
+        rows = self.frame["key"].tolist()
         there = {key(lead) for lead in self.sandbox.leads(self.sequence_id)}
         for row, status in self.known.items():
             tried_again = status in statuses.TRIED_AGAIN or (what, status) == ("retry", "unknown")
@@ -235,6 +245,8 @@ class Submission:
         for row, status in now.items():
             if status in statuses.IN_SEQUENCE:
                 assert rows[row] in there, f"row {row} is {status}, and not in the sequence"
+            if status in statuses.TRIED_AGAIN:
+                assert rows[row] not in perhaps, f"row {row} is {status}, and may be there"
         assert sent <= {rows[row] for row in now}
         self.known = now
 

@@ -374,11 +374,13 @@ class TestDoubt:
     def test_three_in_a_row(self) -> None:
         """A service that is evidently down is not asked about all the rest."""
         down = script.json({"error": "oops"}, 500)
-        turns = [down, down, added, down, down, script.reset()]
+        odd = script.json({"error": "odd"}, 400)
+        turns = [down, down, added, down, down, odd, down, down, script.reset()]
         with scripted(only_posts(turns)) as service, connected(service) as client:
-            report = stopped(planned(client, leads(9), chunk_size=1), "5 rows are unknown")
-            assert len(sent(service)) == 6
-        expected = ["unknown"] * 2 + ["added"] + ["unknown"] * 3 + ["not_sent"] * 3
+            report = stopped(planned(client, leads(12), chunk_size=1), "7 rows are unknown")
+            assert len(sent(service)) == 9
+        some, last = ["unknown"] * 2, ["unknown"] * 3 + ["not_sent"] * 3
+        expected = [*some, "added", *some, "rejected", *last]
         assert column(report) == expected
 
     def test_a_redirect(self) -> None:
