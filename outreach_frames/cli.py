@@ -1,4 +1,4 @@
-"""The command line: `outreach-frames demo | sandbox | sequences | mailboxes | search | add-leads`."""
+"""The command line: one command per job, `outreach-frames --help` lists them."""
 
 from __future__ import annotations
 

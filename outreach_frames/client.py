@@ -372,7 +372,7 @@ class Client:
                 with closing(response):
                     retry_after = parse_retry_after(response.headers.get(spec.RETRY_AFTER_HEADER))
                     self._patience.ask(retry_after or 0)
-                    body = _body(call.label, response)
+                    body = self._token.redact_body(_body(call.label, response))
             except _FAULTS as caught:
                 fault = caught.with_traceback(None)
         # Raised out here, because the library's exceptions hold the signed request.

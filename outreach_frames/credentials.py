@@ -11,6 +11,9 @@ from urllib.parse import quote
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
+_REDACTED = "[token]"
+_SHORTEST_REDACTED = 12
+
 
 class Token:
     """An account's token, readable by nothing but the requests that it signs."""
@@ -43,11 +46,21 @@ class Token:
         account = f"outreach_frames\0{base_url}\0{self._reveal()}"
         return hashlib.sha256(account.encode()).hexdigest()[:16]
 
+    def redact_body(self, body: bytes) -> bytes:
+        """Take a token that the service echoes out of an answer's body.
+
+        A short token could be an ordinary word of the data, so it is left.
+        """
+        token = self._reveal().encode("latin-1")
+        if len(token) < _SHORTEST_REDACTED or token not in body:
+            return body
+        return body.replace(token, _REDACTED.encode())
+
     def redact(self, text: str) -> str:
         """Take the token out of a text that the service wrote."""
         token = self._reveal()
         for spelling in {token, quote(token, safe=""), html.escape(token)}:
-            text = text.replace(spelling, "[token]")
+            text = text.replace(spelling, _REDACTED)
         return text
 
 

@@ -82,11 +82,12 @@ def write_csv(
     Examples
     --------
     >>> import tempfile
+    >>> import outreach_frames as of
     >>> frame = pd.DataFrame({"name": ["=1+1", None]})
-    >>> path = write_csv(frame, Path(tempfile.mkdtemp()) / "people.csv")
+    >>> path = frame.outreach.to_csv(Path(tempfile.mkdtemp()) / "people.csv")
     >>> path.read_text()
     '"name"\n"\'=1+1"\n\n'
-    >>> read_csv(path).equals(frame)
+    >>> of.read_prospects(path).equals(frame)
     True
     """
     if formulas not in get_args(Formulas):

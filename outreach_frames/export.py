@@ -51,9 +51,10 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
     Examples
     --------
     >>> import tempfile
+    >>> import outreach_frames as of
     >>> frame = pd.DataFrame({"name": ["Ada"]})
-    >>> path = write_parquet(frame, Path(tempfile.mkdtemp()) / "people.parquet")
-    >>> read_prospects(path).equals(frame)
+    >>> path = frame.outreach.to_parquet(Path(tempfile.mkdtemp()) / "people.parquet")
+    >>> of.read_prospects(path).equals(frame)
     True
     """
     check_columns(frame)
@@ -92,6 +93,10 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
     ------
     InvalidInputError
         When the file is not there, is damaged, or holds something else.
+
+    Notes
+    -----
+    Interface: Person, Company and Contact give the columns' names and types.
 
     Examples
     --------

@@ -304,7 +304,7 @@ ADD_LEADS_RESULT: Final = (
     ),
 )
 
-# The interface prints the list of duplicate profile URLs under two names; any of this shape is read.
+# The interface prints the list of duplicate profile URLs under two names; all like these are read.
 DUPLICATE_URLS_PATTERN: Final = r"duplicate_[a-z0-9_]+_urls"
 
 PHONE_NUMBER: Final = (
@@ -716,7 +716,8 @@ ADD_LEADS_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
         "missing_feature_copywriter": "some sequence users lack access to the copywriter features",
         "missing_feature_dialer": "the sequence has a phone-call stage and some users have no "
         "dialer configured",
-        "missing_profnet_account": "not all sequence users connected a professional-network account",
+        "missing_profnet_account": "not all sequence users connected a professional-network "
+        "account",
         "missing_voice_clone": "the sequence has a voice stage and a sequence user has no usable "
         "voice clone",
         "missing_lead_field": "a lead data field that the sequence needs was not provided",

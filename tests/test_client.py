@@ -359,6 +359,20 @@ def test_the_token_is_in_no_error_even_when_the_service_echoes_it(echo: str) -> 
     assert TOKEN not in shown
 
 
+def test_the_token_is_in_no_good_answer_that_echoes_it(tmp_path: Path) -> None:
+    """A token in a good answer reaches neither the result nor the cache; short words stay."""
+    cache = tmp_path / "cache.sqlite"
+    with scripted(lambda _: json({"remark": f"hello {TOKEN}"})) as service:
+        with closing(Client(service.url, TOKEN, cache=cache)) as client:
+            assert client.read(spec.LIST_SEQUENCES) == {"remark": "hello [token]"}
+            written = client.write(spec.ADD_LEADS, path={"id": "1"}, body={"leads": []})
+            assert written == {"remark": "hello [token]"}
+        assert not any(TOKEN.encode() in file.read_bytes() for file in tmp_path.iterdir())
+    with scripted([json({"remark": "hello word"})]) as service:
+        with closing(Client(service.url, "word", cache=None)) as client:
+            assert client.read(spec.LIST_SEQUENCES) == {"remark": "hello word"}
+
+
 def test_a_client_shows_and_hands_over_no_token() -> None:
     """Its repr has the address only; its attributes do not show the token; it cannot be copied."""
     with closing(Client("http://localhost:1/api", TOKEN, cache=None)) as client:

@@ -16,6 +16,7 @@ from outreach_frames.leads.cells import BLANKS
 
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DEFAULT_PORTS: Final = frozenset({None, 80, 443})
+_SEGMENTS_OF_A_PROFILE: Final = 2
 
 
 def email_key(text: str) -> str:
@@ -30,10 +31,13 @@ def email_key(text: str) -> str:
 def url_key(text: str) -> str:
     """Return a profile's address as these are compared.
 
-    Scheme, `www.`, case, a trailing slash, query, fragment and percent-encoding make no difference.
+    Scheme, `www.`, case, a trailing slash, fragment and percent-encoding make no difference; nor
+    does a query, unless the path is so short that only the query can tell who it is.
 
     >>> url_key("https://WWW.Profnet.example/in/Anna/?from=mail")
     'profnet.example/in/anna'
+    >>> url_key("profnet.example/view?id=7")
+    'profnet.example/view?id=7'
     """
     text = text.strip(BLANKS)
     try:
@@ -42,7 +46,9 @@ def url_key(text: str) -> str:
     except ValueError:
         return _folded(text)
     host = (parts.hostname or "").removeprefix("www.")
-    return _folded(f"{host}{port}{unquote(parts.path).rstrip('/')}")
+    path = unquote(parts.path).rstrip("/")
+    query = f"?{parts.query}" if parts.query and path.count("/") < _SEGMENTS_OF_A_PROFILE else ""
+    return _folded(f"{host}{port}{path}{query}")
 
 
 def email_keys(texts: pa.Array) -> pa.Array:

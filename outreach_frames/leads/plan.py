@@ -220,7 +220,7 @@ def make_plan(
     Examples
     --------
     >>> frame = pd.DataFrame({"email": ["anna@x.example", "n/a"], "First Name": ["Anna", "Ben"]})
-    >>> plan = make_plan(frame, "seq_1", data={"first_name": "First Name"})
+    >>> plan = frame.outreach.plan("seq_1", data={"first_name": "First Name"})
     >>> next(plan.payloads())
     {'leads': [{'email': 'anna@x.example', 'data': {'first_name': 'Anna'}}]}
     >>> list(plan.problems["code"])
@@ -294,7 +294,7 @@ def validate(
     Examples
     --------
     >>> frame = pd.DataFrame({"email": ["anna@x.example", "ben@"]})
-    >>> list(validate(frame)["code"])
+    >>> list(frame.outreach.validate()["code"])
     ['invalid_email']
     """
     read_settings(leads_distribution, mailboxes)
