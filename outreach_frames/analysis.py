@@ -55,9 +55,10 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     columns = [name for name in frame.columns if str(name).startswith(_PREFIX)]
     first = identity.notna() & ~identity.duplicated()
     table = frame.loc[first, columns].rename(columns=lambda name: name.removeprefix(_PREFIX))
-    counts = identity.value_counts()
-    table["people_in_frame"] = identity[first].map(counts).astype("Int64")
-    return table.reset_index(drop=True)
+    people = identity[first].map(identity.value_counts()).astype("Int64")
+    people = people.rename("people_in_frame").reset_index(drop=True)
+    # Not by assignment, which pandas warns of where a frame came from a file column by column.
+    return pd.concat([table.reset_index(drop=True), people], axis="columns")
 
 
 def headcount(frame: pd.DataFrame, level: str = "department") -> pd.DataFrame:
@@ -134,8 +135,7 @@ def _company_labels(table: pd.DataFrame) -> pd.Series:
 def _company_identity(frame: pd.DataFrame) -> pd.Series:
     """Return what tells companies apart, row by row: id, else profile URL, else name."""
     present = [_PREFIX + key for key in _KEYS if _PREFIX + key in frame.columns]
-    if not present:
-        require_columns(frame, [_PREFIX + _KEYS[0]], "company columns")
+    require_columns(frame, present or [_PREFIX + _KEYS[0]], "company columns")
     identity = frame[present[0]].astype("str")
     for column in present[1:]:
         identity = identity.where(identity.notna(), column + ":" + frame[column].astype("str"))
@@ -143,7 +143,7 @@ def _company_identity(frame: pd.DataFrame) -> pd.Series:
 
 
 def require_columns(frame: pd.DataFrame, columns: Sequence[str], what: str) -> None:
-    """Say what is missing where a frame has not the columns that a function takes."""
+    """Say what is wrong where a frame has not, once each, the columns that a function takes."""
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         close = suggestion(missing[0], [str(name) for name in frame.columns])
@@ -151,4 +151,10 @@ def require_columns(frame: pd.DataFrame, columns: Sequence[str], what: str) -> N
             f"The frame has not the {what} that this takes: {missing[0]!r} is missing"
             f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}.{close} "
             'Use a frame of search_people(), with headcount="all" where headcounts are wanted.'
+        )
+    twice = [name for name in columns if isinstance(frame[name], pd.DataFrame)]
+    if twice:
+        raise InvalidInputError(
+            f"The frame has the column {twice[0]!r} more than once. Keep one of them, for example "
+            "with frame.loc[:, ~frame.columns.duplicated()]."
         )

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.analysis import companies, require_columns
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.flatten import free_frame, records_frame
 
 PERSON_KEY = "person_id"
@@ -211,6 +212,11 @@ def _entries(keys: pd.Series, lists: pd.Series) -> tuple[pd.DataFrame, list[obje
         arrow = arrow.combine_chunks()
     if pa.types.is_null(arrow.type):
         arrow = arrow.cast(pa.list_(pa.null()))
+    if not (pa.types.is_list(arrow.type) or pa.types.is_large_list(arrow.type)):
+        raise InvalidInputError(
+            f"The column {lists.name!r} has no lists in it. Where the frame comes from a CSV file, "
+            "read that with outreach_frames.read_prospects(), which makes lists of them."
+        )
     parents = pc.list_parent_indices(arrow).to_numpy()
     positions = np.arange(len(parents)) - np.searchsorted(parents, parents)
     columns = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -170,6 +171,22 @@ def test_a_frame_of_another_kind_is_told(method: str) -> None:
     """A frame without the columns is an error that says which are missing."""
     frame = pd.DataFrame({"email": ["a@b.example"]})
     with pytest.raises(of.OutreachError, match="is missing"):
+        getattr(frame.outreach, method)()
+
+
+@pytest.mark.parametrize("method", [*PERSON_TABLES, *COMPANY_TABLES])
+def test_lists_that_are_text_are_told(people: pd.DataFrame, tmp_path: Path, method: str) -> None:
+    """A CSV that pandas has read is an error that says how to read it."""
+    frame = pd.read_csv(people.head(3).outreach.to_csv(tmp_path / "people.csv"))
+    with pytest.raises(of.OutreachError, match="read_prospects"):
+        getattr(frame.outreach, method)()
+
+
+@pytest.mark.parametrize("method", ["companies", "headcount", *PERSON_TABLES, *COMPANY_TABLES])
+def test_a_column_that_is_there_twice_is_told(people: pd.DataFrame, method: str) -> None:
+    """A key that a frame has twice, as after some joins, is an error that names it."""
+    frame = pd.concat([people, people[["id", "company_id"]]], axis="columns")
+    with pytest.raises(of.OutreachError, match="id' more than once"):
         getattr(frame.outreach, method)()
 
 
