@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 import warnings
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -365,3 +366,65 @@ def test_an_item_listed_twice_is_kept_once_and_told() -> None:
     with scripted(pages) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match="came twice"):
             assert of.sequences()["id"].tolist() == ["1", "2"]
+
+
+READS: dict[str, tuple[Any, dict[str, Any]]] = {
+    "sequences": (of.sequences, {"sequences": []}),
+    "mailboxes": (of.mailboxes, {"mailboxes": []}),
+    "contacts by id": (lambda **options: of.contacts(["1"], **options), {"contacts": []}),
+    "contacts by email": (
+        lambda **options: of.contacts(emails=["a@b.example"], **options),
+        {"id": "1", "email": "a@b.example"},
+    ),
+    "lead_list": (lambda **options: of.lead_list("1", **options), {"leads": [{"id": "1"}]}),
+    "search_people": (of.search_people, {"results": [], "_pagination": {"total": 0}}),
+    "count_people": (of.count_people, {"results": [], "_pagination": {"total": 0}}),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_refresh_asks_again(name: str, tmp_path: Path) -> None:
+    """Every read is answered from the cache a second time, and by the service with refresh."""
+    read, page = READS[name]
+    with scripted([json(page)] * 3) as service:
+        with of.connect(service.url, "token", cache=tmp_path / "cache.sqlite"):
+            for options, requests in (({}, 1), ({}, 1), ({"refresh": True}, 2)):
+                read(**options)
+                assert len(service.requests) == requests
+
+
+@pytest.mark.parametrize("name", [name for name in READS if name != "count_people"])
+def test_progress_is_shown_when_asked_for(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """progress=True shows a bar anywhere; False, and nobody looking, none."""
+    read, page = READS[name]
+    with scripted([json(page)] * 3) as service, of.connect(service.url, "token", cache=None):
+        for progress in (None, False, True):
+            read(progress=progress)
+            assert bool(capsys.readouterr().err) == bool(progress)
+
+
+def test_mailboxes_are_asked_for_in_the_largest_pages() -> None:
+    """The page size is the interface's largest; .attrs has the filters alone."""
+    with scripted([json({"mailboxes": []})]) as service:
+        with of.connect(service.url, "token", cache=None):
+            frame = of.mailboxes(status="active")
+        assert unquote(service.targets[0]).endswith("?status=active&page[size]=20")
+    assert frame.attrs["filters"] == {"status": "active"}
+
+
+def test_the_first_page_tells_what_a_lead_list_is() -> None:
+    """The list's own fields come from the first page, where later ones leave them out."""
+    pages = [
+        json({"name": "Fair", "leads": [], "_links": {"next": {"href": "/lead-lists/1?a=1"}}}),
+        json({"leads": []}),
+    ]
+    with scripted(pages) as service, of.connect(service.url, "token", cache=None):
+        assert of.lead_list("1").attrs["lead_list"] == {"name": "Fair"}
+
+
+def test_errors_beside_a_count_are_told() -> None:
+    """`_errors` that come with a count are warned of."""
+    page = {"results": [], "_pagination": {"total": 3}, "_errors": [{"reason": "index is old"}]}
+    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match="index is old"):
+            assert of.count_people() == 3

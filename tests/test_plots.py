@@ -124,3 +124,10 @@ def test_a_frame_of_another_kind_is_told() -> None:
     for plot in (of.plots.headcount, of.plots.company_sizes):
         with pytest.raises(of.OutreachError, match="is missing"):
             plot(pd.DataFrame({"email": []}))
+
+
+def test_departments_with_nobody_have_no_bar(people: pd.DataFrame) -> None:
+    """A department in which nobody works is left out."""
+    tidy = people.outreach.headcount()
+    tidy.loc[tidy["department"] == "legal", "people"] = 0
+    assert "Legal" not in bars(of.plots.headcount(tidy))
