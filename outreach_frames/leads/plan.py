@@ -138,7 +138,7 @@ class SubmissionPlan:
         """What would be sent, and which rows would not, as digests of its parts."""
         return digests(
             sequence_id=self.sequence_id,
-            settings={"settings": dict(self.settings), "chunk_size": self.chunk_size},
+            settings=self.settings,
             rows=len(self._frame),
             positions=self.positions,
             lines=self._lines.values(),
