@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import sys
 import threading
+import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
@@ -40,9 +41,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 all well, 1 a failure, 2 wrong usage, 4 some rows were not added.
     """
     options = _parser().parse_args(arguments)
+    run: Callable[[argparse.Namespace], int | None] = options.run
     try:
-        run: Callable[[argparse.Namespace], int | None] = options.run
-        return run(options) or EXIT_OK
+        with contextlib.ExitStack() as stack:
+            stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
+            warnings.formatwarning = _as_line
+            return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
         print(f"outreach-frames: {error}", file=sys.stderr)
         return EXIT_USAGE
@@ -52,6 +56,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("outreach-frames: interrupted", file=sys.stderr)
         return EXIT_FAILURE
+
+
+def _as_line(
+    message: Warning | str,
+    category: type[Warning],  # noqa: ARG001 - Python's own signature
+    filename: str,  # noqa: ARG001
+    lineno: int,  # noqa: ARG001
+    line: str | None = None,  # noqa: ARG001
+) -> str:
+    """Show a warning as a line, not as Python would: who types commands has no line of code."""
+    return f"outreach-frames: {message}\n"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -131,6 +146,8 @@ def _add_search(commands: Any) -> None:
         help="search people and export the table",
         description="Search people. Several values of one filter mean any of them, different "
         "filters together mean all. Quote values that have blanks.",
+        usage="%(prog)s [FILTERS] [--limit LIMIT | --all | --count] [--out FILE] [--sandbox]",
+        allow_abbrev=False,
         epilog=_CONNECTION,
     )
     search.add_argument("--limit", type=int, default=1000, help="people at the most (1000)")
@@ -281,9 +298,9 @@ def _run_add_leads(options: argparse.Namespace) -> int:
 
 def _leads_frame(path: Path) -> pd.DataFrame:
     """Read a file of leads with every cell as the text that it is."""
+    if path.suffix == ".parquet":
+        return of.read_prospects(path)
     try:
-        if path.suffix == ".parquet":
-            return pd.read_parquet(path)
         return pd.read_csv(path, dtype="str", keep_default_na=False, encoding="utf-8-sig")
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"{path} cannot be read as a table: {error}") from error

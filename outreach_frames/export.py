@@ -23,6 +23,7 @@ from outreach_frames.flatten import concat_tables, people_frame, read_people_pag
 __all__ = ["read_prospects", "write_csv", "write_parquet"]
 
 _ARROW_DTYPE: Final = "[pyarrow]"
+_OWN_METADATA: Final = b"outreach_frames"
 _LINES_AT_ONCE: Final = 2_000
 
 
@@ -61,7 +62,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
     plain = frame.copy(deep=False)
     plain.attrs = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
     try:
-        table = pa.Table.from_pandas(plain)
+        table = _readable_by_pandas(pa.Table.from_pandas(plain))
         return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(
@@ -141,6 +142,20 @@ def _read_parquet(parts: Iterable[Path], source: Path) -> pd.DataFrame:
         raise InvalidInputError(f"{source} is damaged, or no Parquet: {error}.") from error
 
 
+def _readable_by_pandas(table: pa.Table) -> pa.Table:
+    """Note list columns as objects: pandas cannot read the names of their Arrow dtypes back."""
+    noted = table.schema.pandas_metadata
+    nested = []
+    for column in noted["columns"]:
+        if column["numpy_type"].endswith(_ARROW_DTYPE) and pa.types.is_nested(
+            table.schema.field(column["field_name"]).type
+        ):
+            column["numpy_type"] = "object"
+            nested.append(column["name"])
+    notes = {b"pandas": json.dumps(noted), _OWN_METADATA: json.dumps(nested)}
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
+
+
 def _frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     """Give a table the dtypes that pandas noted in it; to_pandas knows no nested Arrow dtypes."""
     noted = table.schema.pandas_metadata
@@ -151,6 +166,7 @@ def _frame_of_parquet(table: pa.Table) -> pd.DataFrame:
         for column in noted["columns"]
         if column["name"] in table.column_names and column["numpy_type"].endswith(_ARROW_DTYPE)
     }
+    arrow.update(json.loads(table.schema.metadata.get(_OWN_METADATA, b"[]")))
     arrow -= {name for name in noted["index_columns"] if isinstance(name, str)}
     kept = [column for column in noted["columns"] if column["name"] not in arrow]
     metadata = {"pandas": json.dumps({**noted, "columns": kept})}

@@ -76,6 +76,15 @@ def test_commands_show_tables(
     assert shown in capsys.readouterr().out
 
 
+def test_a_warning_is_one_line(tmp_path: Path) -> None:
+    """What Python would show as a warning with a line of code is one line of the program."""
+    arguments = ["search", "--sandbox", "--limit", "3"]
+    command = [sys.executable, "-m", "outreach_frames", *arguments]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    assert told.startswith("outreach-frames: 3 of 2,000 people were read")
+    assert "Warning" not in told
+
+
 @pytest.mark.usefixtures("_environment")
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from outreach_frames import spec
@@ -42,6 +43,14 @@ def test_all_added_is_exit_code_0(tmp_path: Path, sandbox: Sandbox, sequence: st
     assert main(["add-leads", str(path), "--sequence", sequence, "--data", "plan=Plan"]) == 0
     added = {lead["email"]: lead for lead in sandbox.leads(sequence)}
     assert added["cli.one@brightforge.example"]["data"] == {"plan": "0042"}
+
+
+def test_a_parquet_file_is_taken_too(tmp_path: Path, sequence: str) -> None:
+    """What `to_parquet` wrote, list columns included, can be added."""
+    lists = pd.array([["a"]], dtype=pd.ArrowDtype(pa.list_(pa.string())))
+    frame = pd.DataFrame({"email": ["cli.parquet@brightforge.example"], "tags": lists})
+    path = frame.outreach.to_parquet(tmp_path / "leads.parquet")
+    assert main(["add-leads", str(path), "--sequence", sequence]) == 0
 
 
 def test_some_not_added_is_exit_code_4(

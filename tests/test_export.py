@@ -503,6 +503,19 @@ def test_mixed_columns_are_refused_by_parquet(tmp_path):
         write_parquet(frame, tmp_path / "x.parquet")
 
 
+def test_pandas_reads_our_parquet_by_itself(tmp_path):
+    """A file with list columns opens with pandas' own reader, values included."""
+    lists = pd.array(
+        [[{"a": 1}], None], dtype=pd.ArrowDtype(pa.list_(pa.struct({"a": pa.int64()})))
+    )
+    frame = pd.DataFrame({"id": ["1", "2"], "entries": lists})
+    path = write_parquet(frame, tmp_path / "people.parquet")
+    entries = pd.read_parquet(path)["entries"]
+    assert list(entries[0]) == [{"a": 1}]
+    assert entries[1] is None
+    pd.testing.assert_frame_equal(read_prospects(path), frame)
+
+
 def test_parquet_is_compressed_with_zstd(tmp_path):
     """The Parquet file uses zstd, and list columns are lists in it."""
     write_parquet(prospects(2), tmp_path / "x.parquet")
