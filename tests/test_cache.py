@@ -11,6 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -302,7 +303,7 @@ def test_damaged_rows_are_misses(
     monkeypatch.chdir(tmp_path)
     with connected(service, cache=file) as client:
         first = client.read(spec.LIST_SEQUENCES)
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         connection.execute("UPDATE answers SET value = ?", (damage,))
     connection.close()
     with connected(service, cache=file) as client:
@@ -316,7 +317,7 @@ def test_a_flipped_bit_is_a_miss(service: Service, file: Path) -> None:
     """An answer that is still JSON, but not the one that was kept, is not believed."""
     with connected(service, cache=file) as client:
         client.read(spec.LIST_SEQUENCES)
-    with sqlite3.connect(file) as connection:
+    with closing(sqlite3.connect(file)) as connection, connection:
         (value,) = connection.execute("SELECT value FROM answers").fetchone()
         connection.execute("UPDATE answers SET value = ?", (value.replace(b'"for"', b'"fox"'),))
     connection.close()

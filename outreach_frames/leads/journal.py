@@ -119,7 +119,8 @@ class Journal:
                     _create(self.path, submission)
                 _require_journal(self.path)
                 self.path.chmod(0o600)
-                self._connection = stack.enter_context(closing(_connection(self.path)))
+                self._connection = stack.enter_context(closing(_open(self.path, "mode=rw")))
+                _make_durable(self._connection)
                 self._file = self.path.stat()
                 self._check(submission)
                 with _transaction(self._connection):
@@ -224,6 +225,10 @@ def _resolved(path: str | Path) -> Path:
         raise InvalidInputError(
             f"The journal {path} cannot be found: {error}. {_NOTHING_SENT}"
         ) from error
+    if resolved.is_symlink():  # before Python 3.13 resolving it is an error
+        raise InvalidInputError(
+            f"The journal {path} cannot be found: its links lead in a circle. {_NOTHING_SENT}"
+        )
     if not resolved.parent.is_dir():
         raise InvalidInputError(
             f"The journal {path} cannot be made: there is no folder {resolved.parent}. Make it "
@@ -294,16 +299,14 @@ def _require_journal(path: Path) -> None:
         )
 
 
-def _connection(path: Path) -> sqlite3.Connection:
-    """Open a journal for writing, so that a transaction that returned survives a power failure."""
-    connection = _open(path, "mode=rw")
+def _make_durable(connection: sqlite3.Connection) -> None:
+    """See to it that a transaction that returned survives a power failure."""
     # The lock beside the file keeps other runs out, this one other programs.
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute("PRAGMA journal_mode = DELETE")
     connection.execute("PRAGMA synchronous = FULL")
     # macOS alone needs to be told that durable means durable.
     connection.execute("PRAGMA fullfsync = ON")
-    return connection
 
 
 def _open(path: Path, option: str) -> sqlite3.Connection:

@@ -35,10 +35,14 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
         self.ready.set()
 
-    async def run_until_stopped(self, listener: socket.socket) -> None:
-        await self.serve([listener])
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        # First of all: from Python 3.12 on a server waits for its connections to end.
         for connection in list(self.server_state.connections):
             connection.transport.abort()
+        await super().shutdown(sockets)
+
+    async def run_until_stopped(self, listener: socket.socket) -> None:
+        await self.serve([listener])
         # What was being answered ends by itself once it sees that its connection is gone.
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
