@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -429,3 +431,9 @@ def test_settings_are_sent_as_given(
     (body,) = make_plan(FRAME, SEQUENCE, **arguments).payloads()
     assert body.get("settings") == settings
     assert ("settings" in body) == (settings is not None)
+
+
+def test_the_package_does_not_wait_for_the_library_of_addresses() -> None:
+    """Those who only read need not wait until the syntax of addresses is loaded."""
+    code = "import sys, outreach_frames; sys.exit('email_validator' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

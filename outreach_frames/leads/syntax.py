@@ -7,12 +7,12 @@ that they are asked for the rest only.
 from __future__ import annotations
 
 import re
+from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from email_validator import SPECIAL_USE_DOMAIN_NAMES, EmailNotValidError, validate_email
 
 from outreach_frames import spec
 from outreach_frames.leads.names import short
@@ -22,7 +22,6 @@ SIMPLE_EMAIL: Final = (
 )
 # No part of an address this short can be too long by itself.
 SIMPLE_EMAIL_LENGTH: Final = 64
-NOT_SIMPLE_DOMAIN: Final = rf"(?i)[@.](?:{'|'.join(map(re.escape, SPECIAL_USE_DOMAIN_NAMES))})\z"
 SIMPLE_URL: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[A-Za-z0-9-]+\.)+[A-Za-z]+/[A-Za-z0-9_~./-]*[A-Za-z0-9_~-]/*"
 )
@@ -38,6 +37,11 @@ def email_problem(text: str) -> str | None:
     >>> email_problem("mailto:anna@x.example")
     "'mailto:anna@x.example' is no e-mail address: remove 'mailto:' in front of it."
     """
+    from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
+        EmailNotValidError,
+        validate_email,
+    )
+
     try:
         validate_email(text, check_deliverability=False)
     except EmailNotValidError as error:
@@ -91,8 +95,18 @@ def is_simple_email(texts: pa.Array) -> pa.Array:
             pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_EMAIL})\z"),
             pc.less_equal(pc.binary_length(texts), SIMPLE_EMAIL_LENGTH),
         ),
-        pc.match_substring_regex(texts, NOT_SIMPLE_DOMAIN),
+        pc.match_substring_regex(texts, _not_simple_domain()),
     )
+
+
+@cache
+def _not_simple_domain() -> str:
+    """Return a pattern of the domains that the library has rules of its own for."""
+    from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
+        SPECIAL_USE_DOMAIN_NAMES,
+    )
+
+    return rf"(?i)[@.](?:{'|'.join(map(re.escape, SPECIAL_USE_DOMAIN_NAMES))})\z"
 
 
 def is_simple_url(texts: pa.Array) -> pa.Array:
