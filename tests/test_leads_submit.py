@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -191,6 +192,32 @@ class TestSending:
             client.close()
             with pytest.raises(ConfigurationError, match=r"closed.*Nothing was sent"):
                 submit(planned(client, leads(1)))
+
+    def test_nothing_is_sent_that_nobody_hears_of(self) -> None:
+        """When the watching ends by an error, the request under way is the last one."""
+        begun = threading.Event()
+
+        def slow(received: Received) -> Reply:
+            begun.set()
+            time.sleep(0.3)
+            return added(received)
+
+        with scripted(only_posts(repeat(slow, 5))) as service, connected(service) as client:
+            plan = planned(client, leads(10))
+
+            def leave(*_: object) -> None:
+                begun.wait(5)
+                raise RuntimeError("gone")
+
+            old = signal.signal(signal.SIGALRM, leave)
+            signal.setitimer(signal.ITIMER_REAL, 0.15)
+            try:
+                with pytest.raises(RuntimeError, match="gone"):
+                    submit(plan)
+            finally:
+                signal.signal(signal.SIGALRM, old)
+            time.sleep(0.6)
+            assert len(sent(service)) == 1
 
     @pytest.mark.usefixtures("client")
     def test_progress(self, sandbox: Sandbox, capsys: Any) -> None:
@@ -492,6 +519,85 @@ class TestRetryUnknown:
             report = stopped(planned(client, leads(1))).retry_unknown()
         assert column(report) == ["recently_contacted"]
         assert "sent before" in column(report, "detail")[0]
+
+    def test_twice(self) -> None:
+        """One report sends what is unknown once; the report of that knows what became of it."""
+        turns = [script.reset(), script.reset(), added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            first = stopped(planned(client, leads(2)))
+            with pytest.warns(OutreachWarning):
+                second = first.retry_unknown()
+            with pytest.raises(InvalidInputError, match="were sent again before"):
+                first.retry_unknown()
+            assert column(second.retry_unknown()) == ["added"] * 2
+        assert len(sent(service)) == 3
+
+    def test_after_one_that_sent_nothing(self) -> None:
+        """A retry that could not begin does not count."""
+        with scripted(only_posts([script.reset()])) as service:
+            with connected(service) as client:
+                report = stopped(planned(client, leads(2)))
+            for _ in range(2):
+                with pytest.raises(ConfigurationError, match="is closed"):
+                    report.retry_unknown()
+
+
+class TestOnePlanTwice:
+    """A plan goes to a service once, unless its journal knows what to leave out."""
+
+    @pytest.mark.parametrize(
+        ("first", "second", "says"),
+        [
+            (None, None, "without a journal"),
+            (None, "a", "without a journal"),
+            ("a", None, "with the journal"),
+            ("a", "b", "with the journal"),
+        ],
+    )
+    def test_refused(
+        self, first: str | None, second: str | None, says: str, tmp_path: Path
+    ) -> None:
+        """Submitted again, a plan is refused with nothing sent."""
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            plan = planned(client, leads(2))
+            assert column(submit(plan, journal=first and tmp_path / first)) == ["added"] * 2
+            with pytest.raises(InvalidInputError, match=f"before, {says}.*Nothing was sent"):
+                plan.submit(journal=second and tmp_path / second)
+        assert len(sent(service)) == 1
+        assert not (tmp_path / "b").exists()
+
+    def test_at_the_same_time(self) -> None:
+        """Of many threads that submit one plan, one sends it."""
+
+        def attempt(plan: SubmissionPlan) -> bool:
+            try:
+                plan.submit()
+            except InvalidInputError:
+                return False
+            return True
+
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            plan = planned(client, leads(2))
+            with ThreadPoolExecutor(8) as pool:
+                assert sum(pool.map(attempt, [plan] * 8)) == 1
+        assert len(sent(service)) == 1
+
+    def test_after_one_that_sent_nothing(self, tmp_path: Path) -> None:
+        """A dry run and a submission that could not begin do not count."""
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            plan = planned(client, leads(2))
+            plan.submit(dry_run=True)
+            with pytest.raises(InvalidInputError, match="is a folder"):
+                plan.submit(journal=tmp_path)
+            assert column(plan.submit()) == ["added"] * 2
+
+    def test_to_another_service(self) -> None:
+        """A plan that was tried on one service can go to another."""
+        frame = leads(2)
+        plan = make_plan(frame, "s1")
+        for _ in range(2):
+            with scripted(only_posts([added])) as service, of.connect(service.url, "t", cache=None):
+                assert column(plan.submit()) == ["added"] * 2
 
 
 class TestJournal:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
@@ -75,6 +75,8 @@ class SubmissionPlan:
     _problems: pd.DataFrame
     _unsent: pd.DataFrame
     _lines: Mapping[int, str]
+    # By which submission it went to which service, so that it goes there once.
+    submissions: dict[str, object] = field(default_factory=dict, init=False)
 
     @property
     def frame(self) -> pd.DataFrame:

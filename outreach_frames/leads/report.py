@@ -27,7 +27,6 @@ _DTYPES: Final = {
     "attempts": "Int64",
 }
 _IN_FILES: Final = ("status", "detail", "error_code")
-_FILES: Final = ("added", "skipped", "failed")
 _PREFIX: Final = "outreach_"
 
 
@@ -155,7 +154,7 @@ class SubmissionReport:
         table = _joined(named, self.rows[list(_IN_FILES)])
         numbered = table.index.equals(pd.RangeIndex(len(table))) and table.index.name is None
         kinds = self.rows["status"].map(statuses.kind_of)
-        for kind in _FILES:
+        for kind in statuses.KINDS:
             part = table.iloc[np.flatnonzero(kinds == kind)]
             export.write_csv(
                 part.reset_index(drop=True) if numbered else part, place / f"{kind}.csv"

@@ -69,7 +69,8 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Look in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent: the run ended before their turn.", "Run the same call again."
+        "Not sent: the run ended before their turn.",
+        "Run the same call again with its journal; without one, plan these rows anew.",
     ),
 }
 _DRY_RUN: Final = Meaning("Ready: they would be sent.", "Submit without dry_run.")

@@ -37,7 +37,8 @@ STATUSES: Final = (
     NOT_SENT,
 )
 
-# What is in neither of these two was skipped.
+# The kinds of statuses. What is in neither of the two sets was skipped.
+KINDS: Final = ("added", "skipped", "failed")
 IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
 FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
-from functools import partial
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Lock
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from outreach_frames.client import Client
 from outreach_frames.connection import resolve
-from outreach_frames.errors import ConfigurationError, OutreachError
+from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.journal import Entry, Journal
 from outreach_frames.leads.outcome import RowOutcome
@@ -97,22 +98,81 @@ def submit(
         return SubmissionReport(
             plan.frame, make_rows(plan, entries), sequence_id=plan.sequence_id, dry_run=True
         )
-    return _submit(plan, journal, progress, {}, (), again=False)
+    if journal is None and not len(plan.positions):
+        return SubmissionReport(plan.frame, make_rows(plan, {}), sequence_id=plan.sequence_id)
+    client = _open_client(plan)
+    with _once(plan, client.base_url, journal):
+        return _submit(plan, client, journal, progress)
 
 
-def _submit(
+@contextmanager
+def _once(plan: SubmissionPlan, service: str, journal: str | Path | None) -> Iterator[None]:
+    """Refuse to send a plan twice, unless a journal knows what to leave out.
+
+    `_submit` raises only where it sent nothing; then the plan may be submitted again.
+    """
+    mine: object = object() if journal is None else Path(journal).expanduser().absolute()
+    first = plan.submissions.setdefault(service, mine)
+    if first != mine:
+        before = f"with the journal {first}" if isinstance(first, Path) else "without a journal"
+        instead = (
+            "Go on with that journal"
+            if isinstance(first, Path)
+            else "Plan those rows anew that the report has as rejected or not_sent"
+        )
+        raise InvalidInputError(
+            f"This plan was submitted before, {before}; once more would send its leads twice. "
+            f"{instead}. Nothing was sent."
+        )
+    try:
+        yield
+    except OutreachError:
+        if first is mine:
+            del plan.submissions[service]
+        raise
+
+
+def _retry(
     plan: SubmissionPlan,
     journal: str | Path | None,
     progress: bool | None,
     entries: Mapping[int, Entry],
     notes: Sequence[str],
+) -> Callable[[], SubmissionReport]:
+    """Return what sends the unknown rows of a report once more."""
+    free = Lock()
+
+    def retry() -> SubmissionReport:
+        # A journal knows by itself what was sent again.
+        if journal is None and not free.acquire(blocking=False):
+            raise InvalidInputError(
+                "The unknown rows of this report were sent again before. What became of them is in "
+                "the report that retry_unknown() returned then. Nothing was sent."
+            )
+        try:
+            client = _open_client(plan)
+            return _submit(
+                plan, client, journal, progress, entries=entries, notes=notes, again=True
+            )
+        except OutreachError:
+            if journal is None:
+                free.release()
+            raise
+
+    return retry
+
+
+def _submit(
+    plan: SubmissionPlan,
+    client: Client,
+    journal: str | Path | None,
+    progress: bool | None,
     *,
-    again: bool,
+    entries: Mapping[int, Entry] = MappingProxyType({}),
+    notes: Sequence[str] = (),
+    again: bool = False,
 ) -> SubmissionReport:
     """Send what is left of a plan, or what is unknown again."""
-    if journal is None and not len(plan.positions):
-        return SubmissionReport(plan.frame, make_rows(plan, {}), sequence_id=plan.sequence_id)
-    client = _open_client(plan)
     opened = None
     if journal is not None:
         submission = {"service": client.base_url, **plan.fingerprint}
@@ -132,7 +192,7 @@ def _submit(
         sequence_id=plan.sequence_id,
         notes=notes,
         error=error,
-        retry=partial(_submit, plan, journal, progress, final, notes, again=True),
+        retry=_retry(plan, journal, progress, final, notes),
     )
 
 
@@ -233,17 +293,18 @@ def _watched(
         for patience in (_GRACE, _PATIENCE):
             # A further Ctrl-C ends the waiting, not the report.
             with suppress(KeyboardInterrupt):
-                if future is not None:
-                    run.done.wait(patience)
+                run.done.wait(patience)
             stop.set()
         return future, True
     finally:
+        # Whatever ends the watching, nothing more is sent that nobody would hear of.
+        run.over = True
         executor.shutdown(wait=False)
     return future, False
 
 
 def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:
-    counts = {"added": 0, "skipped": 0, "failed": 0}
+    counts = dict.fromkeys(statuses.KINDS, 0)
     for status, rows in tally.items():
         counts[statuses.kind_of(status)] += rows
     bar.set_postfix(counts, refresh=False)
@@ -270,8 +331,11 @@ def _in_words(
     ]
     advice = []
     if counts[statuses.NOT_SENT] or counts[statuses.REJECTED]:
-        where = "with the same journal" if journal else "the rows that are not"
-        advice.append(f"To go on, submit again {where}.")
+        advice.append(
+            "To go on, submit again with the same journal."
+            if journal
+            else "To go on, plan those rows anew that are rejected or not_sent."
+        )
     if counts[statuses.UNKNOWN]:
         advice.append("report.retry_unknown() sends what is unknown once more.")
     return f"Of {len(entries):,} leads, {', '.join(open_ends)}: {error} {' '.join(advice)}".strip()
