@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import stat
 import subprocess
@@ -409,6 +410,27 @@ class TestRefused:
         path.symlink_to(path)
         with pytest.raises(InvalidInputError, match="Nothing was sent"):
             opened(path)
+
+
+def test_killed_within_a_commit(path: Path) -> None:
+    """A journal whose last commit reached only a part of the file is whole again when opened."""
+    opened(path).close()
+    killed = f"""
+        import os, resource, signal, sys
+        from outreach_frames.leads.journal import Journal
+        journal = Journal(sys.argv[1], {SUBMISSION!r}, range(250_000))
+        journal.begin(1, range(10))
+        signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+        size = os.path.getsize(sys.argv[1])
+        resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+        journal.begin(2, range(10, 20_000))
+    """
+    command = [sys.executable, "-c", textwrap.dedent(killed), str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -signal.SIGXFSZ, done.stderr
+    assert path.with_name(f"{path.name}-journal").stat().st_size
+    with opened(path) as journal:
+        assert sorted(journal.entries) == list(range(10))
 
 
 class TestDisk:

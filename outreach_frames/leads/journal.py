@@ -17,6 +17,7 @@ which stays. Without write-ahead log, so that after each transaction the one fil
 from __future__ import annotations
 
 import sqlite3
+import struct
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime
@@ -35,6 +36,11 @@ from outreach_frames.leads.outcome import RowOutcome
 FORMAT: Final = 1
 # In the file's header: "leads" read as a number, so that no other program's file is taken for one.
 _APPLICATION_ID: Final = 0x6C656164
+# SQLite's file format: 100 bytes of header, with user_version and application_id at 60 and 68.
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER_BYTES: Final = 100
+_HEADER_OFFSET: Final = 60
+_HEADER: Final = struct.Struct(">i4xi")
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
@@ -179,7 +185,7 @@ class Journal:
         if verdict != "ok":
             raise sqlite3.DatabaseError(verdict)
         (page_size,) = self._connection.execute("PRAGMA page_size").fetchone()
-        if self._file.st_size % page_size:
+        if self.path.stat().st_size % page_size:
             raise sqlite3.DatabaseError("the file ends within a page")
         stored = dict(self._connection.execute("SELECT part, value FROM submission"))
         names = [*submission, *(part for part in stored if part not in submission)]
@@ -279,14 +285,11 @@ def _create(path: Path, submission: Mapping[str, str]) -> None:
 
 def _require_journal(path: Path) -> None:
     """Refuse a file of another kind before anything about it changes."""
-    try:
-        with closing(_open(path, "immutable=1")) as connection:
-            (kind,) = connection.execute("PRAGMA application_id").fetchone()
-            (version,) = connection.execute("PRAGMA user_version").fetchone()
-    except sqlite3.DatabaseError as error:
-        if not _name(error).startswith("SQLITE_NOTADB"):
-            raise
-        kind = None
+    # Not by SQLite: a run that was killed in a commit leaves a file that only its rollback mends.
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    is_sqlite = len(header) == _HEADER_BYTES and header.startswith(_MAGIC)
+    version, kind = _HEADER.unpack_from(header, _HEADER_OFFSET) if is_sqlite else (None, None)
     if kind != _APPLICATION_ID:
         raise InvalidInputError(
             f"{path} is no journal of a submission, or damaged. Give another path; a file that "
