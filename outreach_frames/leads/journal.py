@@ -11,7 +11,8 @@ only on request. All else is settled for good.
 
 The file holds positions, statuses and what the service said of them, which may name an address; no
 leads and no token. It and the files beside it are readable by their owner only, and one run at a
-time holds it: the lock is in a file beside it, which stays. Without write-ahead log, so that after each transaction the one file is complete.
+time holds it: the lock is in a file beside it, which stays. Without write-ahead log, so that after
+each transaction the one file is complete.
 """
 
 from __future__ import annotations
