@@ -27,7 +27,7 @@ from outreach_frames.sequences import sequences
 if TYPE_CHECKING:
     from types import ModuleType
 
-    from outreach_frames import plots, sandbox
+    from outreach_frames import plots, sandbox, widgets
 
 __all__ = [
     "OutreachError",
@@ -45,9 +45,10 @@ __all__ = [
     "search_people",
     "sequences",
     "set_daily_email_limit",
+    "widgets",
 ]
 
-_LAZY = frozenset({"plots", "sandbox"})
+_LAZY = frozenset({"plots", "sandbox", "widgets"})
 
 
 def __getattr__(name: str) -> ModuleType:

@@ -34,7 +34,7 @@ from outreach_frames.errors import (
 )
 from outreach_frames.naming import NetworkName
 from outreach_frames.transport import POOL_CLASSES, exchange
-from outreach_frames.waiting import Budget, Patience, parse_retry_after
+from outreach_frames.waiting import Budget, Patience, parse_retry_after, tell
 
 __all__ = ["Client", "load_json"]
 
@@ -351,6 +351,7 @@ class Client:
                         error.add_note(f"Tried {attempt} times.")
                     raise
                 asked = error.retry_after
+                tell(f"{error} Trying again.")
             if asked is None:
                 self._patience.back_off(attempt, budget)
         raise AssertionError("the last attempt returns or raises")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import nullcontext
 from typing import TypeVar
 
-from outreach_frames.waiting import Stop, ambient_stop
+from outreach_frames.waiting import Stop, ambient_news, ambient_stop, enter
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -42,20 +43,21 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int)
     >>> list(ordered_map(str.upper, "abc", workers=2))
     ['A', 'B', 'C']
     """
-    stop = Stop()
+    stop, outer = Stop(), ambient_stop.get()
     executor = ThreadPoolExecutor(
-        workers, "outreach_frames", initializer=ambient_stop.set, initargs=(stop,)
+        workers, "outreach_frames", initializer=enter, initargs=(stop, ambient_news.get())
     )
     running: deque[Future[R]] = deque()
     try:
-        for item in items:
-            running.append(executor.submit(function, item))
-            if len(running) >= 2 * workers:
+        with nullcontext() if outer is None else outer.calling(stop.set):
+            for item in items:
+                running.append(executor.submit(function, item))
+                if len(running) >= 2 * workers:
+                    yield _result(running[0])
+                    running.popleft()
+            while running:
                 yield _result(running[0])
                 running.popleft()
-        while running:
-            yield _result(running[0])
-            running.popleft()
     finally:
         stop.set()
         executor.shutdown(wait=False, cancel_futures=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
@@ -119,6 +119,19 @@ def search_people(
         page_size=check_page_size(page_size),
         refresh=refresh,
     )
+    with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
+
+        def show(rows: int) -> None:
+            bar.total = search.expected
+            bar.update(rows)
+
+        return read_frame(search, headcount, dtype_backend, show)
+
+
+def read_frame(
+    search: Search, headcount: Headcount, dtype_backend: DtypeBackend, show: Callable[[int], None]
+) -> pd.DataFrame:
+    """Read a search to its end as `search_people` returns it; `show` hears how many came."""
     tables: list[pa.Table] = []
 
     def frame_so_far() -> pd.DataFrame:
@@ -126,15 +139,13 @@ def search_people(
         dropped = _DROPPED[headcount]
         return frame[[name for name in frame.columns if not name.startswith(dropped)]]
 
-    with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
-        try:
-            for table in search.tables():
-                tables.append(table)
-                bar.total = search.expected
-                bar.update(table.num_rows)
-        except (OutreachError, KeyboardInterrupt) as error:
-            carry_partial(error, frame_so_far())
-            raise
+    try:
+        for table in search.tables():
+            tables.append(table)
+            show(table.num_rows)
+    except (OutreachError, KeyboardInterrupt) as error:
+        carry_partial(error, frame_so_far())
+        raise
     frame = frame_so_far()
     search.report(len(frame))
     frame.attrs.update(

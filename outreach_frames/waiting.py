@@ -78,6 +78,21 @@ class Stop:
 
 # The wish that the work of the current thread belongs to.
 ambient_stop: ContextVar[Stop | None] = ContextVar("ambient_stop", default=None)
+# Who is told, in words, why the work of the current thread takes longer.
+ambient_news: ContextVar[Callable[[str], None] | None] = ContextVar("ambient_news", default=None)
+
+
+def tell(news: str) -> None:
+    """Say why the work of the current thread takes longer, if anybody listens."""
+    listener = ambient_news.get()
+    if listener is not None:
+        listener(news)
+
+
+def enter(stop: Stop, news: Callable[[str], None] | None = None) -> None:
+    """Make the current thread work for somebody who may wish to stop, and who may listen."""
+    ambient_stop.set(stop)
+    ambient_news.set(news)
 
 
 class Stops:
@@ -158,6 +173,7 @@ class Patience:
         while not stops.is_set and (seconds := self._not_before - time.monotonic()) > 0:
             if seconds > budget.left:
                 raise failures.wait_too_long(label, math.ceil(seconds), budget.left, self.max_wait)
+            tell(f"The service asks to wait {math.ceil(seconds)} s.")
             budget.wait(seconds, stops)
         if stops.is_set:
             raise failures.interrupted(label, may_have_acted=False)

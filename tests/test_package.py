@@ -30,8 +30,18 @@ PUBLIC = {
     "search_people",
     "sequences",
     "set_daily_email_limit",
+    "widgets",
 }
-HEAVY = {"matplotlib", "ipywidgets", "starlette", "uvicorn", "IPython", "tqdm", "requests_cache"}
+HEAVY = {
+    "matplotlib",
+    "ipywidgets",
+    "anywidget",
+    "starlette",
+    "uvicorn",
+    "IPython",
+    "tqdm",
+    "requests_cache",
+}
 
 
 def test_the_public_names_are_these() -> None:

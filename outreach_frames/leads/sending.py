@@ -63,6 +63,8 @@ class Run:
         What stopped the run, or the last that left rows `unknown`.
     requests : int
         How many requests were begun.
+    left : int
+        How many chunks were not sent, once the run has ended.
     over : bool
         True once no further request is to begin.
     done : Event
@@ -88,6 +90,7 @@ class Run:
         self.notes: list[str] = []
         self.error: OutreachError | None = None
         self.requests = 0
+        self.left = 0
         self.over = False
         self.done = threading.Event()
 
@@ -101,6 +104,7 @@ class Run:
         except OutreachError as error:
             self.error = error
         finally:
+            self.left = len(pending)
             self.over = True
             self.done.set()
 

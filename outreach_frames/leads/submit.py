@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import TYPE_CHECKING, Final, Literal, NoReturn
 
 from outreach_frames.client import Client
 from outreach_frames.connection import resolve
@@ -21,13 +21,22 @@ from outreach_frames.leads.report import SubmissionReport, make_rows
 from outreach_frames.leads.sending import Chunk, Run
 from outreach_frames.notices import warn
 from outreach_frames.progress import progress_bar
-from outreach_frames.waiting import Stop, ambient_stop
+from outreach_frames.waiting import Stop, ambient_news, enter
 
 if TYPE_CHECKING:
     from tqdm import tqdm
 
     from outreach_frames.leads.plan import SubmissionPlan
 
+# What somebody who watches a run wishes: that the request under way is the last, or is broken off.
+Wish = Literal["go on", "finish", "break off"]
+Watch = Callable[[Run], Wish]
+
+_INTERRUPTED: Final = (
+    "Interrupted. Rows that the request under way held are unknown if it may have arrived; "
+    "what came after it was not sent."
+)
+_CANCELLED: Final = "Cancelled. What came after the last request was not sent."
 # Seconds between two looks at a run's progress.
 _SLICE: Final = 0.1
 # Seconds that Ctrl-C leaves the request under way to be answered: without its answer, nobody knows
@@ -43,6 +52,7 @@ def submit(
     journal: str | Path | None = None,
     progress: bool | None = None,
     dry_run: bool = False,
+    watch: Watch | None = None,
 ) -> SubmissionReport:
     """Send a plan, one request after the other, and report what became of every row.
 
@@ -58,6 +68,9 @@ def submit(
         True shows a progress bar everywhere, False nowhere; else where somebody looks at it.
     dry_run : bool
         Send nothing, and leave the journal alone.
+    watch : callable, optional
+        Called with the `Run` a few times a second; returns whether to "go on", to "finish" after
+        the request under way, or to "break off" that too.
 
     Returns
     -------
@@ -102,7 +115,7 @@ def submit(
         return SubmissionReport(plan.frame, make_rows(plan, {}), sequence_id=plan.sequence_id)
     client = _open_client(plan)
     with _once(plan, client.base_url, journal):
-        return _submit(plan, client, journal, progress)
+        return _submit(plan, client, journal, progress, watch)
 
 
 @contextmanager
@@ -167,6 +180,7 @@ def _submit(
     client: Client,
     journal: str | Path | None,
     progress: bool | None,
+    watch: Watch | None = None,
     *,
     entries: Mapping[int, Entry] = MappingProxyType({}),
     notes: Sequence[str] = (),
@@ -181,7 +195,7 @@ def _submit(
         notes = [*notes, *opened.notes]
     chunks = list(_chunks_again(plan, entries) if again else _chunks_left(plan, entries))
     run = Run(plan, client, journal=opened, entries=entries, again=again)
-    error = _carry_out(run, chunks, progress)
+    error = _carry_out(run, chunks, progress, watch)
     final = _with_reason(plan, dict(run.entries), error)
     if error is not None:
         warn(_in_words(final, error, journal))
@@ -247,14 +261,15 @@ def _cut(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:
     return (positions[start : start + size] for start in range(0, len(positions), size))
 
 
-def _carry_out(run: Run, chunks: Iterable[Chunk], progress: bool | None) -> OutreachError | None:
+def _carry_out(
+    run: Run, chunks: Sequence[Chunk], progress: bool | None, watch: Watch | None
+) -> OutreachError | None:
     """Let a run send; return why it ended early, if it did. Raise where it sent nothing at all."""
-    future, interrupted = _watched(run, list(chunks), progress)
-    if interrupted:
-        return OutreachError(
-            "Interrupted. Rows that the request under way held are unknown if it may have arrived; "
-            "what came after it was not sent."
-        )
+    future, wish = _watched(run, chunks, progress, watch)
+    if wish == "break off":
+        return OutreachError(_INTERRUPTED)
+    if wish == "finish" and run.left and run.error is None:
+        return OutreachError(_CANCELLED)
     fault = future.exception() if future is not None else None
     error = run.error
     if fault is not None and not isinstance(fault, OutreachError):
@@ -269,38 +284,52 @@ def _carry_out(run: Run, chunks: Iterable[Chunk], progress: bool | None) -> Outr
 
 
 def _watched(
-    run: Run, chunks: list[Chunk], progress: bool | None
-) -> tuple[Future[None] | None, bool]:
-    """Let a run send in a thread of its own; return that, and whether there was a Ctrl-C.
+    run: Run, chunks: Sequence[Chunk], progress: bool | None, watch: Watch | None
+) -> tuple[Future[None] | None, Wish]:
+    """Let a run send in a thread of its own; return that, and what was wished of it meanwhile.
 
     So Ctrl-C never falls between two steps that belong together, such as an answer and its entry
     in the journal.
     """
     stop = Stop()
+    wish: Wish = "go on"
     executor = ThreadPoolExecutor(
-        1, "outreach_frames", initializer=ambient_stop.set, initargs=(stop,)
+        1, "outreach_frames", initializer=enter, initargs=(stop, ambient_news.get())
     )
     future = None
     rows = sum(len(chunk.positions) for chunk in chunks)
     try:
         with progress_bar(rows, description="Adding", unit="leads", progress=progress) as bar:
             future = executor.submit(run.send, chunks)
-            while not run.done.wait(_SLICE):
-                _show(run.tally, bar)
-            _show(run.tally, bar)
+            wish = _look_on(run, bar, watch)
     except KeyboardInterrupt:
+        wish = "break off"
+    finally:
+        # Whatever ends the watching, nothing more is sent that nobody would hear of.
         run.over = True
+        executor.shutdown(wait=False)
+    if wish == "break off":
         for patience in (_GRACE, _PATIENCE):
             # A further Ctrl-C ends the waiting, not the report.
             with suppress(KeyboardInterrupt):
                 run.done.wait(patience)
             stop.set()
-        return future, True
-    finally:
-        # Whatever ends the watching, nothing more is sent that nobody would hear of.
-        run.over = True
-        executor.shutdown(wait=False)
-    return future, False
+    return future, wish
+
+
+def _look_on(run: Run, bar: tqdm[NoReturn], watch: Watch | None) -> Wish:
+    """Show a run's progress until it is done or to be broken off; return what was wished."""
+    wish: Wish = "go on"
+    done = False
+    while not done:
+        done = run.done.wait(_SLICE)
+        _show(run.tally, bar)
+        if watch is not None:
+            wish = watch(run)
+        if wish == "break off" and not done:
+            return wish
+        run.over = run.over or wish == "finish"
+    return "finish" if wish == "break off" else wish
 
 
 def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:

@@ -1,0 +1,16 @@
+"""Widgets for notebooks: filters, sequences and mailboxes by hand, leaving code that does the same.
+
+>>> import outreach_frames as of
+>>> with of.connect("sandbox", cache=None) as client:
+...     builder = of.widgets.PeopleSearch({"person_seniorities": ["vp"]}, client=client)
+>>> builder.filters
+{'person_seniorities': ['vp']}
+"""
+
+from __future__ import annotations
+
+from outreach_frames.widgets.add_to_sequence import AddToSequence
+from outreach_frames.widgets.mailbox_limits import MailboxLimits
+from outreach_frames.widgets.people_search import PeopleSearch
+
+__all__ = ["AddToSequence", "MailboxLimits", "PeopleSearch"]

@@ -1,0 +1,133 @@
+// What all widgets share. It stands in front of each widget's own file, as one module.
+// Texts go into the page as text only: what the service says is never markup.
+
+/** Make an element: `on...` are listeners, true/false attributes are switches, the rest is text. */
+function h(tag, attributes = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (name in element && typeof value === "boolean") element[name] = value;
+    else if (value !== false && value !== null && value !== undefined) {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** Make an element the root of a widget; Lab's shortcuts do not reach what is typed in it. */
+function makeRoot(element, label) {
+  element.classList.add("outreach");
+  element.setAttribute("role", "group");
+  element.setAttribute("aria-label", label);
+  element.setAttribute("data-lm-suppress-shortcuts", "true");
+}
+
+/** Call a function now and whenever one of the traits changes, until the signal ends it. */
+function follow(model, traits, signal, update) {
+  for (const trait of traits) model.on(`change:${trait}`, update);
+  signal.addEventListener("abort", () => {
+    for (const trait of traits) model.off(`change:${trait}`, update);
+  });
+  update();
+}
+
+/** Hear the kernel's messages of one kind, until the signal ends it. */
+function hear(model, kind, signal, update) {
+  const listener = (message) => {
+    if (message && message.kind === kind) update(message);
+  };
+  model.on("msg:custom", listener);
+  signal.addEventListener("abort", () => model.off("msg:custom", listener));
+}
+
+/** Return the area in which the widget tells what happened. */
+function noticeArea(model, signal) {
+  const area = h("div", { class: "outreach-notices", "aria-live": "polite" });
+  follow(model, ["notices"], signal, () => {
+    area.replaceChildren(
+      ...model.get("notices").map((one) =>
+        h(
+          "div",
+          { class: `outreach-notice outreach-${one.kind}`, role: one.kind === "error" ? "alert" : "status" },
+          h("p", {}, one.text),
+          one.details.length ? h("ul", {}, one.details.map((detail) => h("li", {}, detail))) : null,
+        ),
+      ),
+    );
+  });
+  return area;
+}
+
+/** Return the area that says what is under way, with a bar and buttons to end it. */
+function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cancel"]] } = {}) {
+  const words = h("span", { class: "outreach-busy-words" });
+  const bar = h("progress", { "aria-label": "Progress" });
+  const area = h(
+    "div",
+    { class: "outreach-busy", role: "status" },
+    bar,
+    words,
+    buttons.map(([label, action]) =>
+      h("button", { type: "button", onclick: () => model.send({ action }) }, label),
+    ),
+  );
+  follow(model, ["busy", "news", ...(progress ? [progress] : [])], signal, () => {
+    area.hidden = !model.get("busy");
+    const [done, total] = (progress && model.get(progress)) || [0, 0];
+    if (total) {
+      bar.max = total;
+      bar.value = done;
+    } else bar.removeAttribute("value");
+    const counted = total ? `${done.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
+    words.textContent = [model.get("busy"), counted, model.get("news")].filter(Boolean).join(" · ");
+  });
+  return area;
+}
+
+/** Copy text, also where the page has no right to the clipboard's own interface. */
+async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+  } catch {
+    const field = h("textarea", { class: "outreach-offscreen" });
+    field.value = text;
+    document.body.append(field);
+    field.select();
+    document.execCommand("copy");
+    field.remove();
+  }
+}
+
+/** Return the Python code that does the same as the widget, with a button that copies it. */
+function codeArea(model, signal, trait = "code") {
+  const code = h("code", {});
+  const copy = h("button", { type: "button" }, "Copy code");
+  copy.addEventListener("click", async () => {
+    await copyText(model.get(trait));
+    copy.textContent = "Copied";
+    setTimeout(() => (copy.textContent = "Copy code"), 1500);
+  });
+  follow(model, [trait], signal, () => (code.textContent = model.get(trait)));
+  return h(
+    "details",
+    { class: "outreach-code", open: true },
+    h("summary", {}, "Code"),
+    h("pre", { tabindex: "0" }, code),
+    copy,
+  );
+}
+
+/** Return a table; `columns` are texts, `rows` lists of texts or elements, null for missing. */
+function tableOf(columns, rows, label) {
+  return h(
+    "div",
+    { class: "outreach-table", tabindex: "0", role: "region", "aria-label": label },
+    h(
+      "table",
+      {},
+      h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell ?? ""))))),
+    ),
+  );
+}
