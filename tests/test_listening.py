@@ -1,0 +1,87 @@
+"""Who watches a read hears why it takes longer, can break it off, and gets its warnings."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client import Client
+from outreach_frames.errors import OutreachWarning, ServiceError
+from outreach_frames.notices import collected
+from outreach_frames.waiting import Stop, enter
+from tests.scripted import Received, Reply, json, scripted
+
+
+def in_its_own_context(function: Callable[[], object]) -> None:
+    """Call a function so that what it enters does not outlive it."""
+    contextvars.copy_context().run(function)
+
+
+def page_of(number: int) -> dict[str, object]:
+    """Return a page of a search of 40 people."""
+    people = [{"id": f"p{number}-{row}"} for row in range(10)]
+    return {"results": people, "_pagination": {"total": 40, "total_pages": 4, "page": number}}
+
+
+def test_a_wait_that_the_service_asks_for_is_told() -> None:
+    """The listener hears of a Retry-After, and of what else is tried again, also from workers."""
+    news: list[str] = []
+    refused: set[int] = set()
+
+    def service_says(received: Received) -> Reply:
+        number = received.json["page"]
+        if number == 1 or number in refused:
+            return json(page_of(number))
+        refused.add(number)
+        if number == 2:
+            return json({}, 429, {"Retry-After": "1"})
+        return json({}, 500)
+
+    with scripted(service_says) as service, Client(service.url, "t", cache=None, workers=1) as c:
+
+        def read() -> None:
+            enter(Stop(), news.append)
+            assert len(of.search_people(page_size=10, progress=False, client=c)) == 40
+
+        in_its_own_context(read)
+    assert "The service asks to wait 1 s." in news
+    assert any("500" in words and words.endswith("Trying again.") for words in news)
+
+
+def test_a_stop_breaks_off_what_workers_wait_for() -> None:
+    """A wish to stop ends a read at once, although its workers wait for the service."""
+    stop = Stop()
+
+    def service_says(received: Received) -> Reply:
+        number = received.json["page"]
+        return json(page_of(1)) if number == 1 else json({}, 429, {"Retry-After": "60"})
+
+    def hears(_words: str) -> None:
+        threading.Timer(0.1, stop.set).start()
+
+    with scripted(service_says) as service, Client(service.url, "t", cache=None) as client:
+
+        def read() -> None:
+            enter(stop, hears)
+            with pytest.raises(ServiceError, match="broken off") as caught:
+                of.search_people(page_size=10, progress=False, client=client)
+            assert caught.value.partial is not None
+            assert len(caught.value.partial) == 10
+
+        started = time.monotonic()
+        in_its_own_context(read)
+    assert time.monotonic() - started < 20
+
+
+def test_warnings_can_be_collected(client: Client) -> None:
+    """What would be warned of is collected where somebody collects, and warned of elsewhere."""
+    with collected() as messages:
+        of.search_people(limit=5, client=client)
+    assert [words for words in messages if words.startswith("5 of 400 people were read")]
+    with pytest.warns(OutreachWarning, match="5 of 400"):
+        of.search_people(limit=5, client=client)
