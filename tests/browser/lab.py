@@ -1,0 +1,409 @@
+"""A real JupyterLab in a real Chromium: one server and one page per run, one notebook per test."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import urlsplit
+
+import nbformat
+import orjson
+import requests
+
+if TYPE_CHECKING:
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request
+
+HOST = "127.0.0.1"
+LIGHT = "JupyterLab Light"
+DARK = "JupyterLab Dark"
+SCREENSHOTS_VARIABLE = "OUTREACH_SCREENSHOTS"
+
+# Seconds for what takes one or two on an idle machine.
+PATIENCE = 60
+
+_SERVER_OPTIONS = (
+    "--no-browser",
+    "--allow-root",
+    f"--ServerApp.ip={HOST}",
+    "--ServerApp.port_retries=0",
+    "--IdentityProvider.token=",
+    "--LabApp.expose_app_in_browser=True",
+    "--LabApp.extension_manager=readonly",
+    "--LabApp.news_url=",
+    "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
+)
+_BROWSER_OPTIONS = (
+    "--disable-quic",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    f"--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE {HOST}",
+)
+_SETTINGS = {
+    "@jupyterlab/apputils-extension/notification": {
+        "fetchNews": "false",
+        "checkForUpdates": False,
+    },
+    # Off by default, and so the worst case of what a saved notebook may hold.
+    "@jupyter-widgets/jupyterlab-manager/plugin": {"saveState": True},
+}
+_VIEWPORT = {"width": 1280, "height": 1000}
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class CellFailedError(AssertionError):
+    """A cell raised; the message is the kernel's traceback."""
+
+
+class HasUrl(Protocol):
+    """The sandbox, or a scripted service."""
+
+    url: str
+
+
+def connect_to(service: HasUrl, **options: Any) -> str:
+    """Return the cell that connects to a service, with the token of the kernel's environment.
+
+    That token is the one of the `sandbox` fixture; name another as `api_key`. `options` go to
+    `connect`.
+
+    >>> print(connect_to(service, max_wait=1))
+    import outreach_frames as of
+    client = of.connect('http://127.0.0.1:34567', cache=None, max_wait=1)
+    """
+    given = {"cache": None} | options
+    arguments = "".join(f", {name}={value!r}" for name, value in given.items())
+    return f"import outreach_frames as of\nclient = of.connect({service.url!r}{arguments})"
+
+
+@contextmanager
+def running_lab(folder: Path, api_key: str) -> Iterator[str]:
+    """Run a Lab server over `folder/files`, and yield its address."""
+    (folder / "files").mkdir()
+    for name, settings in _SETTINGS.items():
+        file = folder / "config/lab/user-settings" / f"{name}.jupyterlab-settings"
+        file.parent.mkdir(parents=True)
+        file.write_bytes(orjson.dumps(settings))
+    environment = os.environ | {
+        "IPYTHONDIR": str(folder / "ipython"),
+        "JUPYTER_CONFIG_DIR": str(folder / "config"),
+        "JUPYTER_DATA_DIR": str(folder / "data"),
+        "JUPYTER_RUNTIME_DIR": str(folder / "runtime"),
+        "XDG_CACHE_HOME": str(folder / "cache"),
+        "OUTREACH_API_KEY": api_key,
+    }
+    port = _free_port()
+    command = [sys.executable, "-m", "jupyterlab", *_SERVER_OPTIONS]
+    command += [f"--ServerApp.port={port}", f"--ServerApp.root_dir={folder / 'files'}"]
+    url = f"http://{HOST}:{port}"
+    log = folder / "server.log"
+    with log.open("wb") as out:
+        with subprocess.Popen(command, env=environment, stdout=out, stderr=out) as server:
+            try:
+                _wait_for_server(url, server, log)
+                yield url
+            finally:
+                _end(server)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return int(probe.getsockname()[1])
+
+
+def _wait_for_server(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    deadline = time.monotonic() + PATIENCE
+    with requests.Session() as session:
+        session.trust_env = False
+        while time.monotonic() < deadline and server.poll() is None:
+            try:
+                if session.get(f"{url}/api/status", timeout=PATIENCE).ok:
+                    return
+            except requests.ConnectionError:
+                time.sleep(0.05)
+    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')}")
+
+
+def _end(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        server.kill()
+
+
+def chromium() -> str:
+    """Return where the system's Chromium is, or say how to get it."""
+    found = shutil.which("chromium")
+    if found is None:
+        raise RuntimeError(
+            "These tests need Chromium: apt-get install -y --no-install-recommends chromium"
+        )
+    return found
+
+
+class Watched:
+    """A browser context, and what left the machine or went wrong in it."""
+
+    def __init__(self, context: BrowserContext) -> None:
+        self.outgoing: list[str] = []
+        self.errors: list[str] = []
+        context.on("request", self._on_request)
+        context.on("console", self._on_console)
+        context.on("weberror", lambda error: self._note(error.error.stack or str(error.error)))
+        context.on("page", lambda page: page.on("websocket", lambda one: self._on_url(one.url)))
+
+    def _on_request(self, request: Request) -> None:
+        self._on_url(request.url)
+
+    def _on_url(self, url: str) -> None:
+        address = urlsplit(url)
+        if address.scheme not in {"blob", "data"} and address.hostname != HOST:
+            self.outgoing.append(url)
+
+    def _on_console(self, message: ConsoleMessage) -> None:
+        if message.type == "error":
+            self._note(f"{message.text} ({message.location.get('url', '')})")
+
+    def _note(self, error: str) -> None:
+        # A widget's module is the only one that is loaded from no address.
+        if "blob:" in error or "anywidget" in error:
+            self.errors.append(error)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.outgoing.clear()
+        self.errors.clear()
+
+
+@contextmanager
+def opened_lab(url: str) -> Iterator[tuple[Page, Watched]]:
+    """Open the Lab at an address in a browser of its own."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=chromium(), args=list(_BROWSER_OPTIONS)
+        )
+        context = browser.new_context(
+            viewport=_VIEWPORT, permissions=["clipboard-read", "clipboard-write"]
+        )
+        context.set_default_timeout(PATIENCE * 1000)
+        watched = Watched(context)
+        page = context.new_page()
+        page.goto(f"{url}/lab?reset")
+        page.wait_for_function(
+            "() => window.jupyterapp?.commands.hasCommand('docmanager:open') ?? false"
+        )
+        page.evaluate(
+            """async () => {
+                await jupyterapp.restored;
+                jupyterapp.shell.mode = 'single-document';
+            }"""
+        )
+        yield page, watched
+        context.close()
+        browser.close()
+
+
+class Notebook:
+    """The notebook that a test works in: a new one, with a kernel of its own, for each `run`.
+
+    Attributes
+    ----------
+    page : playwright's Page
+        The page with JupyterLab.
+    watched : Watched
+        What left the machine, and the errors of our code in the page.
+    """
+
+    def __init__(self, page: Page, watched: Watched, files: Path, screenshots: Path) -> None:
+        self.page = page
+        self.watched = watched
+        self._files = files
+        self._screenshots = screenshots
+        self._open = False
+
+    @property
+    def widget(self) -> Locator:
+        """The first widget's outermost element."""
+        return self.page.locator(".jp-OutputArea .outreach").first
+
+    @property
+    def path(self) -> Path:
+        """The notebook's file; `save` brings it up to date."""
+        return self._files / str(self.page.evaluate(f"() => {_CURRENT}.context.path"))
+
+    def run(self, *cells: str) -> None:
+        """Open a new notebook of these cells and run them all; what one raises fails the test."""
+        self.close()
+        name = f"{uuid.uuid4().hex}.ipynb"
+        metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
+        document = nbformat.v4.new_notebook(
+            cells=[nbformat.v4.new_code_cell(cell) for cell in cells], metadata=metadata
+        )
+        nbformat.write(document, self._files / name)
+        self._open = True
+        self.page.evaluate(
+            "path => { jupyterapp.commands.execute('docmanager:open', {path}); }", name
+        )
+        self._wait_until_ready(name)
+        self._run_all()
+
+    def restart(self, *cells: str) -> None:
+        """Restart the kernel, and run these cells, or the ones that are there."""
+        self.page.evaluate(
+            f"async () => {{ await {_CURRENT}.sessionContext.session.kernel.restart(); }}"
+        )
+        if cells:
+            self.page.evaluate(f"cells => {{ {_REPLACE_CELLS} }}", list(cells))
+        self._wait_until_ready(self.path.name)
+        self._run_all()
+
+    def add(self, code: str) -> str:
+        """Append a cell, run it, and return the text that it shows."""
+        outputs = self._finish(f"code => {{ {_ADD_CELL} }}", code)
+        return _text(outputs[-1])
+
+    def ask(self, code: str) -> str:
+        """Run code in the kernel with no cell, so that the focus stays; return what it prints."""
+        return _text(self._finish(_ASK, code)[-1])
+
+    def wait_until(self, expression: str) -> None:
+        """Wait until a Python expression is true in the kernel."""
+        deadline = time.monotonic() + PATIENCE
+        while self.ask(f"print(bool({expression}))").strip() != "True":
+            if time.monotonic() > deadline:
+                raise AssertionError(f"{expression} did not come true in {PATIENCE} s")
+            self.page.wait_for_timeout(50)
+
+    def save(self) -> Path:
+        """Save the notebook with the widgets' state, as an analyst may, and return its file."""
+        self.page.evaluate("async () => { await jupyterapp.commands.execute('docmanager:save'); }")
+        self.page.wait_for_function(f"() => !{_CURRENT}.context.model.dirty")
+        return self.path
+
+    def theme(self, name: str) -> None:
+        """Change the Lab's theme."""
+        self.page.evaluate(
+            "theme => { jupyterapp.commands.execute('apputils:change-theme', {theme}); }", name
+        )
+        self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+
+    def screenshot(self, name: str) -> Path:
+        """Take a picture of the whole widget, however long; return the PNG's path."""
+        height = self.widget.evaluate("element => element.scrollHeight")
+        self.page.set_viewport_size({**_VIEWPORT, "height": max(_VIEWPORT["height"], height + 400)})
+        path = self._screenshots / f"{name}.png"
+        self.widget.screenshot(path=path)
+        self.page.set_viewport_size(_VIEWPORT)
+        return path
+
+    def close(self) -> None:
+        """Shut the kernel down and close the notebook."""
+        if self._open:
+            self._open = False
+            self.page.evaluate(_DISPOSE)
+
+    def _wait_until_ready(self, name: str) -> None:
+        self.page.wait_for_function(_IS_READY, arg=name)
+
+    def _run_all(self) -> None:
+        for outputs in self._finish(_RUN_ALL, None):
+            _text(outputs)
+
+    def _finish(self, function: str, argument: str | None) -> list[list[dict[str, Any]]]:
+        """Call a function of the page that promises outputs, and wait for them."""
+        self.page.evaluate(f"argument => {{ {_BEGIN.format(function=function)} }}", argument)
+        self.page.wait_for_function("() => window.outputsOfCells !== undefined")
+        found: list[list[dict[str, Any]]] = self.page.evaluate("() => window.outputsOfCells")
+        return found
+
+
+def _text(outputs: list[dict[str, Any]]) -> str:
+    """Return outputs as text; an error among them is raised."""
+    for output in outputs:
+        if output["output_type"] == "error":
+            raise CellFailedError(_COLOURS.sub("", "\n".join(output["traceback"])))
+    texts = [
+        output.get("text") or output.get("data", {}).get("text/plain", "") for output in outputs
+    ]
+    return "".join(text if isinstance(text, str) else "".join(text) for text in texts)
+
+
+_CURRENT = "jupyterapp.shell.currentWidget"
+
+_IS_READY = f"""name => {{
+    const panel = {_CURRENT};
+    return panel?.context?.path === name
+        && panel.sessionContext?.session?.kernel?.status === 'idle'
+        && (panel.content?.widgets?.length ?? 0) > 0
+        && jupyterapp.commands.isEnabled('notebook:run-all-cells');
+}}"""
+
+# What the function raises is an output too, so that a test fails with its words.
+_BEGIN = """
+    window.outputsOfCells = undefined;
+    const fail = error => [[{{
+        output_type: 'error', traceback: [String(error?.stack ?? error)],
+    }}]];
+    Promise.resolve().then(() => ({function})(argument)).catch(fail)
+        .then(outputs => {{ window.outputsOfCells = outputs; }});
+"""
+
+_OUTPUTS = f"""[...{_CURRENT}.content.widgets]
+    .map(cell => cell.model.outputs?.toJSON() ?? [])"""
+
+_RUN_ALL = f"""async () => {{
+    await jupyterapp.commands.execute('notebook:run-all-cells');
+    return {_OUTPUTS};
+}}"""
+
+_ADD_CELL = f"""
+    const content = {_CURRENT}.content;
+    const cells = content.model.sharedModel;
+    cells.insertCell(cells.cells.length, {{cell_type: 'code', source: code}});
+    content.activeCellIndex = cells.cells.length - 1;
+    content.deselectAll();
+    return jupyterapp.commands.execute('notebook:run-cell').then(() => {_OUTPUTS});
+"""
+
+_REPLACE_CELLS = f"""
+    const notebook = {_CURRENT}.content.model.sharedModel;
+    notebook.deleteCellRange(0, notebook.cells.length);
+    notebook.insertCells(0, cells.map(source => ({{cell_type: 'code', source}})));
+"""
+
+_ASK = f"""async code => {{
+    const outputs = [];
+    const future = {_CURRENT}.sessionContext.session.kernel.requestExecute(
+        {{code, store_history: false}}
+    );
+    future.onIOPub = message => {{
+        const type = message.header.msg_type;
+        if (['stream', 'execute_result', 'error'].includes(type)) {{
+            outputs.push({{output_type: type, ...message.content}});
+        }}
+    }};
+    await future.done;
+    return [outputs];
+}}"""
+
+_DISPOSE = f"""async () => {{
+    const panel = {_CURRENT};
+    await panel.sessionContext.shutdown();
+    panel.context.model.dirty = false;
+    panel.close();
+    panel.dispose();
+}}"""
