@@ -505,6 +505,7 @@ LEAD_LIST: Final = (
 )
 
 MAILBOX_STATUSES: Final = ("active", "inactive", "needs_reconnection")
+ACTIVE_MAILBOX_STATUS: Final = MAILBOX_STATUSES[0]
 EMAIL_PROVIDERS: Final = ("google", "outlook", "other", "other_mixed")
 
 MAILBOX_USER: Final = (Field("id"), Field("name"), Field("email"))

@@ -1,0 +1,272 @@
+const COLUMNS = ["Address", "Provider", "Status", "Daily limit", "New limit", "Result"];
+const UNKNOWN = "not given";
+
+/** Something that stands for a model where what it holds must not be kept in the notebook. */
+function localModel(values) {
+  const listeners = new Set();
+  return {
+    get: (name) => values[name],
+    on: (_event, listener) => listeners.add(listener),
+    off: (_event, listener) => listeners.delete(listener),
+    set: (name, value) => {
+      values[name] = value;
+      for (const listener of listeners) listener();
+    },
+  };
+}
+
+/** What an input for a limit asks for: null where it is empty, text where it is no number. */
+function askedLimit(input) {
+  if (input.validity.badInput) return "";
+  return input.value === "" ? null : Number(input.value);
+}
+
+function limitInput(label) {
+  return h("input", { type: "number", step: "1", class: "outreach-limit", "aria-label": label });
+}
+
+/** Make one row of the table; it is shown, hidden and filled by the functions it comes with. */
+function mailboxRow(mailbox, number, { onSelect, onLimit }) {
+  const name = mailbox.email ?? UNKNOWN;
+  const select = h("input", { type: "checkbox", "aria-label": `Select ${name}`, onchange: onSelect });
+  const input = limitInput(`New limit of ${name}`);
+  const problem = h("span", { class: "outreach-problem", id: `${number}-problem` });
+  const result = h("td", { class: "outreach-result" });
+  input.addEventListener("input", () => onLimit(mailbox.id, askedLimit(input)));
+  input.setAttribute("aria-describedby", problem.id);
+  // Without an id there is nothing that a change could be sent to.
+  select.disabled = input.disabled = mailbox.id === null;
+  const element = h(
+    "tr",
+    {},
+    h("td", {}, select),
+    h("th", { scope: "row", title: name }, name),
+    h("td", {}, mailbox.provider ?? UNKNOWN),
+    h("td", {}, statusLabel(mailbox.status)),
+    h("td", { class: "outreach-number" }, mailbox.limit?.toLocaleString("en") ?? UNKNOWN),
+    h("td", { class: "outreach-new-limit" }, input, problem),
+    result,
+  );
+  return {
+    mailbox,
+    element,
+    select,
+    input,
+    showLimit: (limit, words) => {
+      problem.textContent = words ?? "";
+      input.setAttribute("aria-invalid", String(Boolean(words)));
+      element.classList.toggle("outreach-changed", limit !== undefined);
+      // What is being typed is not taken away.
+      if (!words && document.activeElement !== input) input.value = limit ?? "";
+    },
+    showResult: (told) => {
+      result.textContent = told?.detail ?? "";
+      result.dataset.status = told?.status ?? "";
+    },
+  };
+}
+
+function statusLabel(status) {
+  const words = (status ?? UNKNOWN).replaceAll("_", " ");
+  return h("span", { class: "outreach-status", "data-status": status ?? "" }, words);
+}
+
+function renderMailboxLimits({ model, el, signal }) {
+  makeRoot(el, "Mailbox limits");
+  const prefix = `outreach-${Math.random().toString(36).slice(2)}`;
+  const code = localModel({ code: "" });
+  let rows = [];
+  let plan = { revision: -1, limits: {}, changes: [], problems: {} };
+  let selected = new Set();
+  // The revision that was sent from here: a second click finds it done.
+  let sent = null;
+
+  const sendLimit = (id, limit) => model.send({ action: "edit", limits: { [id]: limit } });
+
+  const reload = h(
+    "button",
+    { type: "button", onclick: () => model.send({ action: "reload" }) },
+    "Reload",
+  );
+  const filter = h("input", {
+    type: "search",
+    placeholder: "part of an address",
+    oninput: () => showRows(),
+  });
+  const status = h("select", { onchange: () => showRows() });
+  const bulk = limitInput("Set selected to");
+  const setBulk = h("button", { type: "button", onclick: () => setSelected() }, "Set");
+  bulk.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") setSelected();
+  });
+  const selection = h("span", { class: "outreach-muted", role: "status" });
+  const all = h("input", { type: "checkbox", "aria-label": "Select all that are shown" });
+  all.addEventListener("change", () => {
+    for (const row of shownRows()) mark(row, all.checked && row.mailbox.id !== null);
+    showSelection();
+  });
+  const body = h("tbody", {});
+  const empty = h("p", { class: "outreach-muted outreach-empty" });
+  const capacity = h("p", { class: "outreach-capacity" });
+  const changes = h("ul", { class: "outreach-changes", "aria-label": "What will change" });
+  const nothing = h("p", { class: "outreach-muted" }, "No limit is changed yet.");
+  const apply = h("button", { type: "button", class: "outreach-primary" }, "");
+  const discard = h(
+    "button",
+    { type: "button", onclick: () => model.send({ action: "discard" }) },
+    "Discard",
+  );
+  apply.addEventListener("click", () => {
+    if (sent === plan.revision) return;
+    sent = plan.revision;
+    model.send({ action: "apply", revision: plan.revision });
+    showButtons();
+  });
+
+  const isShown = ({ mailbox }) =>
+    (mailbox.email ?? "").toLowerCase().includes(filter.value.trim().toLowerCase()) &&
+    (status.value === "" || mailbox.status === status.value);
+  const shownRows = () => rows.filter((row) => !row.element.hidden);
+
+  function mark(row, on) {
+    row.select.checked = on;
+    if (on) selected.add(row.mailbox.id);
+    else selected.delete(row.mailbox.id);
+  }
+
+  function setSelected() {
+    const limit = askedLimit(bulk);
+    if (selected.size === 0 || limit === null) return;
+    model.send({
+      action: "edit",
+      limits: Object.fromEntries([...selected].map((id) => [id, limit])),
+    });
+  }
+
+  function showSelection() {
+    const shown = shownRows();
+    const hidden = rows.filter((row) => row.element.hidden && row.select.checked).length;
+    const count = shown.filter((row) => row.select.checked).length;
+    all.checked = shown.length > 0 && count === shown.length;
+    all.indeterminate = count > 0 && count < shown.length;
+    setBulk.disabled = selected.size === 0;
+    selection.textContent =
+      `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} shown, ` +
+      `${selected.size.toLocaleString("en")} selected` +
+      (hidden ? ` (${hidden.toLocaleString("en")} of them not shown)` : "");
+  }
+
+  function showRows() {
+    for (const row of rows) row.element.hidden = !isShown(row);
+    empty.textContent = rows.length ? "No mailbox is like that." : "The account has no mailbox.";
+    empty.hidden = shownRows().length > 0;
+    showSelection();
+  }
+
+  function showButtons() {
+    const busy = Boolean(model.get("busy"));
+    const sending = model.get("progress")[1] > 0;
+    const wrong = Object.keys(plan.problems).length > 0;
+    reload.disabled = busy;
+    apply.disabled = busy || wrong || plan.changes.length === 0 || sent === plan.revision;
+    discard.disabled = sending || (plan.changes.length === 0 && !wrong);
+    for (const row of rows) row.input.readOnly = sending;
+  }
+
+  function showPlan() {
+    for (const { mailbox, showLimit } of rows) {
+      showLimit(plan.limits[mailbox.id], plan.problems[mailbox.id]);
+    }
+    changes.replaceChildren(
+      ...plan.changes.map((one) =>
+        h(
+          "li",
+          {},
+          `${one.email || one.id}: `,
+          h("strong", {}, `${one.before?.toLocaleString("en") ?? UNKNOWN} → ${one.after.toLocaleString("en")}`),
+        ),
+      ),
+    );
+    changes.hidden = plan.changes.length === 0;
+    nothing.hidden = !changes.hidden;
+    apply.textContent = plan.button;
+    capacity.textContent = plan.capacity;
+    code.set("code", plan.code);
+    showButtons();
+  }
+
+  hear(model, "mailboxes", signal, (message) => {
+    const focused = rows.find((row) => row.element.contains(document.activeElement));
+    const field = focused?.input === document.activeElement ? "input" : "select";
+    const chosen = status.value;
+    status.replaceChildren(
+      h("option", { value: "" }, "all"),
+      ...message.statuses.map((name) => h("option", { value: name }, name.replaceAll("_", " "))),
+    );
+    status.value = message.statuses.includes(chosen) ? chosen : "";
+    rows = message.mailboxes.map((mailbox, position) => {
+      const row = mailboxRow(mailbox, `${prefix}-${position}`, {
+        onSelect: () => {
+          mark(row, row.select.checked);
+          showSelection();
+        },
+        onLimit: sendLimit,
+      });
+      row.showResult(message.results[mailbox.id]);
+      return row;
+    });
+    const before = selected;
+    selected = new Set();
+    for (const row of rows) mark(row, row.mailbox.id !== null && before.has(row.mailbox.id));
+    body.replaceChildren(...rows.map((row) => row.element));
+    showRows();
+    showPlan();
+    if (focused) rows.find((row) => row.mailbox.id === focused.mailbox.id)?.[field].focus();
+  });
+  hear(model, "plan", signal, (message) => {
+    plan = message;
+    showPlan();
+  });
+  hear(model, "result", signal, (message) => {
+    rows.find((row) => row.mailbox.id === message.id)?.showResult(message);
+  });
+
+  el.append(
+    h("div", { class: "outreach-head" }, h("h3", {}, "Mailboxes"), reload),
+    noticeArea(model, signal),
+    h(
+      "div",
+      { class: "outreach-tools" },
+      h("label", {}, "Address ", filter),
+      h("label", {}, "Status ", status),
+      selection,
+    ),
+    h(
+      "div",
+      { class: "outreach-table outreach-mailboxes", tabindex: "0", role: "region", "aria-label": "Mailboxes" },
+      h(
+        "table",
+        {},
+        h(
+          "thead",
+          {},
+          h("tr", {}, h("th", { scope: "col" }, all), COLUMNS.map((name) => h("th", { scope: "col" }, name))),
+        ),
+        body,
+      ),
+      empty,
+    ),
+    h("div", { class: "outreach-tools" }, h("label", {}, "Set selected to ", bulk), setBulk),
+    h("h3", {}, "What will change"),
+    changes,
+    nothing,
+    capacity,
+    busyArea(model, signal, { progress: "progress" }),
+    h("div", { class: "outreach-tools" }, apply, discard),
+    codeArea(code, signal),
+  );
+  follow(model, ["busy", "progress"], signal, showButtons);
+  model.send({ action: "ready" });
+}
+
+export default { render: renderMailboxLimits };
