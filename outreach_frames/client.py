@@ -202,6 +202,7 @@ class Client:
         query: Mapping[str, Any] | None = None,
         body: Mapping[str, Any] | None = None,
         refresh: bool = False,
+        store: bool = True,
         parse: Callable[[bytes], T] = load_json,
     ) -> T:
         """Return one answer of an endpoint that changes nothing, from the cache where it is good.
@@ -215,6 +216,8 @@ class Client:
             repeated), and the JSON body of people search.
         refresh : bool
             Ask the service even where the cache has an answer.
+        store : bool
+            Put the answer into the cache.
         parse : callable
             Makes the result out of the answer's bytes. Where it raises InvalidResponseError, the
             answer counts as broken: it is asked for again and never cached.
@@ -227,7 +230,7 @@ class Client:
             A value cannot be sent.
         """
         call = self._call(endpoint, path, query, body)
-        return self._read(call, refresh, parse, self._patience.budget())
+        return self._read(call, refresh, parse, self._patience.budget(), store=store)
 
     def read_pages(
         self,
@@ -317,7 +320,15 @@ class Client:
         links.require_same_origin(call.url, self.base_url)
         return call
 
-    def _read(self, call: _Call, refresh: bool, parse: Callable[[bytes], T], budget: Budget) -> T:
+    def _read(
+        self,
+        call: _Call,
+        refresh: bool,
+        parse: Callable[[bytes], T],
+        budget: Budget,
+        *,
+        store: bool = True,
+    ) -> T:
         lifetime = LIFETIMES.get(call.endpoint.name)
         _require(lifetime is not None, "read() is not for writes")
         assert lifetime is not None
@@ -328,7 +339,7 @@ class Client:
                 return parse(self._names.incoming(stored))
         forgotten = self._forgotten[call.endpoint.name]
         body, value = self._send(call, budget, parse, lambda _error: True)
-        if forgotten == self._forgotten[call.endpoint.name]:
+        if store and forgotten == self._forgotten[call.endpoint.name]:
             self._cache.set(key, body, lifetime)
         return value
 

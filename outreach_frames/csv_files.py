@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Any, BinaryIO, Final, Literal, get_args
 
 import pandas as pd
 import pyarrow as pa
@@ -100,14 +100,38 @@ def write_csv(
         metadata["formulas"] = formulas
     else:
         table = _without_formulas(table)
-    options = arrow_csv.WriteOptions(quoting_style="needed", batch_size=16_384)
 
     def write(file: Any) -> None:
         if excel:
             file.write(BOM)
-        if table.num_columns:
-            arrow_csv.write_csv(table, file, options)
+        _write_table(table, file)
 
+    return replace_csv(path, write, metadata)
+
+
+def csv_rows(frame: pd.DataFrame) -> memoryview:
+    """Write the rows of a frame with a fresh index as `write_csv` does, without the header."""
+    buffer = pa.BufferOutputStream()
+    _write_table(_without_formulas(_csv_table(frame)[0]), buffer, header=False)
+    return memoryview(buffer.getvalue())
+
+
+def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
+    """Write the header of a frame, and say what `write_csv` would note of its columns."""
+    table, metadata = _csv_table(frame.iloc[:0])
+    buffer = pa.BufferOutputStream()
+    _write_table(_without_formulas(table), buffer)
+    return buffer.getvalue().to_pybytes(), metadata
+
+
+def replace_csv(
+    path: str | Path,
+    write: Callable[[BinaryIO], object],
+    metadata: Mapping[str, Any],
+    *,
+    made_in: Path | None = None,
+) -> Path:
+    """Write a CSV file as `replace_file` does, and beside it what is noted of its columns."""
     target = Path(path).expanduser()
     notes = _metadata_path(target)
     content = _metadata_bytes(metadata)
@@ -116,10 +140,18 @@ def write_csv(
         if notes.is_file() and notes.read_bytes() != content:
             notes.unlink()
 
-    replace_file(target, write, just_before=remove_other_notes)
+    replace_file(target, write, just_before=remove_other_notes, made_in=made_in)
     if content and not notes.is_file():
         replace_file(notes, lambda file: file.write(content))
     return target
+
+
+def _write_table(table: pa.Table, file: Any, *, header: bool = True) -> None:
+    options = arrow_csv.WriteOptions(
+        quoting_style="needed", batch_size=16_384, include_header=header
+    )
+    if table.num_columns:
+        arrow_csv.write_csv(table, file, options)
 
 
 def check_columns(frame: pd.DataFrame) -> None:

@@ -18,6 +18,7 @@ def replace_file(
     write: Callable[[BinaryIO], object],
     *,
     just_before: Callable[[], object] | None = None,
+    made_in: Path | None = None,
 ) -> Path:
     """Write a file next to its place and move it there when it is whole.
 
@@ -29,6 +30,8 @@ def replace_file(
         Called with the open file.
     just_before : callable, optional
         Called when the new file is whole, before it takes its place.
+    made_in : Path, optional
+        The folder in which the new file is written, on the same disk; by default the file's own.
 
     Returns
     -------
@@ -49,10 +52,11 @@ def replace_file(
     """
     target = Path(path).expanduser()
     try:
-        place = _behind_links(target)
+        place = behind_links(target)
         if place.is_dir():
             raise IsADirectoryError
-        temporary = place.with_name(f".{place.name[:100]}.{uuid4().hex}.tmp")
+        name = f".{place.name[:100]}.{uuid4().hex}.tmp"
+        temporary = (made_in or place.parent) / name
         try:
             with temporary.open("xb") as file:
                 write(file)
@@ -66,10 +70,15 @@ def replace_file(
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
-        _sync_folder(place.parent)
+        sync_folder(place.parent)
     except OSError as error:
-        raise InvalidInputError(f"{target} cannot be written: {_reason(error)}") from error
+        raise unwritable(target, error) from error
     return target
+
+
+def unwritable(path: Path, error: OSError) -> InvalidInputError:
+    """Say that a file cannot be written, and what to do."""
+    return InvalidInputError(f"{path} cannot be written: {_reason(error)}")
 
 
 def unreadable(path: Path, error: OSError) -> InvalidInputError:
@@ -77,14 +86,15 @@ def unreadable(path: Path, error: OSError) -> InvalidInputError:
     return InvalidInputError(f"{path} cannot be read: {_reason(error)}")
 
 
-def _behind_links(path: Path) -> Path:
+def behind_links(path: Path) -> Path:
+    """Return what a path leads to, through all links."""
     try:
         return path.resolve()
     except RuntimeError as error:
         raise OSError(errno.ELOOP, os.strerror(errno.ELOOP)) from error
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the move durable too, where the system can open a folder."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)

@@ -12,17 +12,23 @@ _DELAY_SECONDS = 0.5
 
 
 def progress_bar(
-    total: int | None, *, description: str, unit: str, progress: bool | None = None
+    total: int | None,
+    *,
+    description: str,
+    unit: str,
+    progress: bool | None = None,
+    done: int = 0,
 ) -> tqdm[NoReturn]:
     """Return a tqdm bar that shows in a notebook or a terminal when a read takes a while.
 
-    `progress` True shows it everywhere and at once, False nowhere.
+    `progress` True shows it everywhere and at once, False nowhere. `done` is where it starts.
     """
     from tqdm.auto import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
 
     shown = _is_watched() if progress is None else progress
     return tqdm(
         total=total,
+        initial=done,
         desc=description,
         unit=f" {unit}",
         disable=not shown,
