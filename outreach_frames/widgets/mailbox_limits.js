@@ -1,4 +1,4 @@
-const COLUMNS = ["Address", "Provider", "Status", "Daily limit", "New limit", "Result"];
+const COLUMNS = ["Address", "Provider", "Status", "Daily limit", "New limit"];
 const UNKNOWN = "not given";
 
 /** Something that stands for a model where what it holds must not be kept in the notebook. */
@@ -25,18 +25,19 @@ function limitInput(label) {
   return h("input", { type: "number", step: "1", class: "outreach-limit", "aria-label": label });
 }
 
-/** Make one row of the table; it is shown, hidden and filled by the functions it comes with. */
+/** Make the rows of one mailbox, the second for its result, with what fills and hides them. */
 function mailboxRow(mailbox, number, { onSelect, onLimit }) {
   const name = mailbox.email ?? UNKNOWN;
   const select = h("input", { type: "checkbox", "aria-label": `Select ${name}`, onchange: onSelect });
   const input = limitInput(`New limit of ${name}`);
   const problem = h("span", { class: "outreach-problem", id: `${number}-problem` });
-  const result = h("td", { class: "outreach-result" });
+  const result = h("td", { class: "outreach-result", colspan: COLUMNS.length + 1 });
+  const resultRow = h("tr", { hidden: true }, result);
   input.addEventListener("input", () => onLimit(mailbox.id, askedLimit(input)));
   input.setAttribute("aria-describedby", problem.id);
   // Without an id there is nothing that a change could be sent to.
   select.disabled = input.disabled = mailbox.id === null;
-  const element = h(
+  const row = h(
     "tr",
     {},
     h("td", {}, select),
@@ -45,8 +46,8 @@ function mailboxRow(mailbox, number, { onSelect, onLimit }) {
     h("td", {}, statusLabel(mailbox.status)),
     h("td", { class: "outreach-number" }, mailbox.limit?.toLocaleString("en") ?? UNKNOWN),
     h("td", { class: "outreach-new-limit" }, input, problem),
-    result,
   );
+  const element = h("tbody", {}, row, resultRow);
   return {
     mailbox,
     element,
@@ -60,6 +61,7 @@ function mailboxRow(mailbox, number, { onSelect, onLimit }) {
       if (!words && document.activeElement !== input) input.value = limit ?? "";
     },
     showResult: (told) => {
+      resultRow.hidden = !told;
       result.textContent = told?.detail ?? "";
       result.dataset.status = told?.status ?? "";
     },
@@ -105,7 +107,12 @@ function renderMailboxLimits({ model, el, signal }) {
     for (const row of shownRows()) mark(row, all.checked && row.mailbox.id !== null);
     showSelection();
   });
-  const body = h("tbody", {});
+  const head = h(
+    "thead",
+    {},
+    h("tr", {}, h("th", { scope: "col" }, all), COLUMNS.map((name) => h("th", { scope: "col" }, name))),
+  );
+  const table = h("table", {}, head);
   const empty = h("p", { class: "outreach-muted outreach-empty" });
   const capacity = h("p", { class: "outreach-capacity" });
   const changes = h("ul", { class: "outreach-changes", "aria-label": "What will change" });
@@ -218,7 +225,7 @@ function renderMailboxLimits({ model, el, signal }) {
     const before = selected;
     selected = new Set();
     for (const row of rows) mark(row, row.mailbox.id !== null && before.has(row.mailbox.id));
-    body.replaceChildren(...rows.map((row) => row.element));
+    table.replaceChildren(head, ...rows.map((row) => row.element));
     showRows();
     showPlan();
     if (focused) rows.find((row) => row.mailbox.id === focused.mailbox.id)?.[field].focus();
@@ -244,16 +251,7 @@ function renderMailboxLimits({ model, el, signal }) {
     h(
       "div",
       { class: "outreach-table outreach-mailboxes", tabindex: "0", role: "region", "aria-label": "Mailboxes" },
-      h(
-        "table",
-        {},
-        h(
-          "thead",
-          {},
-          h("tr", {}, h("th", { scope: "col" }, all), COLUMNS.map((name) => h("th", { scope: "col" }, name))),
-        ),
-        body,
-      ),
+      table,
       empty,
     ),
     h("div", { class: "outreach-tools" }, h("label", {}, "Set selected to ", bulk), setBulk),

@@ -58,6 +58,8 @@ class MailboxLimits(Panel):
     ----------
     value : dict of str to int
         The new limits by mailbox id; can be assigned.
+    revision : int
+        Counts how often what will change has changed; the button sends what it showed, or nothing.
 
     Notes
     -----
@@ -91,7 +93,7 @@ class MailboxLimits(Panel):
         self._results: dict[str, Result] = {}
         self._asked: dict[str, Change] = {}
         self._made: dict[str, Change] = {}
-        self._revision = 0
+        self.revision = 0
         self._sent_revision = -1
         self._cancelled = threading.Event()
         self.reload()
@@ -164,7 +166,7 @@ class MailboxLimits(Panel):
         """Send the changes that the page showed at a revision; a second time does nothing."""
         if self.busy or revision == self._sent_revision:
             return
-        if revision != self._revision or self._problems:
+        if revision != self.revision or self._problems:
             self._tell(
                 notice("warning", "The changes are not the ones that were shown. Look again.")
             )
@@ -212,7 +214,7 @@ class MailboxLimits(Panel):
         return list_changes(self._listed, self.value)
 
     def _changed(self) -> None:
-        self._revision += 1
+        self.revision += 1
         self._send_plan()
 
     def _take(self, frame: pd.DataFrame) -> None:
@@ -313,7 +315,7 @@ class MailboxLimits(Panel):
         self.send(
             {
                 "kind": "plan",
-                "revision": self._revision,
+                "revision": self.revision,
                 "limits": self.value,
                 "changes": [asdict(one) for one in changes],
                 "problems": self._problems,
@@ -344,7 +346,7 @@ def _reported(change: Change, mailbox: Mailbox) -> Result:
 def _refused(change: Change, error: OutreachError) -> Result:
     """Return what an error says about a change."""
     told = error_notice(error)
-    words = " ".join([told["text"], *told["details"]])
+    words = " ".join([told["text"], *(one for one in told["details"] if one not in told["text"])])
     if isinstance(error, ServiceError) and error.may_have_acted:
         words = f"May have changed all the same: Reload shows its limit. {words}"
         return Result(change.id, change.email, None, "unknown", words)
