@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
 from typing import Any, Final
 
 import pyarrow as pa
@@ -49,16 +48,16 @@ _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
 
 @dataclass(frozen=True, slots=True)
 class PeoplePage:
-    """One page of people search.
+    """One page of people search, or several that were read as one.
 
     Attributes
     ----------
     people : pyarrow.Table
         One row per person: the columns of `spec.columns(spec.PERSON)`, then what else there was.
     pagination : dict
-        The page's `_pagination`, less what was null.
+        The last page's `_pagination`, less what was null.
     errors : list
-        The page's `_errors`, as they came.
+        The pages' `_errors`, as they came.
     """
 
     people: pa.Table
@@ -70,7 +69,7 @@ class NotFaithfulError(ValueError):
     """The fast way would change a value."""
 
 
-def read_fast(bodies: Sequence[bytes]) -> list[PeoplePage]:
+def read_fast(bodies: Sequence[bytes]) -> PeoplePage:
     """Read bodies by Arrow's JSON reader: one row of the document table per body."""
     bodies = [_one_line(body) for body in bodies]
     try:
@@ -89,18 +88,18 @@ def read_fast(bodies: Sequence[bytes]) -> list[PeoplePage]:
         raise NotFaithfulError
     persons = pa.chunked_array([chunk.flatten() for chunk in results.chunks])
     people = _typed_people(_flat_inferred(persons) if inferred else _flat_strict(persons))
-    ends = accumulate(pc.list_value_length(results).to_pylist(), initial=0)
-    errors = document.column(spec.ERRORS_KEY)
-    return [
-        PeoplePage(
-            people.slice(start, end - start),
-            {key: value for key, value in page.items() if value is not None},
-            list_of_errors(parse_json(body.decode())[spec.ERRORS_KEY]) if has_errors else [],
+    errors = [
+        error
+        for body, has_errors in zip(
+            bodies, _have_errors(document.column(spec.ERRORS_KEY)), strict=True
         )
-        for (start, end), page, has_errors, body in zip(
-            pairwise(ends), pagination.to_pylist(), _have_errors(errors), bodies, strict=True
-        )
+        if has_errors
+        for error in list_of_errors(parse_json(body.decode())[spec.ERRORS_KEY])
     ]
+    last = pagination[-1].as_py()
+    return PeoplePage(
+        people, {key: value for key, value in last.items() if value is not None}, errors
+    )
 
 
 def _have_errors(errors: pa.ChunkedArray) -> list[bool]:

@@ -18,7 +18,7 @@ from outreach_frames.arrow_schema import to_frame
 from outreach_frames.csv_files import check_columns, read_csv, write_csv
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
 from outreach_frames.files import replace_file, unreadable
-from outreach_frames.flatten import concat_tables, people_frame, read_people_pages
+from outreach_frames.flatten import concat_tables, people_frame, read_people_page
 
 __all__ = ["read_prospects", "write_csv", "write_parquet"]
 
@@ -59,10 +59,8 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
     True
     """
     check_columns(frame)
-    plain = frame.copy(deep=False)
-    plain.attrs = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
     try:
-        table = _readable_by_pandas(pa.Table.from_pandas(plain))
+        table = parquet_table(frame)
         return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         raise InvalidInputError(
@@ -73,6 +71,13 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
         raise InvalidInputError(
             "The frame has text that no file can hold (half a surrogate pair)."
         ) from error
+
+
+def parquet_table(frame: pd.DataFrame) -> pa.Table:
+    """Make the table that goes to a Parquet file."""
+    plain = frame.copy(deep=False)
+    plain.attrs = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
+    return _readable_by_pandas(pa.Table.from_pandas(plain))
 
 
 def read_prospects(path: str | Path) -> pd.DataFrame:
@@ -203,7 +208,7 @@ def _read_ndjson(path: Path) -> pd.DataFrame:
             spec.PAGINATION_KEY.encode(),
         )
         try:
-            page = read_people_pages([body])[0]
+            page = read_people_page(body)
         except InvalidResponseError:
             page = None
         if page is None or page.people.num_rows != len(group) or not all(map(_is_object, group)):

@@ -36,6 +36,7 @@ from outreach_frames.tolerant import (
 __all__ = [
     "DtypeBackend",
     "PeoplePage",
+    "as_one_page",
     "check_dtype_backend",
     "free_frame",
     "people_frame",
@@ -104,22 +105,21 @@ def read_people_page(body: bytes) -> PeoplePage:
     >>> page.people.num_rows, page.pagination
     (1, {'total': 1})
     """
-    return read_people_pages([body])[0]
+    return read_people_pages([body])
 
 
-def read_people_pages(bodies: Sequence[bytes]) -> list[PeoplePage]:
-    """Read several responses of people search at once, which is faster than one by one.
+def read_people_pages(bodies: Sequence[bytes]) -> PeoplePage:
+    """Read several responses of people search as one, which is faster than one by one.
 
     Parameters
     ----------
     bodies : sequence of bytes
-        JSON in UTF-8, as for `read_people_page`.
+        JSON in UTF-8, as for `read_people_page`; at least one.
 
     Returns
     -------
-    list of PeoplePage
-        One per body, in the same order. A column that only some pages have may be in the others
-        too, all missing.
+    PeoplePage
+        The people of all, the last `_pagination`, and all `_errors`.
 
     Raises
     ------
@@ -132,20 +132,36 @@ def read_people_pages(bodies: Sequence[bytes]) -> list[PeoplePage]:
 
     Examples
     --------
-    >>> body = b'{"results": [], "_pagination": {"total": 0}}'
-    >>> [page.people.num_rows for page in read_people_pages([body, body])]
-    [0, 0]
+    >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
+    >>> read_people_pages([body, body]).people.num_rows
+    2
     """
     pages: list[PeoplePage] = []
     for group in _groups(bodies):
         try:
-            pages += read_fast(group)
+            pages.append(read_fast(group))
         except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeDecodeError, NotFaithfulError):
             if len(group) > 1:
-                pages += [page for body in group for page in read_people_pages([body])]
+                pages += [read_people_pages([body]) for body in group]
             else:
                 pages.append(_read_tolerantly(group[0]))
-    return pages
+    return as_one_page(pages)
+
+
+def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
+    """Put pages that follow each other into one.
+
+    >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {}}')
+    >>> as_one_page([page, page]).people.num_rows
+    2
+    """
+    if len(pages) == 1:
+        return pages[0]
+    return PeoplePage(
+        concat_tables([page.people for page in pages]),
+        pages[-1].pagination,
+        [error for page in pages for error in page.errors],
+    )
 
 
 def people_frame(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 import pandas as pd
 import pyarrow as pa
@@ -25,17 +25,23 @@ from outreach_frames.errors import InvalidInputError, InvalidResponseError, Outr
 from outreach_frames.flatten import (
     DtypeBackend,
     PeoplePage,
+    as_one_page,
     check_dtype_backend,
     people_frame,
     read_people_page,
+    read_people_pages,
 )
 from outreach_frames.listing import carry_partial, now, report_errors, report_repeats
 from outreach_frames.notices import warn
 from outreach_frames.parallel import ordered_map
 from outreach_frames.progress import progress_bar
 
+T = TypeVar("T")
+
 # A search whose totals make no sense ends after so many pages in a row with nobody new on them.
 _USELESS_PAGES_THAT_END = 3
+# Pages that become a table together: the reader needs less time for each then.
+_PAGES_AT_ONCE = 6
 
 _PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 _DEPARTMENT_PREFIX = "company_department_headcount_"
@@ -204,7 +210,7 @@ def count_people(
         page_size=spec.MIN_SEARCH_PAGE_SIZE,
         refresh=refresh,
     )
-    page = search.read_page(1)
+    page = search.read_pages([1])
     total = page.pagination.get("total")
     if not _is_count(total):
         raise InvalidResponseError(
@@ -243,28 +249,34 @@ class Search:
         largest = spec.MAX_SEARCH_PAGE_SIZE
         return self.page_size or min(largest, self.limit or largest)
 
-    def read_page(self, number: int) -> PeoplePage:
-        """Read one page of the search."""
+    def read_pages(self, numbers: Sequence[int]) -> PeoplePage:
+        """Read some pages of the search as one."""
+        bodies = [self._read(number, bytes) for number in numbers]
+        try:
+            return read_people_pages(bodies)
+        except InvalidResponseError:
+            # Looked at one by one, a broken answer is asked for again.
+            return as_one_page([self._read(number, read_people_page) for number in numbers])
+
+    def _read(self, number: int, parse: Callable[[bytes], T]) -> T:
         body = {**self.filters, _PAGE: number, _SIZE: self.size}
-        return self.client.read(
-            spec.SEARCH_PEOPLE, body=body, refresh=self.refresh, parse=read_people_page
-        )
+        return self.client.read(spec.SEARCH_PEOPLE, body=body, refresh=self.refresh, parse=parse)
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the people page by page, in order, each once, up to the limit."""
-        table = self._take(self.read_page(1))
+        table = self._take(self.read_pages([1]))
         yield table
         number, useless = 1, 0 if table.num_rows else 1
         while useless < _USELESS_PAGES_THAT_END and (last := self._last_page(number)) > number:
-            numbers = range(number + 1, last + 1)
-            pages = ordered_map(self.read_page, numbers, workers=self.client.workers)
+            runs = self._runs(number + 1, last)
+            pages = ordered_map(self._read_run, runs, workers=self.client.workers)
             with closing(pages):
-                for page in pages:
-                    number += 1
+                for run, page in pages:
+                    number = run[-1]
                     table = self._take(page)
                     yield table
-                    useless = 0 if table.num_rows else useless + 1
-                    if useless == _USELESS_PAGES_THAT_END:
+                    useless = 0 if table.num_rows else useless + len(run)
+                    if useless >= _USELESS_PAGES_THAT_END:
                         break
 
     def report(self, rows: int) -> None:
@@ -300,6 +312,20 @@ class Search:
             self._seen.add(identity)
         self._repeats += len(keep) - sum(keep)
         return people if all(keep) else people.filter(pa.array(keep))
+
+    def _runs(self, first: int, last: int) -> Iterator[range]:
+        """Cut pages into runs that are read as one: longer ones the more pages came before.
+
+        So a service that is wrong about its pages is not asked for many that it has not.
+        """
+        while first <= last:
+            longest = max(1, first // (2 * self.client.workers))
+            run = range(first, min(first + min(longest, _PAGES_AT_ONCE), last + 1))
+            yield run
+            first = run.stop
+
+    def _read_run(self, run: range) -> tuple[range, PeoplePage]:
+        return run, self.read_pages(run)
 
     def _last_page(self, number: int) -> int:
         """Return the last page worth asking for after `number` pages, as far as one can tell."""

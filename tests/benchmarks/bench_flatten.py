@@ -34,7 +34,7 @@ def main() -> None:
     parse = seconds(lambda: [orjson.loads(body) for body in bodies])
     with ThreadPoolExecutor(THREADS) as executor:
         ways: dict[str, Callable[[], list[PeoplePage]]] = {
-            "all pages at once": lambda: read_people_pages(bodies),
+            "all pages at once": lambda: [read_people_pages(bodies)],
             "page by page": lambda: [read_people_page(body) for body in bodies],
             f"page by page, {THREADS} threads": lambda: list(
                 executor.map(read_people_page, bodies)
@@ -44,7 +44,7 @@ def main() -> None:
             ours = seconds(partial(people_frame_by, read))
             report(f"frame, {name} / json.loads + json_normalize", ours, usual)
             report(f"frame, {name} / orjson.loads alone", ours, parse)
-    pages = read_people_pages(bodies)
+    pages = [read_people_pages(bodies)]
     frame = people_frame(pages)
     report(
         "people_frame alone / pyarrow backend",
