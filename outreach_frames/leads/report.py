@@ -16,6 +16,7 @@ from outreach_frames.leads.outcome import RowOutcome
 
 if TYPE_CHECKING:
     from outreach_frames.leads.plan import SubmissionPlan
+    from outreach_frames.leads.submit import Watch
 
 # The columns of `rows`: a row's label, and what became of it.
 _DTYPES: Final = {
@@ -48,7 +49,8 @@ class SubmissionReport:
     dry_run : bool
         Whether nothing was to be sent.
     retry : callable, optional
-        Sends what is unknown once more, and returns the report of that.
+        Sends what is unknown once more, and returns the report of that. It takes what `watch` is
+        for `submit`, or nothing.
 
     Attributes
     ----------
@@ -78,7 +80,7 @@ class SubmissionReport:
         notes: Sequence[str] = (),
         error: OutreachError | None = None,
         dry_run: bool = False,
-        retry: Callable[[], SubmissionReport] | None = None,
+        retry: Callable[..., SubmissionReport] | None = None,
     ) -> None:
         if len(rows) != len(frame):
             raise ValueError("there must be one row of `rows` for each row of the frame")
@@ -173,10 +175,16 @@ class SubmissionReport:
             raise self.error
         return self
 
-    def retry_unknown(self) -> SubmissionReport:
+    def retry_unknown(self, *, watch: Watch | None = None) -> SubmissionReport:
         """Send the rows that are `unknown` once more.
 
         What is in the sequence by then is not added again and becomes `present`.
+
+        Parameters
+        ----------
+        watch : callable, optional
+            Called with the run a few times a second, as for `submit`; returns "go on", "finish" or
+            "break off".
 
         Returns
         -------
@@ -195,7 +203,7 @@ class SubmissionReport:
                 "This report cannot send. Plan its unknown rows anew: "
                 'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...).'
             )
-        return self._retry()
+        return self._retry() if watch is None else self._retry(watch)
 
     def __repr__(self) -> str:
         return report_view.as_text(self)

@@ -73,6 +73,18 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Run the same call again with its journal; without one, plan these rows anew.",
     ),
 }
+
+
+def meaning_of(status: str) -> Meaning:
+    """Return what a status means; one that nobody knows is a list of the service.
+
+    >>> meaning_of("on_holiday").means
+    'Skipped: the service lists them in on_holiday_and_skipped.'
+    """
+    listed = f"{status.removesuffix(spec.SKIPPED_SUFFIX)}{spec.SKIPPED_SUFFIX}"
+    return MEANINGS.get(status) or Meaning(f"Skipped: the service lists them in {listed}.")
+
+
 _DRY_RUN: Final = Meaning("Ready: they would be sent.", "Submit without dry_run.")
 
 
@@ -139,17 +151,10 @@ def _headline(report: SubmissionReport) -> str:
 def _table(report: SubmissionReport) -> Iterator[tuple[str, int, Meaning, list[str]]]:
     summary = report.summary()
     for status, rows in zip(summary["status"], summary["rows"], strict=True):
-        meaning = MEANINGS.get(
-            status,
-            Meaning(
-                f"Skipped: the service lists them in {status.removesuffix(spec.SKIPPED_SUFFIX)}"
-                f"{spec.SKIPPED_SUFFIX}."
-            ),
-        )
         if report.dry_run and status == statuses.NOT_SENT:
             yield status, rows, _DRY_RUN, []
         else:
-            yield status, rows, meaning, _details(report, status)
+            yield status, rows, meaning_of(status), _details(report, status)
 
 
 def _details(report: SubmissionReport, status: str) -> list[str]:

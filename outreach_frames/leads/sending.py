@@ -55,6 +55,8 @@ class Run:
     ----------
     entries : dict of int to Entry
         What became of each row that was sent, at any moment: `unknown` while it is being sent.
+    current : sequence of int
+        The rows of the request under way.
     tally : mapping of str to int
         How many rows this run is done with, by status; replaced as a whole.
     notes : list of str
@@ -86,6 +88,7 @@ class Run:
         self._again = again
         self._doubts = 0
         self.entries = dict(entries)
+        self.current: Sequence[int] = ()
         self.tally: Mapping[str, int] = {}
         self.notes: list[str] = []
         self.error: OutreachError | None = None
@@ -115,6 +118,7 @@ class Run:
         for position in chunk.positions:
             attempts = self.entries[position].attempts if position in self.entries else 0
             self.entries[position] = Entry(_UNANSWERED, chunk.number, attempts + 1)
+        self.current = chunk.positions
         self.requests += 1
         try:
             answer = self._client.write(
@@ -182,6 +186,7 @@ class Run:
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position]._replace(outcome=outcome)
+        self.current = ()
         said = [f"Chunk {chunk.number}: {note}" for note in notes]
         self.notes += said
         if self._journal is not None:

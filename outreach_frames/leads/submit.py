@@ -69,8 +69,10 @@ def submit(
     dry_run : bool
         Send nothing, and leave the journal alone.
     watch : callable, optional
-        Called with the `Run` a few times a second; returns whether to "go on", to "finish" after
-        the request under way, or to "break off" that too.
+        Called with the `Run` a few times a second and once it is done; returns whether to "go on",
+        to "finish" after the request under way, or to "break off" that too, as Ctrl-C does. A wish
+        to end is never taken back. It must not raise; if it does, the request under way is the
+        last, and there is no report.
 
     Returns
     -------
@@ -151,11 +153,11 @@ def _retry(
     progress: bool | None,
     entries: Mapping[int, Entry],
     notes: Sequence[str],
-) -> Callable[[], SubmissionReport]:
+) -> Callable[..., SubmissionReport]:
     """Return what sends the unknown rows of a report once more."""
     free = Lock()
 
-    def retry() -> SubmissionReport:
+    def retry(watch: Watch | None = None) -> SubmissionReport:
         # A journal knows by itself what was sent again.
         if journal is None and not free.acquire(blocking=False):
             raise InvalidInputError(
@@ -165,7 +167,7 @@ def _retry(
         try:
             client = _open_client(plan)
             return _submit(
-                plan, client, journal, progress, entries=entries, notes=notes, again=True
+                plan, client, journal, progress, watch, entries=entries, notes=notes, again=True
             )
         except OutreachError:
             if journal is None:
@@ -268,8 +270,6 @@ def _carry_out(
     future, wish = _watched(run, chunks, progress, watch)
     if wish == "break off":
         return OutreachError(_INTERRUPTED)
-    if wish == "finish" and run.left and run.error is None:
-        return OutreachError(_CANCELLED)
     fault = future.exception() if future is not None else None
     error = run.error
     if fault is not None and not isinstance(fault, OutreachError):
@@ -280,6 +280,8 @@ def _carry_out(
         error.__cause__ = fault
     if error is not None and not run.requests:
         raise error
+    if error is None and wish == "finish" and run.left:
+        return OutreachError(_CANCELLED)
     return error
 
 
@@ -324,12 +326,20 @@ def _look_on(run: Run, bar: tqdm[NoReturn], watch: Watch | None) -> Wish:
     while not done:
         done = run.done.wait(_SLICE)
         _show(run.tally, bar)
-        if watch is not None:
-            wish = watch(run)
-        if wish == "break off" and not done:
-            return wish
-        run.over = run.over or wish == "finish"
-    return "finish" if wish == "break off" else wish
+        wished = "go on" if watch is None else _wish_of(watch, run)
+        if wished == "break off" and not done:
+            return wished
+        if wished != "go on":
+            wish, run.over = "finish", True
+    return wish
+
+
+def _wish_of(watch: Watch, run: Run) -> Wish:
+    """Ask who watches; an error of theirs is never taken for one from before the first request."""
+    try:
+        return watch(run)
+    except OutreachError as error:
+        raise RuntimeError("what watches a run must not raise") from error
 
 
 def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:
