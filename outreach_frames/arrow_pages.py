@@ -42,7 +42,7 @@ _STRICT: Final = arrow_json.ParseOptions(
 )
 _BLOCK_BYTES: Final = 8 << 20
 # Arrow's reader recurses on unknown fields, and some 15,000 levels end the process.
-_MAX_DEPTH: Final = 100
+MAX_DEPTH: Final = 100
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
 
 
@@ -71,12 +71,12 @@ class NotFaithfulError(ValueError):
 
 def read_fast(bodies: Sequence[bytes]) -> PeoplePage:
     """Read bodies by Arrow's JSON reader: one row of the document table per body."""
-    bodies = [_one_line(body) for body in bodies]
+    bodies = [one_line(body) for body in bodies]
     try:
         document = _read_documents(bodies, _STRICT)
         inferred = False
     except pa.ArrowInvalid:
-        if any(_depth(body) > _MAX_DEPTH for body in bodies):
+        if any(depth(body) > MAX_DEPTH for body in bodies):
             raise NotFaithfulError from None
         document = _read_inferring(bodies)
         inferred = True
@@ -115,7 +115,7 @@ def list_of_errors(errors: Any) -> list[Any]:
     return errors if isinstance(errors, list) else [errors]
 
 
-def _one_line(body: bytes) -> bytes:
+def one_line(body: bytes) -> bytes:
     """Make a body one line that is certainly an object in UTF-8, as Arrow's reader wants it."""
     body = body.removeprefix(BOM).strip(b" \t\r\n")
     if not body.startswith(b"{"):
@@ -127,12 +127,12 @@ def _one_line(body: bytes) -> bytes:
     return body
 
 
-def _depth(body: bytes) -> int:
+def depth(body: bytes) -> int:
     """Give the depth to which brackets are nested; those inside strings count too."""
-    depth = deepest = 0
+    level = deepest = 0
     for bracket in body.translate(None, _NO_BRACKETS):
-        depth += 1 if bracket in b"{[" else -1
-        deepest = max(deepest, depth)
+        level += 1 if bracket in b"{[" else -1
+        deepest = max(deepest, level)
     return deepest
 
 

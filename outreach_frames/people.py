@@ -28,7 +28,6 @@ from outreach_frames.flatten import (
     as_one_page,
     check_dtype_backend,
     people_frame,
-    read_people_page,
     read_people_pages,
 )
 from outreach_frames.listing import carry_partial, now, report_errors, report_repeats
@@ -120,7 +119,7 @@ def search_people(
     check_one_of("headcount", headcount, HEADCOUNTS)
     search = Search(
         resolve(client),
-        _check_body(filters, fields),
+        check_body(filters, fields),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
         refresh=refresh,
@@ -205,7 +204,7 @@ def count_people(
     """
     search = Search(
         resolve(client),
-        _check_body(filters, fields),
+        check_body(filters, fields),
         limit=1,
         page_size=spec.MIN_SEARCH_PAGE_SIZE,
         refresh=refresh,
@@ -221,21 +220,68 @@ def count_people(
 
 
 @dataclass
+class SoFar:
+    """How far a search has come, in plain values, so that another process can go on there.
+
+    Attributes
+    ----------
+    page : int
+        The last page that was read.
+    pages, total : int or None
+        What the service says there is.
+    received, rows, repeats : int
+        How many people came, how many of them were of use, and how many came twice.
+    useless : int
+        Pages in a row with nobody new on them.
+    """
+
+    page: int = 0
+    pages: int | None = None
+    total: int | None = None
+    received: int = 0
+    rows: int = 0
+    repeats: int = 0
+    useless: int = 0
+
+
+def _remember() -> Callable[[Sequence[str | None]], list[bool]]:
+    """Make what says of ids which are new, and keeps them in memory."""
+    seen: set[str] = set()
+
+    def are_new(ids: Sequence[str | None]) -> list[bool]:
+        keep = []
+        for identity in ids:
+            keep.append(identity is None or identity not in seen)
+            if identity is not None:
+                seen.add(identity)
+        return keep
+
+    return are_new
+
+
+@dataclass
 class Search:
-    """One people search while it is read: what the service has said, and what has been seen."""
+    """One people search while it is read: what the service has said, and what has been seen.
+
+    `read_bodies` makes people out of answers, `are_new` says whose ids did not come before, and
+    `store` whether answers go into the cache.
+    """
 
     client: Client
     filters: dict[str, Any]
     limit: int | None
     page_size: int | None
     refresh: bool
-    total: int | None = None
+    store: bool = True
+    read_bodies: Callable[[Sequence[bytes]], PeoplePage] = read_people_pages
+    are_new: Callable[[Sequence[str | None]], list[bool]] = field(default_factory=_remember)
+    so_far: SoFar = field(default_factory=SoFar)
     errors: list[Any] = field(default_factory=list)
-    _seen: set[str] = field(default_factory=set)
-    _rows: int = 0
-    _received: int = 0
-    _repeats: int = 0
-    _pages: int | None = None
+
+    @property
+    def total(self) -> int | None:
+        """How many people match, as far as the service has told."""
+        return self.so_far.total
 
     @property
     def expected(self) -> int | None:
@@ -253,64 +299,75 @@ class Search:
         """Read some pages of the search as one."""
         bodies = [self._read(number, bytes) for number in numbers]
         try:
-            return read_people_pages(bodies)
+            return self.read_bodies(bodies)
         except InvalidResponseError:
             # Looked at one by one, a broken answer is asked for again.
-            return as_one_page([self._read(number, read_people_page) for number in numbers])
+            return as_one_page([self._read(number, self._read_body) for number in numbers])
+
+    def _read_body(self, body: bytes) -> PeoplePage:
+        return self.read_bodies([body])
 
     def _read(self, number: int, parse: Callable[[bytes], T]) -> T:
         body = {**self.filters, _PAGE: number, _SIZE: self.size}
-        return self.client.read(spec.SEARCH_PEOPLE, body=body, refresh=self.refresh, parse=parse)
+        return self.client.read(
+            spec.SEARCH_PEOPLE, body=body, refresh=self.refresh, store=self.store, parse=parse
+        )
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yield the people page by page, in order, each once, up to the limit."""
-        table = self._take(self.read_pages([1]))
-        yield table
-        number, useless = 1, 0 if table.num_rows else 1
-        while useless < _USELESS_PAGES_THAT_END and (last := self._last_page(number)) > number:
-            runs = self._runs(number + 1, last)
+        """Yield the people in order, some pages at a time, each once, up to the limit.
+
+        Every table is one that `so_far` counts already; a search that goes on begins behind it.
+        """
+        so_far = self.so_far
+        if not so_far.page:
+            yield self._take([1], self.read_pages([1]))
+        while (
+            so_far.useless < _USELESS_PAGES_THAT_END and (last := self._last_page()) > so_far.page
+        ):
+            runs = self._runs(so_far.page + 1, last)
             pages = ordered_map(self._read_run, runs, workers=self.client.workers)
             with closing(pages):
                 for run, page in pages:
-                    number = run[-1]
-                    table = self._take(page)
-                    yield table
-                    useless = 0 if table.num_rows else useless + len(run)
-                    if useless >= _USELESS_PAGES_THAT_END:
+                    yield self._take(run, page)
+                    if self._is_useless:
                         break
 
     def report(self, rows: int) -> None:
         """Warn of what the analyst would not see in the frame."""
-        report_repeats(self._repeats, "people")
+        report_repeats(self.so_far.repeats, "people")
         report_errors(self.errors)
         if self.total is None:
             return
         if self.limit is not None and self.limit <= rows < self.total:
             warn(f"{rows:,} of {self.total:,} people were read; limit=None reads them all.")
-        elif self._received < self.total and (self.limit is None or rows < self.limit):
+        elif self.so_far.received < self.total and (self.limit is None or rows < self.limit):
             warn(
                 f"The service counts {self.total:,} people and returned {rows:,}: its data may "
                 "have changed while it was read. refresh=True reads it again."
             )
 
-    def _take(self, page: PeoplePage) -> pa.Table:
+    @property
+    def _is_useless(self) -> bool:
+        return self.so_far.useless >= _USELESS_PAGES_THAT_END
+
+    def _take(self, run: Sequence[int], page: PeoplePage) -> pa.Table:
+        so_far = self.so_far
         total, pages = page.pagination.get("total"), page.pagination.get("total_pages")
-        self.total = total if _is_count(total) else self.total
-        self._pages = pages if _is_count(pages) else self._pages
+        so_far.total = total if _is_count(total) else so_far.total
+        so_far.pages = pages if _is_count(pages) else so_far.pages
         self.errors.extend(page.errors)
-        self._received += page.people.num_rows
+        so_far.received += page.people.num_rows
         table = self._without_repeats(page.people)
         if self.limit is not None:
-            table = table.slice(0, min(self.limit - self._rows, table.num_rows))
-        self._rows += table.num_rows
+            table = table.slice(0, min(self.limit - so_far.rows, table.num_rows))
+        so_far.rows += table.num_rows
+        so_far.page = run[-1]
+        so_far.useless = 0 if table.num_rows else so_far.useless + len(run)
         return table
 
     def _without_repeats(self, people: pa.Table) -> pa.Table:
-        keep = []
-        for identity in people.column("id").to_pylist():
-            keep.append(identity is None or identity not in self._seen)
-            self._seen.add(identity)
-        self._repeats += len(keep) - sum(keep)
+        keep = self.are_new(people.column("id").to_pylist())
+        self.so_far.repeats += len(keep) - sum(keep)
         return people if all(keep) else people.filter(pa.array(keep))
 
     def _runs(self, first: int, last: int) -> Iterator[range]:
@@ -327,20 +384,23 @@ class Search:
     def _read_run(self, run: range) -> tuple[range, PeoplePage]:
         return run, self.read_pages(run)
 
-    def _last_page(self, number: int) -> int:
-        """Return the last page worth asking for after `number` pages, as far as one can tell."""
-        last = max(self._pages or 0, number)
-        if self.total is not None:
+    def _last_page(self) -> int:
+        """Return the last page worth asking for, as far as one can tell after those read."""
+        so_far = self.so_far
+        number = so_far.page
+        last = max(so_far.pages or 0, number)
+        if so_far.total is not None:
             # By what came, not by what was asked for: a service may put fewer on a page.
-            last = max(last, number + -(-(self.total - self._received) // self.size))
-        elif self._pages is None:
+            last = max(last, number + -(-(so_far.total - so_far.received) // self.size))
+        elif so_far.pages is None:
             last = number + 1
         if self.limit is None:
             return last
-        return min(last, number + -(-(self.limit - self._rows) // self.size))
+        return min(last, number + -(-(self.limit - so_far.rows) // self.size))
 
 
-def _check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+def check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the filters of a search, checked; paging is no filter."""
     for name in (_PAGE, _SIZE):
         if name in fields or (isinstance(filters, Mapping) and name in filters):
             raise InvalidInputError(
