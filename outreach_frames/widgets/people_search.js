@@ -1,0 +1,412 @@
+const MOST_OPTIONS = 50;
+let lastId = 0;
+
+/** Return an id that no other element of the page has. */
+const newId = () => `outreach-search-${++lastId}`;
+
+/** Return text as it is compared with what is typed: underscores are blanks. */
+const folded = (text) => text.toLowerCase().replaceAll("_", " ");
+
+/** Cut pasted text into values: at line breaks and tabs, a single line at commas too. */
+function splitPasted(text, commas, known) {
+  const whole = text.trim();
+  const lines = /[\n\r\t]/.test(text);
+  const cut = lines ? /[\n\r\t]+/ : commas && !known.includes(whole) ? "," : null;
+  const values = (cut ? text.split(cut) : [whole]).map((value) => value.trim()).filter(Boolean);
+  return { values, isList: lines || values.length > 1 };
+}
+
+/** Return the filters with one changed, in the interface's order, without what is empty. */
+function changed(model, name, value) {
+  const filters = { ...model.get("value"), [name]: value };
+  const order = model.get("form").order.filter((one) => {
+    const given = filters[one];
+    return given !== undefined && given !== null && given !== "" && given.length !== 0;
+  });
+  return Object.fromEntries(order.map((one) => [one, filters[one]]));
+}
+
+/** The options that go with what is typed, in a layer above the page, and the one that is lit. */
+function optionList(input, label, pick) {
+  const list = h("ul", { id: newId(), class: "ops-options", role: "listbox", "aria-label": label });
+  const more = h("div", { class: "ops-more outreach-muted" });
+  const layer = h("div", { class: "ops-layer", popover: "manual" }, list, more);
+  let lit = -1;
+  // The focus stays in the input.
+  layer.addEventListener("mousedown", (event) => event.preventDefault());
+
+  const isOpen = () => layer.matches(":popover-open");
+  const light = (index) => {
+    lit = index;
+    [...list.children].forEach((option, at) => option.setAttribute("aria-selected", at === lit));
+    const option = list.children[lit];
+    if (option) {
+      input.setAttribute("aria-activedescendant", option.id);
+      option.scrollIntoView({ block: "nearest" });
+    } else input.removeAttribute("aria-activedescendant");
+  };
+  const close = () => {
+    if (isOpen()) layer.hidePopover();
+    input.setAttribute("aria-expanded", "false");
+    light(-1);
+    removeEventListener("scroll", onScroll, true);
+  };
+  const onScroll = (event) => {
+    if (!layer.contains(event.target)) close();
+  };
+  const place = () => {
+    const box = input.closest(".ops-tags").getBoundingClientRect();
+    const below = innerHeight - box.bottom;
+    const above = below < 180 && box.top > below;
+    layer.style.left = `${box.left}px`;
+    layer.style.width = `${box.width}px`;
+    layer.style.top = above ? "auto" : `${box.bottom + 2}px`;
+    layer.style.bottom = above ? `${innerHeight - box.top + 2}px` : "auto";
+    list.style.maxHeight = `${Math.max(80, Math.min(240, (above ? box.top : below) - 40))}px`;
+  };
+  const open = (texts) => {
+    if (!texts.length) return close();
+    list.replaceChildren(
+      ...texts.slice(0, MOST_OPTIONS).map((text) =>
+        h("li", { id: newId(), role: "option", "aria-selected": "false", onclick: () => pick(text) }, text),
+      ),
+    );
+    const rest = texts.length - MOST_OPTIONS;
+    more.hidden = rest <= 0;
+    more.textContent = `and ${rest.toLocaleString("en")} more: type to narrow`;
+    if (!isOpen()) {
+      layer.showPopover();
+      addEventListener("scroll", onScroll, true);
+    }
+    place();
+    input.setAttribute("aria-expanded", "true");
+    light(-1);
+  };
+  const move = (step) => {
+    const count = list.children.length;
+    // One place is for none: what is typed.
+    light(((lit + 1 + step + count + 1) % (count + 1)) - 1);
+  };
+  input.setAttribute("aria-controls", list.id);
+  return { layer, isOpen, open, close, move, lit: () => list.children[lit]?.textContent ?? null };
+}
+
+/** Return an input for several values: tags, free text and suggestions. */
+function tagInput(field, labelId, context) {
+  const { model, signal } = context;
+  const input = h("input", {
+    type: "text",
+    role: "combobox",
+    autocomplete: "off",
+    spellcheck: "false",
+    "aria-autocomplete": "list",
+    "aria-expanded": "false",
+    "aria-labelledby": labelId,
+  });
+  const tags = h("span", { class: "ops-list", role: "list", "aria-labelledby": labelId });
+  const options = optionList(input, `Suggestions for ${field.label}`, (text) => add([text]));
+  const box = h("div", { class: "ops-tags" }, tags, input, options.layer);
+  const values = () => model.get("value")[field.name] ?? [];
+  const known = () => {
+    if (field.values.length) return field.values;
+    return [...new Set([...(context.suggestions[field.name] ?? []), ...field.suggestions])];
+  };
+
+  const suggest = () => {
+    const typed = folded(input.value.trim());
+    const taken = new Set(values());
+    options.open(known().filter((text) => !taken.has(text) && folded(text).includes(typed)));
+  };
+  const write = (list) => context.write(field.name, list);
+  const add = (texts) => {
+    const given = texts.map((text) => text.trim()).filter(Boolean);
+    const usable = field.values.length ? given.filter((text) => field.values.includes(text)) : given;
+    const refused = given.filter((text) => !usable.includes(text));
+    input.value = refused.join(", ");
+    input.setCustomValidity(refused.length ? "Choose one of the list." : "");
+    if (refused.length) input.reportValidity();
+    options.close();
+    if (usable.length) write([...new Set([...values(), ...usable])]);
+  };
+  const remove = (index) => write(values().filter((_, at) => at !== index));
+
+  input.addEventListener("keydown", (event) => {
+    if (event.isComposing) return;
+    const { key } = event;
+    const typed = input.value.trim();
+    if (key === "Enter") {
+      event.preventDefault();
+      add([options.lit() ?? typed]);
+    } else if (key === "Tab" && !event.shiftKey && (options.lit() ?? typed)) {
+      event.preventDefault();
+      add([options.lit() ?? typed]);
+    } else if (key === "," && field.commas) {
+      const begins = `${typed},`.toLowerCase();
+      if (typed && known().some((text) => text.toLowerCase().startsWith(begins))) return;
+      event.preventDefault();
+      add([typed]);
+    } else if (key === "Backspace" && !input.value && values().length) {
+      event.preventDefault();
+      remove(values().length - 1);
+    } else if (key === "ArrowDown" || key === "ArrowUp") {
+      event.preventDefault();
+      if (!options.isOpen()) suggest();
+      if (options.isOpen()) options.move(key === "ArrowDown" ? 1 : -1);
+    } else if (key === "Escape" && options.isOpen()) {
+      event.preventDefault();
+      event.stopPropagation();
+      options.close();
+    }
+  });
+  input.addEventListener("input", () => {
+    input.setCustomValidity("");
+    suggest();
+  });
+  input.addEventListener("click", () => options.isOpen() || suggest());
+  input.addEventListener("paste", (event) => {
+    const text = event.clipboardData?.getData("text/plain") ?? "";
+    const pasted = splitPasted(text, field.commas, known());
+    if (!pasted.isList) return;
+    event.preventDefault();
+    add([input.value, ...pasted.values]);
+  });
+  input.addEventListener("blur", () => {
+    options.close();
+    // Another window in front is no end of typing.
+    if (input.getRootNode().activeElement !== input) add([input.value]);
+  });
+  box.addEventListener("click", (event) => event.target === box && input.focus());
+  signal.addEventListener("abort", options.close);
+
+  const show = () => {
+    tags.replaceChildren(
+      ...values().map((text, index) =>
+        h(
+          "span",
+          { class: "ops-tag", role: "listitem" },
+          h("span", {}, text),
+          h(
+            "button",
+            {
+              type: "button",
+              "aria-label": `Remove ${text}`,
+              onclick: () => {
+                remove(index);
+                input.focus();
+              },
+            },
+            "×",
+          ),
+        ),
+      ),
+    );
+  };
+  return { element: box, input, show };
+}
+
+/** Return an input for one text. */
+function textInput(field, labelId, context) {
+  const input = h("input", { type: "text", autocomplete: "off", "aria-labelledby": labelId });
+  input.addEventListener("input", () => context.write(field.name, input.value.trim()));
+  const show = () => {
+    const value = context.model.get("value")[field.name] ?? "";
+    if (input.value.trim() !== value) input.value = value;
+  };
+  return { element: input, input, show };
+}
+
+/** Return a switch that is not set, yes or no. */
+function switchInput(field, labelId, context) {
+  const group = newId();
+  const radios = [
+    ["Not set", null],
+    ["Yes", true],
+    ["No", false],
+  ].map(([words, value]) => {
+    const radio = h("input", { type: "radio", name: group });
+    radio.addEventListener("change", () => context.write(field.name, value));
+    return { radio, value, label: h("label", {}, radio, h("span", {}, words)) };
+  });
+  const element = h(
+    "div",
+    { class: "ops-switch", role: "radiogroup", "aria-labelledby": labelId },
+    radios.map((one) => one.label),
+  );
+  const show = () => {
+    const set = context.model.get("value")[field.name] ?? null;
+    for (const one of radios) one.radio.checked = one.value === set;
+  };
+  return { element, input: element, show };
+}
+
+const INPUTS = { array: tagInput, string: textInput, boolean: switchInput };
+
+/** Return a field with its label and what is wrong with it. */
+function fieldOf(field, context) {
+  const { model, signal } = context;
+  const label = h("span", { id: newId(), class: "ops-label", title: field.title }, field.label);
+  const problem = h("p", { id: newId(), class: "ops-problem", role: "alert" });
+  const { element, input, show } = INPUTS[field.type](field, label.id, context);
+  input.setAttribute("aria-describedby", problem.id);
+  input.setAttribute("title", field.title);
+  label.addEventListener("click", () => input.focus());
+  follow(model, ["value"], signal, show);
+  follow(model, ["marks"], signal, () => {
+    const words = model.get("marks").problems?.[field.name] ?? "";
+    problem.textContent = words;
+    problem.hidden = !words;
+    input.setAttribute("aria-invalid", String(Boolean(words)));
+  });
+  return h("div", { class: "ops-field" }, label, element, problem);
+}
+
+/** Return one or two fields side by side, with a warning where both have a value. */
+function rowOf(fields, context) {
+  const { model, signal } = context;
+  const warning = h("p", { class: "ops-clash", role: "status" });
+  follow(model, ["marks"], signal, () => {
+    const both = fields.flatMap((field) => model.get("marks").clashes?.[field.name] ?? []);
+    warning.hidden = !both.length;
+    warning.textContent = both.length
+      ? `Warning: included and excluded at once: ${both.join(" · ")}`
+      : "";
+  });
+  return h(
+    "div",
+    { class: fields.length > 1 ? "ops-row ops-pair" : "ops-row" },
+    fields.map((field) => fieldOf(field, context)),
+    fields.length > 1 ? warning : null,
+  );
+}
+
+/** Return a group of fields that folds; one with something set is open. */
+function groupOf(group, isFirst, context) {
+  const { model, signal } = context;
+  const count = h("span", { class: "ops-set" });
+  const names = group.rows.flat().map((field) => field.name);
+  const details = h(
+    "details",
+    { class: "ops-group" },
+    h("summary", {}, group.title, " ", count),
+    h("div", { class: "ops-fields" }, group.rows.map((row) => rowOf(row, context))),
+  );
+  const numberSet = () => names.filter((name) => name in model.get("value")).length;
+  let before = 0;
+  follow(model, ["value"], signal, () => {
+    const now = numberSet();
+    if (now && !before) details.open = true;
+    before = now;
+    count.textContent = now ? `${now} set` : "";
+  });
+  if (isFirst && !Object.keys(model.get("value")).length) details.open = true;
+  return details;
+}
+
+/** Return the line with the total, the number to fetch, and what starts it. */
+function searchBar(context) {
+  const { model, signal } = context;
+  const total = h("span", { class: "ops-total", role: "status" });
+  const again = h("button", { type: "button", onclick: () => model.send({ action: "count_again" }) }, "Count again");
+  const limit = h("input", { type: "number", min: "1", step: "1", placeholder: "all", title: "Empty fetches all" });
+  const problem = h("span", { class: "ops-problem", role: "alert", hidden: true }, "A whole number from 1; empty fetches all.");
+  const search = h("button", { type: "button", class: "outreach-primary" }, "Search");
+  const clear = h("button", { type: "button", onclick: () => context.writeAll({}) }, "Clear all");
+
+  follow(model, ["count"], signal, () => {
+    const { state = "", text = "", notes = [] } = model.get("count");
+    total.className = `ops-total ops-${state}`;
+    total.replaceChildren(h("span", {}, text), ...notes.map((note) => h("span", { class: "ops-note" }, note)));
+    again.hidden = state !== "failed";
+  });
+  follow(model, ["value"], signal, () => (clear.disabled = !Object.keys(model.get("value")).length));
+  const allow = () => (search.disabled = Boolean(model.get("busy")) || !problem.hidden);
+  follow(model, ["busy"], signal, allow);
+  follow(model, ["limit"], signal, () => {
+    const value = model.get("limit");
+    if (limit.value !== String(value ?? "")) limit.value = value ?? "";
+    problem.hidden = true;
+    allow();
+  });
+  limit.addEventListener("input", () => {
+    const isUsable = limit.validity.valid;
+    problem.hidden = isUsable;
+    limit.setAttribute("aria-invalid", String(!isUsable));
+    allow();
+    if (isUsable) {
+      model.set("limit", limit.value ? Number(limit.value) : null);
+      model.save_changes();
+    }
+  });
+  const start = () => {
+    // With the message, because it may overtake the last change of the trait.
+    if (!search.disabled) model.send({ action: "search_page", value: model.get("value"), limit: model.get("limit") });
+  };
+  search.addEventListener("click", start);
+  limit.addEventListener("keydown", (event) => {
+    if (event.key === "Enter") start();
+  });
+  return h(
+    "div",
+    { class: "ops-bar" },
+    h("div", { class: "ops-count" }, total, again),
+    h("div", { class: "ops-start" }, problem, clear, h("label", {}, "Fetch at most ", limit), search),
+  );
+}
+
+/** Return the line that saves and loads the filters as a file. */
+function presetBar(context) {
+  const { model, signal } = context;
+  const name = h("input", { type: "text", placeholder: "people.json", spellcheck: "false", title: "A file beside the notebook" });
+  const save = h("button", { type: "button" }, "Save");
+  const load = h("button", { type: "button", onclick: () => model.send({ action: "load", path: name.value }) }, "Load");
+  const replaces = () => Boolean(name.value) && model.get("preset_to_replace") === name.value;
+  const show = () => (save.textContent = replaces() ? "Replace" : "Save");
+  save.addEventListener("click", () =>
+    model.send({ action: "save_preset", path: name.value, value: model.get("value"), replace: replaces() }),
+  );
+  name.addEventListener("input", show);
+  follow(model, ["preset_to_replace"], signal, show);
+  return h("div", { class: "ops-presets" }, h("label", {}, "Preset file ", name), save, load);
+}
+
+/** Return the first people that Search found. */
+function resultArea(context) {
+  const { model, signal } = context;
+  const area = h("div", { class: "ops-results" });
+  hear(model, "results", signal, ({ words, columns, rows }) => {
+    const said = h("p", { class: "outreach-muted", role: "status" }, words);
+    area.replaceChildren(said, ...(rows.length ? [tableOf(columns, rows, "First people found")] : []));
+  });
+  return area;
+}
+
+function render({ model, el, signal }) {
+  makeRoot(el, "People search");
+  const context = {
+    model,
+    signal,
+    suggestions: {},
+    write: (name, value) => context.writeAll(changed(model, name, value)),
+    writeAll: (value) => {
+      model.set("value", value);
+      model.save_changes();
+    },
+  };
+  hear(model, "suggestions", signal, (message) => (context.suggestions = message.suggestions));
+  el.replaceChildren(
+    searchBar(context),
+    busyArea(model, signal, { progress: "progress" }),
+    noticeArea(model, signal),
+    h(
+      "div",
+      { class: "ops-groups" },
+      model.get("form").groups.map((group, index) => groupOf(group, index === 0, context)),
+    ),
+    presetBar(context),
+    codeArea(model, signal),
+    resultArea(context),
+  );
+  model.send({ action: "ready" });
+}
+
+export default { render };
