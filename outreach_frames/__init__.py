@@ -12,11 +12,11 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from outreach_frames import accessor as _accessor  # noqa: F401 - registers df.outreach
+import pandas as _pd
+
 from outreach_frames.connection import connect
 from outreach_frames.contacts import contacts
 from outreach_frames.errors import OutreachError
-from outreach_frames.export import read_prospects
 from outreach_frames.lead_lists import lead_list
 from outreach_frames.leads.names import field_name
 from outreach_frames.mailboxes import mailboxes, set_daily_email_limit
@@ -25,9 +25,9 @@ from outreach_frames.presets import load_filters, save_filters
 from outreach_frames.sequences import sequences
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     from outreach_frames import plots, sandbox, widgets
+    from outreach_frames.accessor import OutreachAccessor
+    from outreach_frames.export import read_prospects
 
 __all__ = [
     "OutreachError",
@@ -48,14 +48,27 @@ __all__ = [
     "widgets",
 ]
 
-_LAZY = frozenset({"plots", "sandbox", "widgets"})
+# Loaded when first asked for, as they bring libraries that take long to import.
+_LAZY_MODULES = frozenset({"plots", "sandbox", "widgets"})
+_LAZY_FUNCTIONS = {"read_prospects": "export"}
 
 
-def __getattr__(name: str) -> ModuleType:
-    if name in _LAZY:
+def __getattr__(name: str) -> object:
+    if name in _LAZY_MODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _LAZY_FUNCTIONS:
+        module = importlib.import_module(f"{__name__}.{_LAZY_FUNCTIONS[name]}")
+        return vars(module)[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
     return sorted({*__all__, *globals()})
+
+
+@_pd.api.extensions.register_dataframe_accessor("outreach")  # type: ignore[type-var]  # no class
+def _outreach(frame: _pd.DataFrame) -> OutreachAccessor:
+    """Return `df.outreach`; what it can do is loaded when it is first asked for."""
+    from outreach_frames.accessor import OutreachAccessor  # noqa: PLC0415
+
+    return OutreachAccessor(frame)

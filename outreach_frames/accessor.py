@@ -19,7 +19,6 @@ from outreach_frames.leads.submit import submit
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
 
 
-@pd.api.extensions.register_dataframe_accessor("outreach")
 class OutreachAccessor:
     """What the toolkit can do with a frame; the frame itself is never changed.
 

@@ -19,7 +19,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 import platformdirs
-from filelock import FileLock
 
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError, OutreachWarning
@@ -153,7 +152,9 @@ def _path(location: str | os.PathLike[str]) -> Path:
 
 def _opened(path: Path) -> Store:
     """Open the file, which nobody else can read from its first byte on."""
-    # Here, because the library is slow to import and a client may have no cache.
+    # Here, because the libraries are slow to import and a client may have no cache.
+    from filelock import FileLock  # noqa: PLC0415
+
     from outreach_frames.cache_store import Store  # noqa: PLC0415
 
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
