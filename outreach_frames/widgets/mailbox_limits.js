@@ -79,6 +79,7 @@ function renderMailboxLimits({ model, el, signal }) {
   const code = localModel({ code: "" });
   let rows = [];
   let plan = { revision: -1, limits: {}, changes: [], problems: {} };
+  let listed = null;
   let selected = new Set();
   // The revision that was sent from here: a second click finds it done.
   let sent = null;
@@ -102,7 +103,7 @@ function renderMailboxLimits({ model, el, signal }) {
     if (event.key === "Enter") setSelected();
   });
   const selection = h("span", { class: "outreach-muted", role: "status" });
-  const all = h("input", { type: "checkbox", "aria-label": "Select all that are shown" });
+  const all = h("input", { type: "checkbox", "aria-label": "Select all that are shown", disabled: true });
   all.addEventListener("change", () => {
     for (const row of shownRows()) mark(row, all.checked && row.mailbox.id !== null);
     showSelection();
@@ -156,6 +157,7 @@ function renderMailboxLimits({ model, el, signal }) {
     const count = shown.filter((row) => row.select.checked).length;
     all.checked = shown.length > 0 && count === shown.length;
     all.indeterminate = count > 0 && count < shown.length;
+    all.disabled = shown.length === 0;
     setBulk.disabled = selected.size === 0;
     selection.textContent =
       `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} shown, ` +
@@ -203,6 +205,11 @@ function renderMailboxLimits({ model, el, signal }) {
   }
 
   hear(model, "mailboxes", signal, (message) => {
+    for (const row of rows) row.showResult(message.results[row.mailbox.id]);
+    // The same news may come twice; what is being typed stays.
+    const news = JSON.stringify(message.mailboxes);
+    if (news === listed) return;
+    listed = news;
     const focused = rows.find((row) => row.element.contains(document.activeElement));
     const field = focused?.input === document.activeElement ? "input" : "select";
     const chosen = status.value;

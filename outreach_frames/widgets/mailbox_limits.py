@@ -179,6 +179,7 @@ class MailboxLimits(Panel):
         self._results = {}
         self._asked = {change.id: change for change in changes}
         self.progress = [0, len(changes)]
+        self._send_mailboxes()
         self._send_plan()
         self._start(
             f"Changing {count_mailboxes(len(changes))}",

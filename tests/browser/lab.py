@@ -190,8 +190,9 @@ class Watched:
 @contextmanager
 def opened_lab(url: str) -> Iterator[tuple[Page, Watched]]:
     """Open the Lab at an address in a browser of its own."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=PATIENCE * 1000)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=chromium(), args=list(_BROWSER_OPTIONS)
