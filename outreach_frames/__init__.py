@@ -28,12 +28,14 @@ if TYPE_CHECKING:
     from outreach_frames import plots, sandbox, widgets
     from outreach_frames.accessor import OutreachAccessor
     from outreach_frames.export import read_prospects
+    from outreach_frames.exporting import export_people
 
 __all__ = [
     "OutreachError",
     "connect",
     "contacts",
     "count_people",
+    "export_people",
     "field_name",
     "lead_list",
     "load_filters",
@@ -50,7 +52,7 @@ __all__ = [
 
 # Loaded when first asked for, as they bring libraries that take long to import.
 _LAZY_MODULES = frozenset({"plots", "sandbox", "widgets"})
-_LAZY_FUNCTIONS = {"read_prospects": "export"}
+_LAZY_FUNCTIONS = {"export_people": "exporting", "read_prospects": "export"}
 
 
 def __getattr__(name: str) -> object:

@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -31,7 +32,9 @@ from outreach_frames.parallel import ordered_map
 
 FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
-_THREADS: Final = min(4, os.cpu_count() or 1)
+# Fewer at a time cost more for each, more need more memory; so do threads.
+_ROWS_AT_ONCE: Final = 4_000
+_THREADS: Final = min(2, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,17 +132,16 @@ def _finish_lines(parts: Partial, place: Path, _: Mapping[str, Any]) -> None:
 
 
 def _finish_csv(parts: Partial, place: Path, _: Mapping[str, Any]) -> None:
-    spans = parts.spans
-    nobody = _nobody(parts.rows, spans)
+    nobody = _nobody(parts)
     header, metadata = csv_header(to_frame(nobody, "numpy_nullable"))
 
-    def rows(span: Span) -> memoryview:
-        people = _alike(nobody, _table(parts.rows, span))
+    def rows(people: pa.Table) -> memoryview:
         return csv_rows(to_frame(people, "numpy_nullable"))
 
     def write(file: BinaryIO) -> None:
         file.write(header)
-        with closing(ordered_map(rows, spans, workers=_THREADS)) as pieces:
+        tables = _many(parts, nobody, _ROWS_AT_ONCE)
+        with closing(ordered_map(rows, tables, workers=_THREADS)) as pieces:
             for piece in pieces:
                 file.write(piece)
 
@@ -153,7 +155,7 @@ def _finish_parquet(parts: Partial, place: Path, attrs: Mapping[str, Any]) -> No
         metadata = _with_rows(first.schema.metadata, parts.count)
         schema = first.schema.with_metadata(metadata)
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for table in (first, *tables):
+            for table in chain([first], tables):
                 writer.write_table(table.replace_schema_metadata(metadata))
 
     replace_file(place, write, made_in=parts.folder)
@@ -178,32 +180,31 @@ def _finish_folder(parts: Partial, place: Path, attrs: Mapping[str, Any]) -> Non
 
 def _parquet_tables(parts: Partial, attrs: Mapping[str, Any]) -> Iterator[pa.Table]:
     """Yield what `write_parquet` would write, a number of people at a time; at least one table."""
-    for people in _many(parts):
+    for people in _many(parts, _nobody(parts), PEOPLE_PER_PART):
         frame = to_frame(people, "numpy_nullable")
         frame.attrs.update(attrs)
         yield parquet_table(frame)
 
 
-def _many(parts: Partial) -> Iterator[pa.Table]:
-    spans = parts.spans
-    nobody = _nobody(parts.rows, spans)
+def _many(parts: Partial, nobody: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Yield all people, so many at a time, with the same columns; one table where there is none."""
     waiting = nobody
-    nothing_yet = True
-    for span in spans:
+    yielded = False
+    for span in parts.spans:
         waiting = pa.concat_tables([waiting, _alike(nobody, _table(parts.rows, span))])
-        while waiting.num_rows >= PEOPLE_PER_PART:
-            yield waiting.slice(0, PEOPLE_PER_PART)
-            waiting = waiting.slice(PEOPLE_PER_PART)
-            nothing_yet = False
-    if waiting.num_rows or nothing_yet:
+        while waiting.num_rows >= size:
+            yield waiting.slice(0, size)
+            waiting = waiting.slice(size)
+            yielded = True
+    if waiting.num_rows or not yielded:
         yield waiting
 
 
-def _nobody(rows: Path, spans: Sequence[Span]) -> pa.Table:
+def _nobody(parts: Partial) -> pa.Table:
     """Make the empty table with every part's columns, each of a type that holds all."""
     schemas: list[pa.Schema] = []
-    with rows.open("rb") as file:
-        for span in spans:
+    with parts.rows.open("rb") as file:
+        for span in parts.spans:
             file.seek(span.begins)
             schema = pa.ipc.read_schema(file)
             if schema not in schemas:

@@ -19,6 +19,7 @@ PUBLIC = {
     "connect",
     "contacts",
     "count_people",
+    "export_people",
     "field_name",
     "lead_list",
     "load_filters",
