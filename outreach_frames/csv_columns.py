@@ -254,21 +254,25 @@ def _decode_category(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
 
 def _encode_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, Descriptor]:
     array: pa.ChunkedArray = pa.chunked_array(series.array.__arrow_array__())
+    written, how = write_arrow(array)
+    return written, {**_describe_arrow(array.type), **how}
+
+
+def write_arrow(array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Descriptor]:
+    """Turn an Arrow column into what is written, and say where that is not the usual way."""
     kind = array.type
-    descriptor = _describe_arrow(kind)
     if pa.types.is_nested(kind):
         rows = (array.slice(start, _ROWS_AT_ONCE) for start in range(0, len(array), _ROWS_AT_ONCE))
         texts = [write_json_texts(chunk) for part in rows for chunk in part.chunks]
-        return pa.chunked_array(texts, pa.string()), descriptor
+        return pa.chunked_array(texts, pa.string()), {}
     if pa.types.is_timestamp(kind):
-        return _moments(array), descriptor
+        return _moments(array), {}
     if _is_written_as_is(kind):
-        return array, descriptor
+        return array, {}
     if pa.types.is_floating(kind):
-        numbers, how = _numbers(array)
-        return numbers, {**descriptor, **how}
+        return _numbers(array)
     if pa.types.is_decimal(kind):
-        return array.cast(pa.string()), descriptor
+        return array.cast(pa.string()), {}
     raise UnwritableError(f"values of the Arrow type {kind}")
 
 

@@ -23,6 +23,7 @@ from outreach_frames.csv_columns import (
     default_descriptor,
     encode,
     stored_type,
+    write_arrow,
 )
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files import replace_file
@@ -109,10 +110,12 @@ def write_csv(
     return replace_csv(path, write, metadata)
 
 
-def csv_rows(frame: pd.DataFrame) -> memoryview:
-    """Write the rows of a frame with a fresh index as `write_csv` does, without the header."""
+def csv_rows(table: pa.Table) -> memoryview:
+    """Write rows of a search as `write_csv` writes them in a frame, without the header."""
+    columns = [write_arrow(column)[0] for column in table.columns]
+    written = pa.table(dict(zip(table.column_names, columns, strict=True)))
     buffer = pa.BufferOutputStream()
-    _write_table(_without_formulas(_csv_table(frame)[0]), buffer, header=False)
+    _write_table(_without_formulas(written), buffer, header=False)
     return memoryview(buffer.getvalue())
 
 

@@ -33,7 +33,7 @@ from outreach_frames.parallel import ordered_map
 FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
 # Fewer at a time cost more for each, more need more memory; so do threads.
-_ROWS_AT_ONCE: Final = 4_000
+_ROWS_AT_ONCE: Final = 2_000
 _THREADS: Final = min(2, os.cpu_count() or 1)
 
 
@@ -135,13 +135,10 @@ def _finish_csv(parts: Partial, place: Path, _: Mapping[str, Any]) -> None:
     nobody = _nobody(parts)
     header, metadata = csv_header(to_frame(nobody, "numpy_nullable"))
 
-    def rows(people: pa.Table) -> memoryview:
-        return csv_rows(to_frame(people, "numpy_nullable"))
-
     def write(file: BinaryIO) -> None:
         file.write(header)
         tables = _many(parts, nobody, _ROWS_AT_ONCE)
-        with closing(ordered_map(rows, tables, workers=_THREADS)) as pieces:
+        with closing(ordered_map(csv_rows, tables, workers=_THREADS)) as pieces:
             for piece in pieces:
                 file.write(piece)
 
