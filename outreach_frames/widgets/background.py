@@ -45,6 +45,11 @@ class Background:
         with suppress(RuntimeError):
             self._loop = asyncio.get_running_loop()
 
+    @property
+    def over(self) -> bool:
+        """Whether the loop has ended, as in a kernel that is going down."""
+        return self._loop is not None and not self._loop.is_running()
+
     def deliver(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call a function on the loop, from whatever thread."""
         if self._loop is None:
