@@ -175,10 +175,17 @@ function tagInput(field, labelId, context) {
     // Another window in front is no end of typing.
     if (input.getRootNode().activeElement !== input) add([input.value]);
   });
+  // The focus stays in the input: what is typed would else be added, and the tags made anew,
+  // between the button's being pressed and released.
+  tags.addEventListener("mousedown", (event) => event.preventDefault());
   box.addEventListener("click", (event) => event.target === box && input.focus());
   signal.addEventListener("abort", options.close);
 
+  let shown = "[]";
   const show = () => {
+    const now = JSON.stringify(values());
+    if (now === shown) return;
+    shown = now;
     tags.replaceChildren(
       ...values().map((text, index) =>
         h(

@@ -321,7 +321,7 @@ class PeopleSearch(Panel):
 
     def _show_total(self, total: int, warnings: Iterable[str] = ()) -> None:
         self.total = total
-        self._say("done", f"{total:,} {'person' if total == 1 else 'people'}", warnings)
+        self._say("done", f"{total:,} {_people(total)}", warnings)
 
     def _read(self, search: Search, task: Task) -> _Found:
         rows = 0
@@ -359,9 +359,9 @@ class PeopleSearch(Panel):
 
     def _notices(self, found: _Found, came: int) -> list[dict[str, Any]]:
         if found.error is None:
-            return []
+            return [notice("info", f"Read {came:,} {_people(came)}: they are in .results.")]
         if came:
-            kept = f"What was read before is in .results: {came:,} people, not all."
+            kept = f"What was read before is in .results: {came:,} {_people(came)}, not all."
         elif self._results is not None:
             kept = "Nobody was read; .results still has the search before."
         else:
@@ -390,7 +390,7 @@ class PeopleSearch(Panel):
         first = self._results.head(_SHOWN_ROWS)
         shown = [name for name in _SHOWN_COLUMNS if name in first.columns]
         cells = first[shown].astype(object).where(first[shown].notna(), None)
-        words = f"`.results` has {rows:,} row{'s' * (rows != 1)} and {columns:,} columns"
+        words = f".results has {rows:,} row{'s' * (rows != 1)} and {columns:,} columns"
         if rows > _SHOWN_ROWS:
             words += f"; the first {_SHOWN_ROWS} are shown"
         self.send(
@@ -401,6 +401,10 @@ class PeopleSearch(Panel):
                 "rows": [[None if c is None else str(c) for c in row] for row in cells.to_numpy()],
             }
         )
+
+
+def _people(number: int) -> str:
+    return "person" if number == 1 else "people"
 
 
 def _exists(file: Path) -> bool:

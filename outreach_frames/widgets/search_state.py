@@ -166,6 +166,8 @@ def clashes(
     """
     found = {}
     for one in filters:
+        if not one.excludes:
+            continue
         included = {text.casefold() for text in value.get(one.excludes, ())}
         if both := [text for text in value.get(one.name, ()) if text.casefold() in included]:
             found[one.name] = both

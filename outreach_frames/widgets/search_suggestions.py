@@ -128,13 +128,14 @@ def _usable(texts: Iterable[Any], wanted: spec.Format) -> Iterable[str]:
 
 
 def _domain(text: str) -> str:
-    """Return the bare domain of a website's address.
+    """Return the bare domain of a website's address, or nothing where there is none.
 
     >>> _domain("https://www.brightforge.example/about")
     'brightforge.example'
     """
     try:
         parts = urlsplit(text.strip() if "//" in text else f"//{text.strip()}")
-        return (parts.hostname or "").removeprefix("www.")
+        domain = (parts.hostname or "").removeprefix("www.")
     except ValueError:
         return ""
+    return domain if "." in domain else ""
