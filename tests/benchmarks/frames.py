@@ -1,0 +1,121 @@
+"""Bytes of people search to frames, frames to files and back."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.csv as arrow_csv
+import pyarrow.json as arrow_json
+
+from outreach_frames import spec
+from outreach_frames.arrow_schema import wire_schema
+from outreach_frames.export import read_prospects, write_csv
+from outreach_frames.flatten import people_frame, read_people_pages
+from tests.benchmarks.comparison import Comparison
+from tests.benchmarks.pages import people_pages
+from tests.benchmarks.timing import seconds
+
+PAGES = 100
+_BLOCK_BYTES = 16 << 20
+
+
+def compare() -> Iterator[Comparison]:
+    """Measure 100 pages of 100 people."""
+    bodies = people_pages(PAGES)
+    people = f"{PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people"
+    ours = seconds(lambda: people_frame([read_people_pages(bodies)]))
+    reader = seconds(lambda: read_by_arrow(bodies))
+    yield Comparison(
+        f"page bytes to DataFrame, {people}",
+        'json.loads + json_normalize(sep="_")',
+        ours,
+        seconds(lambda: json_normalize(bodies), runs=2),
+        goal=11,
+        floor=reader,
+        floor_is="Arrow's JSON reader alone",
+    )
+    yield Comparison(
+        "the same",
+        "orjson.loads, no table made",
+        ours,
+        seconds(lambda: [orjson.loads(body) for body in bodies]),
+        goal=2,
+        floor=reader,
+        floor_is="Arrow's JSON reader alone",
+    )
+    frame = people_frame([read_people_pages(bodies)])
+    with tempfile.TemporaryDirectory() as folder:
+        yield from _files(frame, Path(folder), people)
+
+
+def _files(frame: pd.DataFrame, folder: Path, people: str) -> Iterator[Comparison]:
+    path, other = folder / "people.csv", folder / "other.csv"
+    plain = without_lists(frame)
+    yield Comparison(
+        f"df.outreach.to_csv, {people}",
+        "DataFrame.to_csv",
+        seconds(lambda: write_csv(frame, path)),
+        seconds(lambda: frame.to_csv(other, index=False), runs=2),
+        goal=8,
+        floor=seconds(lambda: arrow_csv.write_csv(plain, other)),
+        floor_is="Arrow's CSV writer, no list columns",
+    )
+    yield Comparison(
+        "read_prospects of that file",
+        "read_csv + json.loads of the list columns",
+        seconds(lambda: read_prospects(path)),
+        seconds(lambda: read_csv(path), runs=3),
+        goal=3,
+        floor=seconds(lambda: read_as_text(path)),
+        floor_is="Arrow's CSV reader, all as text",
+    )
+
+
+def json_normalize(bodies: list[bytes]) -> pd.DataFrame:
+    """Flatten the usual way."""
+    people = [person for body in bodies for person in json.loads(body)[spec.RESULTS_KEY]]
+    return pd.json_normalize(people, sep="_")
+
+
+def read_by_arrow(bodies: list[bytes]) -> pa.Table:
+    """Parse with the interface's types, and make nothing of it."""
+    return arrow_json.read_json(
+        pa.BufferReader(b"\n".join(bodies)),
+        read_options=arrow_json.ReadOptions(block_size=_BLOCK_BYTES),
+        parse_options=arrow_json.ParseOptions(
+            explicit_schema=wire_schema(spec.PEOPLE_SEARCH_RESULT)
+        ),
+    )
+
+
+def without_lists(frame: pd.DataFrame) -> pa.Table:
+    """Keep what Arrow's writer can write."""
+    lists = [name for name, field in spec.columns(spec.PERSON).items() if field.type == "array"]
+    return pa.Table.from_pandas(frame.drop(columns=lists), preserve_index=False)
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """Read a CSV the usual way, lists included."""
+    frame = pd.read_csv(path)
+    for name, field in spec.columns(spec.PERSON).items():
+        if field.type == "array":
+            frame[name] = [
+                json.loads(cell) if isinstance(cell, str) else cell for cell in frame[name]
+            ]
+    return frame
+
+
+def read_as_text(path: Path) -> pa.Table:
+    """Read a CSV and make nothing of it."""
+    names = list(spec.columns(spec.PERSON))
+    return arrow_csv.read_csv(
+        path,
+        parse_options=arrow_csv.ParseOptions(newlines_in_values=True),
+        convert_options=arrow_csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string())),
+    )

@@ -1,0 +1,246 @@
+"""A whole search and a whole export, against the sandbox in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from time import perf_counter
+
+import pandas as pd
+import requests
+from requests.adapters import HTTPAdapter
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.errors import OutreachWarning
+from tests.benchmarks.comparison import Comparison
+from tests.benchmarks.timing import seconds
+
+PEOPLE = 10_000
+_SIZE = spec.MAX_SEARCH_PAGE_SIZE
+_WORKERS = 4
+_SERVE = (
+    "import sys, outreach_frames as of\n"
+    "with of.sandbox.serve(people=int(sys.argv[1])) as service:\n"
+    "    print(service.url, service.api_key, flush=True)\n"
+    "    sys.stdin.read()\n"
+)
+Service = tuple[str, str]
+
+
+@contextmanager
+def sandbox(people: int) -> Iterator[Service]:
+    """Serve so many people from another process; give its address and token."""
+    with subprocess.Popen(
+        [sys.executable, "-c", _SERVE, str(people)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        url, token = process.stdout.readline().split()
+        try:
+            yield url, token
+        finally:
+            process.stdin.close()
+
+
+def compare_search() -> Iterator[Comparison]:
+    """Measure a search of 10,000 people without cache, and the same from the cache."""
+    with sandbox(PEOPLE) as service, tempfile.TemporaryDirectory() as folder:
+        url, token = service
+        with of.connect(url, token, cache=None) as client:
+            ours = seconds(lambda: search(client), runs=3)
+        other = seconds(lambda: loop_and_normalize(service, PEOPLE), runs=2)
+        wire = seconds(lambda: fetch_only(service, PEOPLE), runs=3)
+        yield Comparison(
+            f"search {PEOPLE:,} people into a frame, no cache",
+            f"a requests loop with page_size={_SIZE} + json_normalize",
+            ours,
+            other,
+            goal=5,
+            floor=wire,
+            floor_is=f"the same bytes fetched by {_WORKERS} threads, unread",
+        )
+        first, again = [], []
+        for run in range(3):
+            with of.connect(url, token, cache=Path(folder) / f"cache{run}.sqlite") as client:
+                first.append(seconds(lambda c=client: search(c), runs=1))
+                again.append(seconds(lambda c=client: search(c), runs=2))
+        yield Comparison(
+            f"a second, cached search of {PEOPLE:,} people", "the first", min(again), min(first), 2
+        )
+
+
+def compare_export(people: int) -> Iterator[Comparison]:
+    """Measure an export beside dlt's rest_api source, and beside the loop and to_csv."""
+    with sandbox(people) as service, tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        ours, peak = run_apart(export, service, folder, people)
+        _, peak_of_few = run_apart(export, service, folder, people // 10)
+        wire = seconds(lambda: fetch_only(service, people), runs=2)
+        ways = {
+            "dlt's rest_api source to Parquet": export_by_dlt,
+            f"a requests loop with page_size={_SIZE} + json_normalize + to_csv": export_by_loop,
+        }
+        for against, way in ways.items():
+            taken, _ = run_apart(way, service, folder, people)
+            yield Comparison(
+                f"export_people of {people:,} people to CSV",
+                against,
+                ours,
+                taken,
+                goal=5,
+                floor=wire,
+                floor_is=f"the same bytes fetched by {_WORKERS} threads, unread",
+            )
+        yield Comparison(
+            f"its peak memory, {people:,} people",
+            f"{people // 10:,} people (and under 400 MB)",
+            peak,
+            peak_of_few,
+            goal=1.15,
+            unit="MB",
+            at_most=True,
+        )
+
+
+def search(client: of.connection.Client) -> pd.DataFrame:
+    """Search our way."""
+    frame = of.search_people(limit=None, client=client, progress=False)
+    assert len(frame) == PEOPLE
+    return frame
+
+
+def loop_and_normalize(service: Service, people: int) -> pd.DataFrame:
+    """Search the usual way."""
+    url, token = service
+    rows: list[object] = []
+    with requests.Session() as session:
+        session.headers["Authorization"] = f"Bearer {token}"
+        for page in range(1, people // _SIZE + 1):
+            answer = session.post(
+                url + spec.SEARCH_PEOPLE.path, json={"page": page, "page_size": _SIZE}, timeout=60
+            )
+            rows += answer.json()[spec.RESULTS_KEY]
+    return pd.json_normalize(rows, sep="_")
+
+
+def fetch_only(service: Service, people: int) -> int:
+    """Fetch all pages and look at none: what the machine's loopback and the sandbox give."""
+    url, token = service
+
+    def fetch(page: int) -> int:
+        answer = session.post(
+            url + spec.SEARCH_PEOPLE.path, json={"page": page, "page_size": _SIZE}, timeout=60
+        )
+        return len(answer.content)
+
+    with requests.Session() as session, ThreadPoolExecutor(_WORKERS) as executor:
+        session.mount("http://", HTTPAdapter(pool_maxsize=_WORKERS))
+        session.headers["Authorization"] = f"Bearer {token}"
+        return sum(executor.map(fetch, range(1, people // _SIZE + 1)))
+
+
+def export(service: Service, folder: Path, people: int) -> None:
+    """Export our way."""
+    # A tenth of the people leaves others behind, on purpose.
+    warnings.simplefilter("ignore", OutreachWarning)
+    with of.connect(*service, cache=None) as client:
+        of.export_people(folder / "ours.csv", limit=people, client=client, progress=False)
+
+
+def export_by_loop(service: Service, folder: Path, people: int) -> None:
+    """Export the usual way."""
+    loop_and_normalize(service, people).to_csv(folder / "loop.csv", index=False)
+
+
+def export_by_dlt(service: Service, folder: Path, people: int) -> None:
+    """Export by a tool made for loading."""
+    os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
+    os.environ["DLT_DATA_DIR"] = str(folder / "dlt")
+    import dlt
+    from dlt.sources.rest_api import rest_api_source
+
+    url, token = service
+    source = rest_api_source(
+        {
+            "client": {
+                "base_url": url,
+                "auth": {"type": "bearer", "token": token},
+                "paginator": {
+                    "type": "page_number",
+                    "base_page": 1,
+                    "page_param": None,
+                    "page_body_path": "page",
+                    "total_path": "_pagination.total_pages",
+                    "maximum_page": people // _SIZE + 1,
+                },
+            },
+            "resources": [
+                {
+                    "name": "people",
+                    "endpoint": {
+                        "path": spec.SEARCH_PEOPLE.path.lstrip("/"),
+                        "method": "POST",
+                        "json": {"page_size": _SIZE},
+                        "data_selector": spec.RESULTS_KEY,
+                    },
+                }
+            ],
+        }
+    )
+    pipeline = dlt.pipeline(
+        "people",
+        destination=dlt.destinations.filesystem(bucket_url=folder.as_uri()),
+        dataset_name="prospects",
+        pipelines_dir=str(folder / "pipelines"),
+    )
+    pipeline.run(source, loader_file_format="parquet")
+    rows = pipeline.last_trace.last_normalize_info.row_counts
+    assert rows["people"] == people, rows
+
+
+Way = Callable[[Service, Path, int], None]
+_WAYS: dict[str, Way] = {way.__name__: way for way in (export, export_by_loop, export_by_dlt)}
+
+
+def run_apart(way: Way, service: Service, folder: Path, people: int) -> tuple[float, float]:
+    """Run a way in a process of its own; return its seconds, and its peak memory in MB."""
+    arguments = json.dumps([way.__name__, service, str(folder), people])
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.service", arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    taken, peak = json.loads(result.stdout.splitlines()[-1])
+    return taken, peak
+
+
+def main(arguments: str) -> None:
+    """Do what `run_apart` asks for, and print what it took."""
+    name, (url, token), folder, people = json.loads(arguments)
+    start = perf_counter()
+    _WAYS[name]((url, token), Path(folder), people)
+    print(json.dumps([perf_counter() - start, peak_megabytes()]))
+
+
+def peak_megabytes() -> float:
+    """Return the most memory that this process has held, as Linux counts it."""
+    status = Path("/proc/self/status").read_text()
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
+    return int(kilobytes) / 1e3
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,38 @@
+"""What importing the package costs beside the libraries that it stands on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from statistics import median
+
+from tests.benchmarks.comparison import Comparison
+
+RUNS = 15
+_TIMED = "from time import perf_counter as now; start = now(); import {}; print(now() - start)"
+
+
+def compare() -> Iterator[Comparison]:
+    """Measure fresh interpreters in turns, after one of each that fills the machine's caches."""
+    ours, libraries = "outreach_frames", "pandas, requests, pyarrow"
+    times: dict[str, list[float]] = {ours: [], libraries: []}
+    for _ in range(RUNS + 1):
+        for names, taken in times.items():
+            taken.append(seconds_to_import(names))
+    yield Comparison(
+        "import outreach_frames",
+        f"import {libraries}",
+        median(times[ours][1:]),
+        median(times[libraries][1:]),
+        goal=1.15,
+        at_most=True,
+    )
+
+
+def seconds_to_import(names: str) -> float:
+    """Import modules in an interpreter of their own."""
+    result = subprocess.run(
+        [sys.executable, "-c", _TIMED.format(names)], capture_output=True, text=True, check=True
+    )
+    return float(result.stdout)
