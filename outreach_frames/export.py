@@ -12,19 +12,17 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from outreach_frames import spec
-from outreach_frames.arrow_pages import BOM
 from outreach_frames.arrow_schema import to_frame
 from outreach_frames.csv_files import check_columns, read_csv, write_csv
-from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.files import replace_file, unreadable
-from outreach_frames.flatten import concat_tables, people_frame, read_people_page
+from outreach_frames.flatten import concat_tables, people_frame
+from outreach_frames.ndjson import read_ndjson
 
 __all__ = ["read_prospects", "write_csv", "write_parquet"]
 
 _ARROW_DTYPE: Final = "[pyarrow]"
 _OWN_METADATA: Final = b"outreach_frames"
-_LINES_AT_ONCE: Final = 2_000
 
 
 def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
@@ -122,7 +120,7 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
             case ".parquet":
                 return _read_parquet([source], source)
             case ".ndjson" | ".jsonl":
-                return _read_ndjson(source)
+                return people_frame(read_ndjson(source.read_bytes(), str(source)))
     except OSError as error:
         raise unreadable(source, error) from error
     raise InvalidInputError(
@@ -194,43 +192,6 @@ def _frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     result.columns.name = frame.columns.name
     result.attrs = frame.attrs
     return result
-
-
-def _read_ndjson(path: Path) -> pd.DataFrame:
-    content = path.read_bytes().removeprefix(BOM)
-    lines = [line for line in content.split(b"\n") if line.strip()]
-    pages = []
-    for start in range(0, len(lines), _LINES_AT_ONCE):
-        group = lines[start : start + _LINES_AT_ONCE]
-        body = b'{"%b":[%b],"%b":{}}' % (
-            spec.RESULTS_KEY.encode(),
-            b",".join(group),
-            spec.PAGINATION_KEY.encode(),
-        )
-        try:
-            page = read_people_page(body)
-        except InvalidResponseError:
-            page = None
-        if page is None or page.people.num_rows != len(group) or not all(map(_is_object, group)):
-            raise InvalidInputError(_wrong_line(path, group, start))
-        pages.append(page)
-    return people_frame(pages)
-
-
-def _is_object(line: bytes) -> bool:
-    return line.lstrip().startswith(b"{")
-
-
-def _wrong_line(path: Path, lines: Iterable[bytes], before: int) -> str:
-    for number, line in enumerate(lines, before + 1):
-        try:
-            if isinstance(json.loads(line), dict):
-                continue
-            problem = "is no JSON object"
-        except (ValueError, RecursionError) as error:
-            problem = f"is no JSON ({error})"
-        return f"{path}: line {number} {problem}. One person in JSON is expected on each line."
-    return f"{path} is not one person in JSON on each line."
 
 
 def _is_plain(value: Any) -> bool:
