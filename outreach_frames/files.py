@@ -81,7 +81,7 @@ def unwritable(path: Path, error: OSError) -> InvalidInputError:
     return InvalidInputError(f"{path} cannot be written: {_reason(error)}")
 
 
-def unreadable(path: Path, error: OSError) -> InvalidInputError:
+def unreadable(path: Path | str, error: OSError) -> InvalidInputError:
     """Say that a file cannot be read, and what to do."""
     return InvalidInputError(f"{path} cannot be read: {_reason(error)}")
 

@@ -1,0 +1,323 @@
+"""NDJSON exports of people -> a Dask frame, flattened on any Dask cluster with no inference."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+
+import pandas as pd
+import pyarrow as pa
+
+from outreach_frames import spec
+from outreach_frames.arrow_schema import DtypeBackend, empty_table, to_frame
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files import unreadable
+from outreach_frames.flatten import check_dtype_backend, concat_tables, people_frame
+from outreach_frames.ndjson import read_ndjson
+from outreach_frames.tolerant import plain_text_of
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+    from fsspec.core import OpenFile
+
+__all__ = ["read_people"]
+
+_SUFFIXES: Final = (".ndjson", ".jsonl")
+_COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
+_NOBODY: Final = empty_table(spec.PERSON)
+_MAGIC: Final = frozenset("*?[")
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The lines of a file that begin in a range of its bytes.
+
+    Attributes
+    ----------
+    file : OpenFile
+        What to read, in the worker too.
+    start, length : int
+        The range; a length of None is all the rest, and a compressed file is one block.
+    version : str
+        Another one for another content of the file, so that results kept by a cluster are told
+        apart.
+    """
+
+    file: OpenFile
+    start: int
+    length: int | None
+    version: str
+
+
+def read_people(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    *,
+    blocksize: int | str = "64MB",
+    dtype_backend: DtypeBackend = "numpy_nullable",
+    extra_column: str | None = None,
+    storage_options: Mapping[str, Any] | None = None,
+) -> dd.DataFrame:
+    r"""Read NDJSON exports of people, one person on each line, as a Dask frame.
+
+    Nothing is read but the files' sizes until a result is computed. Every worker must reach the
+    files under the same paths.
+
+    Parameters
+    ----------
+    paths : path, or several
+        Files, folders (their ``.ndjson`` and ``.jsonl`` files, compressed ones too, without
+        subfolders), globs, or addresses that fsspec knows, such as ``s3://bucket/people-*.ndjson``.
+        A file that is named twice is read once.
+    blocksize : int or str, default "64MB"
+        Bytes of a file for one partition; a line that begins in a block belongs to it. A compressed
+        file (``.ndjson.gz``) is one partition, whatever its size.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow in every column.
+    extra_column : str, optional
+        Name of a text column, the last, for what has no place in the columns of the interface:
+        JSON of an object with the names and values of the columns that `read_prospects` would add
+        (fields that the interface does not know, and ``<column>_raw`` for values that do not fit),
+        and of the list columns of which the interface does not know all members. It is missing
+        where there is nothing. Without it such a value is an error when it is met.
+    storage_options : mapping, optional
+        For fsspec: credentials and the like.
+
+    Returns
+    -------
+    dask.dataframe.DataFrame
+        One row per person, in the order of files and lines. The columns and dtypes of
+        `search_people`, whatever `dataframe.convert-string` says, and the `extra_column`. As with
+        Dask's own readers the index counts from 0 in each partition.
+
+    Raises
+    ------
+    InvalidInputError
+        When there is no such file. When a result is computed: when a file cannot be read, a line is
+        not one person, or there are values for which `extra_column` is needed.
+    ModuleNotFoundError
+        When Dask is not installed.
+
+    Notes
+    -----
+    Interface: Person, Company and Contact give the columns' names and types.
+
+    Examples
+    --------
+    >>> import json, tempfile
+    >>> from pathlib import Path
+    >>> from outreach_frames.distributed import read_people
+    >>> path = Path(tempfile.mkdtemp()) / "people.ndjson"
+    >>> lines = [json.dumps({"id": str(n), "company": {"is_b2b": n > 2}}) for n in range(10)]
+    >>> _ = path.write_text("\n".join(lines))
+    >>> people = read_people(path, blocksize=100)
+    >>> people.groupby("company_is_b2b").size().compute(scheduler="threads").tolist()
+    [3, 7]
+    """
+    try:
+        import dask  # noqa: PLC0415
+        import dask.dataframe as dd  # noqa: PLC0415
+        from dask.utils import parse_bytes  # noqa: PLC0415
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"Reading on a cluster needs a package that is not installed ({error}): "
+            'pip install "outreach-frames[dask]"',
+            name=error.name,
+        ) from error
+
+    check_dtype_backend(dtype_backend)
+    meta = people_frame([], dtype_backend)
+    if extra_column is not None:
+        if extra_column in meta.columns:
+            raise InvalidInputError(
+                f"extra_column is {extra_column!r}, which is a column already; give another name."
+            )
+        meta = to_frame(_NOBODY.append_column(extra_column, _texts([])), dtype_backend)
+    try:
+        size = parse_bytes(blocksize)
+    except ValueError as error:
+        raise InvalidInputError(
+            f"blocksize is {blocksize!r}; give bytes, such as 64_000_000 or '64MB'."
+        ) from error
+    if size < 1:
+        raise InvalidInputError(f"blocksize is {blocksize!r}; give at least one byte.")
+    blocks = list(_blocks(paths, size, storage_options or {}))
+    with dask.config.set({"dataframe.convert-string": False}):
+        people: dd.DataFrame = dd.from_map(
+            _read_block,
+            blocks,
+            meta=meta,
+            label="read-people",
+            dtype_backend=dtype_backend,
+            extra_column=extra_column,
+        )
+    return people
+
+
+def _blocks(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    size: int,
+    options: Mapping[str, Any],
+) -> Iterator[_Block]:
+    """Cut files into ranges of much the same length; an empty file is one range too."""
+    named = [paths] if isinstance(paths, (str, os.PathLike)) else paths
+    files = {_name(file): file for path in named for file in _files(os.fspath(path), options)}
+    if not files:
+        raise InvalidInputError("There are no paths to read; give at least one file or folder.")
+    for name, file in files.items():
+        with _saying_what_is_unreadable(name):
+            length = file.fs.info(file.path)["size"]
+            version = file.fs.ukey(file.path)
+        if file.compression or length is None:
+            yield _Block(file, 0, None, version)
+            continue
+        count = max(1, math.ceil(length / size))
+        bounds = [length * number // count for number in range(count + 1)]
+        for start, end in itertools.pairwise(bounds):
+            yield _Block(file, start, end - start, version)
+
+
+def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
+    """Yield the files that an address stands for; at least one."""
+    from fsspec.core import OpenFile, url_to_fs  # noqa: PLC0415
+    from fsspec.utils import infer_compression  # noqa: PLC0415
+
+    try:
+        system, path = url_to_fs(address, **options)
+    except ValueError as error:
+        raise InvalidInputError(f"{address} is no address that can be read: {error}.") from error
+    with _saying_what_is_unreadable(address):
+        if system.isdir(path):
+            files = [file for file in system.find(path, maxdepth=1) if _is_export(file)]
+        elif _MAGIC & set(path) and not system.exists(path):
+            files = [file for file in system.glob(path) if not system.isdir(file)]
+        else:
+            files = [path]
+    if not files:
+        raise InvalidInputError(
+            f"{address} has no file to read; exports of people end in .ndjson or .jsonl."
+        )
+    for file in sorted(files):
+        compression = infer_compression(file)
+        if compression is None and file.endswith(_COMPRESSED):
+            raise InvalidInputError(f"{file} needs a package that reads its compression.")
+        yield OpenFile(system, file, compression=compression)
+
+
+def _is_export(path: str) -> bool:
+    """Say whether a folder's file is one to read; hidden ones may be half written."""
+    name = PurePosixPath(path).name.lower()
+    for ending in _COMPRESSED:
+        name = name.removesuffix(ending)
+    return name.endswith(_SUFFIXES) and not name.startswith((".", "_"))
+
+
+def _name(file: OpenFile) -> str:
+    return str(file.full_name).removeprefix("file://")
+
+
+@contextmanager
+def _saying_what_is_unreadable(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise unreadable(name, error) from error
+
+
+def _read_block(
+    block: _Block,
+    *,
+    columns: Sequence[str] | None = None,
+    dtype_backend: DtypeBackend,
+    extra_column: str | None,
+) -> pd.DataFrame:
+    """Make one partition; Dask asks for some columns only where a result needs no more."""
+    name = _name(block.file)
+    try:
+        with _saying_what_is_unreadable(name), copy(block.file) as file:
+            start, content = _lines(file, block.start, block.length)
+    except InvalidInputError as error:
+        error.add_note("Every worker needs to reach the file under the same path.")
+        raise
+    tables = [
+        _with_fixed_columns(table, name, extra_column)
+        for table in read_ndjson(content, name, start=start)
+    ]
+    if not tables:
+        tables = [_with_fixed_columns(_NOBODY, name, extra_column)]
+    people = concat_tables(tables)
+    return to_frame(people if columns is None else people.select(list(columns)), dtype_backend)
+
+
+def _lines(file: BinaryIO, start: int, length: int | None) -> tuple[int, bytes]:
+    """Read the lines that begin in a range, and say where the first one begins."""
+    if length is None:
+        return start, file.read()
+    end = start + length
+    if start:
+        # A line that begins right here has its predecessor's line break in front.
+        file.seek(start - 1)
+        file.readline()
+        start = file.tell()
+    content = file.read(max(0, end - start))
+    if content and not content.endswith(b"\n"):
+        content += file.readline()
+    return start, content
+
+
+def _with_fixed_columns(table: pa.Table, name: str, extra_column: str | None) -> pa.Table:
+    """Give people exactly the interface's columns, and what is left as JSON in one more."""
+    columns: list[pa.ChunkedArray | pa.Array] = []
+    left: dict[str, list[Any]] = {}
+    for field in _NOBODY.schema:
+        column = table.column(field.name)
+        if column.type != field.type:
+            values = column.to_pylist()
+            column = pa.array(values, field.type)
+            left[field.name] = [
+                None if plain_text_of(value) == plain_text_of(kept) else value
+                for value, kept in zip(values, column.to_pylist(), strict=True)
+            ]
+        columns.append(column)
+    for extra in table.column_names[len(columns) :]:
+        left[extra] = table.column(extra).to_pylist()
+    people = pa.table(columns, schema=_NOBODY.schema)
+    if extra_column is not None:
+        return people.append_column(extra_column, _json_of_rows(left, len(table)))
+    names = [name for name, values in left.items() if any(value is not None for value in values)]
+    if names:
+        raise InvalidInputError(_no_place(name, names))
+    return people
+
+
+def _json_of_rows(columns: Mapping[str, Sequence[Any]], length: int) -> pa.Array:
+    """Write what each row holds as one JSON object; nothing where it holds nothing."""
+    if not columns:
+        return _texts([None] * length)
+    rows = zip(*columns.values(), strict=True)
+    found = (
+        {name: value for name, value in zip(columns, row, strict=True) if value is not None}
+        for row in rows
+    )
+    return _texts([plain_text_of(row) if row else None for row in found])
+
+
+def _texts(values: Sequence[str | None]) -> pa.Array:
+    return pa.array(values, pa.string())
+
+
+def _no_place(name: str, columns: Sequence[str]) -> str:
+    shown = ", ".join(repr(column) for column in columns[:_NAMED])
+    more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
+    return (
+        f"{name} has values that the interface does not know or that do not fit, in {shown}{more}, "
+        "and all parts of a Dask frame have the same columns. Call read_people with "
+        'extra_column="extra" to keep such values as JSON in a text column of that name.'
+    )
