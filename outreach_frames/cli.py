@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
 import sys
 import threading
 import warnings
@@ -48,14 +49,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.formatwarning = _as_line
             return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
-        print(f"outreach-frames: {error}", file=sys.stderr)
+        _complain(error, str(error))
         return EXIT_USAGE
     except OutreachError as error:
-        print(f"outreach-frames: {error}", file=sys.stderr)
+        _complain(error, str(error))
         return EXIT_FAILURE
-    except KeyboardInterrupt:
-        print("outreach-frames: interrupted", file=sys.stderr)
+    except KeyboardInterrupt as error:
+        _complain(error, "interrupted")
         return EXIT_FAILURE
+
+
+def _complain(error: BaseException, words: str) -> None:
+    """Say what went wrong, and what was noted about it on the way."""
+    for line in (words, *getattr(error, "__notes__", ())):
+        print(f"outreach-frames: {line}", file=sys.stderr)
 
 
 def _as_line(
@@ -82,6 +89,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_sequences(commands)
     _add_mailboxes(commands)
     _add_search(commands)
+    _add_export(commands)
     _add_add_leads(commands)
     return parser
 
@@ -153,12 +161,36 @@ def _add_search(commands: Any) -> None:
     search.add_argument("--limit", type=int, default=1000, help="people at the most (1000)")
     search.add_argument("--all", action="store_true", help="read all people that match")
     search.add_argument("--count", action="store_true", help="only say how many match")
-    search.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
     _add_common(search)
-    groups = {group: search.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS}
-    for known in spec.FILTERS:
-        _add_filter(groups[known.group], known)
+    _add_filters(search)
     search.set_defaults(run=_run_search)
+
+
+def _add_export(commands: Any) -> None:
+    export = commands.add_parser(
+        "export",
+        help="write people to a file, any number of them",
+        description="Write all people that match to a file. The file appears when it is complete. "
+        "When the command is interrupted, the same command goes on where it stopped.",
+        allow_abbrev=False,
+        epilog=_CONNECTION,
+    )
+    export.add_argument(
+        "file",
+        type=_path,
+        help="ends in .csv, .parquet or .ndjson (one person in JSON per line), or is a folder, "
+        "with no ending, for many Parquet files",
+    )
+    export.add_argument("--limit", type=int, help="people at the most (all)")
+    export.add_argument(
+        "--no-resume",
+        action="store_true",
+        help="start anew, and delete what an interrupted command left",
+    )
+    export.add_argument("--page-size", type=int, metavar="N", help="people per request (100)")
+    _add_connection(export)
+    _add_filters(export)
+    export.set_defaults(run=_run_export)
 
 
 def _add_add_leads(commands: Any) -> None:
@@ -201,6 +233,24 @@ def _add_add_leads(commands: Any) -> None:
     add.set_defaults(run=_run_add_leads)
 
 
+def _path(text: str) -> Path | str:
+    """Return a path as it was typed: a Path forgets the separator that ends the name of a folder.
+
+    >>> _path("people/")
+    'people/'
+    """
+    return text if text.endswith(("/", os.sep)) else Path(text)
+
+
+def _add_filters(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
+    groups = {
+        group: command.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS
+    }
+    for known in spec.FILTERS:
+        _add_filter(groups[known.group], known)
+
+
 def _add_filter(group: Any, known: spec.Filter) -> None:
     option = f"--{known.name.replace('_', '-')}"
     note = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else known.note
@@ -217,6 +267,10 @@ def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out", type=Path, metavar="FILE", help="write all columns to a .csv or .parquet file"
     )
+    _add_connection(command)
+
+
+def _add_connection(command: argparse.ArgumentParser) -> None:
     command.add_argument("--sandbox", action="store_true", help="use the embedded service")
     command.add_argument("--refresh", action="store_true", help="do not answer from the cache")
 
@@ -262,9 +316,14 @@ def _run_mailboxes(options: argparse.Namespace) -> None:
     _show(frame, _MAILBOX_COLUMNS, options.out)
 
 
-def _run_search(options: argparse.Namespace) -> None:
+def _filters(options: argparse.Namespace) -> tuple[dict[str, Any] | None, dict[str, Any]]:
+    """Return the saved filters, and those that were typed."""
     saved = of.load_filters(options.filters) if options.filters else None
-    fields = {known.name: getattr(options, known.name) for known in spec.FILTERS}
+    return saved, {known.name: getattr(options, known.name) for known in spec.FILTERS}
+
+
+def _run_search(options: argparse.Namespace) -> None:
+    saved, fields = _filters(options)
     with _connected(options):
         if options.count:
             print(f"{of.count_people(saved, refresh=options.refresh, **fields):,}")
@@ -272,6 +331,21 @@ def _run_search(options: argparse.Namespace) -> None:
         limit = None if options.all else options.limit
         frame = of.search_people(saved, limit=limit, refresh=options.refresh, **fields)
     _show(frame, _SEARCH_COLUMNS, options.out)
+
+
+def _run_export(options: argparse.Namespace) -> None:
+    saved, fields = _filters(options)
+    with _connected(options):
+        path = of.export_people(
+            options.file,
+            saved,
+            limit=options.limit,
+            resume=not options.no_resume,
+            page_size=options.page_size,
+            refresh=options.refresh,
+            **fields,
+        )
+    print(f"The people are in {path}")
 
 
 def _run_add_leads(options: argparse.Namespace) -> int:

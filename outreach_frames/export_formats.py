@@ -33,7 +33,7 @@ from outreach_frames.parallel import ordered_map
 FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
 # Fewer at a time cost more for each, more need more memory; so do threads.
-_ROWS_AT_ONCE: Final = 2_000
+_ROWS_AT_ONCE: Final = 1_000
 _THREADS: Final = min(2, os.cpu_count() or 1)
 
 

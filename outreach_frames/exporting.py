@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from outreach_frames.arguments import check_limit, check_page_size
 from outreach_frames.client import Client
 from outreach_frames.connection import resolve
@@ -104,6 +106,8 @@ def export_people(
     with Partial(target, _identity(search, kind), resume=resume) as parts:
         try:
             _read(search, kind, parts, progress)
+            # What reading needed is not needed beside what writing needs.
+            pa.default_memory_pool().release_unused()
             attrs = {
                 "filters": search.filters,
                 "total": search.total,

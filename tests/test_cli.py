@@ -16,7 +16,7 @@ from outreach_frames import spec
 from outreach_frames.cli import main
 from outreach_frames.sandbox import Sandbox
 
-COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search"]
+COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search", "export"]
 
 
 @pytest.fixture
