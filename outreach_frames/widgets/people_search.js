@@ -181,32 +181,33 @@ function tagInput(field, labelId, context) {
   box.addEventListener("click", (event) => event.target === box && input.focus());
   signal.addEventListener("abort", options.close);
 
-  let shown = "[]";
-  const show = () => {
-    const now = JSON.stringify(values());
-    if (now === shown) return;
-    shown = now;
-    tags.replaceChildren(
-      ...values().map((text, index) =>
-        h(
-          "span",
-          { class: "ops-tag", role: "listitem" },
-          h("span", {}, text),
-          h(
-            "button",
-            {
-              type: "button",
-              "aria-label": `Remove ${text}`,
-              onclick: () => {
-                remove(index);
-                input.focus();
-              },
-            },
-            "×",
-          ),
-        ),
+  const tag = (text, index) =>
+    h(
+      "span",
+      { class: "ops-tag", role: "listitem" },
+      h("span", {}, text),
+      h(
+        "button",
+        {
+          type: "button",
+          "aria-label": `Remove ${text}`,
+          onclick: () => {
+            remove(index);
+            input.focus();
+          },
+        },
+        "×",
       ),
     );
+  let shown = [];
+  const show = () => {
+    const now = values();
+    let same = 0;
+    while (same < Math.min(now.length, shown.length) && now[same] === shown[same]) same += 1;
+    // Tags that stay are not made anew: one of them may be about to get the focus.
+    for (const gone of [...tags.children].slice(same)) gone.remove();
+    tags.append(...now.slice(same).map((text, at) => tag(text, same + at)));
+    shown = now;
   };
   return { element: box, input, show };
 }
