@@ -154,7 +154,9 @@ def _write_table(table: pa.Table, file: Any, *, header: bool = True) -> None:
         quoting_style="needed", batch_size=16_384, include_header=header
     )
     if table.num_columns:
-        arrow_csv.write_csv(table, file, options)
+        # Arrow's writer makes some bytes of nothing out of a chunk with no rows.
+        batches = [batch for batch in table.to_batches() if batch.num_rows]
+        arrow_csv.write_csv(pa.Table.from_batches(batches, table.schema), file, options)
 
 
 def check_columns(frame: pd.DataFrame) -> None:

@@ -185,16 +185,18 @@ def _parquet_tables(parts: Partial, attrs: Mapping[str, Any]) -> Iterator[pa.Tab
 
 def _many(parts: Partial, nobody: pa.Table, size: int) -> Iterator[pa.Table]:
     """Yield all people, so many at a time, with the same columns; one table where there is none."""
-    waiting = nobody
+    waiting: list[pa.Table] = []
     yielded = False
     for span in parts.spans:
-        waiting = pa.concat_tables([waiting, _alike(nobody, _table(parts.rows, span))])
-        while waiting.num_rows >= size:
-            yield waiting.slice(0, size)
-            waiting = waiting.slice(size)
+        waiting.append(_alike(nobody, _table(parts.rows, span)))
+        while sum(table.num_rows for table in waiting) >= size:
+            people = pa.concat_tables(waiting)
+            yield people.slice(0, size)
+            waiting = [people.slice(size)]
             yielded = True
-    if waiting.num_rows or not yielded:
-        yield waiting
+    rest = pa.concat_tables([nobody, *waiting])
+    if rest.num_rows or not yielded:
+        yield rest
 
 
 def _nobody(parts: Partial) -> pa.Table:
