@@ -197,7 +197,8 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
         if system.isdir(path):
             files = [file for file in system.find(path, maxdepth=1) if _is_export(file)]
         elif _MAGIC & set(path) and not system.exists(path):
-            files = [file for file in system.glob(path) if not system.isdir(file)]
+            found = system.glob(path, detail=True)
+            files = [file for file in found if _is_visible_file(file, found[file])]
         else:
             files = [path]
     if not files:
@@ -209,6 +210,11 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
         if compression is None and file.endswith(_COMPRESSED):
             raise InvalidInputError(f"{file} needs a package that reads its compression.")
         yield OpenFile(system, file, compression=compression)
+
+
+def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
+    """Say whether a pattern is to match, which means no hidden files as in a shell."""
+    return info["type"] != "directory" and not PurePosixPath(path).name.startswith(".")
 
 
 def _is_export(path: str) -> bool:

@@ -1,0 +1,325 @@
+"""People from NDJSON exports are the same on a Dask cluster as on one machine."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dask
+import fsspec
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.distributed import read_people
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.flatten import people_frame, read_people_page
+from tests.conftest import PEOPLE
+from tests.people_strategies import odd_people, people
+from tests.test_flatten import body
+
+KNOWN = list(people_frame([]).columns)
+some = settings(
+    max_examples=8,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_this_thread() -> Iterator[None]:
+    """Compute without threads where no cluster is asked for, which is quickest for small files."""
+    with dask.config.set(scheduler="sync"):
+        yield
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Start two workers in processes of their own."""
+    with (
+        dask.config.set({"distributed.worker.profile.enabled": False}),
+        LocalCluster(
+            n_workers=2,
+            threads_per_worker=1,
+            dashboard_address=None,
+            worker_dashboard_address=None,
+            local_directory=str(tmp_path_factory.mktemp("workers")),
+        ) as workers,
+        Client(workers, set_as_default=False) as client,
+    ):
+        yield client
+
+
+@pytest.fixture
+def export(client: of.connection.Client, tmp_path: Path) -> Path:
+    """Export people of the sandbox."""
+    return of.export_people(tmp_path / "people.ndjson", limit=None, progress=False)
+
+
+def write_people(path: Path, *persons: dict[str, Any]) -> Path:
+    """Write people one on each line."""
+    path.write_text("".join(json.dumps(person) + "\n" for person in persons))
+    return path
+
+
+def computed(frame: Any) -> pd.DataFrame:
+    """Compute a frame, with one index for all partitions."""
+    return frame.compute().reset_index(drop=True)
+
+
+def parts_of(path: Path, count: int) -> int:
+    """Give the block size that makes so many partitions of a file."""
+    return -(-path.stat().st_size // count)
+
+
+def test_a_cluster_finds_the_same_frame(cluster, export):
+    """Workers in other processes make the frame that one machine reads, dtypes included."""
+    lazy = read_people(export, blocksize=parts_of(export, 5))
+    assert lazy.npartitions == 5
+    on_cluster = cluster.compute(lazy).result().reset_index(drop=True)
+    assert len(on_cluster) == PEOPLE
+    pd.testing.assert_frame_equal(on_cluster, of.read_prospects(export))
+
+
+def test_a_cluster_counts_by_column(cluster, export):
+    """A count by a column needs no whole frame, and is the one that pandas makes."""
+    lazy = read_people(export, blocksize=parts_of(export, 3))
+    counts = cluster.compute(lazy.groupby("company_industry").size()).result()
+    here = of.read_prospects(export)
+    pd.testing.assert_series_equal(counts.sort_index(), here.groupby("company_industry").size())
+    mean = cluster.compute(lazy["company_followers"].mean()).result()
+    assert mean == pytest.approx(here["company_followers"].mean())
+
+
+def test_a_worker_says_which_line_is_damaged(cluster, tmp_path):
+    """A damaged line reaches the caller as the package's error, with the file and the place."""
+    path = write_people(tmp_path / "people.ndjson", *({"id": str(n)} for n in range(40)))
+    place = path.stat().st_size
+    with path.open("a") as file:
+        file.write('{"id": "40"\n')
+    lazy = read_people(path, blocksize=parts_of(path, 3))
+    with pytest.raises(InvalidInputError, match=f"people.ndjson: the line at byte {place:,} ") as e:
+        cluster.compute(lazy).result()
+    assert e.value.retryable is False
+
+
+@pytest.mark.parametrize("strings", [None, True, False])
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_dtypes_are_those_of_a_search(client, export, backend, strings):
+    """The schema is the frame's own, whatever Dask converts text to elsewhere."""
+    found = of.search_people(limit=None, dtype_backend=backend, progress=False)
+    with dask.config.set({"dataframe.convert-string": strings}):
+        lazy = read_people(export, blocksize=parts_of(export, 2), dtype_backend=backend)
+        pd.testing.assert_frame_equal(computed(lazy), found)
+        pd.testing.assert_series_equal(lazy.dtypes, people_frame([], backend).dtypes)
+        pd.testing.assert_series_equal(lazy[["name", "id"]].dtypes, found[["name", "id"]].dtypes)
+
+
+LINES = {
+    "plain": b'{"id":"1"}\n{"id":"22"}\n{"id":"3"}\n',
+    "no line break at the end": b'{"id":"1"}\n{"id":"22"}\n{"id":"3"}',
+    "byte order mark": b'\xef\xbb\xbf{"id":"1"}\n{"id":"22"}\n{"id":"3"}\n',
+    "blank lines": b'\n{"id":"1"}\n\n \n{"id":"22"}\n{"id":"3"}\n\n',
+    "two-character line breaks": b'{"id":"1"}\r\n{"id":"22"}\r\n\r\n{"id":"3"}\r\n',
+}
+
+
+@pytest.mark.parametrize("kind", LINES)
+@pytest.mark.parametrize("blocksize", [1, 11, 12, "64MB"])
+def test_every_line_is_in_one_partition(tmp_path, kind, blocksize):
+    """Wherever blocks cut a file, each person is there once and in order."""
+    path = tmp_path / "people.ndjson"
+    path.write_bytes(LINES[kind])
+    assert read_people(path, blocksize=blocksize)["id"].compute().tolist() == ["1", "22", "3"]
+
+
+@some
+@given(st.lists(people(), min_size=1, max_size=5), st.integers(1, 4))
+def test_any_people_are_the_same(tmp_path, persons, count):
+    """Whatever people hold is the same in any number of partitions."""
+    path = write_people(tmp_path / "people.ndjson", *persons)
+    frame = computed(read_people(path, blocksize=parts_of(path, count)))
+    pd.testing.assert_frame_equal(frame, of.read_prospects(path))
+
+
+@some
+@given(st.lists(odd_people(), min_size=1, max_size=4))
+def test_odd_people_lose_nothing(tmp_path, persons):
+    """With an extra column the schema stays, and every value without a place is in that column."""
+    path = write_people(tmp_path / "people.ndjson", *persons)
+    frame = computed(read_people(path, extra_column="extra"))
+    here = of.read_prospects(path)
+    assert list(frame.columns) == [*KNOWN, "extra"]
+    pd.testing.assert_series_equal(frame.dtypes.iloc[:-1], people_frame([]).dtypes)
+    for name in KNOWN:
+        same = pd.Series(list(here[name]), dtype=frame[name].dtype, name=name)
+        pd.testing.assert_series_equal(frame[name], same)
+    others = here.drop(columns=KNOWN)
+    for position, text in enumerate(frame["extra"]):
+        found = set() if pd.isna(text) else json.loads(text).keys() - set(KNOWN)
+        assert found == {name for name in others if others[name].notna()[position]}
+
+
+ODD = {
+    "zz": {"zz": 5},
+    "company_new_field": {"company": {"new_field": ["x"]}},
+    "company_followers_raw": {"company": {"followers": "many"}},
+    "experiences": {"experiences": [{"title": "CEO", "new": 1}, None]},
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_what_has_no_place_is_an_error(tmp_path, name):
+    """A value without a place in the schema is an error that names it and the way to keep it."""
+    path = write_people(tmp_path / "people.ndjson", {"id": "1"}, {"id": "2", **ODD[name]})
+    with pytest.raises(InvalidInputError, match=f"'{name}'.*extra_column"):
+        read_people(path).compute()
+
+
+def test_what_has_no_place_is_kept_as_json(tmp_path):
+    """With an extra column such values are JSON there, and the schema is kept in every part."""
+    path = write_people(tmp_path / "people.ndjson", {"id": "1"}, *ODD.values(), {"zz": None})
+    lazy = read_people(path, blocksize=30, extra_column="extra")
+    assert lazy.npartitions > 3
+    frame = computed(lazy)
+    assert [None if pd.isna(text) else json.loads(text) for text in frame["extra"]] == [
+        None,
+        {"zz": 5},
+        {"company_new_field": ["x"]},
+        {"company_followers_raw": "many"},
+        {"experiences": [{"title": "CEO", "new": 1}, None]},
+        None,
+    ]
+    pd.testing.assert_series_equal(frame.dtypes, lazy.dtypes)
+    titles = frame["experiences"][4]
+    assert (titles[0]["title"], titles[1]) == ("CEO", None)
+
+
+def test_an_empty_file_has_the_schema(tmp_path):
+    """No people are a frame with all columns, beside other files and alone."""
+    empty = write_people(tmp_path / "a.ndjson")
+    pd.testing.assert_frame_equal(computed(read_people(empty)), people_frame([]))
+    full = write_people(tmp_path / "b.ndjson", {"id": "1"})
+    frame = computed(read_people([empty, full]))
+    pd.testing.assert_frame_equal(frame, people_frame([read_people_page(body({"id": "1"}))]))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Make a folder with two exports, one of them compressed, and with other files."""
+    folder = tmp_path / "exports"
+    folder.mkdir()
+    write_people(folder / "a.ndjson", {"id": "1"}, {"id": "2"})
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress(b'{"id":"3"}\n{"id":"4"}\n'))
+    for name in ("notes.txt", ".half.ndjson", "_old.ndjson", "c.ndjson.bak"):
+        (folder / name).write_text("not people\n")
+    (folder / "deeper").mkdir()
+    write_people(folder / "deeper" / "d.ndjson", {"id": "5"})
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("names", "ids"),
+    [
+        ([""], "1234"),
+        (["[!_]*.ndjson"], "12"),
+        (["b.jsonl.gz", "a.ndjson"], "3412"),
+        (["a.ndjson", "", "a.ndjson", "?.*n*[lnz]"], "1234"),
+        (["", "deeper"], "12345"),
+    ],
+)
+def test_paths_of_all_kinds_are_read_once(folder, monkeypatch, names, ids):
+    """Files, folders, patterns and lists of them are read, each file once, in order."""
+    monkeypatch.chdir(folder)
+    paths = [name if "*" in name else Path(name) for name in names]
+    frame = read_people(paths if len(paths) > 1 else paths[0], blocksize=12)
+    assert "".join(frame["id"].compute()) == ids
+
+
+def test_a_name_that_looks_like_a_pattern_is_a_name(tmp_path):
+    """Brackets in the path of a file that is there are no pattern."""
+    (tmp_path / "exports [1]").mkdir()
+    path = write_people(tmp_path / "exports [1]" / "people [ab].ndjson", {"id": "1"})
+    assert read_people(path)["id"].compute().tolist() == ["1"]
+
+
+def test_addresses_are_read_by_fsspec():
+    """An address of another file system is read through fsspec."""
+    files = fsspec.filesystem("memory")
+    files.pipe("/exports/people.ndjson", b'{"id":"1"}\n{"id":"2"}\n')
+    try:
+        lazy = read_people("memory://exports/*.ndjson", blocksize=12)
+        assert lazy["id"].compute().tolist() == ["1", "2"]
+    finally:
+        files.rm("/exports", recursive=True)
+
+
+@pytest.mark.parametrize(
+    ("paths", "options", "problem"),
+    [
+        ("none.ndjson", {}, "none.ndjson cannot be read"),
+        ("none*.ndjson", {}, "no file to read"),
+        (".", {}, "no file to read"),
+        ([], {}, "at least one"),
+        ("nowhere://x.ndjson", {}, "nowhere"),
+        ("x.ndjson.zst", {}, "x.ndjson.zst needs a package"),
+        ("x.ndjson", {"blocksize": "big"}, "blocksize is 'big'"),
+        ("x.ndjson", {"blocksize": 0}, "blocksize is 0"),
+        ("x.ndjson", {"extra_column": "name"}, "'name'"),
+        ("x.ndjson", {"dtype_backend": "numpy"}, "dtype_backend is 'numpy'"),
+    ],
+)
+def test_what_cannot_be_read_is_said_at_once(tmp_path, monkeypatch, paths, options, problem):
+    """Wrong arguments and missing files are errors of the call, not of the result."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError, match=re.escape(problem)):
+        read_people(paths, **options)
+
+
+def test_a_file_that_a_worker_does_not_see_is_named(tmp_path):
+    """A file that is gone when a result is computed is named, with what workers need."""
+    path = write_people(tmp_path / "people.ndjson", {"id": "1"})
+    lazy = read_people(path)
+    path.unlink()
+    with pytest.raises(InvalidInputError, match=r"people\.ndjson cannot be read") as error:
+        lazy.compute()
+    assert "Every worker" in error.value.__notes__[0]
+
+
+def test_a_damaged_line_of_a_compressed_file_is_counted(tmp_path):
+    """The first block, which is the whole of a compressed file, knows the line's number."""
+    path = tmp_path / "people.ndjson.gz"
+    path.write_bytes(gzip.compress(b'{"id":"1"}\n\n[]\n'))
+    with pytest.raises(InvalidInputError, match=r"people.ndjson.gz: line 3 is no JSON object"):
+        read_people(path).compute()
+
+
+def test_a_changed_file_is_another_frame(tmp_path):
+    """A cluster that keeps results does not take an old one for a file that was replaced."""
+    path = write_people(tmp_path / "people.ndjson", {"id": "1"})
+    first, again = read_people(path), read_people(path)
+    write_people(path, {"id": "2"})
+    changed = read_people(path)
+    assert dask.base.tokenize(first) == dask.base.tokenize(again)
+    assert set(first.optimize().__dask_keys__()).isdisjoint(changed.optimize().__dask_keys__())
+
+
+def test_without_dask_the_error_says_what_to_install():
+    """Where Dask is not installed, the error has the command that installs it."""
+    code = (
+        "import sys; sys.modules['dask'] = None\n"
+        "from outreach_frames.distributed import read_people\n"
+        "try:\n    read_people('x.ndjson')\n"
+        "except ModuleNotFoundError as error:\n    print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 'pip install "outreach-frames[dask]"' in done.stdout
