@@ -145,7 +145,7 @@ def replace_csv(
 
     replace_file(target, write, just_before=remove_other_notes, made_in=made_in)
     if content and not notes.is_file():
-        replace_file(notes, lambda file: file.write(content))
+        replace_file(notes, lambda file: file.write(content), made_in=made_in)
     return target
 
 

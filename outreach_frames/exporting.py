@@ -119,7 +119,7 @@ def export_people(
             _say_what_is_kept(error, parts)
             raise
         parts.remove()
-    search.report(search.so_far.rows)
+    search.report(search.so_far.rows, in_frame=False)
     return Path(path).expanduser()
 
 

@@ -116,11 +116,12 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-def report_errors(errors: list[Any]) -> None:
+def report_errors(errors: list[Any], *, in_frame: bool = True) -> None:
     """Warn once of what the service reported beside its results."""
     if errors:
         first = textwrap.shorten(repr(errors[0]), _SHOWN_CHARACTERS, placeholder=" ...")
+        where = '; .attrs["errors"] of the frame has them all' if in_frame else ""
         warn(
-            f"The service reported {len(errors)} error(s) with its results; "
-            f'.attrs["errors"] of the frame has them all. The first: {first}'
+            f"The service reported {len(errors)} error(s) with its results"
+            f"{where}. The first: {first}"
         )

@@ -332,10 +332,10 @@ class Search:
                     if self._is_useless:
                         break
 
-    def report(self, rows: int) -> None:
-        """Warn of what the analyst would not see in the frame."""
+    def report(self, rows: int, *, in_frame: bool = True) -> None:
+        """Warn of what the analyst would not see in the frame, or in the file."""
         report_repeats(self.so_far.repeats, "people")
-        report_errors(self.errors)
+        report_errors(self.errors, in_frame=in_frame)
         if self.total is None:
             return
         if self.limit is not None and self.limit <= rows < self.total:
