@@ -42,6 +42,7 @@ class Background:
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread = threading.current_thread()
         with suppress(RuntimeError):
             self._loop = asyncio.get_running_loop()
 
@@ -59,11 +60,17 @@ class Background:
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(function, *arguments)
 
+    def on_loop(self, function: Callable[..., object], *arguments: Any) -> None:
+        """Call a function at once where this is the loop's own thread, else as soon as it can."""
+        # What comes from the page may come in another thread: Lab talks to widgets in a subshell.
+        if self._loop is None or threading.current_thread() is self._thread:
+            function(*arguments)
+        else:
+            self.deliver(function, *arguments)
+
     def later(self, seconds: float, function: Callable[[], object]) -> Timer:
-        """Call a function on the loop, some seconds from now."""
-        if self._loop is not None:
-            return self._loop.call_later(seconds, function)
-        timer = threading.Timer(seconds, function)
+        """Call a function on the loop, some seconds from now, from whatever thread."""
+        timer = threading.Timer(seconds, self.deliver, [function])
         timer.daemon = True
         timer.start()
         return timer

@@ -73,6 +73,8 @@ class Panel(anywidget.AnyWidget):
     """
 
     actions: ClassVar[tuple[str, ...]] = ()
+    # These do not wait for the cell that may be running.
+    at_once: ClassVar[tuple[str, ...]] = ("cancel",)
 
     notices = traitlets.List(traitlets.Dict()).tag(sync=True)
     busy = traitlets.Unicode().tag(sync=True)
@@ -96,8 +98,14 @@ class Panel(anywidget.AnyWidget):
         if name in self.actions:
             assert isinstance(content, dict)
             given = {key: value for key, value in content.items() if key != "action"}
-            with _Telling(self._tell):
-                getattr(self, name)(**given)
+            if name in self.at_once:
+                self._act(name, given)
+            else:
+                self._background.on_loop(self._act, name, given)
+
+    def _act(self, name: str, given: Mapping[str, Any]) -> None:
+        with _Telling(self._tell):
+            getattr(self, name)(**given)
 
     def _start(
         self,

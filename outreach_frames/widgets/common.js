@@ -20,7 +20,10 @@ function makeRoot(element, label) {
   element.classList.add("outreach");
   element.setAttribute("role", "group");
   element.setAttribute("aria-label", label);
-  element.setAttribute("data-lm-suppress-shortcuts", "true");
+  // Lab looks for this from the focused element upwards, and finds a shortcut's element first.
+  const suppress = (one) => one.setAttribute("data-lm-suppress-shortcuts", "true");
+  suppress(element);
+  element.addEventListener("focusin", (event) => suppress(event.target));
 }
 
 /** Call a function now and whenever one of the traits changes, until the signal ends it. */

@@ -51,9 +51,6 @@ function optionList(input, label, pick) {
     light(-1);
     removeEventListener("scroll", onScroll, true);
   };
-  const onScroll = (event) => {
-    if (!layer.contains(event.target)) close();
-  };
   const place = () => {
     const box = input.closest(".ops-tags").getBoundingClientRect();
     const below = innerHeight - box.bottom;
@@ -63,6 +60,9 @@ function optionList(input, label, pick) {
     layer.style.top = above ? "auto" : `${box.bottom + 2}px`;
     layer.style.bottom = above ? `${innerHeight - box.top + 2}px` : "auto";
     list.style.maxHeight = `${Math.max(80, Math.min(240, (above ? box.top : below) - 40))}px`;
+  };
+  const onScroll = (event) => {
+    if (!layer.contains(event.target)) place();
   };
   const open = (texts) => {
     if (!texts.length) return close();

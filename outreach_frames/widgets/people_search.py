@@ -157,8 +157,9 @@ class PeopleSearch(Panel):
         self._question = 0
         self._timer: Timer | None = None
         self._counting: Task | None = None
-        self.observe(self._on_edit, ["value"])
-        self.observe(self._write_code, ["value", "limit"])
+        # The page's changes come in whatever thread.
+        self.observe(lambda _: self._background.on_loop(self._on_edit), ["value"])
+        self.observe(lambda _: self._background.on_loop(self._write_code), ["value", "limit"])
         self._write_code()
         self._on_edit(delay=0)
 
@@ -224,8 +225,9 @@ class PeopleSearch(Panel):
 
     def cancel(self) -> None:
         """End the search that is under way; what was read is kept."""
-        if self._task is not None:
-            self._task.stop.set()
+        task = self._task
+        if task is not None:
+            task.stop.set()
 
     def save(self, path: str | Path) -> Path:
         """Save the filters to a file, as `save_filters` does; an existing one is replaced."""
@@ -258,10 +260,10 @@ class PeopleSearch(Panel):
     def _check_limit(self, proposal: Mapping[str, Any]) -> int | None:
         return check_limit(proposal["value"])
 
-    def _write_code(self, _change: object = None) -> None:
+    def _write_code(self) -> None:
         self.code = filters_code(self.value, self.limit, self._headcount)
 
-    def _on_edit(self, _change: object = None, *, delay: float = _DEBOUNCE_SECONDS) -> None:
+    def _on_edit(self, *, delay: float = _DEBOUNCE_SECONDS) -> None:
         unusable = problems(self.value)
         self.marks = {"problems": unusable, "clashes": clashes(self.value)}
         self._question += 1
