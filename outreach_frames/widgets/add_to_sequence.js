@@ -201,7 +201,8 @@ function renderAddToSequence({ model, el, signal }) {
       if (document.activeElement !== row.field_input) row.field_input.value = field;
       row.field_input.setAttribute("aria-invalid", String(Boolean(words)));
       row.problem_text.textContent = words;
-      row.element.hidden = !on && !row.label.toLowerCase().includes(wanted);
+      const identifies = form.identifiers.some((name) => value()[name] === row.name);
+      row.element.hidden = !on && (identifies || !row.label.toLowerCase().includes(wanted));
     }
     const count = ticked().length;
     const most = count > form.max_fields ? `: ${form.max_fields} at most` : "";

@@ -13,7 +13,7 @@ import traitlets
 
 from outreach_frames import connection, spec
 from outreach_frames.client import Client
-from outreach_frames.errors import InvalidInputError, ValidationFailedError
+from outreach_frames.errors import InvalidInputError, OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.plan import SubmissionPlan
@@ -128,14 +128,15 @@ class AddToSequence(Panel):
     def __init__(
         self, df: pd.DataFrame, client: Client | None = None, *, journal: str | Path | None = None
     ) -> None:
-        if not isinstance(df, pd.DataFrame):
-            raise InvalidInputError(f"Leads come from a DataFrame, not from {type(df).__name__}.")
         self._df = df
         self._sender = Sender(
             df,
             None if journal is None else Path(journal).expanduser(),
             is_over=lambda: self._background.over,
         )
+        # A widget that is refused is closed all the same, and that asks for its sender.
+        if not isinstance(df, pd.DataFrame):
+            raise InvalidInputError(f"Leads come from a DataFrame, not from {type(df).__name__}.")
         self._report_number = 0
         self._phase = ""
         self._doing = ""
@@ -329,19 +330,27 @@ class AddToSequence(Panel):
         }
 
     def _load(self, *, refresh: bool) -> None:
-        def work(_task: Task) -> tuple[pd.DataFrame, pd.DataFrame]:
-            client = self._client()
-            return (
-                sequences(refresh=refresh, progress=False, client=client),
-                mailboxes(refresh=refresh, progress=False, client=client),
-            )
+        def work(_task: Task) -> tuple[pd.DataFrame, pd.DataFrame | OutreachError]:
+            options: dict[str, Any] = {"refresh": refresh, "progress": False}
+            listed = sequences(**options, client=self._client())
+            try:
+                return listed, mailboxes(**options, client=self._client())
+            except OutreachError as error:
+                # Only who spreads leads over mailboxes of their own needs them.
+                return listed, error
 
-        def loaded(frames: tuple[pd.DataFrame, pd.DataFrame], warnings: list[str]) -> None:
-            options = sequence_options(frames[0])
+        def loaded(
+            found: tuple[pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
+        ) -> None:
+            options, others = sequence_options(found[0]), found[1]
             self._sequences = {option["id"]: option for option in options}
             self._show("sequences", options=options)
-            self._show("mailboxes", options=mailbox_options(frames[1]))
-            self._tell(*(notice("warning", warning) for warning in warnings))
+            told = [notice("warning", warning) for warning in warnings]
+            if isinstance(others, pd.DataFrame):
+                self._show("mailboxes", options=mailbox_options(others))
+            else:
+                told.append(error_notice(others))
+            self._tell(*told)
 
         self._start("Reading sequences and mailboxes", work, loaded)
 
@@ -369,7 +378,10 @@ class AddToSequence(Panel):
         total = self.progress[1]
         self.progress = [min(sum(kinds.values()), total), total]
         so_far = ", ".join(f"{rows:,} {kind}" for kind, rows in kinds.items())
-        self.busy, self.news = f"{self._doing}: {so_far}", ""
+        busy = f"{self._doing}: {so_far}"
+        if busy != self.busy:
+            # Only an answer ends what was said of a wait for it.
+            self.busy, self.news = busy, ""
         if moment.outcomes is not None:
             self._show_outcomes("live", "Sending.", moment.outcomes)
 
@@ -429,9 +441,9 @@ class AddToSequence(Panel):
 
 def _told(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:
     """Return what to tell of a report: why it ended early, every validation error, how many."""
-    told = [notice("warning", warning) for warning in warnings]
-    if isinstance(report.error, ValidationFailedError):
-        told.append(error_notice(report.error))
+    is_refused = isinstance(report.error, ValidationFailedError)
+    details = error_notice(report.error)["details"] if report.error is not None else []
+    told = [notice("error" if is_refused else "warning", text, details) for text in warnings]
     there = int(report.rows["status"].isin(statuses.IN_SEQUENCE).sum())
     rows = count(len(report.rows), "row")
     return [*told, notice("info", f"{there:,} of {rows} are in the sequence now.")]

@@ -84,6 +84,7 @@ class Gate:
         self._opened.release()
 
     def __call__(self, received: Received) -> Reply:
+        """Answer a request."""
         self.arrived.release()
         assert self._opened.acquire(timeout=60)
         return added(received)
@@ -164,3 +165,274 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
         notebook.screenshot("add_dry_run_dark")
         assert posts(service) == []
         assert notebook.ask("print(adding.report)") == "None\n"
+
+
+def test_501_rows_are_sent_once_in_three_requests(notebook: Notebook) -> None:
+    """A double click, and a click in a second view, send each row once; progress is shown."""
+    from playwright.sync_api import expect
+
+    gate = Gate()
+    with serving(gate, gate, gate) as service:
+        notebook.run(connect_to(service), LEADS, ADDING)
+        widget = notebook.widget
+        check(widget)
+        send = button(widget, f"Add {ROWS} leads to 'The active one'")
+        send.dblclick()
+        assert gate.arrived.acquire(timeout=30)
+        expect(button(widget, re.compile("^Add"))).to_be_disabled()
+        notebook.add("adding")
+        second = notebook.page.locator(".jp-OutputArea .outreach").nth(1)
+        expect_text(second, "Adding 501 leads to 'The active one'")
+        expect(button(second, re.compile("^Add"))).to_be_disabled()
+        gate.open()
+        assert gate.arrived.acquire(timeout=30)
+        for view in (widget, second):
+            expect_text(view, "250 of 501")
+            expect_text(view, re.compile(r"250 added, 0 skipped, 0 failed"))
+            expect_text(view.get_by_label("Outcomes by status"), re.compile("added.*250"))
+            expect_text(view.get_by_label("Outcomes by status"), re.compile("being sent.*250"))
+        notebook.screenshot("add_sending_light")
+        gate.open()
+        gate.open()
+        expect_text(second, "501 of 501 rows are in the sequence now.")
+        expect(button(widget, "Add leads")).to_be_disabled()
+        expect_text(widget, "This plan was sent.")
+        assert [len(body["leads"]) for body in posts(service)] == [250, 250, 1]
+        sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
+        assert sent == [f"lead{row}@example.com" for row in range(ROWS)]
+        assert notebook.ask("print(adding.report.summary().values.tolist())").strip() == (
+            "[['added', 501]]"
+        )
+
+
+def test_cancel_and_going_on(notebook: Notebook) -> None:
+    """Cancel stops before the next request; the rest, and nothing else, can be sent later."""
+    from playwright.sync_api import expect
+
+    gate = Gate()
+    with serving(gate) as service:
+        notebook.run(connect_to(service), LEADS, ADDING)
+        widget = notebook.widget
+        check(widget)
+        button(widget, "Add 501 leads").click()
+        assert gate.arrived.acquire(timeout=30)
+        expect(button(widget, "Break off now")).to_be_hidden()
+        button(widget, "Cancel").click()
+        expect_text(widget, "Cancelling: the request under way is finished")
+        expect(button(widget, "Break off now")).to_be_visible()
+        notebook.screenshot("add_cancelling_light")
+        gate.open()
+        expect_text(widget, "250 of 501 rows are in the sequence now.")
+        expect_text(widget, "251 rows are not_sent: Cancelled.")
+        assert len(posts(service)) == 1
+        expect(widget.get_by_label("Sequence", exact=True)).to_be_disabled()
+        button(widget, "Check rows").click()
+        expect_text(widget, "Only rows that were refused or never sent are in this plan")
+        button(widget, "Add 251 leads").click()
+        expect_text(widget, "501 of 501 rows are in the sequence now.")
+        sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
+        assert sent == [f"lead{row}@example.com" for row in range(ROWS)]
+        button(widget, "Check rows").click()
+        expect_text(widget, "None of 501 rows would be sent.")
+        expect_text(widget, "There is nothing to send.")
+
+
+def test_break_off_and_sending_unknown_rows_again(notebook: Notebook) -> None:
+    """What is broken off is unknown, and sent again only once its risk was read."""
+    gate = Gate()
+    with serving(gate) as service:
+        notebook.run(connect_to(service), LEADS, ADDING)
+        widget = notebook.widget
+        check(widget)
+        button(widget, "Add 501 leads").click()
+        assert gate.arrived.acquire(timeout=30)
+        button(widget, "Cancel").click()
+        button(widget, "Break off now").click()
+        expect_text(widget.get_by_label("Outcomes by status"), re.compile("unknown.*250"))
+        gate.open()
+        assert len(posts(service)) == 1
+        button(widget, "Send unknown rows once more").click()
+        expect_text(widget, "may be contacted twice")
+        assert len(posts(service)) == 1
+        notebook.screenshot("add_retry_light")
+        button(widget, "Send 250 rows once more").dblclick()
+        expect_text(widget, "250 of 501 rows are in the sequence now.")
+        first, again = posts(service)
+        assert first == again
+
+
+def test_a_plan_that_is_out_of_date_is_not_sent(notebook: Notebook) -> None:
+    """After a change, only rows that are checked again can be sent, as they were then."""
+    from playwright.sync_api import expect
+
+    with serving() as service:
+        notebook.run(connect_to(service), MIXED, ADDING)
+        widget = notebook.widget
+        check(widget)
+        expect(button(widget, "Add 2 leads to 'The active one'")).to_be_enabled()
+        widget.get_by_label("Column for profnet_url").select_option(label="none")
+        expect_text(widget, "Out of date: check rows again.")
+        expect(button(widget, "Add leads")).to_be_disabled()
+        button(widget, "Check rows").click()
+        send = button(widget, "Add 2 leads to 'The active one'")
+        expect(send).to_be_enabled()
+        notebook.ask("df['E-Mail'] = 'changed@example.com'")
+        send.click()
+        expect_text(widget, "2 of 5 rows are in the sequence now.")
+        (body,) = posts(service)
+        assert body == {"leads": [{"email": "ada@example.com"}, {"email": "cy@example.com"}]}
+
+
+def test_settings_reach_the_service(notebook: Notebook) -> None:
+    """Overrides and active mailboxes can be ticked, others not; the code does the same."""
+    from playwright.sync_api import expect
+
+    with serving() as service:
+        notebook.run(connect_to(service), MIXED, ADDING)
+        widget = notebook.widget
+        widget.get_by_text("Overrides and mailboxes").click()
+        for override in spec.OVERRIDES:
+            expect(widget.get_by_label(override.name)).not_to_be_checked()
+        widget.get_by_label(spec.OVERRIDES[1].name).check()
+        widget.get_by_label("Leads distribution").select_option(spec.MAILBOXES_LEADS_DISTRIBUTION)
+        for status in spec.MAILBOX_STATUSES[1:]:
+            expect(widget.get_by_label(f"{status}@example.org", exact=False).last).to_be_disabled()
+        widget.get_by_label("active@example.org", exact=True).check()
+        check(widget, "The paused one")
+        button(widget, "Add 2 leads to 'The paused one'").click()
+        expect_text(widget, "2 of 5 rows are in the sequence now.")
+        notebook.add(f"{notebook.ask('print(adding.code)')}")
+        first, again = posts(service)
+        assert first == again
+        assert first["settings"] == {
+            "leads_distribution": "custom_mailboxes",
+            "mailboxes": ["active@example.org"],
+        }
+        assert first["leads"][0]["overrides"] == {spec.OVERRIDES[1].name: True}
+
+
+def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox, tmp_path: Path) -> None:
+    """Added, skipped and failed rows are told with the reason, and reach Python and files."""
+    cells = f"""
+    import pandas as pd
+    df = pd.DataFrame({{"email": [
+        "outcome.one@example.com", "n/a", "OUTCOME.one@example.com",
+        {sandbox.exclusion_list[0]!r}, {sandbox.recently_contacted[0]!r},
+    ]}})
+    """
+    notebook.run(connect_to(sandbox), "\n".join(map(str.strip, cells.splitlines())), ADDING)
+    widget = notebook.widget
+    notebook.ask(
+        f"adding.value = {{**adding.value, 'sequence_id': {sandbox.sequence_ids['accepts_any']!r}}}"
+    )
+    button(widget, "Check rows").click()
+    button(widget, "Add 3 leads").click()
+    expect_text(widget, "1 of 5 rows are in the sequence now.")
+    shown = outcomes(widget)
+    assert [row[0] for row in shown] == ["0", "1", "2", "3", "4"]
+    told = [row[3] for row in shown]
+    assert told[:3] == ["added", "invalid", "duplicate_in_frame"]
+    assert notebook.ask("print(adding.report.rows['status'].tolist())").strip() == str(told)
+    assert "no email" in shown[1][4]
+    assert notebook.ask("print(adding.failed[['email', 'status']].values.tolist())").strip() == (
+        "[['n/a', 'invalid']]"
+    )
+    widget.get_by_label("Show rows with status").select_option("invalid")
+    expect_text(widget.get_by_label("Outcomes by row"), "n/a")
+    from playwright.sync_api import expect
+
+    expect(widget.get_by_label("Outcomes by row").locator("tbody tr")).to_have_count(1)
+    widget.get_by_label("Folder for the CSV files").fill(str(tmp_path / "out"))
+    button(widget, "Save failed rows as CSV").click()
+    expect_text(widget, "1 failed row in failed.csv")
+    failed = tmp_path / "out" / "failed.csv"
+    assert pd.read_csv(failed, keep_default_na=False)["email"].tolist() == ["n/a"]
+    failed.write_text("mine")
+    button(widget, "Save failed rows as CSV").click()
+    expect_text(widget, "there already")
+    assert failed.read_text() == "mine"
+    button(widget, "Replace them").click()
+    expect_text(widget, "1 failed row in failed.csv")
+    assert failed.read_text() != "mine"
+    notebook.theme(DARK)
+    notebook.screenshot("add_outcome_dark")
+
+
+def test_errors_are_told_and_no_token_is_anywhere(notebook: Notebook, sandbox: Sandbox) -> None:
+    """A 422 tells all its errors, a 429 its wait; the token is in no page, state or notebook."""
+    errors = [
+        {"error_code": "mailbox_unusable", "message": "A mailbox <i>cannot</i> be used."},
+        {"error_code": "something_new", "message": "Nobody knows this one."},
+    ]
+    slowly = json({"error": "slowly"}, 429, {"Retry-After": "3"})
+    with serving(slowly, json({"validation_errors": errors}, 422)) as service:
+        notebook.run(connect_to(service), LEADS, ADDING)
+        widget = notebook.widget
+        check(widget)
+        button(widget, "Add 501 leads").click()
+        expect_text(widget, re.compile(r"The service asks to wait \d s\."))
+        for error in errors:
+            expect_text(widget.get_by_role("alert"), f"{error['error_code']}: {error['message']}")
+        expect_text(widget.get_by_label("Outcomes by status"), re.compile("rejected.*250"))
+        expect_text(widget.get_by_label("Outcomes by status"), re.compile("not_sent.*251"))
+        notebook.screenshot("add_refused_light")
+        page = notebook.page.content()
+        state = notebook.ask(
+            "print(adding.get_state(), adding.notices, adding.code, adding.report)"
+        )
+        saved = notebook.save().read_text()
+        for text in (page, state, saved):
+            assert sandbox.api_key not in text
+        assert "lead7@example.com" in page
+        assert "lead7@example.com" not in saved
+
+
+@pytest.mark.parametrize("answer", [json({"error": "who?"}, 401), hang_up()])
+def test_a_service_that_does_not_answer_is_told(notebook: Notebook, answer: Reply) -> None:
+    """Without sequences there is a reason in words, and Reload tries again."""
+    script = [answer]
+    with scripted(lambda _: script[0]) as service:
+        notebook.run(connect_to(service, max_wait=1), MIXED, ADDING)
+        widget = notebook.widget
+        expect_text(widget.get_by_role("alert"), re.compile("401|no answer"))
+        script[0] = json(
+            {"sequences": [{"id": "s", "name": "Back", "status": "active"}], "mailboxes": []}
+        )
+        button(widget, "Reload").click()
+        expect_text(widget.get_by_label("Sequence", exact=True), "Back")
+
+
+def test_by_keyboard_alone(notebook: Notebook) -> None:
+    """From the first field to the outcome with Tab, arrows, Space and Enter."""
+    from playwright.sync_api import expect
+
+    with serving() as service:
+        notebook.run(connect_to(service), MIXED, ADDING)
+        widget, page = notebook.widget, notebook.page
+        expect(widget.locator("option", has_text="The active one")).to_be_enabled()
+        widget.get_by_label("Sequence", exact=True).focus()
+        page.keyboard.type("The active")
+        notebook.wait_until("adding.value['sequence_id'] == 'id-active'")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        expect(widget.get_by_label("Column for email")).to_be_focused()
+        for _ in range(2):
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Space")
+        expect(widget.get_by_label("First Name", exact=True)).to_be_checked()
+        for _ in range(3):
+            page.keyboard.press("Tab")
+        expect(button(widget, "Check rows")).to_be_focused()
+        page.keyboard.press("Enter")
+        send = button(widget, "Add 2 leads to 'The active one'")
+        expect(send).to_be_enabled()
+        for _ in range(20):
+            if send.evaluate("element => element === document.activeElement"):
+                break
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        expect_text(widget, "2 of 5 rows are in the sequence now.")
+        (body,) = posts(service)
+        assert body["leads"][1]["data"] == {"first_name": "<b>Cy</b>"}
