@@ -421,11 +421,10 @@ def test_a_dead_service_is_told_and_can_be_asked_again(
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         dead = SimpleNamespace(url=f"http://127.0.0.1:{probe.getsockname()[1]}")
-    notebook.run(connect_to(dead), BUILDER)
+    notebook.run(connect_to(dead, max_wait=1), BUILDER)
     widget = notebook.widget
     check(widget.locator(".ops-failed")).to_contain_text(dead.url.removeprefix("http://"))
     widget.get_by_role("button", name="Search", exact=True).click()
-    check(widget.get_by_role("alert").filter(has_text="Nobody was read")).to_have_count(0)
     check(widget.locator(".outreach-error")).to_be_visible()
     notebook.add(connect_to(sandbox))
     widget.get_by_role("button", name="Count again").click()
@@ -554,7 +553,6 @@ def test_it_is_painted_in_under_a_second(notebook: Notebook, sandbox: Sandbox) -
         )
         notebook.add("of.widgets.PeopleSearch()")
         times.append(notebook.page.evaluate("() => window.painted"))
-    print(times)
     assert min(times) < 1000
 
 
