@@ -295,6 +295,15 @@ def test_a_file_that_a_worker_does_not_see_is_named(tmp_path):
     assert "Every worker" in error.value.__notes__[0]
 
 
+def test_a_compressed_file_is_one_partition(tmp_path):
+    """A compressed file is read to its end, however much smaller it is than its content."""
+    path = tmp_path / "people.ndjson.gz"
+    path.write_bytes(gzip.compress(b"".join(b'{"id":"%d"}\n' % n for n in range(500))))
+    lazy = read_people(path, blocksize=parts_of(path, 4))
+    assert lazy.npartitions == 1
+    assert lazy["id"].compute().tolist() == [str(n) for n in range(500)]
+
+
 def test_a_damaged_line_of_a_compressed_file_is_counted(tmp_path):
     """The first block, which is the whole of a compressed file, knows the line's number."""
     path = tmp_path / "people.ndjson.gz"
