@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json as json_module
+import threading
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
@@ -135,6 +136,7 @@ def test_a_late_answer_is_dropped() -> None:
             await until(lambda: builder.total == 222)
             await asyncio.sleep(1.5)
             assert totals == [222]
+            assert builder.count["text"] == "222 people"
 
     in_a_kernel(scenario)
 
@@ -230,6 +232,54 @@ def test_the_body_of_a_search_is_the_filters(limit: int | None) -> None:
             assert builder.total == 250
 
     in_a_kernel(scenario)
+
+
+def test_the_page_is_searched_for_as_it_is() -> None:
+    """A click that overtakes the change before it searches with what the page shows."""
+
+    async def scenario() -> None:
+        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch({"person_name": "Ada"}, client)
+            click(builder, "search_page", value={"person_titles": ["CEO"]}, limit=30)
+            await until(lambda: builder.results is not None)
+            (sent,) = searches(service.requests)
+            paging = {"page": 1, "page_size": 30}
+            assert sent.json == {"person_titles": ["CEO"]} | paging
+            assert (builder.filters, builder.limit) == ({"person_titles": ["CEO"]}, 30)
+
+    in_a_kernel(scenario)
+
+
+def test_what_comes_in_another_thread_is_done_on_the_loop(client: Client) -> None:
+    """Changes and clicks from a thread of the kernel's act on the loop, and are counted."""
+
+    async def scenario() -> None:
+        builder = PeopleSearch({"person_name": "Ada"}, client)
+        threads: set[str] = set()
+        note = ["code", "count", "marks", "busy", "notices"]
+        builder.observe(lambda _: threads.add(threading.current_thread().name), note)
+        await asyncio.to_thread(lambda: setattr(builder, "value", {}))
+        await until(lambda: builder.total == PEOPLE)
+        await asyncio.to_thread(lambda: click(builder, "search_page", value={}, limit=5))
+        await until(lambda: builder.results is not None)
+        assert threads == {threading.main_thread().name}
+
+    in_a_kernel(scenario)
+
+
+def test_nobody_found_is_told(client: Client) -> None:
+    """A search that nobody matches has an empty frame with all columns, and says so."""
+
+    async def scenario() -> None:
+        builder = PeopleSearch({"person_name": "nobody is called so"}, client)
+        builder.search()
+        await until(lambda: builder.results is not None)
+        assert builder.results.shape == (0, len(of.search_people(limit=1).columns))
+        assert "Nobody matches" in texts(builder)
+        assert builder.total == 0
+
+    with pytest.warns(of.errors.OutreachWarning):
+        in_a_kernel(scenario)
 
 
 def test_search_says_what_was_left_out(client: Client) -> None:

@@ -361,7 +361,9 @@ class PeopleSearch(Panel):
 
     def _notices(self, found: _Found, came: int) -> list[dict[str, Any]]:
         if found.error is None:
-            return [notice("info", f"Read {came:,} {_people(came)}: they are in .results.")]
+            if not came:
+                return [notice("info", "Nobody matches: .results is empty.")]
+            return [notice("info", f"Read {came:,} {_people(came)}: see .results, and below.")]
         if came:
             kept = f"What was read before is in .results: {came:,} {_people(came)}, not all."
         elif self._results is not None:

@@ -301,6 +301,8 @@ class Notebook:
             "theme => { jupyterapp.commands.execute('apputils:change-theme', {theme}); }", name
         )
         self.page.wait_for_function("name => document.body.dataset.jpThemeName === name", arg=name)
+        # The picture that Lab lays over the page meanwhile.
+        self.page.locator("#jupyterlab-splash").wait_for(state="detached")
 
     def screenshot(self, name: str) -> Path:
         """Take a picture of the whole widget, however long; return the PNG's path."""
