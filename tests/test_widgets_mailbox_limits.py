@@ -32,7 +32,7 @@ from outreach_frames.widgets.limit_state import (
     list_changes,
     results_frame,
 )
-from tests.scripted import Received, Reply, json, scripted
+from tests.scripted import Received, Reply, delayed, json, scripted
 
 
 def mailbox(
@@ -284,6 +284,63 @@ def test_what_the_service_reports_counts(limit: int, status: str, reported: list
             assert widget.mailboxes["daily_email_limit"].tolist() == reported
 
         in_a_kernel(use)
+
+
+def test_limits_go_to_the_account_they_were_read_from() -> None:
+    """After a new `connect` nothing is sent before the mailboxes are read from there, too."""
+    with (
+        scripted(answering(60)) as first,
+        scripted(answering(60)) as second,
+        of.connect(first.url, "token", cache=None),
+    ):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            await idle(widget)
+            widget.edit({"m1": 60})
+            with of.connect(second.url, "token", cache=None):
+                widget.apply(widget.revision)
+                await idle(widget)
+                assert "another connection" in widget.notices[0]["text"]
+                assert not [one for one in second.requests if one.method == "PATCH"]
+                widget.reload()
+                await idle(widget)
+                widget.apply(widget.revision)
+                await idle(widget)
+                assert widget.results["status"].tolist() == ["changed"]
+
+        in_a_kernel(use)
+        assert [one.method for one in first.requests] == ["GET"]
+
+
+def test_all_changes_of_a_run_go_to_one_account() -> None:
+    """Who connects elsewhere while limits are being sent changes none of that account."""
+
+    def reply(received: Received) -> Reply:
+        one = {"id": received.path[-2:], "email": "ada@example.com", "status": "active"}
+        if received.method == "GET":
+            both = [one | {"id": key, "daily_email_limit": 40} for key in ("m1", "m2")]
+            return json({"mailboxes": both, "_links": {}})
+        return delayed(0.2, json(one | {"daily_email_limit": 60}))
+
+    with (
+        scripted(reply) as first,
+        scripted(reply) as second,
+        of.connect(first.url, "token", cache=None),
+    ):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            await idle(widget)
+            widget.edit({"m1": 60, "m2": 60})
+            widget.apply(widget.revision)
+            with of.connect(second.url, "token", cache=None):
+                await idle(widget)
+            assert widget.results["status"].tolist() == ["changed", "changed"]
+
+        in_a_kernel(use)
+        assert [one.path for one in first.requests][1:] == ["/mailboxes/m1", "/mailboxes/m2"]
+        assert second.requests == []
 
 
 def test_mailboxes_that_went_are_told(client: of.client.Client) -> None:

@@ -42,6 +42,12 @@ from outreach_frames.widgets.limit_state import (
 # What one mailbox was told, all others would be.
 _ENDS_ALL = (AuthenticationError, ConfigurationError, WaitTooLongError)
 
+# Ids of one account may be those of other mailboxes in another.
+_OTHER_CONNECTION = (
+    "These mailboxes were read with another connection than the present one. Nothing was sent. "
+    "Reload, and look again."
+)
+
 
 class MailboxLimits(Panel):
     """Change daily limits of mailboxes in a notebook, and see each one's result.
@@ -88,6 +94,7 @@ class MailboxLimits(Panel):
     def __init__(self, client: Client | None = None) -> None:
         super().__init__(client)
         self._frame: pd.DataFrame | None = None
+        self._read_from: Client | None = None
         self._listed: list[Mailbox] = []
         self._problems: dict[str, str] = {}
         self._results: dict[str, Result] = {}
@@ -102,7 +109,7 @@ class MailboxLimits(Panel):
     def mailboxes(self) -> pd.DataFrame:
         """The mailboxes as they were read last, with the limits that were changed since."""
         if self._frame is None:
-            self._take(mailboxes(refresh=True, progress=False, client=self._client()))
+            self._take(*self._read())
         assert self._frame is not None
         return self._frame.copy()
 
@@ -134,11 +141,7 @@ class MailboxLimits(Panel):
 
     def reload(self) -> None:
         """Read the mailboxes again; new limits that are not sent yet are kept."""
-
-        def read(_task: Task) -> pd.DataFrame:
-            return mailboxes(refresh=True, progress=False, client=self._client())
-
-        self._start("Reading the mailboxes", read, self._take_read)
+        self._start("Reading the mailboxes", lambda _task: self._read(), self._take_read)
 
     def edit(self, limits: Mapping[str, object]) -> None:
         """Note new limits by mailbox id; None takes one back."""
@@ -174,6 +177,10 @@ class MailboxLimits(Panel):
         changes = self._changes()
         if not changes:
             return
+        client = self._client()
+        if client is not self._read_from:
+            self._tell(notice("warning", _OTHER_CONNECTION))
+            return
         self._sent_revision = revision
         self._cancelled.clear()
         self._results = {}
@@ -183,7 +190,7 @@ class MailboxLimits(Panel):
         self._send_plan()
         self._start(
             f"Changing {count_mailboxes(len(changes))}",
-            lambda task: self._send_all(task, changes),
+            lambda task: self._send_all(task, client, changes),
             self._sent,
             lambda error: self._broke_off(changes, error),
         )
@@ -218,19 +225,25 @@ class MailboxLimits(Panel):
         self.revision += 1
         self._send_plan()
 
-    def _take(self, frame: pd.DataFrame) -> None:
-        self._frame, self._listed = frame, read_mailboxes(frame)
+    def _read(self) -> tuple[Client, pd.DataFrame]:
+        client = self._client()
+        return client, mailboxes(refresh=True, progress=False, client=client)
+
+    def _take(self, client: Client, frame: pd.DataFrame) -> None:
+        self._read_from, self._frame, self._listed = client, frame, read_mailboxes(frame)
         self._changed()
         self._send_mailboxes()
 
-    def _take_read(self, frame: pd.DataFrame, warnings: list[str]) -> None:
-        self._take(frame)
+    def _take_read(self, read: tuple[Client, pd.DataFrame], warnings: list[str]) -> None:
+        self._take(*read)
         gone = len(self.value.keys() - {one.id for one in self._listed})
         if gone:
             warnings = [*warnings, f"{count_mailboxes(gone)} with a new limit is no longer there."]
         self._tell(*(notice("warning", warning) for warning in warnings))
 
-    def _send_all(self, task: Task, changes: Sequence[Change]) -> BaseException | None:
+    def _send_all(
+        self, task: Task, client: Client, changes: Sequence[Change]
+    ) -> BaseException | None:
         """Make changes one after the other; return what ended them early."""
         ended_by: OutreachError | None = None
         for change in changes:
@@ -239,19 +252,12 @@ class MailboxLimits(Panel):
             elif self._cancelled.is_set():
                 result = _not_sent(change, "Not sent: cancelled before.")
             else:
-                result, error = self._send_one(change)
+                result, error = _send_one(client, change)
                 ended_by = error if error is not None and _ends_all(error) else None
                 if error is not None and task.stopped and result.status == "failed":
                     ended_by, result = None, _not_sent(change, "Not sent: cancelled before.")
             self._background.deliver(self._note, result)
         return ended_by
-
-    def _send_one(self, change: Change) -> tuple[Result, OutreachError | None]:
-        try:
-            updated = set_daily_email_limit(change.id, change.after, client=self._client())
-        except OutreachError as error:
-            return _refused(change, error), error
-        return _reported(change, read_mailboxes(updated)[0]), None
 
     def _note(self, result: Result) -> None:
         self._results[result.id] = result
@@ -325,6 +331,14 @@ class MailboxLimits(Panel):
                 "code": self.code,
             }
         )
+
+
+def _send_one(client: Client, change: Change) -> tuple[Result, OutreachError | None]:
+    try:
+        updated = set_daily_email_limit(change.id, change.after, client=client)
+    except OutreachError as error:
+        return _refused(change, error), error
+    return _reported(change, read_mailboxes(updated)[0]), None
 
 
 def _ends_all(error: OutreachError) -> bool:
