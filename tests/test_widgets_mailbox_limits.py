@@ -343,6 +343,26 @@ def test_all_changes_of_a_run_go_to_one_account() -> None:
         assert second.requests == []
 
 
+def test_a_value_changed_in_place_is_shown_before_it_is_sent(client: of.client.Client) -> None:
+    """A change that Python slips into `value` is sent only once the page has shown it."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        first, second = widget.mailboxes["id"].iloc[3:5]
+        widget.edit({first: 21})
+        shown = widget.revision
+        widget.value[second] = 22
+        widget.apply(shown)
+        assert "Look again" in widget.notices[0]["text"]
+        assert widget.results.empty
+        widget.apply(widget.revision)
+        await idle(widget)
+        assert widget.results["limit"].tolist() == [21, 22]
+
+    in_a_kernel(use)
+
+
 def test_mailboxes_that_went_are_told(client: of.client.Client) -> None:
     """A new limit of a mailbox that is no longer there is told after a reload."""
 

@@ -100,6 +100,7 @@ class MailboxLimits(Panel):
         self._results: dict[str, Result] = {}
         self._asked: dict[str, Change] = {}
         self._made: dict[str, Change] = {}
+        self._told: list[Change] = []
         self.revision = 0
         self._sent_revision = -1
         self._cancelled = threading.Event()
@@ -169,12 +170,14 @@ class MailboxLimits(Panel):
         """Send the changes that the page showed at a revision; a second time does nothing."""
         if self.busy or revision == self._sent_revision:
             return
-        if revision != self.revision or self._problems:
+        changes = self._changes()
+        # Who changes `value` in place changes no revision.
+        if revision != self.revision or self._problems or changes != self._told:
             self._tell(
                 notice("warning", "The changes are not the ones that were shown. Look again.")
             )
+            self._changed()
             return
-        changes = self._changes()
         if not changes:
             return
         client = self._client()
@@ -318,7 +321,7 @@ class MailboxLimits(Panel):
             )
 
     def _send_plan(self) -> None:
-        changes = self._changes()
+        changes = self._told = self._changes()
         self.send(
             {
                 "kind": "plan",
