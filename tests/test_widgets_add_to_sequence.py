@@ -208,6 +208,7 @@ def test_cancel_then_only_the_rest() -> None:
         page.send()
         await page.idle()
         assert page.statuses == ["added"] * (CHUNK + 2)
+        assert f"{CHUNK + 2} of {CHUNK + 2} rows are in the sequence now" in page.notices
         assert page.widget.report is not None
         assert page.widget.report.frame["email"].tolist() == leads(CHUNK + 2)["email"].tolist()
         await page.check()

@@ -22,11 +22,11 @@ from outreach_frames.mailboxes import mailboxes
 from outreach_frames.sequences import sequences
 from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
+from outreach_frames.widgets.lead_code import code_of
 from outreach_frames.widgets.lead_guess import guess_columns
 from outreach_frames.widgets.lead_sender import Listener, Moment, Sender
 from outreach_frames.widgets.lead_state import (
     FIELD_RULE,
-    code_of,
     column_options,
     data_problems,
     mailbox_options,
@@ -395,7 +395,7 @@ class AddToSequence(Panel):
             self._report_number += 1
             self._set_phase("")
             self._show_report()
-            self._tell(*_told(report, warnings))
+            self._tell(*_told(self.report or report, warnings))
 
         return done
 

@@ -1,9 +1,9 @@
-"""What an analyst chooses for adding leads, what there is to choose from, and the code of it."""
+"""What an analyst chooses for adding leads, and what there is to choose from."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
@@ -22,8 +22,6 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     DISTRIBUTION: None,
     MAILBOXES: [],
 }
-_LINE_LENGTH: Final = 88
-_INDENT: Final = 4
 
 FIELD_RULE: Final = (
     "lowercase letters, digits and underscores, beginning with a letter, at most "
@@ -95,49 +93,6 @@ def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
         DISTRIBUTION: value[DISTRIBUTION],
         MAILBOXES: value[MAILBOXES] if custom and value[MAILBOXES] else None,
     }
-
-
-def code_of(
-    value: Mapping[str, Any],
-    columns: Collection[Hashable],
-    *,
-    journal: str | None = None,
-    with_client: bool = False,
-) -> str:
-    """Return Python that does the same; empty while no sequence is chosen.
-
-    Parameters
-    ----------
-    value : mapping
-        The choice, as `read_value` returns it.
-    columns : collection
-        The frame's columns: an identifier's default column need not be named.
-    journal : str, optional
-        The journal's path.
-    with_client : bool
-        Whether the call names its client.
-
-    Examples
-    --------
-    >>> print(code_of(read_value({"sequence_id": "s1", "email": "Mail"}), ["Mail"]))
-    report = df.outreach.add_to_sequence("s1", email="Mail")
-    """
-    if value["sequence_id"] is None:
-        return ""
-    arguments = plan_arguments(value)
-    given = [_literal(arguments.pop("sequence_id"))]
-    for name, default in ((EMAIL, EMAIL), (PROFNET_URL, PROFNET_URL)):
-        chosen = arguments.pop(name)
-        if chosen != (default if default in columns else None):
-            given.append(f"{name}={_literal(chosen)}")
-    given += [
-        f"{name}={_literal(chosen)}" for name, chosen in arguments.items() if chosen is not None
-    ]
-    if journal is not None:
-        given.append(f"journal={_literal(journal)}")
-    if with_client:
-        given.append("client=client")
-    return _call("report = df.outreach.add_to_sequence", given)
 
 
 def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
@@ -280,25 +235,3 @@ def _field_of(label: object) -> str:
         return field_name(label)
     except InvalidInputError:
         return ""
-
-
-def _literal(value: object) -> str:
-    """Return a value as Python, with the quotes that formatters give it."""
-    if isinstance(value, Mapping):
-        pairs = (f"{_literal(key)}: {_literal(one)}" for key, one in value.items())
-        return f"{{{', '.join(pairs)}}}"
-    if isinstance(value, list | tuple):
-        return f"[{', '.join(map(_literal, value))}]"
-    text = repr(value)
-    if isinstance(value, str) and text.startswith("'") and '"' not in text:
-        return f'"{text[1:-1]}"'
-    return text
-
-
-def _call(function: str, arguments: Iterable[str]) -> str:
-    """Write a call on one line where it fits, else with one argument on each."""
-    given = list(arguments)
-    line = f"{function}({', '.join(given)})"
-    if len(line) <= _LINE_LENGTH:
-        return line
-    return "\n".join([f"{function}(", *(f"{' ' * _INDENT}{one}," for one in given), ")"])
