@@ -25,6 +25,7 @@ from outreach_frames.presets import load_filters, save_filters
 from outreach_frames.sequences import sequences
 
 if TYPE_CHECKING:
+    from outreach_frames import distributed as distributed
     from outreach_frames import plots, sandbox, widgets
     from outreach_frames.accessor import OutreachAccessor
     from outreach_frames.export import read_prospects
@@ -51,7 +52,7 @@ __all__ = [
 ]
 
 # Loaded when first asked for, as they bring libraries that take long to import.
-_LAZY_MODULES = frozenset({"plots", "sandbox", "widgets"})
+_LAZY_MODULES = frozenset({"distributed", "plots", "sandbox", "widgets"})
 _LAZY_FUNCTIONS = {"export_people": "exporting", "read_prospects": "export"}
 
 

@@ -42,6 +42,7 @@ HEAVY = {
     "IPython",
     "tqdm",
     "requests_cache",
+    "dask",
 }
 
 
@@ -61,6 +62,12 @@ def test_importing_is_light() -> None:
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     ).stdout.split()
     assert HEAVY & set(loaded) == set()
+
+
+def test_the_cluster_module_is_there_when_it_is_asked_for() -> None:
+    """The module for clusters is an attribute like the others, and no public name without Dask."""
+    assert callable(of.distributed.read_people)
+    assert "distributed" not in of.__all__
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
