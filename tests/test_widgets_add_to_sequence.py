@@ -129,6 +129,7 @@ def test_a_plan_is_sent_once_however_often_it_is_clicked() -> None:
             page.click("submit", **click)
         await page.idle()
         page.click("submit", **click)
+        assert page.notices.strip() == "3 of 3 rows are in the sequence now."
         page.click("ready")
         page.send()
         await page.idle()

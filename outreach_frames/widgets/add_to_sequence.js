@@ -288,7 +288,6 @@ function renderAddToSequence({ model, el, signal }) {
   const planBody = h("div", {});
 
   function showPlan() {
-    planBody.hidden = !plan;
     if (!plan) return;
     headline.textContent = plan.headline;
     const more = plan.more_problems
@@ -400,7 +399,7 @@ function renderAddToSequence({ model, el, signal }) {
     statusFilter.replaceChildren(...options.map(([status, label]) => h("option", { value: status }, label)));
     statusFilter.value = outcome.status;
     moreRows.textContent = outcome.more
-      ? `${number(outcome.more)} more rows${mode === "sent" ? ", in .report.frame" : ""}.`
+      ? `${number(outcome.more)} more row${outcome.more === 1 ? "" : "s"}${mode === "sent" ? ", in .report.frame" : ""}.`
       : "";
     notes.replaceChildren(...outcome.notes.map((note) => h("li", {}, note)));
     notesArea.hidden = outcome.notes.length === 0;
@@ -433,8 +432,10 @@ function renderAddToSequence({ model, el, signal }) {
     }
     sequence.disabled = busy || state.is_fixed;
     check.disabled = busy || twins;
-    tryOut.disabled = busy || !fresh || twins;
-    stale.hidden = plan === null || fresh || running;
+    const isUsed = state.plan > 0 && state.sent === state.plan && !running;
+    planBody.hidden = headline.hidden = plan === null || isUsed;
+    tryOut.disabled = busy || !fresh || twins || isUsed;
+    stale.hidden = plan === null || fresh || running || isUsed;
     const ready = Boolean(state.button) && fresh && !twins;
     send.textContent = state.button || "Add leads";
     send.disabled = busy || !ready || !isMeant || sent === state.plan;

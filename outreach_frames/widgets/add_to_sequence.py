@@ -225,7 +225,6 @@ class AddToSequence(Panel):
         sender = self._sender
         if self.busy or self.report is None or sender.is_lost or report != self._report_number:
             return
-        self._report_number += 1
         rows = sender.begin_again()
         self._begin(f"Sending {count(rows, 'unknown row')} once more", rows)
         self._start(

@@ -113,9 +113,9 @@ def check(widget: Locator, sequence: str = "The active one") -> None:
     button(widget, "Check rows").click()
 
 
-def address(listed: list[str]) -> str:
+def address(listed: list[dict[str, str | None]]) -> str:
     """Return the first address of a list of the sandbox."""
-    return next(one for one in listed if "@" in one)
+    return next(one["email"] for one in listed if one["email"])
 
 
 def outcomes(widget: Locator) -> list[list[str]]:
