@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, TypeGuard, TypeVar
 
 import pandas as pd
@@ -297,12 +298,10 @@ class Search:
 
     def read_pages(self, numbers: Sequence[int]) -> PeoplePage:
         """Read some pages of the search as one."""
-        bodies = [self._read(number, bytes) for number in numbers]
-        try:
-            return self.read_bodies(bodies)
-        except InvalidResponseError:
-            # Looked at one by one, a broken answer is asked for again.
-            return as_one_page([self._read(number, self._read_body) for number in numbers])
+        _, page, error = self._read_run(numbers)
+        if error is not None:
+            raise error
+        return page
 
     def _read_body(self, body: bytes) -> PeoplePage:
         return self.read_bodies([body])
@@ -327,8 +326,10 @@ class Search:
             runs = self._runs(so_far.page + 1, last)
             pages = ordered_map(self._read_run, runs, workers=self.client.workers)
             with closing(pages):
-                for run, page in pages:
+                for run, page, error in pages:
                     yield self._take(run, page)
+                    if error is not None:
+                        raise error
                     if self._is_useless:
                         break
 
@@ -381,8 +382,18 @@ class Search:
             yield run
             first = run.stop
 
-    def _read_run(self, run: range) -> tuple[range, PeoplePage]:
-        return run, self.read_pages(run)
+    def _read_run(
+        self, run: Sequence[int]
+    ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
+        """Read pages as one up to an error; return which came, what is on them, and the error."""
+        bodies, error = _until_error(partial(self._read, parse=bytes), run)
+        try:
+            return run[: len(bodies)], self.read_bodies(bodies), error
+        except InvalidResponseError:
+            # Looked at one by one, a broken answer is asked for again.
+            read = partial(self._read, parse=self._read_body)
+            pages, broken = _until_error(read, run[: len(bodies)])
+            return run[: len(pages)], as_one_page(pages), broken or error
 
     def _last_page(self) -> int:
         """Return the last page worth asking for, as far as one can tell after those read."""
@@ -397,6 +408,21 @@ class Search:
         if self.limit is None:
             return last
         return min(last, number + -(-(self.limit - so_far.rows) // self.size))
+
+
+def _until_error(
+    read: Callable[[int], T], numbers: Sequence[int]
+) -> tuple[list[T], OutreachError | None]:
+    """Read pages one after the other; an error after the first comes with what came before it."""
+    pages: list[T] = []
+    for number in numbers:
+        try:
+            pages.append(read(number))
+        except OutreachError as error:
+            if not pages:
+                raise
+            return pages, error
+    return pages, None
 
 
 def check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> dict[str, Any]:

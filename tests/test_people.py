@@ -8,6 +8,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -16,10 +17,10 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client import Client
-from outreach_frames.errors import InvalidResponseError, OutreachWarning, ServerError
+from outreach_frames.errors import InvalidResponseError, OutreachWarning, ServerError, ServiceError
 from outreach_frames.sandbox import Sandbox
 from tests.conftest import PEOPLE
-from tests.scripted import Received, Reply, Service, delayed, json, scripted
+from tests.scripted import Received, Reply, Service, answer, delayed, json, scripted
 from tests.test_arguments import good_value
 
 MORE = "ignore:.*people were read; limit=None:outreach_frames.errors.OutreachWarning"
@@ -57,7 +58,7 @@ def service_of(there: int, **pagination: Any) -> Callable[[Received], Reply]:
 
 def connected(service: Service, **options: Any) -> Client:
     """Connect to a scripted service with no cache and short pauses."""
-    return of.connect(service.url, "token", cache=None, **options)
+    return of.connect(service.url, "token", **{"cache": None} | options)
 
 
 def numbers(frame: pd.DataFrame) -> list[int]:
@@ -296,6 +297,41 @@ def test_an_error_midway_carries_what_was_read() -> None:
     assert partial is not None
     assert numbers(partial) == list(range(1, 201))
     assert any("200 rows" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("failure", [json({}, status=400), answer(b"<html>")])
+def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
+    """Whichever page fails, .partial ends right before it, though pages are read in runs."""
+    script = service_of(500)
+
+    def reply(request: Received) -> Reply:
+        return failure if request.json["page"] == 48 else script(request)
+
+    with scripted(reply) as service, connected(service, workers=workers, max_wait=0):
+        with pytest.raises(ServiceError) as caught:
+            of.search_people(page_size=10, limit=None)
+    assert caught.value.partial is not None
+    assert numbers(caught.value.partial) == list(range(1, 471))
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_broken_page_of_a_run_is_asked_for_again(cached: bool, tmp_path: Path) -> None:
+    """An answer that breaks once among pages read as one loses nobody, and is not kept."""
+    script = service_of(500)
+    seen: list[int] = []
+
+    def reply(request: Received) -> Reply:
+        seen.append(request.json["page"])
+        broken = request.json["page"] == 48 and seen.count(48) == 1
+        return answer(b'{"results": [') if broken else script(request)
+
+    cache = tmp_path / "cache" if cached else None
+    with scripted(reply) as service, connected(service, workers=1, max_wait=0, cache=cache):
+        for _ in range(2):
+            frame = of.search_people(page_size=10, limit=None)
+            assert numbers(frame) == list(range(1, 501))
+    assert seen.count(48) == (2 if cached else 3)
 
 
 def test_an_error_at_once_carries_an_empty_frame() -> None:
