@@ -7,18 +7,11 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from outreach_frames.waiting import Stop, enter
 
 T = TypeVar("T")
-
-
-class Timer(Protocol):
-    """Something that will happen later, unless it is cancelled before."""
-
-    def cancel(self) -> None:
-        """Let it not happen."""
 
 
 class Task:
@@ -68,12 +61,11 @@ class Background:
         else:
             self.deliver(function, *arguments)
 
-    def later(self, seconds: float, function: Callable[[], object]) -> Timer:
+    def later(self, seconds: float, function: Callable[[], object]) -> None:
         """Call a function on the loop, some seconds from now, from whatever thread."""
         timer = threading.Timer(seconds, self.deliver, [function])
         timer.daemon = True
         timer.start()
-        return timer
 
     def start(
         self,

@@ -24,7 +24,7 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.notices import collected
 from outreach_frames.people import Search, count_people, read_frame
 from outreach_frames.presets import load_filters, save_filters
-from outreach_frames.widgets.background import Task, Timer
+from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 from outreach_frames.widgets.search_code import (
     DEFAULT_HEADCOUNT,
@@ -155,7 +155,6 @@ class PeopleSearch(Panel):
         self._results: pd.DataFrame | None = None
         self._suggestions = self._suggest_from
         self._question = 0
-        self._timer: Timer | None = None
         self._counting: Task | None = None
         # The page's changes come in whatever thread.
         self.observe(lambda _: self._background.on_loop(self._on_edit), ["value"])
@@ -267,8 +266,6 @@ class PeopleSearch(Panel):
         unusable = problems(self.value)
         self.marks = {"problems": unusable, "clashes": clashes(self.value)}
         self._question += 1
-        if self._timer is not None:
-            self._timer.cancel()
         if self._counting is not None:
             self._counting.stop.set()
         self.total = None
@@ -278,7 +275,7 @@ class PeopleSearch(Panel):
         self._say("counting", "Counting …")
         ask = partial(self._ask, self._question)
         if delay:
-            self._timer = self._background.later(delay, ask)
+            self._background.later(delay, ask)
         else:
             ask()
 
@@ -377,8 +374,6 @@ class PeopleSearch(Panel):
     def _settle_count(self, total: int) -> None:
         """Show what a search has just counted, and drop a count that is under way."""
         self._question += 1
-        if self._timer is not None:
-            self._timer.cancel()
         if self._counting is not None:
             self._counting.stop.set()
         self._show_total(total)
