@@ -375,7 +375,7 @@ def lose_rows(folder: Path) -> None:
 def add_to_rows(folder: Path) -> None:
     """Have half a page more, as a kill in the middle of a write leaves it."""
     with (folder / "rows").open("ab") as rows:
-        rows.write(b"half a page")
+        rows.write(b"half a page" * 100_000)
 
 
 def change_rows(folder: Path) -> None:
