@@ -41,6 +41,7 @@ from tests.test_people import connected, numbers, person, result, service_of
 
 FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]
 NO_WARNINGS = "ignore::outreach_frames.errors.OutreachWarning"
+DEEP = b'{"results":[{"id":"1","x":%b}],"_pagination":{}}' % (b"[" * 200_000 + b"]" * 200_000)
 TOKEN = "a-token-that-no-file-may-hold"
 
 
@@ -136,6 +137,8 @@ def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
         b'\xef\xbb\xbf{"results":[\n{"id":"1"},\r\n{"id":"2"}],"_pagination":{"total":2}}\n',
         b'{"x":{"results":[{"id":"9"}],"_pagination":1},"results":[{"id":"1"},{"id":"2"}],'
         b'"_pagination":{"total":2}}',
+        b'{"x":{"results":[{"id":"9"}],"_pagination":1},"results": [{"id":"1"},{"id":"2"}],'
+        b' "_pagination": {"total":2}}',
         b'{"results":[{"id":"1"},{"id":"2"}],"_pagination":{"total":2},'
         b'"_errors":[{"a":"}],\\"_pagination\\":"},{"b":1}]}',
         b'{"results":[{"id":"1","friends":[{"id":"8"},{"id":"9"}]},{"id":"2"}],'
@@ -157,7 +160,15 @@ def test_people_are_cut_out_of_any_answer(body: bytes) -> None:
 
 @pytest.mark.parametrize(
     "body",
-    [b"", b"null", b"[]", b'{"results":[{"id":"1"', b'{"results":[1,],"_pagination":{}}', b"{}"],
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'{"results":[{"id":"1"',
+        b'{"results":[1,],"_pagination":{}}',
+        b"{}",
+        DEEP,
+    ],
 )
 def test_no_people_are_cut_out_of_a_broken_answer(body: bytes) -> None:
     """An answer that is no people search result is an error for NDJSON too."""
