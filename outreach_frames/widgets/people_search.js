@@ -124,7 +124,8 @@ function tagInput(field, labelId, context) {
     const refused = given.filter((text) => !usable.includes(text));
     input.value = refused.join(", ");
     input.setCustomValidity(refused.length ? "Choose one of the list." : "");
-    if (refused.length) input.reportValidity();
+    // Telling takes the focus, which somebody who leaves the field wants elsewhere.
+    if (refused.length && input.getRootNode().activeElement === input) input.reportValidity();
     options.close();
     if (usable.length) write([...new Set([...values(), ...usable])]);
   };

@@ -214,6 +214,26 @@ def test_a_suggestion_is_picked_by_keyboard(notebook: Notebook, sandbox: Sandbox
     check(titles).to_have_value("VP, Sales")
 
 
+def test_a_closed_list_takes_nothing_else(notebook: Notebook, sandbox: Sandbox) -> None:
+    """Where the interface closes a list, other text stays in the field and is no tag."""
+    closed = "rows[3][0] | {'values': ['vp', 'head']}"
+    notebook.run(
+        connect_to(sandbox),
+        "import copy\nbuilder = of.widgets.PeopleSearch()\nform = copy.deepcopy(builder.form)\n"
+        f"rows = form['groups'][0]['rows']\nrows[3][0] = {closed}\n"
+        "builder.form = form\nbuilder",
+    )
+    seniorities = field(notebook, "Seniorities")
+    seniorities.press_sequentially("boss\n")
+    check(seniorities).to_have_value("boss")
+    assert tags(notebook, "Seniorities") == []
+    seniorities.fill("head")
+    check(notebook.widget.get_by_role("option")).to_have_text(["head"])
+    seniorities.press("Enter")
+    notebook.wait_until("builder.filters == {'person_seniorities': ['head']}")
+    check(seniorities).to_have_value("")
+
+
 def test_suggestions_come_from_results(notebook: Notebook) -> None:
     """What a search found is suggested afterwards."""
     with scripted(found(3)) as service:
