@@ -15,6 +15,13 @@ function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** Make an input for a whole number. Who scrolls over it scrolls, and changes no number. */
+function numberInput(attributes) {
+  const input = h("input", { type: "number", step: "1", ...attributes });
+  input.addEventListener("wheel", () => input.blur());
+  return input;
+}
+
 /** Make an element the root of a widget; Lab's shortcuts do not reach what is typed in it. */
 function makeRoot(element, label) {
   element.classList.add("outreach");

@@ -22,7 +22,7 @@ function askedLimit(input) {
 }
 
 function limitInput(label) {
-  return h("input", { type: "number", step: "1", class: "outreach-limit", "aria-label": label });
+  return numberInput({ class: "outreach-limit", "aria-label": label });
 }
 
 /** Make the rows of one mailbox, the second for its result, with what fills and hides them. */

@@ -316,7 +316,7 @@ function searchBar(context) {
   const { model, signal } = context;
   const total = h("span", { class: "ops-total", role: "status" });
   const again = h("button", { type: "button", onclick: () => model.send({ action: "count_again" }) }, "Count again");
-  const limit = h("input", { type: "number", min: "1", step: "1", placeholder: "all", title: "Empty fetches all" });
+  const limit = numberInput({ min: "1", placeholder: "all", title: "Empty fetches all" });
   const problem = h("span", { class: "ops-problem", role: "alert", hidden: true }, "A whole number from 1; empty fetches all.");
   const search = h("button", { type: "button", class: "outreach-primary" }, "Search");
   const clear = h("button", { type: "button", onclick: () => context.writeAll({}) }, "Clear all");

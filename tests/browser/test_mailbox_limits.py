@@ -267,6 +267,21 @@ def test_what_is_no_whole_number_is_not_sent(notebook: Notebook) -> None:
         assert notebook.ask("print(limits.value)") == "{}\n"
 
 
+def test_scrolling_changes_no_limit(notebook: Notebook) -> None:
+    """The wheel over a limit that was just typed leaves it as it is."""
+    with scripted(lambda _received: listing()) as service:
+        notebook.run(connect_to(service), LIMITS)
+        field = notebook.widget.get_by_label("New limit of ada@example.com")
+        field.fill("60")
+        field.hover()
+        notebook.page.mouse.wheel(0, 100)
+        # What the wheel would change is written down before the next key is.
+        notebook.widget.get_by_label("New limit of bob@example.com").fill("50")
+        notebook.wait_until("'bob' in limits.value")
+        assert field.input_value() == "60"
+        assert notebook.ask("print(limits.value)") == "{'ada': 60, 'bob': 50}\n"
+
+
 def test_the_code_is_copied_and_no_token_is_kept(notebook: Notebook, account: Sandbox) -> None:
     """The copy button hands over `.code`; page and saved notebook have no token and no address."""
     address = next(iter(limits_by_address(account)))
