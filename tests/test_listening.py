@@ -7,6 +7,7 @@ import threading
 import time
 from collections.abc import Callable
 
+import pandas as pd
 import pytest
 
 import outreach_frames as of
@@ -76,6 +77,28 @@ def test_a_stop_breaks_off_what_workers_wait_for() -> None:
         started = time.monotonic()
         in_its_own_context(read)
     assert time.monotonic() - started < 20
+
+
+def test_a_wait_in_a_submission_is_told() -> None:
+    """Who listens hears why leads are not sent yet, although a thread of its own sends them."""
+    news: list[str] = []
+    replies = iter([json({}, 429, {"Retry-After": "1"})])
+
+    def service_says(received: Received) -> Reply:
+        if received.method == "GET":
+            return json({"sequences": [], "_links": {}})
+        return next(replies, json({"added": [], "skipped": []}))
+
+    with scripted(service_says) as service, Client(service.url, "t", cache=None) as client:
+
+        def add() -> None:
+            enter(Stop(), news.append)
+            with collected():
+                leads = pd.DataFrame({"email": ["ada@example.com"]})
+                leads.outreach.add_to_sequence("s1", client=client, progress=False)
+
+        in_its_own_context(add)
+    assert "The service asks to wait 1 s." in news
 
 
 def test_warnings_can_be_collected(client: Client) -> None:

@@ -257,6 +257,61 @@ def test_a_failure_hides_no_other_result(
         sandbox.faults = None
 
 
+def slow_account(received: Received) -> Reply:
+    """Answer as an account with three mailboxes does that takes its time for changes."""
+    if received.method == "GET":
+        shown = [
+            {"id": key, "daily_email_limit": 40, "status": "active"} for key in ("m1", "m2", "m3")
+        ]
+        return json({"mailboxes": shown, "_links": {}})
+    return delayed(0.2, json({"id": received.path[-2:], **received.json}))
+
+
+def test_cancel_ends_one_run_and_not_the_next() -> None:
+    """Cancel finishes the change under way; what it left can be sent afterwards."""
+    with scripted(slow_account) as service, of.connect(service.url, "token", cache=None):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            await idle(widget)
+            widget.edit({"m1": 50, "m2": 60, "m3": 70})
+            widget.apply(widget.revision)
+            while len(service.requests) < 2:
+                await asyncio.sleep(0.005)
+            widget.cancel()
+            await idle(widget)
+            assert widget.results["status"].tolist() == ["changed", "not_sent", "not_sent"]
+            assert widget.value == {"m2": 60, "m3": 70}
+            widget.apply(widget.revision)
+            await idle(widget)
+            assert widget.results["status"].tolist() == ["changed", "changed"]
+
+        in_a_kernel(use)
+    assert [one.path for one in service.requests][1:] == [f"/mailboxes/m{key}" for key in (1, 2, 3)]
+
+
+def test_while_limits_are_sent_nothing_else_begins() -> None:
+    """Until all have a result, nothing is edited, taken back, sent or read."""
+    with scripted(slow_account) as service, of.connect(service.url, "token", cache=None):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            widget.reload()
+            await idle(widget)
+            widget.edit({"m1": 50, "m2": 60})
+            widget.apply(widget.revision)
+            widget.edit({"m2": 61, "m3": 70})
+            widget.discard()
+            widget.apply(widget.revision)
+            widget.reload()
+            await idle(widget)
+            assert widget.results["limit"].tolist() == [50, 60]
+            assert widget.value == {}
+
+        in_a_kernel(use)
+    assert [one.method for one in service.requests] == ["GET", "PATCH", "PATCH"]
+
+
 def answering(limit: Any) -> Callable[[Received], Reply]:
     """Return a service that answers each change with a limit of its own."""
     one = {"id": "m1", "email": "ada@example.com", "daily_email_limit": 40, "status": "active"}

@@ -201,8 +201,10 @@ class MailboxLimits(Panel):
     def cancel(self) -> None:
         """Send no further change; the one under way is finished."""
         self._cancelled.set()
-        if self._task is not None and (self.news or not self._is_sending()):
-            self._task.stop.set()
+        # The page's thread asks, and the loop may forget the task meanwhile.
+        task = self._task
+        if task is not None and (self.news or not self._is_sending()):
+            task.stop.set()
 
     @traitlets.observe("value")
     def _on_value(self, _change: object) -> None:
