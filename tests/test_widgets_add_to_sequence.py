@@ -267,6 +267,32 @@ def test_unknown_rows_are_sent_again_only_by_their_own_button() -> None:
         assert len(sent(service)) == 2
 
 
+def test_a_plan_of_the_rest_outlives_sending_unknown_rows_again() -> None:
+    """Rows that their own button found refused keep that when a plan from before it is sent."""
+    inactive = {"validation_errors": [{"error_code": "invalid_sequence_status", "message": "no"}]}
+    turns = [script.hang_up(), script.json(inactive, 422), script.json({"error": "odd"}, 400)]
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 2), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * CHUNK + ["rejected"] * 2
+        await page.check()
+        page.click("retry", report=page.state["report"])
+        await page.idle()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
+        assert page.widget.report is not None
+        assert page.widget.report.rows["attempts"].tolist() == [2] * (CHUNK + 2)
+        await page.check()
+        assert page.state["button"] == f"Add {CHUNK} leads to 'The s1'"
+
+    with serving(*turns) as (_, client):
+        run(test())
+
+
 def test_two_widgets_on_one_frame() -> None:
     """A second widget cannot send at the same time, and later says who was sent to before."""
 

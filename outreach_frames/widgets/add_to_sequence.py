@@ -24,7 +24,7 @@ from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 from outreach_frames.widgets.lead_code import code_of
 from outreach_frames.widgets.lead_guess import guess_columns
-from outreach_frames.widgets.lead_sender import Listener, Moment, Sender
+from outreach_frames.widgets.lead_sender import Listener, Moment, Planned, Sender
 from outreach_frames.widgets.lead_state import (
     FIELD_RULE,
     column_options,
@@ -304,11 +304,11 @@ class AddToSequence(Panel):
             return None
         return value
 
-    def _planned(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
+    def _planned(self, value: Mapping[str, Any], planned: Planned, warnings: list[str]) -> None:
         sender = self._sender
-        sender.take(plan, value)
+        sender.take(planned, value)
         self._show_report()
-        self._show("plan", value=value, note=sender.note(), **plan_content(plan))
+        self._show("plan", value=value, note=sender.note(), **plan_content(planned.plan))
         self._tell(*(notice("warning", warning) for warning in warnings))
         self._refresh()
 

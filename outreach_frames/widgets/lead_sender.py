@@ -39,6 +39,13 @@ class Moment(NamedTuple):
 Listener = Callable[[Moment], object]
 
 
+class Planned(NamedTuple):
+    """A plan, and which rows of earlier runs it tries again; None where it is about all rows."""
+
+    plan: SubmissionPlan
+    again: Positions | None
+
+
 class Sender:
     """The plans of one frame, one after the other, each sent once.
 
@@ -80,6 +87,7 @@ class Sender:
         self._frame = frame
         self._is_over = is_over
         self._value: Mapping[str, Any] = {}
+        self._again: Positions | None = None
         self._seen: object = None
         self._next_table = 0.0
         self.journal = journal
@@ -116,20 +124,22 @@ class Sender:
         assert self.plan is not None
         return self.plan
 
-    def planning(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
+    def planning(self, value: Mapping[str, Any], client: Client) -> Callable[[], Planned]:
         """Return what makes a plan of the frame as it is now, in whatever thread."""
         frame = self._made.frame if self.goes_on else self._frame.copy(deep=False)
-        rest = self.history.rest() if self.goes_on and self.journal is None else None
+        again = self.history.rest() if self.goes_on and self.journal is None else None
 
-        def make() -> SubmissionPlan:
+        def make() -> Planned:
             plan = make_plan(frame, client=client, **plan_arguments(value))
-            return plan if rest is None else only(plan, rest)
+            return Planned(plan if again is None else only(plan, again), again)
 
         return make
 
-    def take(self, plan: SubmissionPlan, value: Mapping[str, Any]) -> None:
+    def take(self, planned: Planned, value: Mapping[str, Any]) -> None:
         """Make a plan the present one."""
-        self.plan, self._value = plan, value
+        # Which rows it is about stays: sending unknown rows once more may add to the rest.
+        (plan, self._again), self._value = planned, value
+        self.plan = plan
         self.number += 1
         is_known = self.journal is not None and self.journal.exists()
         self.sent_before = 0 if is_known else _LEDGER.count(_service(plan), plan)
@@ -227,10 +237,9 @@ class Sender:
 
     def sent(self, report: SubmissionReport) -> None:
         """Take the report of the plan."""
-        rest = self.history.rest() if self.goes_on and self.journal is None else None
-        if rest is None:
+        if self._again is None:
             self.history = History()
-        self.history.add(report, rest)
+        self.history.add(report, self._again)
         self._keep()
 
     def begin_again(self) -> int:
@@ -283,8 +292,8 @@ class Sender:
         rows = rows.copy()
         rows.loc[list(said), "status"] = list(said.values())
         rows.loc[list(said), "detail"] = ""
-        if self.goes_on:
-            rows = self.history.rows_with(rows, self.history.rest())
+        if self._again is not None:
+            rows = self.history.rows_with(rows, self._again)
         return Outcomes(rows, self._made.frame, (self._value[EMAIL], self._value[PROFNET_URL]))
 
     def _keep(self) -> None:
