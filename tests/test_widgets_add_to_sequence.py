@@ -7,13 +7,14 @@ import json
 import threading
 import time
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 
+import outreach_frames as of
 from outreach_frames.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.widgets import AddToSequence
@@ -31,7 +32,7 @@ SLOW = 0.3
 class Page:
     """What a page does with a widget, and what it is told."""
 
-    def __init__(self, frame: pd.DataFrame, client: Client, **options: Any) -> None:
+    def __init__(self, frame: pd.DataFrame, client: Client | None, **options: Any) -> None:
         self.widget = AddToSequence(frame, client, **options)
         self.told: dict[str, dict[str, Any]] = {}
         # Where there is no kernel, there is nobody that messages could go to.
@@ -316,6 +317,50 @@ def test_two_widgets_on_one_frame() -> None:
     with serving(slow) as (service, client):
         run(test())
         assert [len(chunk) for chunk in sent(service)] == [2, 3]
+
+
+def test_another_connection_is_met_by_no_click() -> None:
+    """What was read, checked or sent with one connection never goes on with another unseen."""
+
+    def connect(service: Service, token: str = TOKEN) -> None:
+        connections.enter_context(of.connect(service.url, token, cache=None))
+
+    async def test() -> None:
+        connect(first)
+        page = Page(leads(CHUNK + 2), None)
+        page.click("ready")
+        await page.idle()
+        await page.check()
+        connect(other)
+        page.send()
+        assert "checked with another connection" in page.notices
+        assert "refused" in page.told
+        await page.check()
+        assert "read with another connection" in page.notices
+        connect(first, "a-new-token")
+        page.click("reload")
+        await page.idle()
+        await page.check()
+        page.send()
+        page.click("cancel")
+        await page.idle()
+        connect(other)
+        page.click("reload")
+        await page.idle()
+        await page.check()
+        assert "went to another sequence" in page.notices
+        connect(first)
+        page.click("reload")
+        await page.idle()
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * (CHUNK + 2)
+
+    with serving(slow) as (first, _), serving() as (other, _), ExitStack() as connections:
+        run(test())
+        assert [len(chunk) for chunk in sent(first)] == [CHUNK, 2]
+        assert sent(other) == []
 
 
 def test_a_kernel_that_goes_down_sends_no_more() -> None:

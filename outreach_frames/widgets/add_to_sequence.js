@@ -488,6 +488,10 @@ function renderAddToSequence({ model, el, signal }) {
     showPlan();
     update();
   });
+  hear(model, "refused", signal, () => {
+    sent = null;
+    update();
+  });
   hear(model, "outcome", signal, (message) => {
     outcome = message;
     showOutcome();

@@ -140,6 +140,7 @@ class AddToSequence(Panel):
         self._report_number = 0
         self._phase = ""
         self._doing = ""
+        self._read_from: Client | None = None
         self._sequences: dict[str | None, dict[str, Any]] = {}
         self._sections: dict[str, dict[str, Any]] = {}
         self._outcomes: Outcomes | None = None
@@ -188,10 +189,11 @@ class AddToSequence(Panel):
         if self.busy:
             return
         self.value = dict(value)
-        chosen = self._checked_value()
+        client = self._client()
+        chosen = self._checked_value(client)
         if chosen is None:
             return
-        make = self._sender.planning(chosen, self._client())
+        make = self._sender.planning(chosen, client)
         self._start("Checking rows", lambda _task: make(), partial(self._planned, chosen))
 
     def try_out(self, plan: int) -> None:
@@ -209,9 +211,13 @@ class AddToSequence(Panel):
         why = sender.why_not(plan, chosen, again=again)
         if not why and chosen != self.value:
             why = "The choice was changed meanwhile. Check rows again."
+        if not why and not sender.is_planned_with(self._client()):
+            why = "These rows were checked with another connection than the present one. Reload, "
+            why += "and check rows again."
         if why:
             self._tell(notice("warning", f"{why} Nothing was sent."))
             self._refresh()
+            self.send({"kind": "refused"})
             return
         rows = len(sender.to_send())
         self._show_outcomes("live", "Sending.", sender.begin())
@@ -284,7 +290,7 @@ class AddToSequence(Panel):
         )
         self._refresh()
 
-    def _checked_value(self) -> dict[str, Any] | None:
+    def _checked_value(self, client: Client) -> dict[str, Any] | None:
         """Return the choice if a plan can be made of it; else tell what is missing."""
         value, fixed = self.value, self._sender.sequence_id
         option = self._sequences.get(value["sequence_id"])
@@ -293,7 +299,15 @@ class AddToSequence(Panel):
             problems.append("No sequence is chosen.")
         elif option is not None and not option["accepts"]:
             problems.append(f"{option['name']!r} is {option['why']}. Choose another sequence.")
-        if fixed is not None and fixed != value["sequence_id"]:
+        if self._read_from not in {None, client}:
+            # Ids of one account may be those of other sequences in another.
+            problems.append(
+                "The sequences were read with another connection than the present one. Reload, "
+                "and look again."
+            )
+        if fixed is not None and (
+            fixed != value["sequence_id"] or not self._sender.is_at_service_of(client)
+        ):
             problems.append(
                 "Rows of this frame went to another sequence, and the rest can only follow them. "
                 "For this sequence, make a new widget."
@@ -329,19 +343,21 @@ class AddToSequence(Panel):
         }
 
     def _load(self, *, refresh: bool) -> None:
-        def work(_task: Task) -> tuple[pd.DataFrame, pd.DataFrame | OutreachError]:
-            options: dict[str, Any] = {"refresh": refresh, "progress": False}
-            listed = sequences(**options, client=self._client())
+        def work(_task: Task) -> tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError]:
+            client = self._client()
+            options: dict[str, Any] = {"refresh": refresh, "progress": False, "client": client}
+            listed = sequences(**options)
             try:
-                return listed, mailboxes(**options, client=self._client())
+                return client, listed, mailboxes(**options)
             except OutreachError as error:
                 # Only who spreads leads over mailboxes of their own needs them.
-                return listed, error
+                return client, listed, error
 
         def loaded(
-            found: tuple[pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
+            found: tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
         ) -> None:
-            options, others = sequence_options(found[0]), found[1]
+            self._read_from, listed, others = found
+            options = sequence_options(listed)
             self._sequences = {option["id"]: option for option in options}
             self._show("sequences", options=options)
             told = [notice("warning", warning) for warning in warnings]

@@ -144,6 +144,14 @@ class Sender:
         is_known = self.journal is not None and self.journal.exists()
         self.sent_before = 0 if is_known else _LEDGER.count(_service(plan), plan)
 
+    def is_planned_with(self, client: Client) -> bool:
+        """Whether the plan would be sent with this connection."""
+        return self._made.client is client
+
+    def is_at_service_of(self, client: Client) -> bool:
+        """Whether the plan is for the service that a connection is to; its token may be new."""
+        return _service(self._made) == client.base_url
+
     def to_send(self) -> Positions:
         """Return the rows that the plan sends; a journal leaves out what it knows as settled."""
         positions = self._made.positions
