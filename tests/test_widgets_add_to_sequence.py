@@ -319,6 +319,27 @@ def test_two_widgets_on_one_frame() -> None:
         assert [len(chunk) for chunk in sent(service)] == [2, 3]
 
 
+def test_two_widgets_that_were_checked_before_either_sent() -> None:
+    """What another widget sent since the rows were checked is said before it is sent again."""
+
+    async def test() -> None:
+        first, second = Page(leads(2), client), Page(leads(2), client)
+        await first.check()
+        await second.check()
+        first.send()
+        await first.idle()
+        second.send()
+        assert "sent to this sequence before" in second.notices
+        assert second.state["sent_before"] == 2
+        second.send(again=True)
+        await second.idle()
+        assert second.statuses == ["added"] * 2
+
+    with serving() as (service, client):
+        run(test())
+        assert len(sent(service)) == 2
+
+
 def test_another_connection_is_met_by_no_click() -> None:
     """What was read, checked or sent with one connection never goes on with another unseen."""
 
@@ -556,7 +577,7 @@ def test_filter_by_status() -> None:
 
 
 def test_python_on_a_plan_and_a_click_send_once() -> None:
-    """A plan that was submitted in a cell is not sent by the button, too."""
+    """A plan that was submitted in a cell is not sent by the button, nor unseen by the next."""
 
     async def test() -> None:
         page = Page(leads(1), client)
@@ -566,6 +587,10 @@ def test_python_on_a_plan_and_a_click_send_once() -> None:
         page.send()
         await page.idle()
         assert "submitted before" in page.notices
+        await page.check()
+        assert page.state["sent_before"] == 1
+        page.send()
+        assert "sent to this sequence before" in page.notices
 
     with serving() as (service, client):
         run(test())

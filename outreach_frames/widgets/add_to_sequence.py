@@ -208,6 +208,9 @@ class AddToSequence(Panel):
         if self.busy or plan == sender.sent_number:
             return
         chosen = read_value(value)
+        if self.plan is not None:
+            # Another widget may have sent them since the rows were checked.
+            sender.look_back()
         why = sender.why_not(plan, chosen, again=again)
         if not why and chosen != self.value:
             why = "The choice was changed meanwhile. Check rows again."

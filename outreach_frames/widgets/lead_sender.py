@@ -137,12 +137,19 @@ class Sender:
 
     def take(self, planned: Planned, value: Mapping[str, Any]) -> None:
         """Make a plan the present one."""
+        if self.plan is not None and self.plan.submissions and self.number != self.sent_number:
+            # Somebody submitted it in a cell.
+            _LEDGER.note(_service(self.plan), self.plan, self.plan.positions)
         # Which rows it is about stays: sending unknown rows once more may add to the rest.
         (plan, self._again), self._value = planned, value
         self.plan = plan
         self.number += 1
+        self.look_back()
+
+    def look_back(self) -> None:
+        """Count the plan's leads that this process has sent before; a journal knows by itself."""
         is_known = self.journal is not None and self.journal.exists()
-        self.sent_before = 0 if is_known else _LEDGER.count(_service(plan), plan)
+        self.sent_before = 0 if is_known else _LEDGER.count(_service(self._made), self._made)
 
     def is_planned_with(self, client: Client) -> bool:
         """Whether the plan would be sent with this connection."""
