@@ -6,8 +6,10 @@ whole request in time.
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -55,6 +57,47 @@ class Exchange:
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
+class Clock:
+    """One thread that breaks off exchanges whose time is over; one for each would cost more."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._ends: dict[Exchange, float] = {}
+        self._wakes_at = math.inf
+        self._thread: threading.Thread | None = None
+
+    def start(self, current: Exchange, seconds: float) -> None:
+        """Break an exchange off after some seconds, unless it is forgotten before."""
+        end = time.monotonic() + seconds
+        with self._changed:
+            if self._thread is None or not self._thread.is_alive():
+                # In a forked process the thread is gone, and other exchanges are the parent's.
+                self._ends = {current: end}
+                name = "request_clock"
+                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+                self._thread.start()
+                return
+            self._ends[current] = end
+            if end < self._wakes_at:
+                self._changed.notify()
+
+    def forget(self, current: Exchange) -> None:
+        """Let an exchange that is over alone."""
+        with self._changed:
+            self._ends.pop(current, None)
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                for current in [one for one, end in self._ends.items() if end <= now]:
+                    del self._ends[current]
+                    current.time_out()
+                self._wakes_at = min(self._ends.values(), default=math.inf)
+                self._changed.wait(None if self._wakes_at == math.inf else self._wakes_at - now)
+
+
+_clock = Clock()
 _current: ContextVar[Exchange] = ContextVar("current_exchange")
 
 
@@ -63,14 +106,12 @@ def exchange(seconds: float, stops: Stops) -> Iterator[Exchange]:
     """Break off what this thread sends and receives meanwhile, after some seconds or on a wish."""
     current = Exchange()
     token = _current.set(current)
-    clock = threading.Timer(seconds, current.time_out)
-    clock.daemon = True
-    clock.start()
+    _clock.start(current, seconds)
     try:
         with stops.calling(current.stop):
             yield current
     finally:
-        clock.cancel()
+        _clock.forget(current)
         current.uses(None)
         _current.reset(token)
 
