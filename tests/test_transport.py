@@ -13,12 +13,12 @@ from outreach_frames import spec
 from outreach_frames.client import Client
 from outreach_frames.errors import RequestTimeoutError
 from outreach_frames.transport import Clock, Exchange
-from tests.scripted import Received, Reply, delayed, json, scripted
+from tests.scripted import Received, Reply, drip, json, scripted
 
 
 def slow(_received: Received) -> Reply:
-    """Answer later than anybody here waits."""
-    return delayed(5, json({"sequences": []}))
+    """Answer byte by byte, so that no timeout of a socket ends it, for longer than anybody waits."""
+    return drip(json({"sequences": ["x" * 200]}))
 
 
 def test_requests_of_all_threads_end_in_their_own_time() -> None:
