@@ -83,6 +83,16 @@ def test_finish_ends_between_two_requests() -> None:
     assert report.rows["detail"].iloc[-1].startswith("The run stopped before: Cancelled")
 
 
+@pytest.mark.parametrize("wish", ["finish", "break off"])
+def test_a_wish_from_before_the_first_request_sends_nothing(wish: Wish) -> None:
+    """Who wishes to end before anything was sent gets a report of rows that were not sent."""
+    with planned([]) as (service, plan):
+        report = ended(plan, lambda _run: wish)
+        assert sent(service) == []
+    assert statuses(report) == ["not_sent"] * 6
+    assert report.error is not None
+
+
 def test_finish_is_not_taken_back() -> None:
     """Who wishes to finish and then to go on has ended the run."""
     with planned([slow_added]) as (service, plan):

@@ -114,6 +114,17 @@ def slow(received: Received) -> Reply:
     return script.delayed(SLOW, added(received))
 
 
+def slowly_lost(_received: Received) -> Reply:
+    """Break the connection, after a while, with no answer."""
+    return script.delayed(SLOW, script.hang_up())
+
+
+async def begun(service: Service, requests: int = 1) -> None:
+    """Wait until so many requests that add leads have arrived."""
+    while len(sent(service)) < requests:
+        await asyncio.sleep(0.01)
+
+
 def run(test: Coroutine[Any, Any, None]) -> None:
     """Run a test on a loop, as a kernel has one."""
     asyncio.run(test)
@@ -196,6 +207,7 @@ def test_cancel_then_only_the_rest() -> None:
         page = Page(frame, client)
         await page.check()
         page.send()
+        await begun(service)
         page.click("break_off")
         page.click("cancel")
         assert page.state["phase"] == "cancelling"
@@ -294,6 +306,32 @@ def test_a_plan_of_the_rest_outlives_sending_unknown_rows_again() -> None:
         run(test())
 
 
+def test_cancel_also_ends_sending_unknown_rows_of_a_later_run() -> None:
+    """After Cancel, nothing is sent once more of the rows that the run after this one left."""
+    lost = script.hang_up()
+
+    async def test() -> None:
+        page = Page(leads(2 * CHUNK), client)
+        await page.check()
+        page.send()
+        await begun(service)
+        page.click("cancel")
+        await page.idle()
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * (2 * CHUNK)
+        page.click("retry", report=page.state["report"])
+        await begun(service, 3)
+        page.click("cancel")
+        await page.idle()
+        assert page.statuses == ["added"] * CHUNK + ["unknown"] * CHUNK
+
+    with serving(slowly_lost, lost, slow) as (service, client):
+        run(test())
+        assert len(sent(service)) == 3
+
+
 def test_two_widgets_on_one_frame() -> None:
     """A second widget cannot send at the same time, and later says who was sent to before."""
 
@@ -363,6 +401,7 @@ def test_another_connection_is_met_by_no_click() -> None:
         await page.idle()
         await page.check()
         page.send()
+        await begun(first)
         page.click("cancel")
         await page.idle()
         connect(other)
@@ -426,6 +465,7 @@ def test_a_journal(tmp_path: Path) -> None:
         page = Page(leads(CHUNK + 1), client, journal=path)
         await page.check()
         page.send()
+        await begun(service)
         page.click("cancel")
         await page.idle()
         other = Page(leads(CHUNK + 1), client, journal=path)
@@ -604,7 +644,7 @@ def test_closing_the_widget_ends_the_sending() -> None:
         page = Page(leads(2 * CHUNK), client)
         await page.check()
         page.send()
-        await asyncio.sleep(SLOW / 3)
+        await begun(service)
         page.widget.close()
         await page.idle()
 

@@ -183,8 +183,8 @@ class SubmissionReport:
         Parameters
         ----------
         watch : callable, optional
-            Called with the run a few times a second, as for `submit`; returns "go on", "finish" or
-            "break off".
+            Called with the run before its first request and a few times a second, as for `submit`;
+            returns "go on", "finish" or "break off".
 
         Returns
         -------

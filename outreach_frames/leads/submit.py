@@ -69,10 +69,10 @@ def submit(
     dry_run : bool
         Send nothing, and leave the journal alone.
     watch : callable, optional
-        Called with the `Run` a few times a second and once it is done; returns whether to "go on",
-        to "finish" after the request under way, or to "break off" that too, as Ctrl-C does. A wish
-        to end is never taken back. It must not raise; if it does, the request under way is the
-        last, and there is no report.
+        Called with the `Run` before the first request, a few times a second, and once it is done;
+        returns whether to "go on", to "finish" after the request under way, or to "break off" that
+        too, as Ctrl-C does. A wish to end is never taken back. It must not raise; if it does, the
+        request under way is the last, and there is no report.
 
     Returns
     -------
@@ -302,6 +302,7 @@ def _watched(
     rows = sum(len(chunk.positions) for chunk in chunks)
     try:
         with progress_bar(rows, description="Adding", unit="leads", progress=progress) as bar:
+            run.over = watch is not None and _wish_of(watch, run) != "go on"
             future = executor.submit(run.send, chunks)
             wish = _look_on(run, bar, watch)
     except KeyboardInterrupt:
