@@ -7,6 +7,7 @@ whole request in time.
 from __future__ import annotations
 
 import math
+import os
 import socket
 import threading
 import time
@@ -70,15 +71,12 @@ class Clock:
         """Break an exchange off after some seconds, unless it is forgotten before."""
         end = time.monotonic() + seconds
         with self._changed:
-            if self._thread is None or not self._thread.is_alive():
-                # In a forked process the thread is gone, and other exchanges are the parent's.
-                self._ends = {current: end}
+            self._ends[current] = end
+            if self._thread is None:
                 name = "request_clock"
                 self._thread = threading.Thread(target=self._run, name=name, daemon=True)
                 self._thread.start()
-                return
-            self._ends[current] = end
-            if end < self._wakes_at:
+            elif end < self._wakes_at:
                 self._changed.notify()
 
     def forget(self, current: Exchange) -> None:
@@ -101,17 +99,28 @@ _clock = Clock()
 _current: ContextVar[Exchange] = ContextVar("current_exchange")
 
 
+def _start_anew() -> None:
+    """Give a forked process a clock of its own: the thread of this one stays behind."""
+    global _clock  # noqa: PLW0603 - there is one for the process
+    _clock = Clock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
+
+
 @contextmanager
 def exchange(seconds: float, stops: Stops) -> Iterator[Exchange]:
     """Break off what this thread sends and receives meanwhile, after some seconds or on a wish."""
     current = Exchange()
     token = _current.set(current)
-    _clock.start(current, seconds)
+    clock = _clock
+    clock.start(current, seconds)
     try:
         with stops.calling(current.stop):
             yield current
     finally:
-        _clock.forget(current)
+        clock.forget(current)
         current.uses(None)
         _current.reset(token)
 
