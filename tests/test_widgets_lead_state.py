@@ -69,6 +69,7 @@ def test_spellings_of_email(name: str) -> None:
 def test_what_is_only_about_email(name: str) -> None:
     """A column about addresses, or with other people's, is not taken by its name."""
     assert guessed(**{"Name": WORDS, name: WORDS})["email"].column is None
+    assert guessed(**{"Name": WORDS, name: ADDRESSES})["email"].column is None
     assert guessed(**{"E-Mail": ADDRESSES, name: ADDRESSES})["email"].column == "E-Mail"
 
 
@@ -106,6 +107,7 @@ def test_two_that_fit() -> None:
     assert "'work email' would fit too" in plain.note
     blank = guessed(**{"work email": ADDRESSES, "email": ["", " ", ""]})["email"]
     assert blank.column == "work email"
+    assert "what is in 'email' looks different" in blank.note
 
 
 def test_cells_that_look_different() -> None:

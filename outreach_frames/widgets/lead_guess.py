@@ -106,13 +106,20 @@ def _guess(
     best.sort(key=lambda name: -(shares[name] or 0))
     if len(best) > 1 and (shares[best[0]] or 0) - (shares[best[1]] or 0) < _SAME:
         return Guess(None, f"Several columns fit {what} equally: {_listed(best)}. Choose one.")
-    others = [name for name in fitting if name != best[0]]
-    note = f"Chosen for {what}: {short(best[0])}; {_listed(others)} would fit too."
-    return Guess(best[0], note if others else "")
+    said = []
+    if others := [name for name in fitting if name != best[0]]:
+        said.append(f"{_listed(others)} would fit too")
+    if passed_over := [name for name in ranks if ranks[name] < ranks[best[0]]]:
+        said.append(f"what is in {_listed(passed_over)} looks different")
+    return Guess(best[0], f"Chosen for {what}: {'; '.join([short(best[0]), *said])}." * bool(said))
 
 
 def _by_content(columns: Sequence[str], shares: Mapping[str, float | None]) -> Guess:
-    full = [name for name in columns if (shares[name] or 0) >= _PLENTY]
+    full = [
+        name
+        for name in columns
+        if (shares[name] or 0) >= _PLENTY and not set(_words(name)) & set(_NOT_EMAIL.split())
+    ]
     if len(full) == 1:
         return Guess(full[0], f"Chosen for {EMAIL} by its cells: {short(full[0])}.")
     if full:
