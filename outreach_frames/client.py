@@ -355,7 +355,10 @@ class Client:
             self._patience.wait_for_turn(call.label, budget)
             try:
                 status, body = self._exchange(call)
-                return body, self._parsed(call, status, body, parse)
+                value = self._parsed(call, status, body, parse)
+                if attempt > 1:
+                    tell("")
+                return body, value
             except ServiceError as error:
                 if attempt == MAX_TRIES or not error.retryable or not replayable(error):
                     if attempt > 1:

@@ -83,7 +83,7 @@ ambient_news: ContextVar[Callable[[str], None] | None] = ContextVar("ambient_new
 
 
 def tell(news: str) -> None:
-    """Say why the work of the current thread takes longer, if anybody listens."""
+    """Say why the work of the current thread takes longer, or "" when that is over."""
     listener = ambient_news.get()
     if listener is not None:
         listener(news)
@@ -170,13 +170,17 @@ class Patience:
         `label` names the request in messages.
         """
         stops = self.stops()
+        waited = False
         while not stops.is_set and (seconds := self._not_before - time.monotonic()) > 0:
             if seconds > budget.left:
                 raise failures.wait_too_long(label, math.ceil(seconds), budget.left, self.max_wait)
             tell(f"The service asks to wait {math.ceil(seconds)} s.")
             budget.wait(seconds, stops)
+            waited = True
         if stops.is_set:
             raise failures.interrupted(label, may_have_acted=False)
+        if waited:
+            tell("")
 
     def back_off(self, attempt: int, budget: Budget) -> None:
         """Make a random pause after an attempt; the longest possible one doubles each time."""

@@ -30,7 +30,7 @@ def page_of(number: int) -> dict[str, object]:
 
 
 def test_a_wait_that_the_service_asks_for_is_told() -> None:
-    """The listener hears of a Retry-After, and of what else is tried again, also from workers."""
+    """The listener hears of a Retry-After and of what is tried again, and when that is over."""
     news: list[str] = []
     refused: set[int] = set()
 
@@ -52,6 +52,8 @@ def test_a_wait_that_the_service_asks_for_is_told() -> None:
         in_its_own_context(read)
     assert "The service asks to wait 1 s." in news
     assert any("500" in words and words.endswith("Trying again.") for words in news)
+    assert news[news.index("The service asks to wait 1 s.") + 1] == ""
+    assert news[-1] == ""
 
 
 def test_a_stop_breaks_off_what_workers_wait_for() -> None:

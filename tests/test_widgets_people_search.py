@@ -431,6 +431,32 @@ def test_a_wait_is_told_at_once() -> None:
     in_a_kernel(scenario)
 
 
+def test_a_wait_midway_is_told_until_it_is_over() -> None:
+    """Pages that come while another has to wait do not hide the wait; its end does."""
+    waits = iter([True])
+
+    def answer(received: Received) -> Reply:
+        number = received.json["page"]
+        if number == 4 and next(waits, False):
+            return json({}, 429, {"Retry-After": "2"})
+        reply = people(received, 800)
+        return delayed({2: 0.6, 8: 1.5}.get(number, 0), reply)
+
+    async def scenario() -> None:
+        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client, limit=None)
+            builder.search()
+            await until(lambda: builder.progress[0] >= 200)
+            assert "asks to wait" in builder.news
+            await until(lambda: builder.progress[0] >= 400)
+            await until(lambda: not builder.news)
+            assert builder.busy
+            await until(lambda: builder.results is not None)
+            assert len(builder.results) == 800
+
+    in_a_kernel(scenario)
+
+
 def test_with_no_connection_it_says_how_to_get_one(
     sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:

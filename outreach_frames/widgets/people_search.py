@@ -303,7 +303,7 @@ class PeopleSearch(Panel):
 
         def said(words: str) -> None:
             if question == self._question and self._counting is not None:
-                self._say("counting", f"Counting … {words}")
+                self._say("counting", f"Counting … {words}".rstrip())
 
         self._counting = self._background.start(work, done, said)
 
@@ -342,7 +342,6 @@ class PeopleSearch(Panel):
 
     def _show_progress(self, rows: int, expected: int) -> None:
         if self.busy:
-            self.news = ""
             self.progress = [rows, expected]
 
     def _take(self, found: _Found, warnings: list[str]) -> None:
