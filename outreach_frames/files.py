@@ -50,7 +50,7 @@ def replace_file(
     >>> replace_file(folder / "note.txt", lambda file: file.write(b"done")).read_bytes()
     b'done'
     """
-    target = Path(path).expanduser()
+    target = expanded(path)
     try:
         place = behind_links(target)
         if place.is_dir():
@@ -74,6 +74,16 @@ def replace_file(
     except OSError as error:
         raise unwritable(target, error) from error
     return target
+
+
+def expanded(path: str | Path) -> Path:
+    """Return a path with the home folder in the place of its ~."""
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:
+        raise InvalidInputError(
+            f"{path} begins with ~, and there is no such home folder. Write the whole path."
+        ) from error
 
 
 def unwritable(path: Path, error: OSError) -> InvalidInputError:

@@ -9,7 +9,7 @@ from typing import Any
 
 from outreach_frames.arguments import check_filters
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files import replace_file, unreadable
+from outreach_frames.files import expanded, replace_file, unreadable
 
 _KIND = "outreach_frames people search"
 _VERSION = 1
@@ -87,7 +87,7 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     >>> load_filters(path)
     {'company_focuses': ['b2b']}
     """
-    source = Path(path).expanduser()
+    source = expanded(path)
     try:
         saved = json.loads(source.read_text(encoding="utf-8"))
     except OSError as error:

@@ -545,14 +545,20 @@ def test_a_damaged_preset_changes_nothing(tmp_path: Path, content: str | None) -
     assert builder.value == {"person_titles": ["CEO"]}
 
 
-@pytest.mark.parametrize("path", ["", "  ", "no/such/folder/p.json", "x" * 300, "."])
+@pytest.mark.parametrize(
+    "path", ["", "  ", "no/such/folder/p.json", "x" * 300, ".", "~no-such-user/p.json"]
+)
 def test_a_preset_that_cannot_be_saved_is_told(path: str) -> None:
-    """A missing name, folder or place is an error in words; nothing else happens."""
+    """A missing name, folder or place is an error in words when saving and when loading."""
     builder = PeopleSearch()
     click(builder, "save_preset", path=path, value={})
     if builder.preset_to_replace:
         click(builder, "save_preset", path=path, value={}, replace=True)
     assert [one["kind"] for one in builder.notices] == ["error"]
+    assert path.strip() in texts(builder)
+    click(builder, "load", path=path)
+    assert [one["kind"] for one in builder.notices] == ["error"]
+    assert path.strip() in texts(builder)
 
 
 def test_unusable_filters_are_not_saved(tmp_path: Path) -> None:
