@@ -21,12 +21,13 @@ Origin = tuple[str, str, int]
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 # An address with its scheme, a path from the root, a query, or a path from the base address.
-# Spelled narrowly, because URL parsers disagree about everything else.
-_HREF = re.compile(r"https?://[^/?#]|/(?!/)|\?|[\w.~%-]+(?![\w.~%:@-])", re.ASCII | re.IGNORECASE)
-_ABSOLUTE = re.compile(r"https?://", re.IGNORECASE)
-_NEVER_IN_HREF = re.compile(r"[\x00-\x1f\x7f\\\ud800-\udfff]|^\s|\s$")
-_HOST = re.compile(r"[a-z0-9_:][a-z0-9_.:-]*")
-_BASE_URL = re.compile(r"[^\s\\?#\x00-\x1f\x7f-\U0010ffff]+")
+# Spelled narrowly, because URL parsers disagree about everything else. Patterns are text: `re`
+# compiles one when it is first used, and importing is to be quick.
+_HREF = r"(?ai)https?://[^/?#]|/(?!/)|\?|[\w.~%-]+(?![\w.~%:@-])"
+_ABSOLUTE = r"(?i)https?://"
+_NEVER_IN_HREF = r"[\x00-\x1f\x7f\\\ud800-\udfff]|^\s|\s$"
+_HOST = r"[a-z0-9_:][a-z0-9_.:-]*"
+_BASE_URL = r"[^\s\\?#\x00-\x1f\x7f-\U0010ffff]+"
 
 
 def origin(url: str) -> Origin:
@@ -49,7 +50,7 @@ def checked_base_url(base_url: str) -> str:
         _, host, _ = origin(text)
     except ValueError:
         host = ""
-    if not _HOST.fullmatch(host) or not _BASE_URL.fullmatch(text):
+    if not re.fullmatch(_HOST, host) or not re.fullmatch(_BASE_URL, text):
         raise ConfigurationError(
             "The service's address cannot be used: it must look like https://api.example.com or "
             "https://api.example.com/api/v1, with no user name, password, query or blanks in it. "
@@ -101,14 +102,14 @@ def resolve(href: str, *, page_url: str, base_url: str) -> str:
     >>> resolve("/sequences?n=2", page_url="", base_url="https://api.example.com/api/v1")
     'https://api.example.com/api/v1/sequences?n=2'
     """
-    if _NEVER_IN_HREF.search(href) or not _HREF.match(href):
+    if re.search(_NEVER_IN_HREF, href) or not re.match(_HREF, href):
         raise UnsafeLinkError(
             "The service sent a link that cannot be followed safely: it is neither a path, a query "
             "nor an http address. Nothing was sent to it. Report this to the service."
         )
     if href.startswith("?"):
         url = urljoin(page_url, href)
-    elif _ABSOLUTE.match(href):
+    elif re.match(_ABSOLUTE, href):
         url = href
     else:
         base_path = urlsplit(base_url).path

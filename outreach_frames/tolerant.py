@@ -28,9 +28,10 @@ LARGEST_EXACT: Final = 2**53
 _LARGEST_INT64: Final = 2**63 - 1
 _LONGEST_INT64: Final = len(str(_LARGEST_INT64))
 _FIRST_DATE: Final = pa.scalar(datetime(1, 1, 1), DATE)
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
-_DATE_TIME: Final = re.compile(
-    r"(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)([Zz]|[+-]\d\d(?::?\d\d)?)?", re.ASCII
+# Patterns are text: `re` compiles one when it is first used, and importing is to be quick.
+_DATE: Final = r"(?a)\d{4}-\d\d-\d\d"
+_DATE_TIME: Final = (
+    r"(?a)(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:[.,]\d+)?)?)([Zz]|[+-]\d\d(?::?\d\d)?)?"
 )
 
 
@@ -362,7 +363,7 @@ def _dates_one_by_one(
 
 
 def _read_date(text: str) -> datetime | None:
-    if not _DATE.fullmatch(text):
+    if not re.fullmatch(_DATE, text):
         return None
     try:
         return datetime.combine(date.fromisoformat(text), datetime.min.time())
@@ -371,7 +372,7 @@ def _read_date(text: str) -> datetime | None:
 
 
 def _read_date_time(text: str) -> datetime | None:
-    if not (match := _DATE_TIME.fullmatch(text)):
+    if not (match := re.fullmatch(_DATE_TIME, text)):
         return None
     day, time, offset = match.groups()
     try:
