@@ -321,8 +321,10 @@ function searchBar(context) {
   const search = h("button", { type: "button", class: "outreach-primary" }, "Search");
   const clear = h("button", { type: "button", onclick: () => context.writeAll({}) }, "Clear all");
 
-  follow(model, ["count"], signal, () => {
-    const { state = "", text = "", notes = [] } = model.get("count");
+  follow(model, ["count", "value"], signal, () => {
+    const said = model.get("count");
+    const isOfOthers = JSON.stringify(said.filters) !== JSON.stringify(model.get("value"));
+    const { state, text, notes } = isOfOthers ? { state: "counting", text: "Counting …", notes: [] } : said;
     total.className = `ops-total ops-${state}`;
     total.replaceChildren(h("span", {}, text), ...notes.map((note) => h("span", { class: "ops-note" }, note)));
     again.hidden = state !== "failed";
@@ -366,16 +368,20 @@ function searchBar(context) {
 function presetBar(context) {
   const { model, signal } = context;
   const name = h("input", { type: "text", placeholder: "people.json", spellcheck: "false", title: "A file beside the notebook" });
-  const save = h("button", { type: "button" }, "Save");
+  const write = (replace) =>
+    model.send({ action: "save_preset", path: name.value, value: model.get("value"), replace });
+  const save = h("button", { type: "button", onclick: () => write(false) }, "Save");
+  // A button of its own, because a double click on Save would press what Save turns into.
+  const replace = h("button", { type: "button" }, "Replace");
+  replace.addEventListener("click", () => {
+    write(true);
+    save.focus();
+  });
   const load = h("button", { type: "button", onclick: () => model.send({ action: "load", path: name.value }) }, "Load");
-  const replaces = () => Boolean(name.value) && model.get("preset_to_replace") === name.value;
-  const show = () => (save.textContent = replaces() ? "Replace" : "Save");
-  save.addEventListener("click", () =>
-    model.send({ action: "save_preset", path: name.value, value: model.get("value"), replace: replaces() }),
-  );
+  const show = () => (replace.hidden = !name.value || model.get("preset_to_replace") !== name.value);
   name.addEventListener("input", show);
   follow(model, ["preset_to_replace"], signal, show);
-  return h("div", { class: "ops-presets" }, h("label", {}, "Preset file ", name), save, load);
+  return h("div", { class: "ops-presets" }, h("label", {}, "Preset file ", name), save, load, replace);
 }
 
 /** Return the first people that Search found. */

@@ -280,7 +280,9 @@ class PeopleSearch(Panel):
             ask()
 
     def _say(self, state: str, text: str, notes: Iterable[str] = ()) -> None:
-        self.count = {"state": state, "text": text, "notes": list(notes)}
+        # With the filters, because the page may be ahead of a kernel that is busy.
+        said = {"state": state, "text": text, "notes": list(notes)}
+        self.count = {**said, "filters": self.value}
 
     def _ask(self, question: int) -> None:
         """Count in a thread of its own, whatever else is under way; late answers are dropped."""

@@ -287,6 +287,30 @@ def test_five_quick_edits_make_one_count_and_the_last_answer_wins(notebook: Note
     assert {one["page_size"] for one in counts} == {1}
 
 
+def test_a_busy_kernel_leaves_no_total_of_other_filters(notebook: Notebook) -> None:
+    """While a cell runs, the number of the filters before does not stand beside new ones."""
+    with scripted(found(12345)) as service:
+        notebook.run(connect_to(service), BUILDER, "import pathlib, time")
+        total = notebook.widget.get_by_text("12,345 people")
+        check(total).to_be_visible()
+        end = notebook.path.parent / f"{notebook.path.stem}.end"
+        wait = f"while not pathlib.Path({str(end)!r}).exists(): time.sleep(0.05)"
+        notebook.page.evaluate(
+            """code => { window.jupyterapp.shell.currentWidget.sessionContext.session.kernel
+                .requestExecute({code}); }""",
+            wait,
+        )
+        field(notebook, "Titles").press_sequentially("CEO\n")
+        check(notebook.widget.get_by_text("Counting …")).to_be_visible()
+        notebook.page.keyboard.press("Backspace")
+        check(total).to_be_visible()
+        notebook.page.keyboard.type("CTO\n")
+        check(total).to_have_count(0)
+        end.touch()
+        check(total).to_be_visible()
+        notebook.wait_until("builder.filters == {'person_titles': ['CTO']}")
+
+
 def test_search_sends_the_filters_and_nothing_empty(notebook: Notebook) -> None:
     """The body is `.filters` and the paging; the table shows the first people, as text."""
     with scripted(found(130)) as service:
@@ -383,8 +407,12 @@ def test_a_preset_comes_back_after_a_restart(notebook: Notebook, sandbox: Sandbo
     check(widget.get_by_text("Saved all.json.")).to_be_visible()
     widget.get_by_role("button", name="Save").click()
     check(widget.get_by_text("all.json exists. Replace it?")).to_be_visible()
-    widget.get_by_role("button", name="Replace").click()
+    replace = widget.get_by_role("button", name="Replace")
+    replace.focus()
+    replace.press("Enter")
     check(widget.get_by_text("Saved all.json.")).to_be_visible()
+    check(replace).to_have_count(0)
+    check(widget.get_by_role("button", name="Save")).to_be_focused()
     preset = notebook.path.parent / "all.json"
     assert of.load_filters(preset) == ALL
     damaged = notebook.path.parent / "damaged.json"
@@ -410,6 +438,23 @@ def test_a_preset_comes_back_after_a_restart(notebook: Notebook, sandbox: Sandbo
             check(shown.get_by_role("radio", name="Yes")).to_be_checked()
         else:
             check(shown).to_have_value(ALL[one.name])
+
+
+def test_a_double_click_on_save_replaces_nothing(notebook: Notebook, sandbox: Sandbox) -> None:
+    """A second press of Save, by mouse or by Enter held down, is no answer to the question."""
+    notebook.run(connect_to(sandbox), BUILDER)
+    kept = notebook.path.parent / "kept.json"
+    kept.write_text("kept", encoding="utf-8")
+    notebook.widget.get_by_label("Preset file").fill("kept.json")
+    question = notebook.widget.get_by_text("kept.json exists. Replace it?")
+    save = notebook.widget.get_by_label("Preset file").locator("xpath=../../button[1]")
+    for press in (save.click, lambda: save.press("Enter")):
+        press()
+        check(question).to_be_visible()
+        press()
+        notebook.wait_until("builder.preset_to_replace == 'kept.json'")
+        check(question).to_be_visible()
+        assert kept.read_text(encoding="utf-8") == "kept"
 
 
 @pytest.mark.parametrize(
