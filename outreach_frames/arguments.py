@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import reprlib
 import uuid
@@ -30,6 +29,8 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     >>> suggestion("person_title", ["person_titles", "company_names"])
     ' Did you mean person_titles?'
     """
+    import difflib  # noqa: PLC0415 - slow to import, and only for somebody's mistake
+
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" Did you mean {close[0]}?" if close else ""
 

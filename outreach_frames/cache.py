@@ -18,8 +18,6 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
-import platformdirs
-
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError, OutreachWarning
 
@@ -143,6 +141,8 @@ class ResponseCache:
 
 def _path(location: str | os.PathLike[str]) -> Path:
     if location == DEFAULT:
+        import platformdirs  # noqa: PLC0415 - slow to import
+
         return Path(platformdirs.user_cache_dir("outreach_frames")) / "responses.sqlite"
     path = Path(location).expanduser().absolute()
     if path.is_dir():
