@@ -7,12 +7,15 @@ const newId = () => `outreach-search-${++lastId}`;
 /** Return text as it is compared with what is typed: underscores are blanks. */
 const folded = (text) => text.toLowerCase().replaceAll("_", " ");
 
+/** Return text without blanks around it, and without the commas that only end it. */
+const ended = (text) => text.trim().replace(/[\s,]+$/, "");
+
 /** Cut pasted text into values: at line breaks and tabs, a single line at commas too. */
 function splitPasted(text, commas, known) {
   const whole = text.trim();
   const lines = /[\n\r\t]/.test(text);
   const cut = lines ? /[\n\r\t]+/ : commas && !known.includes(whole) ? "," : null;
-  const values = (cut ? text.split(cut) : [whole]).map((value) => value.trim()).filter(Boolean);
+  const values = (cut ? text.split(cut) : [whole]).map(ended).filter(Boolean);
   return { values, isList: lines || values.length > 1 };
 }
 
@@ -129,16 +132,18 @@ function tagInput(field, labelId, context) {
     options.close();
     if (usable.length) write([...new Set([...values(), ...usable])]);
   };
+  const isUsable = (text) => text && (!field.values.length || field.values.includes(text));
   const remove = (index) => write(values().filter((_, at) => at !== index));
 
   input.addEventListener("keydown", (event) => {
-    if (event.isComposing) return;
+    // In one browser the key that ends a composition comes after it, with this old code.
+    if (event.isComposing || event.keyCode === 229) return;
     const { key } = event;
-    const typed = input.value.trim();
+    const typed = ended(input.value);
     if (key === "Enter") {
       event.preventDefault();
       add([options.lit() ?? typed]);
-    } else if (key === "Tab" && !event.shiftKey && (options.lit() ?? typed)) {
+    } else if (key === "Tab" && !event.shiftKey && isUsable(options.lit() ?? typed)) {
       event.preventDefault();
       add([options.lit() ?? typed]);
     } else if (key === "," && field.commas) {
@@ -169,12 +174,13 @@ function tagInput(field, labelId, context) {
     const pasted = splitPasted(text, field.commas, known());
     if (!pasted.isList) return;
     event.preventDefault();
-    add([input.value, ...pasted.values]);
+    const { value, selectionStart, selectionEnd } = input;
+    add([ended(value.slice(0, selectionStart) + value.slice(selectionEnd)), ...pasted.values]);
   });
   input.addEventListener("blur", () => {
     options.close();
     // Another window in front is no end of typing.
-    if (input.getRootNode().activeElement !== input) add([input.value]);
+    if (input.getRootNode().activeElement !== input) add([ended(input.value)]);
   });
   // The focus stays in the input: what is typed would else be added, and the tags made anew,
   // between the button's being pressed and released.

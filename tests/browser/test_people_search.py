@@ -135,7 +135,10 @@ def test_a_button_takes_a_tag_away_while_another_is_typed(
 
 
 def test_a_pasted_list_becomes_tags(notebook: Notebook, sandbox: Sandbox) -> None:
-    """Three lines make three tags, duplicates dropped; places keep their commas."""
+    """Three lines make three tags, duplicates and commas at the end dropped; places keep theirs.
+
+    What was marked is replaced.
+    """
     notebook.run(connect_to(sandbox), BUILDER)
     titles = field(notebook, "Titles")
     titles.press_sequentially("CEO,")
@@ -145,7 +148,9 @@ def test_a_pasted_list_becomes_tags(notebook: Notebook, sandbox: Sandbox) -> Non
     assert tags(notebook, "Titles")[3:] == ["COO", "CFO"]
     paste(notebook, "one word")
     check(titles).to_have_value("one word")
-    titles.fill("")
+    notebook.page.keyboard.press("Control+A")
+    paste(notebook, "VP,\tHead , \n")
+    assert tags(notebook, "Titles")[5:] == ["VP", "Head"]
     open_group(notebook, "Location")
     field(notebook, "Person locations").focus()
     paste(notebook, "Austin, Texas, United States\tBerlin, Germany")
@@ -161,11 +166,13 @@ def test_text_is_not_taken_while_it_is_composed(notebook: Notebook, sandbox: San
     notebook.run(connect_to(sandbox), BUILDER)
     titles = field(notebook, "Titles")
     titles.fill("とう")
-    titles.evaluate(
-        """element => element.dispatchEvent(new KeyboardEvent(
-            'keydown', {key: 'Enter', isComposing: true, bubbles: true}))"""
-    )
-    assert tags(notebook, "Titles") == []
+    for sign in ({"isComposing": True}, {"keyCode": 229}):
+        titles.evaluate(
+            """(element, sign) => element.dispatchEvent(new KeyboardEvent(
+                'keydown', {key: 'Enter', bubbles: true, ...sign}))""",
+            sign,
+        )
+        assert tags(notebook, "Titles") == []
     titles.press("Enter")
     assert tags(notebook, "Titles") == ["とう"]
 
@@ -207,6 +214,10 @@ def test_a_suggestion_is_picked_by_keyboard(notebook: Notebook, sandbox: Sandbox
     titles = field(notebook, "Titles")
     titles.press_sequentially("vp,")
     check(titles).to_have_value("vp,")
+    titles.press("Enter")
+    assert tags(notebook, "Titles") == ["vp"]
+    titles.press("Backspace")
+    titles.press_sequentially("vp,")
     notebook.widget.get_by_role("option", name="VP, Sales").click()
     assert tags(notebook, "Titles") == ["VP, Sales"]
     check(titles).to_be_focused()
@@ -227,6 +238,9 @@ def test_a_closed_list_takes_nothing_else(notebook: Notebook, sandbox: Sandbox) 
     seniorities.press_sequentially("boss\n")
     check(seniorities).to_have_value("boss")
     assert tags(notebook, "Seniorities") == []
+    seniorities.press("Tab")
+    check(seniorities).not_to_be_focused()
+    check(seniorities).to_have_value("boss")
     seniorities.fill("head")
     check(notebook.widget.get_by_role("option")).to_have_text(["head"])
     seniorities.press("Enter")
