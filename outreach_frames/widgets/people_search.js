@@ -215,6 +215,7 @@ function tagInput(field, labelId, context) {
     for (const gone of [...tags.children].slice(same)) gone.remove();
     tags.append(...now.slice(same).map((text, at) => tag(text, same + at)));
     shown = now;
+    if (input.getRootNode().activeElement === input) box.scrollTop = box.scrollHeight;
   };
   return { element: box, input, show };
 }

@@ -161,6 +161,26 @@ def test_a_pasted_list_becomes_tags(notebook: Notebook, sandbox: Sandbox) -> Non
     notebook.wait_until(f"builder.filters['person_locations'] == {places!r}")
 
 
+def test_thousands_of_values_leave_the_rest_in_reach(notebook: Notebook) -> None:
+    """A long list scrolls in its field and in the code, and what is typed next is in sight."""
+    with scripted(found(3)) as service:
+        notebook.run(connect_to(service), BUILDER)
+        titles = field(notebook, "Titles")
+        titles.focus()
+        paste(notebook, "\r\n".join(f"Head of {number}" for number in range(5000)))
+        notebook.wait_until("len(builder.filters['person_titles']) == 5000")
+        notebook.page.keyboard.type("CEO\n")
+        notebook.wait_until("builder.filters['person_titles'][-1] == 'CEO'")
+        assert notebook.widget.evaluate("element => element.scrollHeight") < 2000
+        last = notebook.widget.get_by_role("button", name="Remove CEO").bounding_box()
+        box = titles.locator("xpath=..").bounding_box()
+        assert last is not None
+        assert box is not None
+        assert box["y"] < last["y"] < box["y"] + box["height"]
+        notebook.page.keyboard.press("Backspace")
+        notebook.wait_until("builder.filters['person_titles'][-1] == 'Head of 4999'")
+
+
 def test_text_is_not_taken_while_it_is_composed(notebook: Notebook, sandbox: Sandbox) -> None:
     """The Enter that ends an input method's composition adds no tag."""
     notebook.run(connect_to(sandbox), BUILDER)
