@@ -504,6 +504,19 @@ def test_code_follows_value_and_limit() -> None:
     assert builder.code == "people = of.search_people()"
 
 
+def test_code_names_the_client_that_was_given(client: Client) -> None:
+    """Code of a builder with a client of its own does not search with the last `connect`'s."""
+    of.connect("http://127.0.0.1:9", "t", cache=None).close()
+    builder = PeopleSearch({"person_seniorities": ["vp"]}, client, limit=5)
+    names: dict[str, Any] = {"of": of, "client": client}
+    with collected():
+        exec(builder.code, names)
+    assert len(names["people"]) == 5
+    bare = PeopleSearch.from_code("of.search_people(client=client)", client)
+    assert "client=client" in bare.code
+    assert PeopleSearch.from_code(bare.code).code == "people = of.search_people()"
+
+
 def test_a_preset_comes_back(tmp_path: Path) -> None:
     """What is saved is loaded, by method and by button, in the format of `save_filters`."""
     path = tmp_path / "all.json"

@@ -88,7 +88,7 @@ class PeopleSearch(Panel):
         What Search found last, as `search_people` returns it; `.attrs["filters"]` says for what.
         After Cancel or an error what was read until then.
     code : str
-        Python that does the same.
+        Python that does the same; it names the client, as `client`, where one was given.
     limit : int or None
         How many people Search fetches at the most; can be assigned.
 
@@ -112,6 +112,7 @@ class PeopleSearch(Panel):
     people = of.search_people(
         person_seniorities=["vp"],
         limit=50,
+        client=client,
     )
     """
 
@@ -260,7 +261,9 @@ class PeopleSearch(Panel):
         return check_limit(proposal["value"])
 
     def _write_code(self) -> None:
-        self.code = filters_code(self.value, self.limit, self._headcount)
+        # Without it the code would search in the account of the last connect.
+        with_client = self._given_client is not None
+        self.code = filters_code(self.value, self.limit, self._headcount, with_client=with_client)
 
     def _on_edit(self, *, delay: float = _DEBOUNCE_SECONDS) -> None:
         unusable = problems(self.value)

@@ -36,8 +36,12 @@ def filters_code(
     filters: Mapping[str, Any],
     limit: int | None = DEFAULT_LIMIT,
     headcount: Headcount = DEFAULT_HEADCOUNT,
+    *,
+    with_client: bool = False,
 ) -> str:
     r"""Return the Python code of a search; what is a default anyway is left out.
+
+    `with_client` says whether the call names its client.
 
     >>> print(filters_code({"person_titles": ["CEO"]}, limit=50))
     people = of.search_people(
@@ -50,9 +54,10 @@ def filters_code(
         arguments["limit"] = limit
     if headcount != DEFAULT_HEADCOUNT:
         arguments["headcount"] = headcount
-    if not arguments:
-        return "people = of.search_people()"
     lines = [f"    {line}" for name, value in arguments.items() for line in _argument(name, value)]
+    lines += ["    client=client,"] * with_client
+    if not lines:
+        return "people = of.search_people()"
     return "\n".join(["people = of.search_people(", *lines, ")"])
 
 
