@@ -229,6 +229,8 @@ def test_every_text_survives_code(text: str) -> None:
 @given(filters_of_any_kind(), st.none() | st.integers(1, 10**9), st.sampled_from(HEADCOUNTS))
 def test_code_says_the_same(filters: dict[str, Any], limit: int | None, headcount: Any) -> None:
     """Code of any search reads back as that search, and passes just that when it is run."""
+    named = filters_code(filters, limit, headcount, with_client=True)
+    assert read_code(named) == (filters, limit, headcount)
     code = filters_code(filters, limit, headcount)
     assert code_to_filters(code) == filters
     assert read_code(code) == (filters, limit, headcount)
@@ -353,8 +355,10 @@ def test_domains_are_bare() -> None:
 def test_schools_are_suggested() -> None:
     """The members of a list column's elements are used; what is no element is not."""
     educations = [[{"school_name": "Uni A"}, None, {}], None, "text", [{"school_name": "Uni A"}]]
-    found = suggest(pd.DataFrame({"educations": educations}))
-    assert found == {"education_company_names": ["Uni A"]}
+    frame = pd.DataFrame({"educations": educations})
+    assert suggest(frame) == {"education_company_names": ["Uni A"]}
+    as_arrays = frame.map(lambda cell: np.array(cell) if isinstance(cell, list) else cell)
+    assert suggest(as_arrays) == {"education_company_names": ["Uni A"]}
 
 
 def test_suggestions_add_up() -> None:

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
@@ -23,6 +24,9 @@ _PLACES: Final = (
     "location_details_city",
     "location",
 )
+
+# A Parquet file that pandas reads has arrays where lists were.
+_LISTS: Final = (list, tuple, np.ndarray)
 
 # Which columns of people or contacts have values for a filter; the part behind a dot is a member
 # of the column's elements. An excluding filter has those of its including one.
@@ -115,7 +119,7 @@ def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
     cells = [cell for position in positions[:1] for cell in frame.iloc[:, position].dropna()]
     if not member:
         return cells
-    elements = [element for cell in cells if isinstance(cell, list) for element in cell]
+    elements = [element for cell in cells if isinstance(cell, _LISTS) for element in cell]
     return [element.get(member) for element in elements if isinstance(element, Mapping)]
 
 
