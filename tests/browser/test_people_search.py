@@ -13,6 +13,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox
+from outreach_frames.widgets.base import source
 from tests.browser.lab import DARK, Notebook, connect_to
 from tests.scripted import Received, Reply, delayed, json, scripted
 from tests.test_arguments import good_value
@@ -675,3 +676,37 @@ def test_it_looks_right_in_both_themes(notebook: Notebook, sandbox: Sandbox) -> 
     dark = notebook.widget.evaluate(colours)
     assert dark[0] != light[0]
     assert dark[1] != light[1]
+
+
+@pytest.mark.parametrize(
+    ("style", "is_dark"),
+    [
+        ("body { color: #ddd; background: #111; }", False),
+        (":root { color-scheme: dark; }", True),
+        (":root { --vscode-editor-foreground: #ddd; --vscode-editor-background: #111; }", True),
+    ],
+    ids=["no_colours_named", "colour_scheme", "editor"],
+)
+def test_it_can_be_read_where_lab_names_no_colours(
+    notebook: Notebook, style: str, is_dark: bool
+) -> None:
+    """In another host, dark or not, the text stands out from its ground."""
+    page = notebook.page.context.new_page()
+    sheet = source("common.css", "people_search.css")
+    body = "<div class='outreach'><button>Search</button><div class='ops-tags'>CEO</div></div>"
+    page.set_content(f"<style>{style}</style><style>{sheet}</style>{body}")
+    for name in (".outreach", "button", ".ops-tags"):
+        text, ground = page.locator(name).evaluate(
+            """element => {
+                const context = document.createElement('canvas').getContext('2d');
+                const { color, backgroundColor } = getComputedStyle(element);
+                return [color, backgroundColor].map(one => {
+                    context.fillStyle = one;
+                    context.fillRect(0, 0, 1, 1);
+                    return context.getImageData(0, 0, 1, 1).data[1];
+                });
+            }"""
+        )
+        assert abs(text - ground) > 150
+        assert (ground < text) == is_dark
+    page.close()
