@@ -19,9 +19,7 @@ _PATIENCE = 1.0
 _SLICE = 0.5
 
 
-def ordered_map(
-    function: Callable[[T], R], items: Iterable[T], *, workers: int, ahead: int = 0
-) -> Generator[R]:
+def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int) -> Generator[R]:
     """Yield ``function(item)`` for every item, computed in threads, in the order of the items.
 
     Parameters
@@ -30,11 +28,9 @@ def ordered_map(
         Called with one item in a worker thread. Requests of a `Client` and their waits end as soon
         as the run is over.
     items : iterable
-        Read lazily, at most twice `workers`, or `ahead`, ahead of what was yielded.
+        Read lazily, at most twice `workers` ahead of what was yielded.
     workers : int
         Threads, at least 1.
-    ahead : int
-        How many results may wait to be yielded, where that is more than twice `workers`.
 
     Yields
     ------
@@ -56,7 +52,7 @@ def ordered_map(
         with nullcontext() if outer is None else outer.calling(stop.set):
             for item in items:
                 running.append(executor.submit(function, item))
-                if len(running) >= max(2 * workers, ahead):
+                if len(running) >= 2 * workers:
                     yield _result(running[0])
                     running.popleft()
             while running:
