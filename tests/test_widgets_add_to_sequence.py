@@ -121,8 +121,11 @@ def slowly_lost(_received: Received) -> Reply:
 
 async def begun(service: Service, requests: int = 1) -> None:
     """Wait until so many requests that add leads have arrived."""
-    while len(sent(service)) < requests:
+    for _ in range(1000):
+        if len(sent(service)) >= requests:
+            return
         await asyncio.sleep(0.01)
+    raise AssertionError(f"{len(sent(service))} requests, not {requests}")
 
 
 def run(test: Coroutine[Any, Any, None]) -> None:
@@ -330,6 +333,76 @@ def test_cancel_also_ends_sending_unknown_rows_of_a_later_run() -> None:
     with serving(slowly_lost, lost, slow) as (service, client):
         run(test())
         assert len(sent(service)) == 3
+
+
+def test_sending_unknown_rows_again_tells_what_ended_it() -> None:
+    """An error of that is told with all that it says, and stays with the report of all runs."""
+    said = [{"error_code": code, "message": f"{code}!"} for code in ("missing_ai_credits", "odd")]
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 1), client)
+        await page.check()
+        page.send()
+        await begun(service)
+        page.click("cancel")
+        await page.idle()
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * CHUNK + ["added"]
+        page.click("retry", report=page.state["report"])
+        await page.idle()
+        assert page.widget.notices[0]["details"] == [
+            "missing_ai_credits: missing_ai_credits!",
+            "odd: odd!",
+        ]
+        assert page.widget.report is not None
+        assert page.widget.report.error is not None
+
+    refused = script.json({"validation_errors": said}, 422)
+    with serving(slowly_lost, added, refused) as (service, client):
+        run(test())
+
+
+def test_cancel_and_break_off_while_a_cell_runs() -> None:
+    """Both are heard in a thread of their own while the loop is busy; once it is over, neither."""
+
+    async def test() -> None:
+        page = Page(leads(2 * CHUNK), client)
+        await page.check()
+        page.send()
+        await begun(service)
+        for action, phase in (("cancel", "cancelling"), ("break_off", "breaking off")):
+            click = threading.Thread(target=page.click, args=(action,))
+            click.start()
+            click.join()
+            assert page.state["phase"] == phase
+        await page.idle()
+        assert page.state["phase"] == ""
+
+    with serving(slow) as (service, client):
+        run(test())
+        assert len(sent(service)) == 1
+
+
+def test_who_was_there_already_is_there() -> None:
+    """Rows that the service skipped as they are in the sequence count as being there."""
+
+    def there(received: Received) -> Reply:
+        who = [{"email": lead["email"]} for lead in received.json["leads"]]
+        lists = {"already_in_sequence_and_skipped": who}
+        return script.json({"total": len(who), "total_added_to_sequence": 0, **lists})
+
+    async def test() -> None:
+        page = Page(leads(1), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["already_in_sequence"]
+        assert page.notices.strip() == "1 of 1 row is in the sequence now."
+
+    with serving(there) as (_, client):
+        run(test())
 
 
 def test_two_widgets_on_one_frame() -> None:
@@ -588,8 +661,13 @@ def test_people_and_token_are_in_no_trait(tmp_path: Path) -> None:
         assert TOKEN not in state
         assert "lead1" in json.dumps(page.told)
         assert TOKEN not in json.dumps(page.told)
-        page.click("save", folder=" ")
-        assert "Give a folder" in page.notices
+        for folder, words in (
+            (" ", "Give a folder"),
+            ("~nobody-of-this-name/a", "cannot be saved"),
+            ("a\0b", "cannot be saved"),
+        ):
+            page.click("save", folder=folder)
+            assert words in page.notices
 
     with serving() as (_, client):
         run(test())

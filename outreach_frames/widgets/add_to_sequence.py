@@ -18,6 +18,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.report import SubmissionReport
+from outreach_frames.leads.submit import Wish
 from outreach_frames.mailboxes import mailboxes
 from outreach_frames.sequences import sequences
 from outreach_frames.widgets.background import Task
@@ -115,6 +116,8 @@ class AddToSequence(Panel):
         "retry",
         "save",
     )
+
+    at_once: ClassVar[tuple[str, ...]] = ("cancel", "break_off")
 
     _esm = source("common.js", "add_to_sequence.js")
     _css = source("common.css", "add_to_sequence.css")
@@ -245,17 +248,16 @@ class AddToSequence(Panel):
 
     def cancel(self) -> None:
         """Send nothing after the request under way, or end what is being read."""
+        task = self._task
         if self._phase == "sending":
-            self._sender.wish = "finish"
-            self._set_phase("cancelling")
-        elif not self._phase and self._task is not None:
-            self._task.stop.set()
+            self._wish("finish", "cancelling")
+        elif not self._phase and task is not None:
+            task.stop.set()
 
     def break_off(self) -> None:
         """Break off the request under way, once the run is cancelled."""
         if self._phase == "cancelling":
-            self._sender.wish = "break off"
-            self._set_phase("breaking off")
+            self._wish("break off", "breaking off")
 
     def show(self, status: str) -> None:
         """Show the outcomes of one status, or all."""
@@ -269,14 +271,17 @@ class AddToSequence(Panel):
             return
         if not folder.strip():
             raise InvalidInputError("Give a folder for the files.")
-        place = Path(folder.strip()).expanduser()
-        there = [f"{kind}.csv" for kind in statuses.KINDS if (place / f"{kind}.csv").exists()]
+        try:
+            place = Path(folder.strip()).expanduser().resolve()
+            there = [f"{kind}.csv" for kind in statuses.KINDS if (place / f"{kind}.csv").exists()]
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InvalidInputError(f"Files cannot be saved in {folder}: {error}") from error
         if there and not replace:
             self._show("saved", folder=folder, existing=there, words="")
             return
         self.report.to_csv(place)
         rows = count(len(self.failed), "failed row")
-        words = f"Saved in {place.resolve()}: {rows} in failed.csv, the rest beside it."
+        words = f"Saved in {place}: {rows} in failed.csv, the rest beside it."
         self._show("saved", folder=folder, existing=[], words=words)
 
     @traitlets.validate("value")
@@ -383,6 +388,13 @@ class AddToSequence(Panel):
             self.progress = [0, 0]
         self._refresh()
 
+    def _wish(self, wish: Wish, phase: str) -> None:
+        self._sender.wish = wish
+        self._set_phase(phase)
+        if not self.busy:
+            # The run ended while the click came in another thread.
+            self._set_phase("")
+
     def _work(self, send: Callable[[Listener], SubmissionReport], _task: Task) -> SubmissionReport:
         """Send, in a thread, and show how far it is."""
         return send(partial(self._background.deliver, self._show_moment))
@@ -462,6 +474,8 @@ def _told(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, A
     is_refused = isinstance(report.error, ValidationFailedError)
     details = error_notice(report.error)["details"] if report.error is not None else []
     told = [notice("error" if is_refused else "warning", text, details) for text in warnings]
-    there = int(report.rows["status"].isin(statuses.IN_SEQUENCE).sum())
+    in_sequence = statuses.IN_SEQUENCE | {statuses.ALREADY_IN_SEQUENCE}
+    there = int(report.rows["status"].isin(in_sequence).sum())
     rows = count(len(report.rows), "row")
-    return [*told, notice("info", f"{there:,} of {rows} are in the sequence now.")]
+    are = "is" if len(report.rows) == 1 else "are"
+    return [*told, notice("info", f"{there:,} of {rows} {are} in the sequence now.")]

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from outreach_frames.errors import OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.identity import email_key, url_key
 from outreach_frames.leads.plan import SubmissionPlan
@@ -34,6 +35,7 @@ class History:
 
     def __init__(self) -> None:
         self._runs: list[tuple[Positions, SubmissionReport]] = []
+        self._error: OutreachError | None = None
         self.report: SubmissionReport | None = None
 
     @property
@@ -56,6 +58,7 @@ class History:
             self._runs = []
             positions = np.arange(len(report.rows))
         self._runs.append((positions, report))
+        self._error = report.error
         self._combine()
 
     def rows_with(self, rows: pd.DataFrame, positions: Positions) -> pd.DataFrame:
@@ -76,7 +79,7 @@ class History:
             rows,
             sequence_id=first.sequence_id,
             notes=notes,
-            error=later[-1].error,
+            error=self._error,
             retry=self.retry,
         )
 
@@ -86,7 +89,7 @@ class History:
             for place, (positions, report) in enumerate(self._runs):
                 if (report.rows["status"].iloc[positions] == statuses.UNKNOWN).any():
                     again = report.retry_unknown(watch=watch)
-                    self._runs[place] = (positions, again)
+                    self._runs[place], self._error = (positions, again), again.error
                     if again.error is not None:
                         break
         finally:

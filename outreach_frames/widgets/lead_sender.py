@@ -279,6 +279,9 @@ class Sender:
             self.number += 1
         else:
             self.is_lost = True
+        if self.outcomes is not None and self.report is not None:
+            # Of unknown rows, some may have been sent once more before.
+            self.outcomes = self.outcomes._replace(rows=self.report.rows)
 
     def _renew(self) -> None:
         self.wish = "go on"
