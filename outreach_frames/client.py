@@ -162,7 +162,7 @@ class Client:
         self._forgotten: Counter[str] = Counter()
         # No session: it would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
-        self._cache = ResponseCache(cache, self._token.fingerprint(self.base_url))
+        self._cache = ResponseCache(cache, self.account)
 
     def __repr__(self) -> str:
         return f"Client({self.base_url!r})"
@@ -180,6 +180,11 @@ class Client:
         traceback: TracebackType | None,
     ) -> None:
         self.close()
+
+    @property
+    def account(self) -> str:
+        """A short mark of the account at the address, from which no token can be read."""
+        return self._token.fingerprint(self.base_url)
 
     @property
     def closed(self) -> bool:

@@ -142,6 +142,8 @@ def _identity(search: Search, kind: Format) -> dict[str, object]:
     return {
         "format": kind.name,
         "service": search.client.base_url,
+        "account": search.client.account,
+        "network_name": search.client.network_name,
         "filters": search.filters,
         "limit": search.limit,
         "page_size": search.size,

@@ -368,6 +368,26 @@ def test_another_service_is_another_export(tmp_path: Path) -> None:
         assert service.requests == []
 
 
+@pytest.mark.parametrize(
+    ("api_key", "options", "words"),
+    [("another", {}, "account was"), ("token", {"network_name": "net"}, "network_name was")],
+)
+def test_another_account_is_another_export(
+    tmp_path: Path, api_key: str, options: dict[str, Any], words: str
+) -> None:
+    """What one account was sent is not mixed with another's, nor fields under two names."""
+    path = tmp_path / "people.csv"
+    broken = failing_at(12, service_of(200), json({}, 500))
+    with scripted(broken) as service:
+        with connected(service, max_wait=0, workers=1):
+            stopped_export(path, service)
+        service.requests.clear()
+        with of.connect(service.url, api_key, cache=None, **options):
+            with pytest.raises(InvalidInputError, match=words):
+                of.export_people(path, page_size=10)
+        assert service.requests == []
+
+
 def damage_nothing(folder: Path) -> None:
     """Leave all as it is."""
 
