@@ -288,6 +288,33 @@ def test_a_plan_that_is_out_of_date_is_not_sent(notebook: Notebook) -> None:
         assert body == {"leads": [{"email": "ada@example.com"}, {"email": "cy@example.com"}]}
 
 
+def test_a_refused_click_leaves_the_button(notebook: Notebook) -> None:
+    """What another widget sent since the check is said, and sent only once that is meant."""
+    from playwright.sync_api import expect
+
+    with serving() as service:
+        notebook.run(
+            connect_to(service), MIXED, ADDING, "other = of.widgets.AddToSequence(df)\nother"
+        )
+        second = notebook.page.locator(".jp-OutputArea .outreach").nth(1)
+        for widget in (notebook.widget, second):
+            check(widget)
+            expect(button(widget, "Add 2 leads")).to_be_enabled()
+        button(notebook.widget, "Add 2 leads").click()
+        expect_text(notebook.widget, "2 of 5 rows are in the sequence now.")
+        send = button(second, "Add 2 leads")
+        send.click()
+        expect_text(
+            second, "sent to this sequence before; say that this is meant. Nothing was sent."
+        )
+        expect(send).to_be_disabled()
+        assert len(posts(service)) == 1
+        second.get_by_label("Send them again all the same").check()
+        send.click()
+        expect_text(second, "2 of 5 rows are in the sequence now.")
+        assert len(posts(service)) == 2
+
+
 def test_settings_reach_the_service(notebook: Notebook) -> None:
     """Overrides and active mailboxes can be ticked, others not; the code does the same."""
     from playwright.sync_api import expect
