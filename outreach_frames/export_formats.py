@@ -26,7 +26,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.export import parquet_table
 from outreach_frames.export_lines import LINE, read_people_lines
 from outreach_frames.export_parts import Partial, Span, read_span
-from outreach_frames.files import behind_links, replace_file, sync_folder, unwritable
+from outreach_frames.files import behind_links, replace_file, replace_folder, unwritable
 from outreach_frames.flatten import concat_tables, read_people_pages
 from outreach_frames.parallel import ordered_map
 
@@ -159,20 +159,23 @@ def _finish_parquet(parts: Partial, place: Path, attrs: Mapping[str, Any]) -> No
 
 
 def _finish_folder(parts: Partial, place: Path, attrs: Mapping[str, Any]) -> None:
-    new, old = parts.folder / "new.tmp", parts.folder / "old.tmp"
+    new = parts.folder / "new.tmp"
     try:
         new.mkdir()
         for number, table in enumerate(_parquet_tables(parts, attrs)):
-            part = new / f"part-{number:05}.parquet"
-            pq.write_table(table, part, compression="zstd")
+            _write_part(table, new / f"part-{number:05}.parquet")
         place = behind_links(place)
         _require_own_folder(place)
-        if place.exists():
-            place.rename(old)
-        new.rename(place)
-        sync_folder(place.parent)
+        replace_folder(place, new, parts.replaced)
     except OSError as error:
         raise unwritable(place, error) from error
+
+
+def _write_part(table: pa.Table, path: Path) -> None:
+    with path.open("xb") as file:
+        pq.write_table(table, file, compression="zstd")
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _parquet_tables(parts: Partial, attrs: Mapping[str, Any]) -> Iterator[pa.Table]:

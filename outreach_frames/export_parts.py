@@ -116,6 +116,11 @@ class Partial:
         """The file that holds the parts."""
         return self.folder / "rows"
 
+    @property
+    def replaced(self) -> Path:
+        """Where a folder is kept while another takes its place."""
+        return self.folder / "old.tmp"
+
     def are_new(self, ids: Sequence[str | None]) -> list[bool]:
         """Say of whom nothing was seen before; they count as seen from the next `append` on."""
         with self._explained():
@@ -193,6 +198,8 @@ class Partial:
 
     def _delete_files(self, *, all_files: bool) -> None:
         """Delete what a killed run left half made, or all that is there."""
+        if self.replaced.exists() and not self.target.exists():
+            self.replaced.rename(self.target)
         for path in self.folder.iterdir():
             if path.name != _LOCK and (all_files or path.name.endswith(".tmp")):
                 if path.is_dir():

@@ -86,6 +86,25 @@ def expanded(path: str | Path) -> Path:
         ) from error
 
 
+def replace_folder(place: Path, new: Path, aside: Path) -> None:
+    """Put a folder where another may be, with its permissions; `aside` has that one meanwhile.
+
+    Where it fails, the other is back. Two moves are not one: who is killed in between leaves the
+    other aside.
+    """
+    sync_folder(new)
+    try:
+        if place.exists():
+            shutil.copymode(place, new)
+            place.rename(aside)
+        new.rename(place)
+    except BaseException:
+        if aside.exists() and not place.exists():
+            aside.rename(place)
+        raise
+    sync_folder(place.parent)
+
+
 def unwritable(path: Path, error: OSError) -> InvalidInputError:
     """Say that a file cannot be written, and what to do."""
     return InvalidInputError(f"{path} cannot be written: {_reason(error)}")

@@ -242,6 +242,25 @@ def test_a_folder_of_parts_is_replaced_and_no_other(client: Client, tmp_path: Pa
     assert names_in(folder) == ["notes.txt", "part-00000.parquet"]
 
 
+def test_a_folder_keeps_its_permissions(client: Client, tmp_path: Path) -> None:
+    """Who may not look into an earlier export's folder may not look into the new one."""
+    folder = of.export_people(tmp_path / "people")
+    folder.chmod(0o700)
+    assert stat.S_IMODE(of.export_people(folder).stat().st_mode) == 0o700
+
+
+def test_a_folder_is_back_when_a_kill_left_it_aside(client: Client, tmp_path: Path) -> None:
+    """A kill between the old folder's move and the new one's loses nothing, whatever comes next."""
+    folder = of.export_people(tmp_path / "people")
+    partial_of(folder).mkdir()
+    folder.rename(partial_of(folder) / "old.tmp")
+    with scripted([json({}, 401)]) as service, connected(service):
+        with pytest.raises(AuthenticationError):
+            of.export_people(folder, resume=False)
+    assert len(of.read_prospects(folder)) == PEOPLE
+    assert names_in(tmp_path) == ["people"]
+
+
 @pytest.mark.parametrize("name", ["people.xlsx", "people.json", "people.csv.gz"])
 def test_other_endings_are_refused(client: Client, tmp_path: Path, name: str) -> None:
     """A path of another kind is an error that names the four there are; nothing is asked."""
