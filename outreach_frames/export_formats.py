@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -32,6 +33,7 @@ from outreach_frames.parallel import ordered_map
 
 FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
+_PART: Final = re.compile(r"part-\d{5,}\.parquet")
 # Fewer at a time cost more for each, more need more memory; so do threads.
 _ROWS_AT_ONCE: Final = 1_000
 _THREADS: Final = min(2, os.cpu_count() or 1)
@@ -102,7 +104,7 @@ def _require_own_folder(place: Path) -> None:
     try:
         if not place.exists():
             return
-        others = [path for path in place.iterdir() if not path.match("part-*.parquet")]
+        others = [path for path in place.iterdir() if not _PART.fullmatch(path.name)]
     except OSError as error:
         raise unwritable(place, error) from error
     if others:
