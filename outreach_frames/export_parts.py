@@ -19,7 +19,7 @@ import sqlite3
 import textwrap
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
@@ -87,9 +87,15 @@ class Partial:
         self.state: dict[str, Any] | None = None
         self.errors: list[Any] = []
         with ExitStack() as stack, self._explained():
+            if self.folder.is_symlink():
+                raise InvalidInputError(
+                    f"{self.folder} is a link, and an export deletes what it finds in that folder. "
+                    "Delete the link, or choose another path."
+                )
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            self.folder.chmod(0o700)
             stack.enter_context(self._locked())
+            # Only now, because who ended a moment ago may have deleted the folder before that.
+            self.folder.chmod(0o700)
             self._delete_files(all_files=not resume)
             journal = self.folder / "journal.sqlite"
             os.close(os.open(journal, os.O_CREAT | os.O_RDWR, 0o600))
@@ -156,10 +162,15 @@ class Partial:
         """Delete what is here, once nobody needs it any more, and close."""
         self._connection.close()
         self._rows.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        with suppress(OSError):
+            self._delete_files(all_files=True)
+        # The lock goes last: whoever comes then has a new one, in a folder that stays for it.
+        if os.name == "nt":  # where a file that is open cannot be deleted
+            self.close()
+        with suppress(OSError):
+            (self.folder / _LOCK).unlink()
+            self.folder.rmdir()
         self.close()
-        if os.name == "nt":  # where a file that is open, as the lock was, cannot be deleted
-            shutil.rmtree(self.folder, ignore_errors=True)
 
     def close(self) -> None:
         """Close the files and let others have them; a second time does nothing."""

@@ -516,6 +516,16 @@ def test_a_lock_that_nobody_holds_is_no_obstacle(client: Client, tmp_path: Path)
     assert len(of.read_prospects(of.export_people(path))) == PEOPLE
 
 
+def test_a_link_is_no_place_to_keep_anything(client: Client, tmp_path: Path) -> None:
+    """Where a link stands for the folder of parts, nothing that it leads to is touched."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.tmp").write_text("mine")
+    partial_of(tmp_path / "people.csv").symlink_to(tmp_path / "mine")
+    with pytest.raises(InvalidInputError, match="is a link"):
+        of.export_people(tmp_path / "people.csv", resume=False)
+    assert names_in(tmp_path / "mine") == ["notes.tmp"]
+
+
 def test_people_who_come_twice_are_written_once(tmp_path: Path) -> None:
     """Where pages shift, also across a stop, everybody is there once, and a warning says so."""
     path = tmp_path / "people.ndjson"
