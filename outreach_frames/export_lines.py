@@ -94,7 +94,8 @@ def _split(body: bytes) -> tuple[list[bytes], dict[str, Any]]:
         raise NotFaithfulError
     # The mark shows that the people were cut from where results are, and from nowhere else.
     envelope = orjson.loads(b'%b%b"here"%b%b' % (head, begin, end, tail))
-    if envelope[spec.RESULTS_KEY] != ["here"] or type(envelope[spec.PAGINATION_KEY]) is not dict:
+    pagination = envelope.get(spec.PAGINATION_KEY)
+    if envelope.get(spec.RESULTS_KEY) != ["here"] or type(pagination) is not dict:
         raise NotFaithfulError
     if not people:
         return [], envelope

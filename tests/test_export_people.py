@@ -167,6 +167,7 @@ def test_people_are_cut_out_of_any_answer(body: bytes) -> None:
         b'{"results":[{"id":"1"',
         b'{"results":[1,],"_pagination":{}}',
         b"{}",
+        b'{"x":{"results":[],"_pagination":{}}}',
         DEEP,
     ],
 )
