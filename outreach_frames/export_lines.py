@@ -22,6 +22,7 @@ from outreach_frames.arrow_pages import (
 )
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.flatten import as_one_page, read_people_page
+from outreach_frames.tolerant import LONE_VALUE
 
 ID: Final = "id"
 LINE: Final = "line"
@@ -127,7 +128,7 @@ def _ids(lines: list[bytes]) -> pa.ChunkedArray:
 def _read_exactly(body: bytes) -> PeoplePage:
     """Cut a body where a JSON parser says that each person ends."""
     page = read_people_page(body)
-    lines = list(_lines(one_line(body).decode()))
+    lines = [_as_object(line) for line in _lines(one_line(body).decode())]
     if len(lines) != page.people.num_rows:
         raise InvalidResponseError(
             f"The service's answer to {spec.SEARCH_PEOPLE.label} has `{spec.RESULTS_KEY}` twice."
@@ -153,6 +154,13 @@ def _lines(text: str) -> Iterator[bytes]:
         else:
             _, position = _DECODER.raw_decode(text, position)
         position = _after_comma(text, position)
+
+
+def _as_object(line: bytes) -> bytes:
+    """Write what is no object as the one of which a frame would have the same row."""
+    if line.startswith(b"{"):
+        return line
+    return b"{}" if line == b"null" else b'{"%b":%b}' % (LONE_VALUE.encode(), line)
 
 
 def _after_comma(text: str, position: int) -> int:

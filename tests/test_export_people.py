@@ -177,6 +177,15 @@ def test_no_people_are_cut_out_of_a_broken_answer(body: bytes) -> None:
         read_people_lines([body])
 
 
+def test_a_line_is_an_object_even_where_a_person_is_none(tmp_path: Path) -> None:
+    """Whatever the service has among its people, the file can be read, as what a search gives."""
+    body = b'{"results":[null,5,"x",[1],{"id":"1"}],"_pagination":{"total":5,"total_pages":1}}'
+    with scripted(lambda _: answer(body)) as service, connected(service):
+        path = of.export_people(tmp_path / "people.ndjson")
+        expected = of.search_people(limit=None)
+    pd.testing.assert_frame_equal(of.read_prospects(path), expected, check_flags=False)
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_a_field_that_turns_up_late_is_a_column_of_all(tmp_path: Path, name: str) -> None:
     """Fields of late pages only, with types that change, are what search_people makes of them."""
