@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import itertools
+import lzma
 import math
 import os
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -31,6 +34,8 @@ __all__ = ["read_people"]
 
 _SUFFIXES: Final = (".ndjson", ".jsonl")
 _COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
+# What Python's own modules raise where a compressed file is wrong.
+_DAMAGED: Final = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 _NOBODY: Final = empty_table(spec.PERSON)
 _MAGIC: Final = frozenset("*?[")
 _NAMED: Final = 5
@@ -142,7 +147,7 @@ def read_people(
         meta = to_frame(_NOBODY.append_column(extra_column, _texts([])), dtype_backend)
     try:
         size = parse_bytes(blocksize)
-    except ValueError as error:
+    except (ValueError, AttributeError) as error:  # the latter for what is neither number nor text
         raise InvalidInputError(
             f"blocksize is {blocksize!r}; give bytes, such as 64_000_000 or '64MB'."
         ) from error
@@ -233,6 +238,8 @@ def _name(file: OpenFile) -> str:
 def _saying_what_is_unreadable(name: str) -> Iterator[None]:
     try:
         yield
+    except _DAMAGED as error:
+        raise InvalidInputError(f"{name} is damaged, or cut off: {error}.") from error
     except OSError as error:
         raise unreadable(name, error) from error
 

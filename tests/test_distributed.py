@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import json
+import lzma
 import re
 import subprocess
 import sys
@@ -274,6 +276,7 @@ def test_addresses_are_read_by_fsspec():
         ("x.ndjson.zst", {}, "x.ndjson.zst needs a package"),
         ("x.ndjson", {"blocksize": "big"}, "blocksize is 'big'"),
         ("x.ndjson", {"blocksize": 0}, "blocksize is 0"),
+        ("x.ndjson", {"blocksize": None}, "blocksize is None"),
         ("x.ndjson", {"extra_column": "name"}, "'name'"),
         ("x.ndjson", {"dtype_backend": "numpy"}, "dtype_backend is 'numpy'"),
     ],
@@ -302,6 +305,25 @@ def test_a_compressed_file_is_one_partition(tmp_path):
     lazy = read_people(path, blocksize=parts_of(path, 4))
     assert lazy.npartitions == 1
     assert lazy["id"].compute().tolist() == [str(n) for n in range(500)]
+
+
+@pytest.mark.parametrize("ending", ["gz", "bz2", "xz"])
+def test_a_damaged_compressed_file_is_named(tmp_path, ending):
+    """A compressed file that is cut off is an error of the package that names it."""
+    path = tmp_path / f"people.ndjson.{ending}"
+    compress = {"gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}[ending]
+    path.write_bytes(compress(b'{"id":"1"}\n' * 99)[:-9])
+    with pytest.raises(InvalidInputError, match=rf"people\.ndjson\.{ending} is damaged, or cut"):
+        read_people(path).compute()
+
+
+@pytest.mark.parametrize("ending", ["gz", "xz"])
+def test_a_file_that_is_not_compressed_after_all_is_named(tmp_path, ending):
+    """A file that is not what its ending says is an error of the package too."""
+    path = tmp_path / f"people.ndjson.{ending}"
+    path.write_bytes(b'{"id":"1"}\n')
+    with pytest.raises(InvalidInputError, match=rf"people\.ndjson\.{ending} is damaged, or cut"):
+        read_people(path).compute()
 
 
 def test_a_damaged_line_of_a_compressed_file_is_counted(tmp_path):
