@@ -77,6 +77,11 @@ def stored_type(descriptor: Descriptor) -> pa.DataType:
     return _kind_described(descriptor).stored(descriptor)
 
 
+def is_nested(descriptor: Descriptor) -> bool:
+    """Say whether a column's cells are lists or records, which are JSON in the file."""
+    return descriptor["dtype"] == _ARROW and bool(pa.types.is_nested(_described_arrow(descriptor)))
+
+
 def decode(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
     """Turn what was read back into a column's values."""
     return _kind_described(descriptor).decode(stored, descriptor)

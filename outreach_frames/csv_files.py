@@ -22,6 +22,7 @@ from outreach_frames.csv_columns import (
     decode,
     default_descriptor,
     encode,
+    is_nested,
     stored_type,
     write_arrow,
 )
@@ -326,8 +327,8 @@ def read_csv(path: Path) -> pd.DataFrame:
     types = {title: stored_type(dtypes[name]) for title, name in zip(written, names, strict=True)}
     table = _parse_csv(content, types, path)
 
-    def restored(name: str, stored: pa.ChunkedArray) -> Any:
-        texts = _unescape(stored) if escaped and _is_text(stored.type) else stored
+    def restored(name: str, column: pa.ChunkedArray) -> Any:
+        texts = _unescape(column) if escaped and _is_text(column.type) else column
         try:
             return decode(texts, dtypes[name])
         except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
@@ -335,9 +336,18 @@ def read_csv(path: Path) -> pd.DataFrame:
                 f"{path}: the column {name!r} cannot be read as {dtypes[name]['dtype']}: {error}."
             ) from error
 
+    stored = dict(zip(names, table.columns, strict=True))
     # Lists are parsed outside Python's lock, so that several columns go at a time.
     with ThreadPoolExecutor() as executor:
-        columns = dict(zip(names, executor.map(restored, names, table.columns), strict=True))
+        nested = {
+            name: executor.submit(restored, name, stored[name])
+            for name in names
+            if is_nested(dtypes[name])
+        }
+        columns = {
+            name: nested[name].result() if name in nested else restored(name, stored[name])
+            for name in names
+        }
     return _indexed(columns, list(levels.values()), metadata.get("columns_name"), table.num_rows)
 
 
