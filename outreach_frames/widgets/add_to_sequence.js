@@ -65,7 +65,7 @@ function renderAddToSequence({ model, el, signal }) {
     onchange: () => setValue({ sequence_id: sequence.value || null }),
   });
   const sequenceHint = muted();
-  const reload = button("Reload", () => model.send({ action: "reload" }));
+  const reload = button("Reload", () => post(model, { action: "reload" }));
 
   function showSequences() {
     const chosen = value().sequence_id;
@@ -281,8 +281,8 @@ function renderAddToSequence({ model, el, signal }) {
   }
 
   // 4 Check
-  const check = button("Check rows", () => model.send({ action: "check", value: value() }));
-  const tryOut = button("Dry run", () => model.send({ action: "try_out", plan: model.get("state").plan }));
+  const check = button("Check rows", () => post(model, { action: "check", value: value() }));
+  const tryOut = button("Dry run", () => post(model, { action: "try_out", plan: model.get("state").plan }));
   const headline = h("p", { class: "outreach-headline", role: "status" });
   const stale = h("p", { class: "outreach-stale" }, "Out of date: check rows again.");
   const planBody = h("div", {});
@@ -316,15 +316,15 @@ function renderAddToSequence({ model, el, signal }) {
     if (sent === state.plan || send.disabled) return;
     sent = state.plan;
     send.disabled = true;
-    model.send({ action: "submit", plan: state.plan, value: value(), again: again.checked });
+    post(model, { action: "submit", plan: state.plan, value: value(), again: again.checked });
   }, { class: "outreach-primary" });
   const whyNot = h("span", { class: "outreach-muted" });
   const again = h("input", { type: "checkbox", onchange: () => update() });
   const againWords = h("span", {});
   const againLabel = h("label", { class: "outreach-notice outreach-warning" }, again, againWords);
   const journal = muted();
-  const cancel = button("Cancel", () => model.send({ action: "cancel" }));
-  const breakOff = button("Break off now", () => model.send({ action: "break_off" }));
+  const cancel = button("Cancel", () => post(model, { action: "cancel" }));
+  const breakOff = button("Break off now", () => post(model, { action: "break_off" }));
   const ending = h("p", { role: "status" });
   const sending = h(
     "div",
@@ -341,13 +341,13 @@ function renderAddToSequence({ model, el, signal }) {
   const rows = h("div", { class: "outreach-table", tabindex: "0", role: "region", "aria-label": "Outcomes by row" });
   const statusFilter = h("select", {
     "aria-label": "Show rows with status",
-    onchange: () => model.send({ action: "show", status: statusFilter.value }),
+    onchange: () => post(model, { action: "show", status: statusFilter.value }),
   });
   const moreRows = muted();
   const notes = h("ul", {});
   const notesArea = h("div", {}, h("p", {}, "What the service said:"), notes);
   const folder = h("input", { type: "text", value: "outreach_results", "aria-label": "Folder for the CSV files" });
-  const saveAs = (replace) => model.send({ action: "save", folder: folder.value, replace });
+  const saveAs = (replace) => post(model, { action: "save", folder: folder.value, replace });
   const saved = h("span", { role: "status" });
   const replace = button("Replace them", () => saveAs(true), { hidden: true });
   const save = h(
@@ -364,7 +364,7 @@ function renderAddToSequence({ model, el, signal }) {
     if (retried === state.report) return;
     retried = state.report;
     retryYes.disabled = true;
-    model.send({ action: "retry", report: state.report });
+    post(model, { action: "retry", report: state.report });
   });
   const retryNo = button("Leave them unknown", () => askRetry(false));
   const confirm = h(
@@ -566,7 +566,7 @@ function renderAddToSequence({ model, el, signal }) {
   showPlan();
   showOutcome();
   follow(model, ["value", "state", "busy"], signal, update);
-  model.send({ action: "ready" });
+  post(model, { action: "ready" });
 }
 
 export default { render: renderAddToSequence };

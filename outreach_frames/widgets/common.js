@@ -51,22 +51,34 @@ function hear(model, kind, signal, update) {
   signal.addEventListener("abort", () => model.off("msg:custom", listener));
 }
 
+const noticeAreas = new WeakMap();
+
+/** Return something to tell, as the area of a widget shows it. */
+function noticeOf({ kind, text, details }) {
+  return h(
+    "div",
+    { class: `outreach-notice outreach-${kind}`, role: kind === "error" ? "alert" : "status" },
+    h("p", {}, text),
+    details.length ? h("ul", {}, details.map((detail) => h("li", {}, detail))) : null,
+  );
+}
+
 /** Return the area in which the widget tells what happened. */
 function noticeArea(model, signal) {
   const area = h("div", { class: "outreach-notices", "aria-live": "polite" });
-  follow(model, ["notices"], signal, () => {
-    area.replaceChildren(
-      ...model.get("notices").map((one) =>
-        h(
-          "div",
-          { class: `outreach-notice outreach-${one.kind}`, role: one.kind === "error" ? "alert" : "status" },
-          h("p", {}, one.text),
-          one.details.length ? h("ul", {}, one.details.map((detail) => h("li", {}, detail))) : null,
-        ),
-      ),
-    );
-  });
+  noticeAreas.set(model, area);
+  follow(model, ["notices"], signal, () => area.replaceChildren(...model.get("notices").map(noticeOf)));
   return area;
+}
+
+/** Send the kernel a message; where it was restarted, nobody hears it, and the page says so. */
+function post(model, message) {
+  try {
+    model.send(message);
+  } catch {
+    const text = "Nothing was done: the kernel that made this was restarted or has ended. Run the cell again.";
+    noticeAreas.get(model)?.replaceChildren(noticeOf({ kind: "error", text, details: [] }));
+  }
 }
 
 /** Return the area that says what is under way, with a bar and buttons to end it. */
@@ -79,7 +91,7 @@ function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cance
     bar,
     words,
     buttons.map(([label, action]) =>
-      h("button", { type: "button", onclick: () => model.send({ action }) }, label),
+      h("button", { type: "button", onclick: () => post(model, { action }) }, label),
     ),
   );
   follow(model, ["busy", "news", ...(progress ? [progress] : [])], signal, () => {

@@ -84,11 +84,11 @@ function renderMailboxLimits({ model, el, signal }) {
   // The revision that was sent from here: a second click finds it done.
   let sent = null;
 
-  const sendLimit = (id, limit) => model.send({ action: "edit", limits: { [id]: limit } });
+  const sendLimit = (id, limit) => post(model, { action: "edit", limits: { [id]: limit } });
 
   const reload = h(
     "button",
-    { type: "button", onclick: () => model.send({ action: "reload" }) },
+    { type: "button", onclick: () => post(model, { action: "reload" }) },
     "Reload",
   );
   const filter = h("input", {
@@ -121,13 +121,13 @@ function renderMailboxLimits({ model, el, signal }) {
   const apply = h("button", { type: "button", class: "outreach-primary" }, "");
   const discard = h(
     "button",
-    { type: "button", onclick: () => model.send({ action: "discard" }) },
+    { type: "button", onclick: () => post(model, { action: "discard" }) },
     "Discard",
   );
   apply.addEventListener("click", () => {
     if (sent === plan.revision) return;
     sent = plan.revision;
-    model.send({ action: "apply", revision: plan.revision });
+    post(model, { action: "apply", revision: plan.revision });
     showButtons();
   });
 
@@ -145,7 +145,7 @@ function renderMailboxLimits({ model, el, signal }) {
   function setSelected() {
     const limit = askedLimit(bulk);
     if (selected.size === 0 || limit === null) return;
-    model.send({
+    post(model, {
       action: "edit",
       limits: Object.fromEntries([...selected].map((id) => [id, limit])),
     });
@@ -271,7 +271,7 @@ function renderMailboxLimits({ model, el, signal }) {
     codeArea(code, signal),
   );
   follow(model, ["busy", "progress"], signal, showButtons);
-  model.send({ action: "ready" });
+  post(model, { action: "ready" });
 }
 
 export default { render: renderMailboxLimits };

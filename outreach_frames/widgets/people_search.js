@@ -322,7 +322,7 @@ function groupOf(group, isFirst, context) {
 function searchBar(context) {
   const { model, signal } = context;
   const total = h("span", { class: "ops-total", role: "status" });
-  const again = h("button", { type: "button", onclick: () => model.send({ action: "count_again" }) }, "Count again");
+  const again = h("button", { type: "button", onclick: () => post(model, { action: "count_again" }) }, "Count again");
   const limit = numberInput({ min: "1", placeholder: "all", title: "Empty fetches all" });
   const problem = h("span", { class: "ops-problem", role: "alert", hidden: true }, "A whole number from 1; empty fetches all.");
   const search = h("button", { type: "button", class: "outreach-primary" }, "Search");
@@ -357,7 +357,7 @@ function searchBar(context) {
   });
   const start = () => {
     // With the message, because it may overtake the last change of the trait.
-    if (!search.disabled) model.send({ action: "search_page", value: model.get("value"), limit: model.get("limit") });
+    if (!search.disabled) post(model, { action: "search_page", value: model.get("value"), limit: model.get("limit") });
   };
   search.addEventListener("click", start);
   limit.addEventListener("keydown", (event) => {
@@ -376,7 +376,7 @@ function presetBar(context) {
   const { model, signal } = context;
   const name = h("input", { type: "text", placeholder: "people.json", spellcheck: "false", title: "A file beside the notebook" });
   const write = (replace) =>
-    model.send({ action: "save_preset", path: name.value, value: model.get("value"), replace });
+    post(model, { action: "save_preset", path: name.value, value: model.get("value"), replace });
   const save = h("button", { type: "button", onclick: () => write(false) }, "Save");
   // A button of its own, because a double click on Save would press what Save turns into.
   const replace = h("button", { type: "button" }, "Replace");
@@ -384,7 +384,7 @@ function presetBar(context) {
     write(true);
     save.focus();
   });
-  const load = h("button", { type: "button", onclick: () => model.send({ action: "load", path: name.value }) }, "Load");
+  const load = h("button", { type: "button", onclick: () => post(model, { action: "load", path: name.value }) }, "Load");
   const show = () => (replace.hidden = !name.value || model.get("preset_to_replace") !== name.value);
   name.addEventListener("input", show);
   follow(model, ["preset_to_replace"], signal, show);
@@ -428,7 +428,7 @@ function render({ model, el, signal }) {
     codeArea(model, signal),
     resultArea(context),
   );
-  model.send({ action: "ready" });
+  post(model, { action: "ready" });
 }
 
 export default { render };

@@ -619,6 +619,18 @@ def test_all_of_it_goes_by_keyboard(notebook: Notebook, sandbox: Sandbox) -> Non
     assert notebook.ask("print(builder.filters)") == f"{expected}\n"
 
 
+def test_a_restarted_kernel_is_told(notebook: Notebook, sandbox: Sandbox) -> None:
+    """A button of a widget whose kernel was restarted says that nothing was done."""
+    notebook.run(connect_to(sandbox), BUILDER)
+    notebook.page.evaluate(
+        "() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()"
+    )
+    field(notebook, "Titles").press_sequentially("CEO\n")
+    notebook.widget.get_by_role("button", name="Search", exact=True).click()
+    told = notebook.widget.get_by_role("alert").filter(has_text="kernel")
+    check(told).to_contain_text("Run the cell again.")
+
+
 def test_no_token_is_anywhere(notebook: Notebook, sandbox: Sandbox) -> None:
     """The page, the widget's state and the saved notebook have no token, and no person."""
     notebook.run(connect_to(sandbox), BUILDER)
