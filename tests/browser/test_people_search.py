@@ -545,6 +545,7 @@ def test_what_cannot_be_used_is_told_at_its_field(notebook: Notebook, sandbox: S
     field(notebook, "IDs").press_sequentially("Brightforge\n")
     check(widget.get_by_role("alert").filter(has_text="'Brightforge' is none")).to_be_visible()
     check(field(notebook, "IDs")).to_have_attribute("aria-invalid", "true")
+    check(field(notebook, "IDs")).to_have_accessible_description(re.compile("is none"))
     check(widget.get_by_text("Not counted: see what is marked.")).to_be_visible()
     widget.get_by_role("button", name="Search", exact=True).click()
     check(widget.locator(".outreach-error")).to_contain_text("'Brightforge' is none")
