@@ -20,7 +20,7 @@ from outreach_frames.notices import collected
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets import PeopleSearch
 from tests.conftest import PEOPLE
-from tests.scripted import Received, Reply, delayed, json, scripted
+from tests.scripted import Received, Reply, answer, delayed, json, scripted
 from tests.test_arguments import good_value
 
 TOKEN = "secret-token"
@@ -592,9 +592,28 @@ def test_nothing_of_people_or_tokens_is_in_the_state() -> None:
             builder.search()
             await until(lambda: builder.results is not None)
             click(builder, "ready")
+            assert builder.get_state()["progress"] == [250, 250]
             state = json_module.dumps(builder.get_state(), default=str)
-            assert "250 people" in state
             for secret in (TOKEN, "Person 1", "Mystery"):
                 assert secret not in state
+
+    in_a_kernel(scenario)
+
+
+def test_what_quotes_the_service_is_not_in_the_state() -> None:
+    """An error may quote an answer that has people in it: the page is told, the state is not."""
+
+    async def scenario() -> None:
+        broken = answer(b'{"results": [{"name": "Person 1"}')
+        with (
+            scripted(lambda _request: broken) as service,
+            Client(service.url, TOKEN, cache=None, backoff=0) as client,
+        ):
+            builder = PeopleSearch(client=client)
+            builder.search()
+            await until(lambda: not builder.busy and builder.count["state"] == "failed")
+            assert "Person 1" in texts(builder)
+            assert "Person 1" in builder.count["text"]
+            assert "Person 1" not in json_module.dumps(builder.get_state(), default=str)
 
     in_a_kernel(scenario)

@@ -19,6 +19,8 @@ from outreach_frames.widgets.background import Background, Task
 
 T = TypeVar("T")
 Kind = Literal["info", "warning", "error"]
+# What a page sends when it begins to listen.
+READY = "ready"
 
 
 def source(*names: str) -> str:
@@ -72,20 +74,27 @@ class Panel(anywidget.AnyWidget):
         Why it takes longer; empty where there is nothing to say.
     """
 
+    # What these say may quote the service, so it goes to the page in messages: a synced trait would
+    # lie, unseen, in a notebook that is saved with its widgets' state.
+    told: ClassVar[tuple[str, ...]] = ("notices", "news")
     actions: ClassVar[tuple[str, ...]] = ()
     # These do not wait for the cell that may be running.
     at_once: ClassVar[tuple[str, ...]] = ("cancel",)
 
-    notices = traitlets.List(traitlets.Dict()).tag(sync=True)
+    notices = traitlets.List(traitlets.Dict())
     busy = traitlets.Unicode().tag(sync=True)
-    news = traitlets.Unicode().tag(sync=True)
+    news = traitlets.Unicode()
 
     def __init__(self, client: Client | None, **traits: Any) -> None:
         super().__init__(**traits)
         self._given_client = client
         self._background = Background()
         self._task: Task | None = None
+        self.observe(lambda change: self._send_told(change["name"]), list(self.told))
         self.on_msg(self._on_message)
+
+    def _send_told(self, name: str) -> None:
+        self.send({"kind": "told", "name": name, "value": getattr(self, name)})
 
     def _client(self) -> Client:
         return resolve(self._given_client)
@@ -104,6 +113,9 @@ class Panel(anywidget.AnyWidget):
                 self._background.on_loop(self._act, name, given)
 
     def _act(self, name: str, given: Mapping[str, Any]) -> None:
+        if name == READY:
+            for one in self.told:
+                self._send_told(one)
         with _Telling(self._tell):
             getattr(self, name)(**given)
 

@@ -51,6 +51,13 @@ function hear(model, kind, signal, update) {
   signal.addEventListener("abort", () => model.off("msg:custom", listener));
 }
 
+/** Hear what one of the kernel's traits says that go in messages, until the signal ends it. */
+function hearTold(model, name, signal, update) {
+  hear(model, "told", signal, (message) => {
+    if (message.name === name) update(message.value);
+  });
+}
+
 const noticeAreas = new WeakMap();
 
 /** Return something to tell, as the area of a widget shows it. */
@@ -67,7 +74,7 @@ function noticeOf({ kind, text, details }) {
 function noticeArea(model, signal) {
   const area = h("div", { class: "outreach-notices", "aria-live": "polite" });
   noticeAreas.set(model, area);
-  follow(model, ["notices"], signal, () => area.replaceChildren(...model.get("notices").map(noticeOf)));
+  hearTold(model, "notices", signal, (notices) => area.replaceChildren(...notices.map(noticeOf)));
   return area;
 }
 
@@ -94,7 +101,8 @@ function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cance
       h("button", { type: "button", onclick: () => post(model, { action }) }, label),
     ),
   );
-  follow(model, ["busy", "news", ...(progress ? [progress] : [])], signal, () => {
+  let news = "";
+  const update = () => {
     area.hidden = !model.get("busy");
     const [done, total] = (progress && model.get(progress)) || [0, 0];
     if (total) {
@@ -102,7 +110,12 @@ function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cance
       bar.value = done;
     } else bar.removeAttribute("value");
     const counted = total ? `${done.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
-    words.textContent = [model.get("busy"), counted, model.get("news")].filter(Boolean).join(" · ");
+    words.textContent = [model.get("busy"), counted, news].filter(Boolean).join(" · ");
+  };
+  follow(model, ["busy", ...(progress ? [progress] : [])], signal, update);
+  hearTold(model, "news", signal, (told) => {
+    news = told;
+    update();
   });
   return area;
 }

@@ -208,7 +208,7 @@ class MailboxLimits(Panel):
 
     @traitlets.observe("value")
     def _on_value(self, _change: object) -> None:
-        self._changed()
+        self._background.on_loop(self._changed)
 
     @traitlets.validate("value")
     def _check_value(self, proposal: Mapping[str, Any]) -> dict[str, int]:

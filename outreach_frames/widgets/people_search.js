@@ -328,13 +328,18 @@ function searchBar(context) {
   const search = h("button", { type: "button", class: "outreach-primary" }, "Search");
   const clear = h("button", { type: "button", onclick: () => context.writeAll({}) }, "Clear all");
 
-  follow(model, ["count", "value"], signal, () => {
-    const said = model.get("count");
+  let said = {};
+  const showTotal = () => {
     const isOfOthers = JSON.stringify(said.filters) !== JSON.stringify(model.get("value"));
     const { state, text, notes } = isOfOthers ? { state: "counting", text: "Counting …", notes: [] } : said;
     total.className = `ops-total ops-${state}`;
     total.replaceChildren(h("span", {}, text), ...notes.map((note) => h("span", { class: "ops-note" }, note)));
     again.hidden = state !== "failed";
+  };
+  follow(model, ["value"], signal, showTotal);
+  hearTold(model, "count", signal, (count) => {
+    said = count;
+    showTotal();
   });
   follow(model, ["value"], signal, () => (clear.disabled = !Object.keys(model.get("value")).length));
   const allow = () => (search.disabled = Boolean(model.get("busy")) || !problem.hidden);

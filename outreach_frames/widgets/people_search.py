@@ -116,6 +116,7 @@ class PeopleSearch(Panel):
     )
     """
 
+    told = (*Panel.told, "count")
     actions: ClassVar[tuple[str, ...]] = (
         "ready",
         "count_again",
@@ -134,7 +135,7 @@ class PeopleSearch(Panel):
     code = traitlets.Unicode().tag(sync=True)
     form = traitlets.Dict().tag(sync=True)
     marks = traitlets.Dict().tag(sync=True)
-    count = traitlets.Dict().tag(sync=True)
+    count = traitlets.Dict()
     progress = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     preset_to_replace = traitlets.Unicode().tag(sync=True)
 
