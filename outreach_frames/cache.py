@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
 import threading
 import time
 import warnings
@@ -126,6 +125,8 @@ class ResponseCache:
     @contextmanager
     def _or_off(self) -> Iterator[None]:
         """Go on without a cache, and say so once, when the file fails."""
+        import sqlite3  # noqa: PLC0415 - slow to import, and not all have a cache
+
         try:
             yield
         except (sqlite3.Error, OSError) as fault:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import html
 from collections.abc import Callable
 from typing import Any, NoReturn
 from urllib.parse import quote
@@ -58,6 +57,8 @@ class Token:
 
     def redact(self, text: str) -> str:
         """Take the token out of a text that the service wrote."""
+        import html  # noqa: PLC0415 - slow to import, and only for what went wrong
+
         token = self._reveal()
         for spelling in {token, quote(token, safe=""), html.escape(token)}:
             text = text.replace(spelling, _REDACTED)
