@@ -41,7 +41,7 @@ T = TypeVar("T")
 # A search whose totals make no sense ends after so many pages in a row with nobody new on them.
 _USELESS_PAGES_THAT_END = 3
 # Pages that become a table together: the reader needs less time for each then.
-_PAGES_AT_ONCE = 6
+_PAGES_AT_ONCE = 8
 
 _PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 _DEPARTMENT_PREFIX = "company_department_headcount_"
@@ -377,7 +377,7 @@ class Search:
         So a service that is wrong about its pages is not asked for many that it has not.
         """
         while first <= last:
-            longest = max(1, first // (2 * self.client.workers))
+            longest = max(1, first // self.client.workers)
             run = range(first, min(first + min(longest, _PAGES_AT_ONCE), last + 1))
             yield run
             first = run.stop
