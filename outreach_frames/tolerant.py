@@ -27,7 +27,7 @@ LONE_VALUE: Final = "value"
 LARGEST_EXACT: Final = 2**53
 _LARGEST_INT64: Final = 2**63 - 1
 _LONGEST_INT64: Final = len(str(_LARGEST_INT64))
-_FIRST_DATE: Final = pa.scalar(datetime(1, 1, 1), DATE)
+_FIRST_DATE: Final = datetime(1, 1, 1)
 # Patterns are text: `re` compiles one when it is first used, and importing is to be quick.
 _DATE: Final = r"(?a)\d{4}-\d\d-\d\d"
 _DATE_TIME: Final = (
@@ -102,7 +102,7 @@ def typed_dates(text: pa.Array, field: spec.Field) -> tuple[pa.Array, pa.Array |
             dates = text.cast(pa.date32()).cast(DATE)
         except pa.ArrowInvalid:
             return _dates_one_by_one(text, _read_date, DATE)
-        if pc.any(pc.less(dates, _FIRST_DATE)).as_py():
+        if pc.any(pc.less(dates, pa.scalar(_FIRST_DATE, DATE))).as_py():
             return _dates_one_by_one(text, _read_date, DATE)
         return dates, None
     return _dates_one_by_one(text, _read_date_time, DATE_TIME)
