@@ -41,7 +41,7 @@ T = TypeVar("T")
 # A search whose totals make no sense ends after so many pages in a row with nobody new on them.
 _USELESS_PAGES_THAT_END = 3
 # Pages that become a table together: the reader needs less time for each then.
-_PAGES_AT_ONCE = 8
+_PAGES_AT_ONCE = 6
 
 _PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 _DEPARTMENT_PREFIX = "company_department_headcount_"
