@@ -298,11 +298,15 @@ def _open_private(path: str, _: int) -> int:
 
 def _open(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
-    # One process at a time has it; so no file of shared memory, which network disks lack.
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    # A part that a power failure takes away is read again; the file stays whole.
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
+    try:
+        # One process at a time has it; so no file of shared memory, which network disks lack.
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        # A part that a power failure takes away is read again; the file stays whole.
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.Error:
+        connection.close()
+        raise
     return connection
 
 
