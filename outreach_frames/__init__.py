@@ -14,22 +14,22 @@ from typing import TYPE_CHECKING
 
 import pandas as _pd
 
-from outreach_frames.connection import connect
-from outreach_frames.contacts import contacts
+from outreach_frames.client.connect import connect
 from outreach_frames.errors import OutreachError
-from outreach_frames.lead_lists import lead_list
-from outreach_frames.leads.names import field_name
-from outreach_frames.mailboxes import mailboxes, set_daily_email_limit
-from outreach_frames.people import count_people, search_people
-from outreach_frames.presets import load_filters, save_filters
-from outreach_frames.sequences import sequences
+from outreach_frames.leads.planning.names import field_name
+from outreach_frames.resources.contacts import contacts
+from outreach_frames.resources.lead_lists import lead_list
+from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit
+from outreach_frames.resources.people import count_people, search_people
+from outreach_frames.resources.saved_filters import load_filters, save_filters
+from outreach_frames.resources.sequences import sequences
 
 if TYPE_CHECKING:
     from outreach_frames import distributed as distributed
     from outreach_frames import plots, sandbox, widgets
     from outreach_frames.accessor import OutreachAccessor
-    from outreach_frames.export import read_prospects
-    from outreach_frames.exporting import export_people
+    from outreach_frames.export.people import export_people
+    from outreach_frames.files.read import read_prospects
 
 __all__ = [
     "OutreachError",
@@ -53,7 +53,7 @@ __all__ = [
 
 # Loaded when first asked for, as they bring libraries that take long to import.
 _LAZY_MODULES = frozenset({"distributed", "plots", "sandbox", "widgets"})
-_LAZY_FUNCTIONS = {"export_people": "exporting", "read_prospects": "export"}
+_LAZY_FUNCTIONS = {"export_people": "export.people", "read_prospects": "files.read"}
 
 
 def __getattr__(name: str) -> object:

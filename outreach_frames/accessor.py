@@ -8,13 +8,17 @@ from typing import Literal
 
 import pandas as pd
 
-from outreach_frames import analysis, children, export, spec
-from outreach_frames.client import Client
-from outreach_frames.leads.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.parquet import write_parquet
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.plan import validate as validate_frame
-from outreach_frames.leads.report import SubmissionReport
-from outreach_frames.leads.submit import submit
+from outreach_frames.leads.planning.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.submit import submit
+from outreach_frames.tables import child_tables
+from outreach_frames.tables import companies as company_tables
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
 
@@ -174,40 +178,40 @@ class OutreachAccessor:
         formulas: Literal["escape", "keep"] = "escape",
         excel: bool = False,
     ) -> Path:
-        return export.write_csv(self._frame, path, formulas=formulas, excel=excel)
+        return write_csv(self._frame, path, formulas=formulas, excel=excel)
 
     def to_parquet(self, path: str | Path) -> Path:
-        return export.write_parquet(self._frame, path)
+        return write_parquet(self._frame, path)
 
     def companies(self) -> pd.DataFrame:
-        return analysis.companies(self._frame)
+        return company_tables.companies(self._frame)
 
-    def headcount(self, level: analysis.Level = "department") -> pd.DataFrame:
-        return analysis.headcount(self._frame, level)
+    def headcount(self, level: company_tables.Level = "department") -> pd.DataFrame:
+        return company_tables.headcount(self._frame, level)
 
     def experiences(self) -> pd.DataFrame:
-        return children.experiences(self._frame)
+        return child_tables.experiences(self._frame)
 
     def educations(self) -> pd.DataFrame:
-        return children.educations(self._frame)
+        return child_tables.educations(self._frame)
 
     def languages(self) -> pd.DataFrame:
-        return children.languages(self._frame)
+        return child_tables.languages(self._frame)
 
     def technologies(self) -> pd.DataFrame:
-        return children.technologies(self._frame)
+        return child_tables.technologies(self._frame)
 
     def locations(self) -> pd.DataFrame:
-        return children.locations(self._frame)
+        return child_tables.locations(self._frame)
 
     plan.__doc__ = make_plan.__doc__
     validate.__doc__ = validate_frame.__doc__
-    to_csv.__doc__ = export.write_csv.__doc__
-    to_parquet.__doc__ = export.write_parquet.__doc__
-    companies.__doc__ = analysis.companies.__doc__
-    headcount.__doc__ = analysis.headcount.__doc__
-    experiences.__doc__ = children.experiences.__doc__
-    educations.__doc__ = children.educations.__doc__
-    languages.__doc__ = children.languages.__doc__
-    technologies.__doc__ = children.technologies.__doc__
-    locations.__doc__ = children.locations.__doc__
+    to_csv.__doc__ = write_csv.__doc__
+    to_parquet.__doc__ = write_parquet.__doc__
+    companies.__doc__ = company_tables.companies.__doc__
+    headcount.__doc__ = company_tables.headcount.__doc__
+    experiences.__doc__ = child_tables.experiences.__doc__
+    educations.__doc__ = child_tables.educations.__doc__
+    languages.__doc__ = child_tables.languages.__doc__
+    technologies.__doc__ = child_tables.technologies.__doc__
+    locations.__doc__ = child_tables.locations.__doc__

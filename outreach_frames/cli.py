@@ -17,7 +17,8 @@ import pandas as pd
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.connection import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads.statuses import ADDED, NOT_SENT, PRESENT
@@ -386,7 +387,7 @@ def _data_mapping(words: list[str]) -> dict[str, str] | None:
     return {field: column or field for field, _, column in pairs} or None
 
 
-def _connected(options: argparse.Namespace) -> of.client.Client:
+def _connected(options: argparse.Namespace) -> Client:
     return of.connect(SANDBOX if options.sandbox else None)
 
 

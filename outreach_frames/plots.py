@@ -9,9 +9,9 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-from outreach_frames import analysis
-from outreach_frames.arguments import check_integer, check_one_of, suggestion
+from outreach_frames.common.arguments import check_integer, check_one_of, suggestion
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables import companies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,7 +25,7 @@ _TIDY = {"company", "people", "share"}
 def headcount(
     data: pd.DataFrame,
     *,
-    level: analysis.Level = "department",
+    level: companies.Level = "department",
     company: str | None = None,
     top: int = 20,
     ax: Axes | None = None,
@@ -67,11 +67,11 @@ def headcount(
     >>> of.plots.headcount(people).get_xlabel()
     'People'
     """
-    check_one_of("level", level, analysis.LEVELS)
+    check_one_of("level", level, companies.LEVELS)
     bars = check_integer("top", top)
     if bars < 1:
         raise InvalidInputError(f"top={bars} shows nothing. Give 1 or more.")
-    tidy = data if set(data.columns) >= _TIDY else analysis.headcount(data, level)
+    tidy = data if set(data.columns) >= _TIDY else companies.headcount(data, level)
     if level not in tidy.columns:
         raise InvalidInputError(
             f"The data has no column {level}: build it with headcount({level!r})."
@@ -82,7 +82,7 @@ def headcount(
         if tidy.empty:
             close = suggestion(str(company), names)
             raise InvalidInputError(f"The data has no company named {company!r}.{close}")
-    keys = list(analysis.LEVELS[: analysis.LEVELS.index(level) + 1])
+    keys = list(companies.LEVELS[: companies.LEVELS.index(level) + 1])
     people = tidy.groupby(keys)["people"].sum()
     people = people[people > 0].sort_values()
     shown = "" if len(people) <= bars else f", the {bars} largest of {len(people)}"
@@ -127,8 +127,8 @@ def company_sizes(data: pd.DataFrame, *, ax: Axes | None = None) -> Axes:
     >>> of.plots.company_sizes(people).get_xlabel()
     'Companies'
     """
-    table = analysis.companies(data) if "company_size" in data.columns else data
-    analysis.require_columns(table, ["size"], "company sizes")
+    table = companies.companies(data) if "company_size" in data.columns else data
+    companies.require_columns(table, ["size"], "company sizes")
     sizes = table["size"].astype("str").fillna(_UNKNOWN).value_counts()
     sizes = sizes.loc[sorted(sizes.index, key=_size_order)]
     axes = _axes(ax, len(sizes))

@@ -11,7 +11,7 @@ from hypothesis import settings
 import outreach_frames as of
 
 if TYPE_CHECKING:
-    from outreach_frames.client import Client
+    from outreach_frames.client.client import Client
     from outreach_frames.sandbox import Sandbox
 
 PEOPLE = 400

@@ -22,12 +22,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import outreach_frames as of
+from outreach_frames.client import client as service
 from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.flatten import people_frame, read_people_page
+from outreach_frames.tables.flatten import people_frame, read_people_page
 from tests.conftest import PEOPLE
-from tests.people_strategies import odd_people, people
-from tests.test_flatten import body
+from tests.tables.people_strategies import odd_people, people
+from tests.tables.test_flatten import body
 
 KNOWN = list(people_frame([]).columns)
 some = settings(
@@ -62,7 +63,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
 
 
 @pytest.fixture
-def export(client: of.connection.Client, tmp_path: Path) -> Path:
+def export(client: service.Client, tmp_path: Path) -> Path:
     """Export people of the sandbox."""
     return of.export_people(tmp_path / "people.ndjson", limit=None, progress=False)
 

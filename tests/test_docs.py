@@ -15,6 +15,7 @@ import matplotlib as mpl
 import pytest
 
 import outreach_frames as of
+from outreach_frames.client import connect
 from outreach_frames.errors import OutreachWarning
 
 ROOT = Path(__file__).parents[1]
@@ -68,5 +69,5 @@ def test_the_readmes_python_runs(tmp_path: Path) -> None:
                 exec(block, names)
     finally:
         os.chdir(before)
-        of.connection.resolve(None).close()
+        connect.resolve(None).close()
     assert (tmp_path / "prospects.csv").exists()

@@ -12,7 +12,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import errors
-from outreach_frames.notices import warn
+from outreach_frames.common.warnings import warn
 
 PUBLIC = {
     "OutreachError",

@@ -15,29 +15,29 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.arguments import check_id
-from outreach_frames.client import Client
-from outreach_frames.connection import resolve
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.arguments import check_id
 from outreach_frames.leads import plan_view
-from outreach_frames.leads.checks import check_rows
-from outreach_frames.leads.duplicates import find_kept
-from outreach_frames.leads.fingerprint import digests
-from outreach_frames.leads.identity import email_keys, url_keys
-from outreach_frames.leads.lines import lead_lines
-from outreach_frames.leads.mapping import (
+from outreach_frames.leads.planning.checks import check_rows
+from outreach_frames.leads.planning.duplicates import find_kept
+from outreach_frames.leads.planning.fingerprint import digests
+from outreach_frames.leads.planning.identity import email_keys, url_keys
+from outreach_frames.leads.planning.lines import lead_lines
+from outreach_frames.leads.planning.mapping import (
     EMAIL,
     PROFNET_URL,
     read_chunk_size,
     read_mapping,
     read_settings,
 )
-from outreach_frames.leads.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
-from outreach_frames.leads.overrides import count_overrides
-from outreach_frames.leads.sequence_status import SequenceStatus, look_up
-from outreach_frames.leads.unsent import unsent_rows
+from outreach_frames.leads.planning.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
+from outreach_frames.leads.planning.overrides import count_overrides
+from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_up
+from outreach_frames.leads.planning.unsent import unsent_rows
 
 if TYPE_CHECKING:
-    from outreach_frames.leads.report import SubmissionReport
+    from outreach_frames.leads.sending.report import SubmissionReport
 
 _KEYS = {EMAIL: email_keys, PROFNET_URL: url_keys}
 
@@ -155,7 +155,7 @@ class SubmissionPlan:
         dry_run: bool = False,
     ) -> SubmissionReport:
         """Send exactly this plan."""
-        from outreach_frames.leads.submit import submit  # noqa: PLC0415 - it works on plans
+        from outreach_frames.leads.sending.submit import submit  # noqa: PLC0415 - it works on plans
 
         return submit(self, journal=journal, progress=progress, dry_run=dry_run)
 

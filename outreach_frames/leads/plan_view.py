@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from outreach_frames.leads import statuses
-from outreach_frames.leads.mapping import OVERRIDES
+from outreach_frames.leads.planning.mapping import OVERRIDES
 
 if TYPE_CHECKING:
     from outreach_frames.leads.plan import SubmissionPlan

@@ -11,7 +11,7 @@ from outreach_frames import spec
 from outreach_frames.leads import statuses
 
 if TYPE_CHECKING:
-    from outreach_frames.leads.report import SubmissionReport
+    from outreach_frames.leads.sending.report import SubmissionReport
 
 _NOTES_SHOWN: Final = 10
 _DETAILS_SHOWN: Final = 2

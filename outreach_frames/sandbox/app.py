@@ -37,7 +37,7 @@ from outreach_frames.sandbox.store import Row, Store
 from outreach_frames.sandbox.submission import read_submission
 
 # The place in a request's scope where the server puts the connection, for faults to break it.
-TRANSPORT = "outreach_frames.transport"
+TRANSPORT = "outreach_frames.client.deadlines"
 
 SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
 

@@ -20,14 +20,7 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox.headcount import headcounts
-from outreach_frames.sandbox.names import (
-    PROFNET,
-    digits,
-    invented_stem,
-    new_id,
-    slug,
-    stream,
-)
+from outreach_frames.sandbox.names import PROFNET, digits, invented_stem, new_id, slug, stream
 from outreach_frames.sandbox.vocabulary import (
     ANY_COUNTRY,
     ANY_INDUSTRY,

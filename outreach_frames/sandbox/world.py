@@ -10,14 +10,7 @@ from datetime import date
 from random import Random
 from typing import Final
 
-from outreach_frames.sandbox.names import (
-    PROFNET,
-    invented_stem,
-    new_id,
-    person_name,
-    slug,
-    stream,
-)
+from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, person_name, slug, stream
 from outreach_frames.sandbox.vocabulary import ANY_COUNTRY, COUNTRIES, WORDS
 
 # The world stands still on this day: the same seed gives the same bytes in any year.

@@ -9,8 +9,8 @@
 
 from __future__ import annotations
 
-from outreach_frames.widgets.add_to_sequence import AddToSequence
-from outreach_frames.widgets.mailbox_limits import MailboxLimits
-from outreach_frames.widgets.people_search import PeopleSearch
+from outreach_frames.widgets.add_to_sequence.widget import AddToSequence
+from outreach_frames.widgets.mailbox_limits.widget import MailboxLimits
+from outreach_frames.widgets.people_search.widget import PeopleSearch
 
 __all__ = ["AddToSequence", "MailboxLimits", "PeopleSearch"]

@@ -9,7 +9,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, TypeVar
 
-from outreach_frames.waiting import Stop, enter
+from outreach_frames.common.cancellation import CancellationToken, bind_thread
 
 T = TypeVar("T")
 
@@ -18,7 +18,7 @@ class Task:
     """One piece of work under way. `stop` breaks off its requests and waits."""
 
     def __init__(self) -> None:
-        self.stop = Stop()
+        self.stop = CancellationToken()
 
     @property
     def stopped(self) -> bool:
@@ -91,11 +91,11 @@ class Background:
         """
         task = Task()
 
-        def tell(words: str) -> None:
+        def notify(words: str) -> None:
             self.deliver(news, words)
 
         executor = ThreadPoolExecutor(
-            1, "outreach_frames_widget", initializer=enter, initargs=(task.stop, tell)
+            1, "outreach_frames_widget", initializer=bind_thread, initargs=(task.stop, notify)
         )
         future = executor.submit(work, task)
         future.add_done_callback(lambda done: self.deliver(then, done))

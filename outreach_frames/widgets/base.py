@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Literal, TypeVar
 import anywidget
 import traitlets
 
-from outreach_frames.client import Client
-from outreach_frames.connection import resolve
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.warnings import collected
 from outreach_frames.errors import OutreachError, ValidationFailedError
-from outreach_frames.notices import collected
 from outreach_frames.widgets.background import Background, Task
 
 T = TypeVar("T")
@@ -162,8 +162,8 @@ class Panel(anywidget.AnyWidget):
 class _Telling:
     """Tells in the widget what is raised; what is no error of this package goes on to the log."""
 
-    def __init__(self, tell: Callable[..., None]) -> None:
-        self._tell = tell
+    def __init__(self, notify: Callable[..., None]) -> None:
+        self._tell = notify
 
     def __enter__(self) -> None:
         return None

@@ -14,9 +14,10 @@ import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
 
 from outreach_frames import spec
-from outreach_frames.arrow_schema import wire_schema
-from outreach_frames.export import read_prospects, write_csv
-from outreach_frames.flatten import people_frame, read_people_pages
+from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.read import read_prospects
+from outreach_frames.tables.flatten import people_frame, read_people_pages
+from outreach_frames.tables.schema import wire_schema
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
 from tests.benchmarks.timing import seconds

@@ -20,6 +20,7 @@ from requests.adapters import HTTPAdapter
 
 import outreach_frames as of
 from outreach_frames import spec
+from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.timing import seconds
@@ -114,7 +115,7 @@ def compare_export(people: int) -> Iterator[Comparison]:
         )
 
 
-def search(client: of.connection.Client) -> pd.DataFrame:
+def search(client: Client) -> pd.DataFrame:
     """Search our way."""
     frame = of.search_people(limit=None, client=client, progress=False)
     assert len(frame) == PEOPLE

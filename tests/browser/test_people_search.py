@@ -15,8 +15,8 @@ from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.base import source
 from tests.browser.lab import DARK, Notebook, connect_to
+from tests.common.test_arguments import good_value
 from tests.scripted import Received, Reply, delayed, json, scripted
-from tests.test_arguments import good_value
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, LocatorAssertions
@@ -705,7 +705,7 @@ def test_it_can_be_read_where_lab_names_no_colours(
 ) -> None:
     """In another host, dark or not, the text stands out from its ground."""
     page = notebook.page.context.new_page()
-    sheet = source("common.css", "people_search.css")
+    sheet = source("common.css", "people_search/widget.css")
     body = "<div class='outreach'><button>Search</button><div class='ops-tags'>CEO</div></div>"
     page.set_content(f"<style>{style}</style><style>{sheet}</style>{body}")
     for name in (".outreach", "button", ".ops-tags"):

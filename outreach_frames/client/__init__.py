@@ -1,0 +1,1 @@
+"""One request, safely: token, cache, links, retries, deadlines; frames are made elsewhere."""

@@ -1,0 +1,167 @@
+"""Answers to reads, kept in a file for a while so that asking again costs nothing.
+
+Kept are the answers' bodies alone: no headers, no addresses, no token. The file is only a help:
+whatever is wrong with it, the service is asked instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import threading
+import time
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Final
+
+from outreach_frames import spec
+from outreach_frames.errors import ConfigurationError, OutreachWarning
+
+if TYPE_CHECKING:
+    from outreach_frames.client.cache_store import Store
+
+DEFAULT: Final = "default"
+
+# Seconds that an answer is good for; what is not listed here is no read, and is never kept.
+LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
+    {
+        spec.LIST_SEQUENCES.name: 60,
+        spec.LIST_MAILBOXES.name: 60,
+        spec.GET_LEAD_LIST.name: 60,
+        spec.GET_CONTACTS.name: 3600,
+        spec.GET_CONTACT_BY_EMAIL.name: 3600,
+        spec.SEARCH_PEOPLE.name: 3600,
+    }
+)
+
+MAX_BYTES: Final = 1_000_000_000
+_PURGE_EVERY = MAX_BYTES // 10
+_BUSY_SECONDS = 0.9
+
+
+class ResponseCache:
+    """The kept answers of one account.
+
+    Parameters
+    ----------
+    location : "default", path or None
+        A file in the user's cache folder, a file of one's own, or nothing at all.
+    account : str
+        What tells this account's answers from others in the same file.
+    """
+
+    def __init__(self, location: str | os.PathLike[str] | None, account: str) -> None:
+        self._account = account
+        self._lock = threading.Lock()
+        self._store: Store | None = None
+        self._unpurged = 0
+        if location is None:
+            return
+        self._path = _path(location)
+        with self._or_off(), self._lock:
+            self._store = _opened(self._path)
+            self._purge()
+
+    def key(self, endpoint: spec.Endpoint, *parts: bytes) -> str:
+        """Return the key of a request from everything that its answer depends on."""
+        digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
+        return f"{self._prefix(endpoint)}{digest}"
+
+    def _prefix(self, endpoint: spec.Endpoint) -> str:
+        return f"{self._account}:{endpoint.name}:"
+
+    def get(self, key: str) -> bytes | None:
+        """Return the body of an answer that is kept and still good."""
+        with self._or_off(), self._lock:
+            entry = self._store.get(key) if self._store is not None else None
+            if entry is not None and entry.expires_unix > time.time():
+                body: bytes = entry.body
+                return body
+        return None
+
+    def set(self, key: str, body: bytes, lifetime: float) -> None:
+        """Keep the body of an answer for some seconds."""
+        with self._or_off(), self._lock:
+            if self._store is not None:
+                self._store.put(key, time.time() + lifetime, body)
+                self._unpurged += len(body)
+                if self._unpurged > _PURGE_EVERY:
+                    self._purge()
+
+    def forget(self, endpoint: spec.Endpoint) -> None:
+        """Drop all of this account's answers to an endpoint."""
+        prefix = self._prefix(endpoint)
+        with self._or_off(), self._lock:
+            if self._store is not None:
+                stale = [key for key in self._store if key.startswith(prefix)]
+                self._store.bulk_delete(stale)  # type: ignore[no-untyped-call]
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()  # type: ignore[no-untyped-call]
+                self._store = None
+
+    def _purge(self) -> None:
+        """Delete what is no longer good, and if the rest is too much, the half that ends first."""
+        assert self._store is not None
+        with self._store.connection(commit=True) as connection:
+            connection.execute("DELETE FROM answers WHERE expires <= ?", (int(time.time()),))
+            count, size = connection.execute(
+                "SELECT count(*), total(length(value)) FROM answers"
+            ).fetchone()
+            if size > MAX_BYTES:
+                connection.execute(
+                    "DELETE FROM answers WHERE key IN "
+                    "(SELECT key FROM answers ORDER BY expires LIMIT ?)",
+                    (count // 2 + 1,),
+                )
+        self._unpurged = 0
+
+    @contextmanager
+    def _or_off(self) -> Iterator[None]:
+        """Go on without a cache, and say so once, when the file fails."""
+        import sqlite3  # noqa: PLC0415 - slow to import, and not all have a cache
+
+        try:
+            yield
+        except (sqlite3.Error, OSError) as fault:
+            self.close()
+            warnings.warn(
+                f"Answers are not cached from here on: the file {self._path} cannot be used "
+                f"({fault}). Results are the same, only slower. Delete the file, or connect with "
+                "another one: cache=path, or cache=None for none.",
+                OutreachWarning,
+                stacklevel=4,
+            )
+
+
+def _path(location: str | os.PathLike[str]) -> Path:
+    if location == DEFAULT:
+        import platformdirs  # noqa: PLC0415 - slow to import
+
+        return Path(platformdirs.user_cache_dir("outreach_frames")) / "responses.sqlite"
+    path = Path(location).expanduser().absolute()
+    if path.is_dir():
+        raise ConfigurationError(f"cache must be a file, and {path} is a folder.")
+    return path
+
+
+def _opened(path: Path) -> Store:
+    """Open the file, which nobody else can read from its first byte on."""
+    # Here, because the libraries are slow to import and a client may have no cache.
+    from filelock import FileLock  # noqa: PLC0415
+
+    from outreach_frames.client.cache_store import Store  # noqa: PLC0415
+
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    # SQLite gives the files beside it the same mode.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    path.chmod(0o600)
+    # Two processes that make a new file at the same moment would find it locked.
+    with FileLock(f"{path}.lock", timeout=_BUSY_SECONDS, mode=0o600):
+        return Store(path, _BUSY_SECONDS)

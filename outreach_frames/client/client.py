@@ -1,0 +1,454 @@
+"""How the package talks to the service: the only module that knows of HTTP requests.
+
+A read is tried again when something goes wrong. A write is tried again only when the service
+certainly did not act on it.
+"""
+
+from __future__ import annotations
+
+import http.client
+import importlib.metadata
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from os import PathLike
+from types import TracebackType
+from typing import Any, Final, NoReturn, Self, TypeVar
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+
+from outreach_frames import spec
+from outreach_frames.client import error_messages, links
+from outreach_frames.client.cache import DEFAULT, LIFETIMES, ResponseCache
+from outreach_frames.client.credentials import Token
+from outreach_frames.client.deadlines import POOL_CLASSES, exchange
+from outreach_frames.client.network_name import NetworkName
+from outreach_frames.client.request import canonical, filled_path, json_body, query_string
+from outreach_frames.client.response import load_json, load_object, status_error
+from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
+from outreach_frames.common.cancellation import notify
+from outreach_frames.errors import (
+    ConfigurationError,
+    InvalidResponseError,
+    OutreachError,
+    OutreachWarning,
+    ServiceError,
+)
+
+__all__ = ["Client", "load_json"]
+
+T = TypeVar("T")
+
+MAX_TRIES = 5
+MAX_BODY_BYTES = 64 * 1024 * 1024
+_CHUNK_BYTES = 256 * 1024
+_KEPT_CONNECTIONS = 32
+_A_YEAR = 31_536_000
+_FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
+_TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """One request, ready to be sent any number of times; `label` names it in messages."""
+
+    endpoint: spec.Endpoint
+    label: str
+    request: requests.PreparedRequest
+    content: bytes | None
+
+    @property
+    def url(self) -> str:
+        assert self.request.url is not None
+        return self.request.url
+
+
+class _Adapter(HTTPAdapter):
+    """The library's adapter over connections that can be broken off."""
+
+    def init_poolmanager(self, *args: Any, **options: Any) -> None:
+        super().init_poolmanager(*args, **options)
+        self.poolmanager.pool_classes_by_scheme = POOL_CLASSES
+
+    def proxy_manager_for(self, proxy: str, **options: Any) -> urllib3.ProxyManager:
+        manager: urllib3.ProxyManager = super().proxy_manager_for(proxy, **options)
+        manager.pool_classes_by_scheme = POOL_CLASSES
+        return manager
+
+
+class Client:
+    """A connection to one account of the service; safe to use from many threads.
+
+    Parameters
+    ----------
+    base_url : str
+        The service's address, with or without a path.
+    api_key : str
+        The account's token.
+    cache : "default", path or None
+        Where answers to reads are kept for a while: a file in the user's cache folder, a file of
+        one's own, or nowhere.
+    timeout : float
+        Seconds for one whole request, body included.
+    workers : int
+        Requests at a time.
+    max_wait : float
+        Seconds that one call waits at most, for retries and Retry-After together.
+    network_name : str
+        What the service calls the professional network in its field names.
+    backoff : float
+        Seconds of the longest possible first pause before a retry; it doubles each time.
+    proxies : mapping of str to str, optional
+        Proxy addresses by scheme. Those of the environment are not used.
+    verify : bool or path
+        Whether to check certificates, or a file of one's own authorities.
+
+    Raises
+    ------
+    ConfigurationError
+        Address, token or a number cannot be used.
+
+    Notes
+    -----
+    Interface: Authentication.
+
+    Examples
+    --------
+    >>> with Client("http://localhost:8000", "token", cache=None) as client:
+    ...     client
+    Client('http://localhost:8000')
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        api_key: str,
+        *,
+        cache: str | PathLike[str] | None = DEFAULT,
+        timeout: float = 30,
+        workers: int = 4,
+        max_wait: float = 300,
+        network_name: str = spec.NETWORK_NAME,
+        backoff: float = 0.5,
+        proxies: Mapping[str, str] | None = None,
+        verify: bool | str = True,
+    ) -> None:
+        self.base_url: Final = links.checked_base_url(base_url)
+        if links.leaves_machine_in_clear(self.base_url):
+            warnings.warn(
+                f"{self.base_url} is not encrypted: the token and all data can be read on the way. "
+                "Use https:// where the service has it.",
+                OutreachWarning,
+                stacklevel=2,
+            )
+        self.timeout: Final = _seconds("timeout", timeout, at_least=0.001)
+        self.max_wait: Final = _seconds("max_wait", max_wait)
+        self.network_name: Final = network_name
+        if not isinstance(workers, int) or workers < 1:
+            raise ConfigurationError(f"workers must be a whole number from 1 on, not {workers!r}.")
+        self.workers: Final = workers
+        self.sandbox: Any = None
+        self._proxies = dict(proxies or {})
+        self._verify = verify
+        self._names = NetworkName(network_name)
+        self._token = Token(api_key)
+        self._headers = {
+            "Accept": "application/json",
+            "Accept-Encoding": "gzip",
+            "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
+        }
+        self._throttle = Throttle(self.max_wait, _seconds("backoff", backoff))
+        self._forgotten: Counter[str] = Counter()
+        # No session: it would add cookies, redirects, .netrc and the environment's proxies.
+        self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
+        self._cache = ResponseCache(cache, self.account)
+
+    def __repr__(self) -> str:
+        return f"Client({self.base_url!r})"
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("a Client holds a token and cannot be copied; connect again where needed")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    @property
+    def account(self) -> str:
+        """A short mark of the account at the address, from which no token can be read."""
+        return self._token.fingerprint(self.base_url)
+
+    @property
+    def closed(self) -> bool:
+        """Whether the client can no longer be used."""
+        return self._throttle.stop.is_set
+
+    def close(self) -> None:
+        """Break off what is under way in other threads, and close connections and cache."""
+        self._throttle.stop.set()
+        self._adapter.close()
+        self._cache.close()
+        if self.sandbox is not None:
+            self.sandbox.stop()
+
+    def read(
+        self,
+        endpoint: spec.Endpoint,
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        refresh: bool = False,
+        store: bool = True,
+        parse: Callable[[bytes], T] = load_json,
+    ) -> T:
+        """Return one answer of an endpoint that changes nothing, from the cache where it is good.
+
+        Parameters
+        ----------
+        endpoint : spec.Endpoint
+            Any that reads.
+        path, query, body : mapping, optional
+            Values for the path's placeholders, for the query (None is left out, a list is
+            repeated), and the JSON body of people search.
+        refresh : bool
+            Ask the service even where the cache has an answer.
+        store : bool
+            Put the answer into the cache.
+        parse : callable
+            Makes the result out of the answer's bytes. Where it raises InvalidResponseError, the
+            answer counts as broken: it is asked for again and never cached.
+
+        Raises
+        ------
+        ServiceError
+            The service failed for good; which kind of it says how.
+        InvalidInputError
+            A value cannot be sent.
+        """
+        call = self._call(endpoint, path, query, body)
+        return self._read(call, refresh, parse, self._throttle.budget(), store=store)
+
+    def read_pages(
+        self,
+        endpoint: spec.Endpoint,
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        refresh: bool = False,
+    ) -> Iterator[dict[str, Any]]:
+        """Yield the pages of a list, following ``_links.next.href`` to the end.
+
+        All pages together wait `max_wait` at most. Parameters and errors are those of `read`.
+
+        Raises
+        ------
+        UnsafeLinkError
+            A link leads elsewhere, in a circle, or never to an end.
+        """
+        budget = self._throttle.budget()
+        call = self._call(endpoint, path, query, None)
+        seen = {call.url}
+        while True:
+            page = self._read(call, refresh, load_object, budget)
+            yield page
+            href = links.next_href(page)
+            if href is None:
+                return
+            url = links.resolve(href, page_url=call.url, base_url=self.base_url)
+            call = self._prepared(endpoint, call.label, url, None)
+            if call.url in seen or len(seen) == links.MAX_PAGES:
+                raise error_messages.endless(call.label, len(seen))
+            seen.add(call.url)
+
+    def write(
+        self,
+        endpoint: spec.Endpoint,
+        *,
+        path: Mapping[str, str] | None = None,
+        body: Mapping[str, Any],
+    ) -> Any:
+        """Send something that changes the service, and return its answer; None for an empty one.
+
+        It is sent again only where the service certainly did not act: the request never left, or
+        the answer was 429, or 503 with a Retry-After.
+
+        Raises
+        ------
+        ServiceError
+            Its `may_have_acted` says whether the service may have done it nevertheless.
+        """
+        _require(endpoint.name not in LIFETIMES, "write() is not for reads")
+        call = self._call(endpoint, path, None, body)
+        return self._send(
+            call, self._throttle.budget(), _load_written, lambda error: not error.may_have_acted
+        )[1]
+
+    def forget(self, endpoint: spec.Endpoint) -> None:
+        """Drop all cached answers of an endpoint, after something behind it changed."""
+        self._forgotten[endpoint.name] += 1
+        self._cache.forget(endpoint)
+
+    def _call(
+        self,
+        endpoint: spec.Endpoint,
+        path: Mapping[str, str] | None,
+        query: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | None,
+    ) -> _Call:
+        if self.closed:
+            raise OutreachError("This client is closed. Call connect() for a new one.")
+        target, label = filled_path(endpoint, path or {})
+        content = None if body is None else json_body(self._names.outgoing(body))
+        url = f"{self.base_url}{target}{query_string(query or {})}"
+        return self._prepared(endpoint, label, url, content)
+
+    def _prepared(
+        self, endpoint: spec.Endpoint, label: str, url: str, content: bytes | None
+    ) -> _Call:
+        headers = self._headers
+        if content is not None:
+            headers = headers | {"Content-Type": "application/json"}
+        request = requests.Request(
+            endpoint.method, url, headers=headers, data=content, auth=self._token
+        ).prepare()
+        call = _Call(endpoint, label, request, content)
+        # Once more on what really goes out: parsers of addresses disagree.
+        links.require_same_origin(call.url, self.base_url)
+        return call
+
+    def _read(
+        self,
+        call: _Call,
+        refresh: bool,
+        parse: Callable[[bytes], T],
+        budget: WaitBudget,
+        *,
+        store: bool = True,
+    ) -> T:
+        lifetime = LIFETIMES.get(call.endpoint.name)
+        _require(lifetime is not None, "read() is not for writes")
+        assert lifetime is not None
+        key = self._cache.key(call.endpoint, canonical(call.url), call.content or b"")
+        stored = None if refresh else self._cache.get(key)
+        if stored is not None:
+            with suppress(InvalidResponseError):
+                return parse(self._names.incoming(stored))
+        forgotten = self._forgotten[call.endpoint.name]
+        body, value = self._send(call, budget, parse, lambda _error: True)
+        if store and forgotten == self._forgotten[call.endpoint.name]:
+            self._cache.set(key, body, lifetime)
+        return value
+
+    def _send(
+        self,
+        call: _Call,
+        budget: WaitBudget,
+        parse: Callable[[bytes], T],
+        replayable: Callable[[ServiceError], bool],
+    ) -> tuple[bytes, T]:
+        """Send a request, again where that may help and is allowed; return body and value."""
+        for attempt in range(1, MAX_TRIES + 1):
+            self._throttle.wait_for_turn(call.label, budget)
+            try:
+                status, body = self._exchange(call)
+                value = self._parsed(call, status, body, parse)
+                if attempt > 1:
+                    notify("")
+                return body, value
+            except ServiceError as error:
+                if attempt == MAX_TRIES or not error.retryable or not replayable(error):
+                    if attempt > 1:
+                        error.add_note(f"Tried {attempt} times.")
+                    raise
+                asked = error.retry_after
+                notify(f"{error} Trying again.")
+            if asked is None:
+                self._throttle.back_off(attempt, budget)
+        raise AssertionError("the last attempt returns or raises")
+
+    def _exchange(self, call: _Call) -> tuple[int, bytes]:
+        """Send a request once; return status and body of a good answer."""
+        response: requests.Response | None = None
+        fault: Exception | None = None
+        body, retry_after = b"", None
+        with exchange(self.timeout, self._throttle.stops()) as current:
+            try:
+                response = self._adapter.send(
+                    call.request,
+                    stream=True,
+                    timeout=self.timeout,
+                    verify=self._verify,
+                    proxies=self._proxies,
+                )
+                with closing(response):
+                    retry_after = parse_retry_after(response.headers.get(spec.RETRY_AFTER_HEADER))
+                    self._throttle.ask(retry_after or 0)
+                    body = self._token.redact_body(_body(call.label, response))
+            except _FAULTS as caught:
+                fault = caught.with_traceback(None)
+        # Raised out here, because the library's exceptions hold the signed request.
+        if current.stopped:
+            raise error_messages.interrupted(call.label, may_have_acted=current.sent)
+        if current.timed_out or isinstance(fault, _TIMEOUTS):
+            raise error_messages.timed_out(call.label, self.timeout, may_have_acted=current.sent)
+        reason = self._token.redact(error_messages.reason_of(fault))
+        if response is None:
+            raise error_messages.not_reached(
+                call.label, self.base_url, reason, may_have_acted=current.sent
+            )
+        status = response.status_code
+        if fault is not None and status < 300:
+            raise error_messages.broke_off(call.label, status, reason)
+        if 300 <= status < 400:
+            raise error_messages.redirected(call.label, status, response.headers.get("Location"))
+        if not 200 <= status < 300:
+            raise status_error(
+                call.label, status, body, retry_after=retry_after, redact=self._token.redact
+            )
+        return status, body
+
+    def _parsed(self, call: _Call, status: int, body: bytes, parse: Callable[[bytes], T]) -> T:
+        try:
+            return parse(self._names.incoming(body))
+        except InvalidResponseError as error:
+            reason = self._token.redact(str(error))
+        raise InvalidResponseError(
+            f"{call.label}: status {status}. {reason}", status_code=status, retryable=True
+        )
+
+
+def _load_written(body: bytes) -> Any:
+    return load_json(body) if body else None
+
+
+def _body(label: str, response: requests.Response) -> bytes:
+    chunks, size = [], 0
+    for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
+        chunks.append(chunk)
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise error_messages.too_large(label, response.status_code, MAX_BODY_BYTES)
+    return b"".join(chunks)
+
+
+def _seconds(name: str, value: float, at_least: float = 0) -> float:
+    if isinstance(value, int | float) and at_least <= value <= _A_YEAR:
+        return value
+    raise ConfigurationError(f"{name} must be seconds from {at_least:g} on, not {value!r}.")
+
+
+def _require(condition: bool, problem: str) -> None:
+    if not condition:
+        raise ValueError(problem)

@@ -1,0 +1,145 @@
+"""Which service the functions talk to: `connect` and the default client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from outreach_frames.client.client import Client
+from outreach_frames.errors import ConfigurationError
+
+BASE_URL_VARIABLE = "OUTREACH_BASE_URL"
+API_KEY_VARIABLE = "OUTREACH_API_KEY"
+SANDBOX = "sandbox"
+
+_HOW_TO_CONNECT = (
+    'Call of.connect("https://api.your-service.example", api_key), '
+    f"or set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}, "
+    'or try everything with no account: of.connect("sandbox").'
+)
+
+_default: Client | None = None
+
+
+def connect(
+    base_url: str | None = None,
+    api_key: str | None = None,
+    *,
+    cache: str | Path | None = "default",
+    timeout: float = 30,
+    workers: int = 4,
+    max_wait: float = 300,
+    network_name: str = "profnet",
+) -> Client:
+    """Connect to the service and make that connection the default one.
+
+    Parameters
+    ----------
+    base_url : str, optional
+        The service's address, else the environment's OUTREACH_BASE_URL. "sandbox" starts the
+        embedded service on this machine.
+    api_key : str, optional
+        The account's token, else the environment's OUTREACH_API_KEY. Not needed for the sandbox.
+    cache : str, Path or None
+        "default" is a file in the user's cache folder; else a path, or None for no cache.
+    timeout : float
+        Seconds for one whole request, body included.
+    workers : int
+        How many requests run at once when a read takes many.
+    max_wait : float
+        Seconds that one call waits at the longest for retries and Retry-After together.
+    network_name : str
+        How this service spells the professional network in its field names.
+
+    Returns
+    -------
+    Client
+        Usable as a context manager; closing it stops a sandbox that it started.
+
+    Raises
+    ------
+    ConfigurationError
+        The address or the token is missing or cannot be used.
+
+    Notes
+    -----
+    Interface: Authentication.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     len(of.mailboxes(status="needs_reconnection")) > 0
+    True
+    """
+    base_url = base_url or os.environ.get(BASE_URL_VARIABLE)
+    if not base_url:
+        raise ConfigurationError(f"No address of the service is configured. {_HOW_TO_CONNECT}")
+    options: dict[str, Any] = {
+        "cache": cache,
+        "timeout": timeout,
+        "workers": workers,
+        "max_wait": max_wait,
+        "network_name": network_name,
+    }
+    if base_url == SANDBOX:
+        client = _connect_to_sandbox(options)
+    else:
+        token = api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE)
+        if token is None:
+            raise ConfigurationError(
+                f"The service's address is configured, and no token for it. {_HOW_TO_CONNECT}"
+            )
+        client = Client(base_url, token, **options)
+    _make_default(client)
+    return client
+
+
+def resolve(client: Client | None) -> Client:
+    """Return the client that is given, else the default one, else one from the environment."""
+    if client is not None:
+        if not isinstance(client, Client):
+            raise ConfigurationError(
+                f"client takes what of.connect() returns, not {type(client).__name__}."
+            )
+        return client
+    if _default is not None and not _default.closed:
+        return _default
+    if _default is not None and _default.sandbox is not None:
+        # What was tried out must not go on, unnoticed, with a real account.
+        raise ConfigurationError(f"The connection to the sandbox is closed. {_HOW_TO_CONNECT}")
+    if os.environ.get(BASE_URL_VARIABLE):
+        return connect()
+    raise ConfigurationError(f"No service is connected. {_HOW_TO_CONNECT}")
+
+
+def current() -> Client | None:
+    """Return the default client where there is one that is open; never make one."""
+    return _default if _default is not None and not _default.closed else None
+
+
+def _make_default(client: Client) -> None:
+    global _default  # noqa: PLW0603 - the one piece of state that spares analysts an argument
+    _default = client
+
+
+def _connect_to_sandbox(options: dict[str, Any]) -> Client:
+    serve = _sandbox_server()
+    sandbox = serve()
+    try:
+        client = Client(sandbox.url, sandbox.api_key, **options)
+    except BaseException:
+        sandbox.stop()
+        raise
+    client.sandbox = sandbox
+    return client
+
+
+def _sandbox_server() -> Callable[[], Any]:
+    try:
+        from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        raise ConfigurationError(str(error)) from error
+    return serve

@@ -1,0 +1,152 @@
+"""Connections that can be broken off from outside, and that know whether a byte has left.
+
+A timeout of the socket starts anew with every byte that arrives; only a clock beside it ends a
+whole request in time.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from typing import Any
+
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
+
+from outreach_frames.common.cancellation import LinkedTokens
+
+
+class Exchange:
+    """One request and its answer: what became of them, and how to break them off."""
+
+    def __init__(self) -> None:
+        self.sent = False
+        self.timed_out = False
+        self.stopped = False
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+
+    def uses(self, connection: socket.socket | None) -> None:
+        """Say which socket the exchange runs over; None when it is over."""
+        with self._lock:
+            self._socket = connection
+            if self.timed_out or self.stopped:
+                self._shut_down()
+
+    def time_out(self) -> None:
+        """Break off because the time is over."""
+        with self._lock:
+            self.timed_out = True
+            self._shut_down()
+
+    def stop(self) -> None:
+        """Break off because somebody wishes to stop."""
+        with self._lock:
+            self.stopped = True
+            self._shut_down()
+
+    def _shut_down(self) -> None:
+        if self._socket is not None:
+            # The plain socket's method: TLS would wait for the other side.
+            with suppress(OSError):
+                socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
+
+
+class Clock:
+    """One thread that breaks off exchanges whose time is over; one for each would cost more."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._ends: dict[Exchange, float] = {}
+        self._wakes_at = math.inf
+        self._thread: threading.Thread | None = None
+
+    def start(self, current: Exchange, seconds: float) -> None:
+        """Break an exchange off after some seconds, unless it is forgotten before."""
+        end = time.monotonic() + seconds
+        with self._changed:
+            self._ends[current] = end
+            if self._thread is None:
+                name = "request_clock"
+                self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+                self._thread.start()
+            elif end < self._wakes_at:
+                self._changed.notify()
+
+    def forget(self, current: Exchange) -> None:
+        """Let an exchange that is over alone."""
+        with self._changed:
+            self._ends.pop(current, None)
+
+    def _run(self) -> None:
+        with self._changed:
+            while True:
+                now = time.monotonic()
+                for current in [one for one, end in self._ends.items() if end <= now]:
+                    del self._ends[current]
+                    current.time_out()
+                self._wakes_at = min(self._ends.values(), default=math.inf)
+                self._changed.wait(None if self._wakes_at == math.inf else self._wakes_at - now)
+
+
+_clock = Clock()
+_current: ContextVar[Exchange] = ContextVar("current_exchange")
+
+
+def _start_anew() -> None:
+    """Give a forked process a clock of its own: the thread of this one stays behind."""
+    global _clock  # noqa: PLW0603 - there is one for the process
+    _clock = Clock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_start_anew)
+
+
+@contextmanager
+def exchange(seconds: float, stops: LinkedTokens) -> Iterator[Exchange]:
+    """Break off what this thread sends and receives meanwhile, after some seconds or on a wish."""
+    current = Exchange()
+    token = _current.set(current)
+    clock = _clock
+    clock.start(current, seconds)
+    try:
+        with stops.calling(current.stop):
+            yield current
+    finally:
+        clock.forget(current)
+        current.uses(None)
+        _current.reset(token)
+
+
+class _Connection(HTTPConnection):
+    """A connection that tells the current exchange about its socket."""
+
+    def send(self, data: Any) -> None:
+        if self.sock is None:
+            self.connect()
+        current = _current.get()
+        current.uses(self.sock)
+        current.sent = True
+        super().send(data)
+
+
+class _SecureConnection(_Connection, HTTPSConnection):
+    pass
+
+
+class _Pool(HTTPConnectionPool):
+    ConnectionCls = _Connection
+
+
+class _SecurePool(HTTPSConnectionPool):
+    ConnectionCls = _SecureConnection
+
+
+POOL_CLASSES = {"http": _Pool, "https": _SecurePool}

@@ -1,0 +1,47 @@
+"""Warnings that point at the analyst's own line."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from outreach_frames.errors import OutreachWarning
+
+_PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
+_collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None)
+
+
+@contextmanager
+def collected() -> Iterator[list[str]]:
+    """Collect the present thread's warnings, for a place of their own to be shown in.
+
+    >>> with collected() as warnings_seen:
+    ...     warn("something to know")
+    >>> warnings_seen
+    ['something to know']
+    """
+    messages: list[str] = []
+    token = _collected.set(messages)
+    try:
+        yield messages
+    finally:
+        _collected.reset(token)
+
+
+def warn(message: str) -> None:
+    """Warn with the location of the call that entered the package."""
+    messages = _collected.get()
+    if messages is not None:
+        messages.append(message)
+        return
+    frame = inspect.currentframe()
+    level = 0
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+        level += 1
+    warnings.warn(message, OutreachWarning, stacklevel=level + 1)

@@ -1,0 +1,314 @@
+"""What an export has read so far, beside its target, so that the same call can go on there.
+
+A folder `.<name>.partial` holds two files, readable by their owner only:
+
+    rows            what was read, part after part, each some pages of the search
+    journal.sqlite  where each part begins and ends, its checksum, how far the search had come with
+                    it, and whose ids have been seen
+
+A part counts once the journal has it, which is after its bytes were written. Bytes beyond the last
+part, or parts that are not what the journal says, are what a run left that was killed: they go.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sqlite3
+import textwrap
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager, suppress
+from io import FileIO
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, NamedTuple, Self
+
+import pyarrow as pa
+from filelock import FileLock, Timeout
+
+from outreach_frames.common.atomic_files import unwritable
+from outreach_frames.errors import InvalidInputError, OutreachError
+
+FORMAT: Final = 1
+_SCHEMA: Final = f"""
+CREATE TABLE export (part TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE parts (
+    number INTEGER PRIMARY KEY, begins INTEGER NOT NULL, ends INTEGER NOT NULL,
+    checksum INTEGER NOT NULL, state TEXT NOT NULL
+);
+CREATE TABLE seen (id TEXT PRIMARY KEY, number INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE errors (number INTEGER NOT NULL, value TEXT NOT NULL);
+PRAGMA user_version = {FORMAT};
+"""
+_LOCK: Final = "lock"
+_ANEW: Final = "resume=False starts anew and deletes what is there."
+_SHOWN_CHARACTERS: Final = 60
+
+
+class Span(NamedTuple):
+    """Where a part stands in the file of rows."""
+
+    begins: int
+    ends: int
+
+
+class Checkpoint:
+    """The parts of one export, open and locked; a context manager that closes them.
+
+    Parameters
+    ----------
+    target : Path
+        What is exported to; the parts stand beside it.
+    export : mapping of str to object
+        What makes this export the same as an earlier one, part by part, in plain values.
+    resume : bool
+        Go on with what is there; else it is deleted.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the parts are.
+    state : dict or None
+        How far the search had come with the last part, as given to `append`.
+    errors : list
+        What the service reported beside all parts.
+
+    Raises
+    ------
+    InvalidInputError
+        What is there is in use, of another export, damaged, or cannot be written.
+    """
+
+    def __init__(self, target: Path, export: Mapping[str, object], *, resume: bool) -> None:
+        self.target: Final = target
+        self.folder: Final = target.with_name(f".{target.name}.partial")
+        self.state: dict[str, Any] | None = None
+        self.errors: list[Any] = []
+        with ExitStack() as stack, self._explained():
+            if self.folder.is_symlink():
+                raise InvalidInputError(
+                    f"{self.folder} is a link, and an export deletes what it finds in that folder. "
+                    "Delete the link, or choose another path."
+                )
+            self.folder.mkdir(mode=0o700, exist_ok=True)
+            stack.enter_context(self._locked())
+            # Only now, because who ended a moment ago may have deleted the folder before that.
+            self.folder.chmod(0o700)
+            self._delete_files(all_files=not resume)
+            journal = self.folder / "journal.sqlite"
+            os.close(os.open(journal, os.O_CREAT | os.O_RDWR, 0o600))
+            self._connection = stack.enter_context(closing(_open(journal)))
+            self._rows = stack.enter_context(self._opened_rows())
+            self._require_same(export)
+            self._drop_torn()
+            self._stack = stack.pop_all()
+
+    @property
+    def spans(self) -> list[Span]:
+        """Where the parts stand, in order."""
+        with self._explained():
+            query = "SELECT begins, ends FROM parts ORDER BY number"
+            return [Span(*row) for row in self._connection.execute(query)]
+
+    @property
+    def count(self) -> int:
+        """How many people are here."""
+        return self.state["rows"] if self.state else 0
+
+    @property
+    def rows(self) -> Path:
+        """The file that holds the parts."""
+        return self.folder / "rows"
+
+    @property
+    def replaced(self) -> Path:
+        """Where a folder is kept while another takes its place."""
+        return self.folder / "old.tmp"
+
+    def are_new(self, ids: Sequence[str | None]) -> list[bool]:
+        """Say of whom nothing was seen before; they count as seen from the next `append` on."""
+        with self._explained():
+            if not self._connection.in_transaction:
+                self._connection.execute("BEGIN")
+            return [identity is None or self._note(identity) for identity in ids]
+
+    def append(
+        self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
+    ) -> None:
+        """Keep one more part, and how far the search has come with it."""
+        with self._explained():
+            rest = memoryview(content)
+            while rest:
+                rest = rest[self._rows.write(rest) :]
+            if not self._connection.in_transaction:
+                self._connection.execute("BEGIN")
+            part = (self._number, self._ends, self._ends + len(content), zlib.crc32(content))
+            self._connection.execute(
+                "INSERT INTO parts VALUES (?, ?, ?, ?, ?)", (*part, json.dumps(state))
+            )
+            self._connection.executemany(
+                "INSERT INTO errors VALUES (?, ?)",
+                [(self._number, json.dumps(error)) for error in errors],
+            )
+            self._connection.execute("COMMIT")
+        self._number += 1
+        self._ends += len(content)
+        self.state = dict(state)
+        self.errors += errors
+
+    def remove(self) -> None:
+        """Delete what is here, once nobody needs it any more, and close."""
+        self._connection.close()
+        self._rows.close()
+        with suppress(OSError):
+            self._delete_files(all_files=True)
+        # The lock goes last: whoever comes then has a new one, in a folder that stays for it.
+        if os.name == "nt":  # where a file that is open cannot be deleted
+            self.close()
+        with suppress(OSError):
+            (self.folder / _LOCK).unlink()
+            self.folder.rmdir()
+        self.close()
+
+    def close(self) -> None:
+        """Close the files and let others have them; a second time does nothing."""
+        self._stack.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def _note(self, identity: str) -> bool:
+        query = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
+        return self._connection.execute(query, (identity, self._number)).rowcount == 1
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        # In the folder, so that nothing is left; a lock on a deleted file does not count.
+        lock = FileLock(self.folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
+        try:
+            lock.acquire()
+        except Timeout as error:
+            raise InvalidInputError(
+                f"Another export to {self.target} is under way. Wait for it to end, or choose "
+                "another path."
+            ) from error
+        try:
+            yield
+        finally:
+            lock.release()
+
+    def _delete_files(self, *, all_files: bool) -> None:
+        """Delete what a killed run left half made, or all that is there."""
+        if self.replaced.exists() and not self.target.exists():
+            self.replaced.rename(self.target)
+        for path in self.folder.iterdir():
+            if path.name != _LOCK and (all_files or path.name.endswith(".tmp")):
+                if path.is_dir():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+
+    def _opened_rows(self) -> FileIO:
+        return FileIO(self.rows, "r+", opener=_open_private)
+
+    def _require_same(self, export: Mapping[str, object]) -> None:
+        """Refuse what another export left; begin where nothing is."""
+        (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        values = {part: json.dumps(value, sort_keys=True) for part, value in export.items()}
+        if version == 0:
+            self._connection.executescript(f"BEGIN; {_SCHEMA}")
+            self._connection.executemany("INSERT INTO export VALUES (?, ?)", values.items())
+            self._connection.execute("COMMIT")
+            return
+        if version != FORMAT:
+            raise InvalidInputError(
+                f"{self.folder} was left by another version of this package (format {version}, "
+                f"not {FORMAT}). Finish with that version; {_ANEW}"
+            )
+        stored = dict(self._connection.execute("SELECT part, value FROM export"))
+        changed = [
+            f"{part} was {_shown(stored.get(part))}, and is {_shown(value)}"
+            for part, value in values.items()
+            if stored.get(part) != value
+        ]
+        if changed:
+            raise InvalidInputError(
+                f"{self.folder} is of another export: {'; '.join(changed)}. The same call as then "
+                f"goes on there; {_ANEW}"
+            )
+
+    def _drop_torn(self) -> None:
+        """Keep the parts that are whole, as far as they follow each other."""
+        self._number, self._ends = 1, 0
+        query = "SELECT number, ends, checksum, state FROM parts ORDER BY number"
+        for number, ends, checksum, state in self._connection.execute(query).fetchall():
+            content = self._rows.read(ends - self._ends)
+            if len(content) < ends - self._ends or zlib.crc32(content) != checksum:
+                break
+            self._number, self._ends, self.state = number + 1, ends, json.loads(state)
+        self._rows.truncate(self._ends)
+        self._rows.seek(self._ends)
+        query = "SELECT count(*) FROM parts WHERE number >= ?"
+        if self._connection.execute(query, (self._number,)).fetchone()[0]:
+            self._connection.execute("BEGIN")
+            for table in ("parts", "seen", "errors"):
+                self._connection.execute(f"DELETE FROM {table} WHERE number >= ?", (self._number,))  # noqa: S608 - names from the line above
+            self._connection.execute("COMMIT")
+        query = "SELECT value FROM errors ORDER BY rowid"
+        self.errors = [json.loads(value) for (value,) in self._connection.execute(query)]
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        """Raise errors of files as errors that say what to do."""
+        try:
+            yield
+        except OSError as error:
+            raise unwritable(self.target, error) from error
+        except sqlite3.OperationalError as error:
+            raise InvalidInputError(
+                f"{self.target} cannot be written: {error}. Free some space, or choose another "
+                "place."
+            ) from error
+        except (sqlite3.DatabaseError, ValueError) as error:
+            if isinstance(error, OutreachError):
+                raise
+            raise InvalidInputError(f"{self.folder} is damaged ({error}); {_ANEW}") from error
+
+
+def read_span(path: Path, span: Span) -> pa.Buffer:
+    """Read one part."""
+    with path.open("rb") as file:
+        file.seek(span.begins)
+        return pa.py_buffer(file.read(span.ends - span.begins))
+
+
+def _open_private(path: str, _: int) -> int:
+    return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
+    try:
+        # One process at a time has it; so no file of shared memory, which network disks lack.
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        # A part that a power failure takes away is read again; the file stays whole.
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("PRAGMA synchronous = NORMAL")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def _shown(value: str | None) -> str:
+    return textwrap.shorten(value or "null", _SHOWN_CHARACTERS, placeholder=" …")

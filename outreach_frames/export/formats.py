@@ -1,0 +1,244 @@
+"""What an export of people can be written as: CSV, NDJSON, Parquet, or a folder of Parquet files.
+
+While a search is read its people are kept as parts of `export_parts`, because the last page may
+bring a column that no page before it had. Once all is there, the parts become the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from outreach_frames.common.atomic_files import (
+    behind_links,
+    replace_file,
+    replace_folder,
+    unwritable,
+)
+from outreach_frames.common.parallel import ordered_map
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
+from outreach_frames.files.csv_file import csv_header, csv_rows, replace_csv
+from outreach_frames.files.parquet import parquet_table
+from outreach_frames.tables.fast_reader import PeoplePage
+from outreach_frames.tables.flatten import concat_tables, read_people_pages
+from outreach_frames.tables.raw_people import LINE, read_people_lines
+from outreach_frames.tables.schema import to_frame
+
+FOLDER: Final = "a folder of Parquet parts"
+PEOPLE_PER_PART: Final = 10_000
+_PART: Final = re.compile(r"part-\d{5,}\.parquet")
+# Fewer at a time cost more for each, more need more memory; so do threads.
+_ROWS_AT_ONCE: Final = 1_000
+_THREADS: Final = min(2, os.cpu_count() or 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """One kind of export.
+
+    Attributes
+    ----------
+    name : str
+        For messages.
+    read : callable
+        Makes people out of some pages' bytes.
+    encode : callable
+        Makes a part out of people.
+    finish : callable
+        Makes the file out of all parts, and puts it in its place; the last argument is what
+        `.attrs` has when it is read as a frame.
+    """
+
+    name: str
+    read: Callable[[Sequence[bytes]], PeoplePage]
+    encode: Callable[[pa.Table], bytes | memoryview]
+    finish: Callable[[Checkpoint, Path, Mapping[str, Any]], object]
+
+
+def format_of(path: str | Path) -> Format:
+    """Say what a path is to hold, by its ending.
+
+    Parameters
+    ----------
+    path : str or Path
+        A path with no ending, with a separator at its end, or of a folder, is a folder.
+
+    Returns
+    -------
+    Format
+        One of four.
+
+    Raises
+    ------
+    InvalidInputError
+        The ending is none of the three, or the folder holds other files.
+
+    Examples
+    --------
+    >>> format_of("people.CSV").name
+    '.csv'
+    """
+    place = Path(path).expanduser()
+    ends_in_separator = str(path).endswith(("/", os.sep))
+    suffix = place.suffix.lower()
+    if place.is_dir() or ends_in_separator or not suffix:
+        _require_own_folder(place)
+        return _FORMATS[FOLDER]
+    if suffix not in _FORMATS:
+        raise InvalidInputError(
+            f"{path} ends in {suffix}; give a path that ends in .csv, .ndjson or .parquet, or a "
+            "folder, which has no ending, for Parquet parts."
+        )
+    return _FORMATS[suffix]
+
+
+def _require_own_folder(place: Path) -> None:
+    """Refuse a folder that holds anything that an export would not replace, or a file."""
+    try:
+        if not place.exists():
+            return
+        others = [path for path in place.iterdir() if not _PART.fullmatch(path.name)]
+    except OSError as error:
+        raise unwritable(place, error) from error
+    if others:
+        raise InvalidInputError(
+            f"The folder {place} holds other files, such as {min(others).name}, and an export "
+            "replaces the whole folder. Give a folder of its own."
+        )
+
+
+def _encode_lines(people: pa.Table) -> bytes:
+    return b"".join(line + b"\n" for line in people.column(LINE).to_pylist())
+
+
+def _encode_table(people: pa.Table) -> memoryview:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, people.schema) as writer:
+        writer.write_table(people)
+    return memoryview(sink.getvalue())
+
+
+def _finish_lines(parts: Checkpoint, place: Path, _: Mapping[str, Any]) -> None:
+    def write(file: BinaryIO) -> None:
+        with parts.rows.open("rb") as rows:
+            shutil.copyfileobj(rows, file, 1 << 20)
+
+    replace_file(place, write, made_in=parts.folder)
+
+
+def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any]) -> None:
+    nobody = _empty_table(parts)
+    header, metadata = csv_header(to_frame(nobody, "numpy_nullable"))
+
+    def write(file: BinaryIO) -> None:
+        file.write(header)
+        tables = _many(parts, nobody, _ROWS_AT_ONCE)
+        with closing(ordered_map(csv_rows, tables, workers=_THREADS)) as pieces:
+            for piece in pieces:
+                file.write(piece)
+
+    replace_csv(place, write, metadata, made_in=parts.folder)
+
+
+def _finish_parquet(parts: Checkpoint, place: Path, attrs: Mapping[str, Any]) -> None:
+    def write(file: BinaryIO) -> None:
+        tables = _parquet_tables(parts, attrs)
+        first = next(tables)
+        metadata = _with_rows(first.schema.metadata, parts.count)
+        schema = first.schema.with_metadata(metadata)
+        with pq.ParquetWriter(file, schema, compression="zstd") as writer:
+            for table in chain([first], tables):
+                writer.write_table(table.replace_schema_metadata(metadata))
+
+    replace_file(place, write, made_in=parts.folder)
+
+
+def _finish_folder(parts: Checkpoint, place: Path, attrs: Mapping[str, Any]) -> None:
+    new = parts.folder / "new.tmp"
+    try:
+        new.mkdir()
+        for number, table in enumerate(_parquet_tables(parts, attrs)):
+            _write_part(table, new / f"part-{number:05}.parquet")
+        place = behind_links(place)
+        _require_own_folder(place)
+        replace_folder(place, new, parts.replaced)
+    except OSError as error:
+        raise unwritable(place, error) from error
+
+
+def _write_part(table: pa.Table, path: Path) -> None:
+    with path.open("xb") as file:
+        pq.write_table(table, file, compression="zstd")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _parquet_tables(parts: Checkpoint, attrs: Mapping[str, Any]) -> Iterator[pa.Table]:
+    """Yield what `write_parquet` would write, a number of people at a time; at least one table."""
+    for people in _many(parts, _empty_table(parts), PEOPLE_PER_PART):
+        frame = to_frame(people, "numpy_nullable")
+        frame.attrs.update(attrs)
+        yield parquet_table(frame)
+
+
+def _many(parts: Checkpoint, nobody: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Yield all people, so many at a time, with the same columns; one table where there is none."""
+    waiting: list[pa.Table] = []
+    yielded = False
+    for span in parts.spans:
+        waiting.append(_alike(nobody, _table(parts.rows, span)))
+        while sum(table.num_rows for table in waiting) >= size:
+            people = pa.concat_tables(waiting)
+            yield people.slice(0, size)
+            waiting = [people.slice(size)]
+            yielded = True
+    rest = pa.concat_tables([nobody, *waiting])
+    if rest.num_rows or not yielded:
+        yield rest
+
+
+def _empty_table(parts: Checkpoint) -> pa.Table:
+    """Make the empty table with every part's columns, each of a type that holds all."""
+    schemas: list[pa.Schema] = []
+    with parts.rows.open("rb") as file:
+        for span in parts.spans:
+            file.seek(span.begins)
+            schema = pa.ipc.read_schema(file)
+            if schema not in schemas:
+                schemas.append(schema)
+    return concat_tables([schema.empty_table() for schema in schemas])
+
+
+def _table(rows: Path, span: Span) -> pa.Table:
+    return pa.ipc.open_stream(read_span(rows, span)).read_all()
+
+
+def _alike(nobody: pa.Table, people: pa.Table) -> pa.Table:
+    return people if people.schema == nobody.schema else concat_tables([nobody, people])
+
+
+def _with_rows(metadata: Mapping[bytes, bytes], rows: int) -> dict[bytes, bytes]:
+    """Say in pandas' notes of the first rows' table how many rows there are in all."""
+    notes = json.loads(metadata[b"pandas"])
+    notes["index_columns"][0]["stop"] = rows
+    return {**metadata, b"pandas": json.dumps(notes).encode()}
+
+
+_FORMATS: Final = {
+    ".csv": Format(".csv", read_people_pages, _encode_table, _finish_csv),
+    ".ndjson": Format(".ndjson", read_people_lines, _encode_lines, _finish_lines),
+    ".parquet": Format(".parquet", read_people_pages, _encode_table, _finish_parquet),
+    FOLDER: Format(FOLDER, read_people_pages, _encode_table, _finish_folder),
+}

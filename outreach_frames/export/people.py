@@ -1,0 +1,179 @@
+"""People straight into a file: any number of them, and on from where an earlier run stopped."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.arguments import check_limit, check_page_size
+from outreach_frames.common.atomic_files import behind_links, unwritable
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.export.checkpoint import Checkpoint
+from outreach_frames.export.formats import Format, format_of
+from outreach_frames.resources.paging import now
+from outreach_frames.resources.people import Search, SearchProgress, check_body
+
+
+def export_people(
+    path: str | Path,
+    filters: Mapping[str, Any] | None = None,
+    *,
+    limit: int | None = None,
+    resume: bool = True,
+    page_size: int | None = None,
+    refresh: bool = False,
+    progress: bool | None = None,
+    client: Client | None = None,
+    **fields: Any,
+) -> Path:
+    """Search people, and write them to a file without ever holding them all in memory.
+
+    What was read is kept in a folder ``.<name>.partial`` beside the file until it is whole. After
+    a failure, Ctrl-C, or the end of the process, the same call goes on there. The file appears
+    under its name, or takes the place of an earlier one, only when it is complete.
+
+    Parameters
+    ----------
+    path : str or Path
+        ``.csv``: what ``df.outreach.to_csv`` writes. ``.ndjson``: one person per line, in the JSON
+        that the service sent. ``.parquet``: what ``df.outreach.to_parquet`` writes. A folder, that
+        is a path with no ending: Parquet files of 10,000 people each. `read_prospects` reads all.
+    filters : mapping, optional
+        Search filters by name, for example from `load_filters`.
+    limit : int or None
+        How many people to write at the most; None writes all that match.
+    resume : bool
+        Go on where an earlier call with the same arguments stopped; False starts anew.
+    page_size : int, optional
+        People per request, 1 to 100; by default as many as are of use.
+    refresh : bool
+        Ask the service even where the cache has a fresh answer. The export's own answers are not
+        put into the cache.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+    client : Client, optional
+        By default the one of the last `connect`.
+    **fields
+        Search filters by name, such as ``person_titles=["Head of Sales"]``.
+
+    Returns
+    -------
+    Path
+        The file, or the folder. It has the columns and dtypes of `search_people`, and each person
+        once, in the service's order.
+
+    Raises
+    ------
+    InvalidInputError
+        A filter does not exist or has a wrong value; the path has another ending or cannot be
+        written; another process exports to it; or what was kept there is of another export.
+    ServiceError
+        The service, or the way to it, failed; a note says how many people are kept.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     path = of.export_people(
+    ...         Path(tempfile.mkdtemp()) / "directors.csv", person_seniorities=["director"]
+    ...     )
+    >>> of.read_prospects(path).shape[1]
+    262
+    """
+    kind = format_of(path)
+    search = Search(
+        resolve(client),
+        check_body(filters, fields),
+        limit=check_limit(limit),
+        page_size=check_page_size(page_size),
+        refresh=refresh,
+        store=False,
+        read_bodies=kind.read,
+    )
+    target = _place(Path(path).expanduser())
+    with Checkpoint(target, _identity(search, kind), resume=resume) as parts:
+        try:
+            _read(search, kind, parts, progress)
+            # What reading needed is not needed beside what writing needs.
+            pa.default_memory_pool().release_unused()
+            attrs = {
+                "filters": search.filters,
+                "total": search.total,
+                "fetched_at": now(),
+                "errors": search.errors,
+            }
+            kind.finish(parts, target, attrs)
+        except (OutreachError, KeyboardInterrupt) as error:
+            _say_what_is_kept(error, parts)
+            raise
+        parts.remove()
+    search.report(search.so_far.rows, in_frame=False)
+    return Path(path).expanduser()
+
+
+def _place(path: Path) -> Path:
+    """Return the one path of the target, so that two names of it share what is kept."""
+    try:
+        place = behind_links(path)
+    except OSError as error:
+        raise unwritable(path, error) from error
+    if not place.parent.is_dir():
+        raise InvalidInputError(
+            f"{path} cannot be written: there is no folder {place.parent}. Check the path, or make "
+            "the folder first."
+        )
+    return place
+
+
+def _identity(search: Search, kind: Format) -> dict[str, object]:
+    """Say what makes an export the same as an earlier one; no token."""
+    return {
+        "format": kind.name,
+        "service": search.client.base_url,
+        "account": search.client.account,
+        "network_name": search.client.network_name,
+        "filters": search.filters,
+        "limit": search.limit,
+        "page_size": search.size,
+    }
+
+
+def _read(search: Search, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
+    """Read the search to its end, on from what is kept, and keep all that comes."""
+    if parts.state is not None:
+        search.so_far = SearchProgress(**parts.state)
+    search.errors = list(parts.errors)
+    search.are_new = parts.are_new
+    with progress_bar(
+        search.expected,
+        description="people",
+        unit="people",
+        progress=progress,
+        done=search.so_far.rows,
+    ) as bar:
+        for people in search.tables():
+            so_far = dataclasses.asdict(search.so_far)
+            parts.append(kind.encode(people), so_far, search.errors[len(parts.errors) :])
+            bar.total = search.expected
+            bar.update(people.num_rows)
+
+
+def _say_what_is_kept(error: BaseException, parts: Checkpoint) -> None:
+    if parts.count:
+        error.add_note(
+            f"{parts.count:,} people are kept in {parts.folder}; the same call goes on there."
+        )
+    else:
+        parts.remove()

@@ -1,0 +1,1 @@
+"""Frames to files and back; nothing here asks the service."""

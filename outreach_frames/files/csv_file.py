@@ -1,0 +1,401 @@
+"""Frames as CSV files and back, with every value, dtype and missing cell."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import warnings
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, BinaryIO, Final, Literal, get_args
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as arrow_csv
+
+from outreach_frames.common.atomic_files import replace_file
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.files.csv_dtypes import (
+    Descriptor,
+    decode,
+    default_descriptor,
+    encode,
+    is_nested,
+    stored_type,
+    write_arrow,
+)
+from outreach_frames.tables.fast_reader import BOM
+
+Formulas = Literal["escape", "keep"]
+
+METADATA_SUFFIX: Final = "-metadata.json"
+EXCEL_MAX_CELL: Final = 32_767
+EXCEL_MAX_ROWS: Final = 1_048_576
+_FORMAT: Final = "outreach_frames CSV 1"
+# Spreadsheets may drop white space and control characters in front of a formula.
+# The last four are the full-width forms of the first.
+_FORMULA_STARTS: Final = r"=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}"
+_FORMULA: Final = rf"^'*(?:[\pC\pZ]*[{_FORMULA_STARTS}]|[\t\r\n\x00])"
+_ESCAPED_FORMULA: Final = _FORMULA.replace("^'*", "^'+", 1)
+_BLOCK_BYTES: Final = 16 << 20
+
+
+def write_csv(
+    frame: pd.DataFrame, path: str | Path, *, formulas: Formulas = "escape", excel: bool = False
+) -> Path:
+    r"""Write a frame to a CSV file that `read_prospects` reads back as it was.
+
+    Text is quoted, a missing cell is empty and not quoted. Lists and objects are JSON. Moments are
+    ISO 8601, in UTC where they have a zone. Where a column, its dtype or the index is not what a
+    search gives, a small file ``<name>.csv-metadata.json`` beside the CSV says so; keep the two
+    together.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any frame with one level of unlike column names that are text. It is not changed.
+    path : str or Path
+        The file to write; one that is there is replaced as a whole.
+    formulas : {"escape", "keep"}
+        Put an apostrophe in front of text that a spreadsheet would run as a formula, which
+        `read_prospects` takes away again, or leave it live.
+    excel : bool
+        Begin the file with a byte order mark, so that Excel reads accents. The delimiter is a
+        comma.
+
+    Returns
+    -------
+    Path
+        The CSV file.
+
+    Raises
+    ------
+    InvalidInputError
+        When the frame has what CSV cannot hold, or the file cannot be written.
+
+    Warns
+    -----
+    OutreachWarning
+        With `excel`, when there are more rows, or longer cells, than Excel holds.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import outreach_frames as of
+    >>> frame = pd.DataFrame({"name": ["=1+1", None]})
+    >>> path = frame.outreach.to_csv(Path(tempfile.mkdtemp()) / "people.csv")
+    >>> path.read_text()
+    '"name"\n"\'=1+1"\n\n'
+    >>> of.read_prospects(path).equals(frame)
+    True
+    """
+    if formulas not in get_args(Formulas):
+        raise InvalidInputError(f'formulas is {formulas!r}; give "escape" or "keep".')
+    check_columns(frame)
+    table, metadata = _csv_table(frame)
+    if excel:
+        _warn_of_excel_limits(table)
+    if formulas == "keep":
+        metadata["formulas"] = formulas
+    else:
+        table = _without_formulas(table)
+
+    def write(file: Any) -> None:
+        if excel:
+            file.write(BOM)
+        _write_table(table, file)
+
+    return replace_csv(path, write, metadata)
+
+
+def csv_rows(table: pa.Table) -> memoryview:
+    """Write rows of a search as `write_csv` writes them in a frame, without the header."""
+    columns = [write_arrow(column)[0] for column in table.columns]
+    written = pa.table(dict(zip(table.column_names, columns, strict=True)))
+    buffer = pa.BufferOutputStream()
+    _write_table(_without_formulas(written), buffer, header=False)
+    return memoryview(buffer.getvalue())
+
+
+def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
+    """Write the header of a frame, and say what `write_csv` would note of its columns."""
+    table, metadata = _csv_table(frame.iloc[:0])
+    buffer = pa.BufferOutputStream()
+    _write_table(_without_formulas(table), buffer)
+    return buffer.getvalue().to_pybytes(), metadata
+
+
+def replace_csv(
+    path: str | Path,
+    write: Callable[[BinaryIO], object],
+    metadata: Mapping[str, Any],
+    *,
+    made_in: Path | None = None,
+) -> Path:
+    """Write a CSV file as `replace_file` does, and beside it what is noted of its columns."""
+    target = Path(path).expanduser()
+    notes = _metadata_path(target)
+    content = _metadata_bytes(metadata)
+
+    def remove_other_notes() -> None:
+        if notes.is_file() and notes.read_bytes() != content:
+            notes.unlink()
+
+    replace_file(target, write, just_before=remove_other_notes, made_in=made_in)
+    if content and not notes.is_file():
+        replace_file(notes, lambda file: file.write(content), made_in=made_in)
+    return target
+
+
+def _write_table(table: pa.Table, file: Any, *, header: bool = True) -> None:
+    options = arrow_csv.WriteOptions(
+        quoting_style="needed", batch_size=16_384, include_header=header
+    )
+    if table.num_columns:
+        # Arrow's writer makes some bytes of nothing out of a chunk with no rows.
+        batches = [batch for batch in table.to_batches() if batch.num_rows]
+        arrow_csv.write_csv(pa.Table.from_batches(batches, table.schema), file, options)
+
+
+def check_columns(frame: pd.DataFrame) -> None:
+    """Refuse column names that a file cannot hold."""
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise InvalidInputError(
+            "The frame's columns have several levels; join them to one first, for example by "
+            'frame.columns = ["_".join(map(str, names)) for names in frame.columns].'
+        )
+    if others := [name for name in frame.columns if not isinstance(name, str)]:
+        raise InvalidInputError(
+            f"Column names must be text, and {others[0]!r} is not; "
+            "use frame.columns = frame.columns.astype(str)."
+        )
+    if not frame.columns.is_unique:
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise InvalidInputError(f"Two columns are named {twice!r}; rename one of them.")
+
+
+def _csv_table(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, Any]]:
+    """Make the table that is written, and what must be noted beside it."""
+    columns: dict[str, pa.ChunkedArray] = {}
+    index: list[dict[str, Any]] = []
+    dtypes: dict[str, Descriptor] = {}
+    if not _is_default(frame.index):
+        for level, name in enumerate(frame.index.names):
+            if not isinstance(name, str | int | float | bool | None):
+                raise InvalidInputError(
+                    f"The index is named {name!r}; give it a name that is text."
+                )
+            title = _free_name("index" if name is None else str(name), {*frame.columns, *columns})
+            values = frame.index.get_level_values(level).to_series()
+            columns[title], descriptor = encode(values, title)
+            index.append({"column": title, "name": name, "dtype": descriptor})
+    for position, name in enumerate(frame.columns):
+        columns[name], descriptor = encode(frame.iloc[:, position], name)
+        if descriptor != default_descriptor(name):
+            dtypes[name] = descriptor
+    metadata: dict[str, Any] = {}
+    if dtypes:
+        metadata["columns"] = dtypes
+    if index:
+        metadata["index"] = index
+    if not columns and len(frame):
+        metadata["rows"] = len(frame)
+    if frame.columns.name is not None:
+        metadata["columns_name"] = str(frame.columns.name)
+    return pa.table(columns), metadata
+
+
+def _is_default(index: pd.Index[Any]) -> bool:
+    return (
+        isinstance(index, pd.RangeIndex)
+        and index.start == 0
+        and index.step == 1
+        and index.name is None
+    )
+
+
+def _free_name(name: str, taken: set[str]) -> str:
+    number = 1
+    free = name
+    while free in taken:
+        number += 1
+        free = f"{name}_{number}"
+    return free
+
+
+def _without_formulas(table: pa.Table) -> pa.Table:
+    """Put an apostrophe in front of every text that a spreadsheet would run."""
+    names = _escape(pa.chunked_array([pa.array(table.column_names, pa.string())])).to_pylist()
+    columns = [_escape(column) if _is_text(column.type) else column for column in table.columns]
+    return pa.table(dict(zip(names, columns, strict=True)))
+
+
+def _escape(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    live = pc.match_substring_regex(texts, _FORMULA)
+    if not pc.any(live, min_count=0).as_py():
+        return texts
+    return pc.if_else(live, _joined("'", texts), texts)
+
+
+def _joined(start: str, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    first, nothing = (pa.scalar(text, texts.type) for text in (start, ""))
+    return pc.binary_join_element_wise(first, texts, nothing)
+
+
+def _unescape(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    if not pc.any(pc.starts_with(texts, "'"), min_count=0).as_py():
+        return texts
+    escaped = pc.match_substring_regex(texts, _ESCAPED_FORMULA)
+    return pc.if_else(escaped, pc.replace_substring(texts, "'", "", max_replacements=1), texts)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def _warn_of_excel_limits(table: pa.Table) -> None:
+    if table.num_rows >= EXCEL_MAX_ROWS:
+        warnings.warn(
+            f"The file has {table.num_rows:,} rows; Excel shows the first {EXCEL_MAX_ROWS - 1:,}.",
+            OutreachWarning,
+            stacklevel=3,
+        )
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        if _is_text(column.type):
+            longest = pc.max(pc.utf8_length(column)).as_py() or 0
+            if longest > EXCEL_MAX_CELL:
+                warnings.warn(
+                    f"The column {name!r} has a cell of {longest:,} characters; "
+                    f"Excel cuts cells at {EXCEL_MAX_CELL:,}.",
+                    OutreachWarning,
+                    stacklevel=3,
+                )
+
+
+def _metadata_path(path: Path) -> Path:
+    return path.with_name(path.name + METADATA_SUFFIX)
+
+
+def _metadata_bytes(metadata: Mapping[str, Any]) -> bytes:
+    if not metadata:
+        return b""
+    return json.dumps({"format": _FORMAT, **metadata}, ensure_ascii=False, indent=1).encode()
+
+
+def _read_metadata(path: Path) -> dict[str, Any]:
+    notes = _metadata_path(path)
+    if not notes.is_file():
+        return {}
+    try:
+        metadata = json.loads(notes.read_bytes())
+    except ValueError as error:
+        raise InvalidInputError(
+            f"{notes} is damaged ({error}). Delete it to read without."
+        ) from error
+    if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
+        raise InvalidInputError(
+            f"{notes} is not a file of this package. Move it away to read {path}."
+        )
+    return metadata
+
+
+def read_csv(path: Path) -> pd.DataFrame:
+    """Read a CSV file that `write_csv` wrote."""
+    metadata = _read_metadata(path)
+    content = path.read_bytes().removeprefix(BOM)
+    if not content or content.isspace():
+        return pd.DataFrame(index=pd.RangeIndex(metadata.get("rows", 0)))
+    escaped = metadata.get("formulas") != "keep"
+    try:
+        written = next(csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidInputError(f"{path} is no CSV file in UTF-8: {error}.") from error
+    names = _names(written, escaped=escaped)
+    if twice := {name for name in names if names.count(name) > 1}:
+        raise InvalidInputError(f"{path} has two columns named {min(twice)!r}.")
+    levels = {
+        level["column"]: level for level in metadata.get("index", ()) if level["column"] in names
+    }
+    noted = {
+        **metadata.get("columns", {}),
+        **{name: level["dtype"] for name, level in levels.items()},
+    }
+    dtypes = {name: noted.get(name) or default_descriptor(name) for name in names}
+    types = {title: stored_type(dtypes[name]) for title, name in zip(written, names, strict=True)}
+    table = _parse_csv(content, types, path)
+
+    def restored(name: str, column: pa.ChunkedArray) -> Any:
+        texts = _unescape(column) if escaped and _is_text(column.type) else column
+        try:
+            return decode(texts, dtypes[name])
+        except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
+            raise InvalidInputError(
+                f"{path}: the column {name!r} cannot be read as {dtypes[name]['dtype']}: {error}."
+            ) from error
+
+    stored = dict(zip(names, table.columns, strict=True))
+    # Lists are parsed outside Python's lock, so that several columns go at a time.
+    with ThreadPoolExecutor() as executor:
+        nested = {
+            name: executor.submit(restored, name, stored[name])
+            for name in names
+            if is_nested(dtypes[name])
+        }
+        columns = {
+            name: nested[name].result() if name in nested else restored(name, stored[name])
+            for name in names
+        }
+    return _indexed(columns, list(levels.values()), metadata.get("columns_name"), table.num_rows)
+
+
+def _names(written: list[str], *, escaped: bool) -> list[str]:
+    if not escaped:
+        return written
+    return list(_unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist())
+
+
+def _indexed(
+    columns: dict[str, Any], levels: list[dict[str, Any]], columns_name: str | None, rows: int
+) -> pd.DataFrame:
+    values = [pd.Index(columns.pop(level["column"])) for level in levels]
+    names = [level["name"] for level in levels]
+    index: Any = pd.RangeIndex(rows)
+    if len(values) == 1:
+        index = values[0].rename(names[0])
+    elif values:
+        index = pd.MultiIndex.from_arrays(values, names=names)
+    frame = (
+        pd.DataFrame(columns, copy=False).set_axis(index, axis=0)
+        if columns
+        else pd.DataFrame(index=index)
+    )
+    frame.columns.name = columns_name
+    return frame
+
+
+def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path) -> pa.Table:
+    """Parse a CSV file; rows may be of any length."""
+    problem = ""
+    for block_bytes in (_BLOCK_BYTES, len(content) + 1):
+        try:
+            return arrow_csv.read_csv(
+                pa.BufferReader(content),
+                read_options=arrow_csv.ReadOptions(block_size=min(block_bytes, 2**31 - 2)),
+                parse_options=arrow_csv.ParseOptions(
+                    newlines_in_values=True, ignore_empty_lines=False
+                ),
+                convert_options=arrow_csv.ConvertOptions(
+                    column_types=types,
+                    null_values=[""],
+                    strings_can_be_null=True,
+                    quoted_strings_can_be_null=False,
+                ),
+            )
+        except pa.ArrowInvalid as error:
+            problem = str(error)
+    raise InvalidInputError(
+        f"{path} is not as this package writes CSV: {problem}. Read it by pandas.read_csv."
+    )

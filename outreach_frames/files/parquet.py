@@ -1,0 +1,130 @@
+"""Frames as Parquet files, so that pandas reads every dtype back."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from outreach_frames.common.atomic_files import replace_file
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.csv_file import check_columns
+from outreach_frames.tables.schema import to_frame
+
+_ARROW_DTYPE: Final = "[pyarrow]"
+_OWN_METADATA: Final = b"outreach_frames"
+
+
+def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
+    """Write a frame to a Parquet file that `read_prospects` reads back as it was.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any frame with one level of unlike column names that are text. It is not changed. What
+        `.attrs` holds beyond plain values stays behind, and categories that are no text come back
+        as their values.
+    path : str or Path
+        The file to write; one that is there is replaced as a whole.
+
+    Returns
+    -------
+    Path
+        The file, compressed with zstd.
+
+    Raises
+    ------
+    InvalidInputError
+        When a column mixes types, or the file cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import outreach_frames as of
+    >>> frame = pd.DataFrame({"name": ["Ada"]})
+    >>> path = frame.outreach.to_parquet(Path(tempfile.mkdtemp()) / "people.parquet")
+    >>> of.read_prospects(path).equals(frame)
+    True
+    """
+    check_columns(frame)
+    try:
+        table = parquet_table(frame)
+        return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        raise InvalidInputError(
+            f"The frame cannot be written as Parquet: {'; '.join(map(str, error.args))}. "
+            "Convert that column to one type first, or drop it."
+        ) from error
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            "The frame has text that no file can hold (half a surrogate pair)."
+        ) from error
+
+
+def parquet_table(frame: pd.DataFrame) -> pa.Table:
+    """Make the table that goes to a Parquet file."""
+    plain = frame.copy(deep=False)
+    plain.attrs = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
+    return _readable_by_pandas(pa.Table.from_pandas(plain))
+
+
+def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
+    """Give a table the dtypes that pandas noted in it; to_pandas knows no nested Arrow dtypes."""
+    noted = table.schema.pandas_metadata
+    if not noted:
+        return to_frame(table, "numpy_nullable")
+    arrow = {
+        column["name"]
+        for column in noted["columns"]
+        if column["name"] in table.column_names and column["numpy_type"].endswith(_ARROW_DTYPE)
+    }
+    arrow.update(json.loads(table.schema.metadata.get(_OWN_METADATA, b"[]")))
+    arrow -= {name for name in noted["index_columns"] if isinstance(name, str)}
+    kept = [column for column in noted["columns"] if column["name"] not in arrow]
+    metadata = {"pandas": json.dumps({**noted, "columns": kept})}
+    # Without any column pandas would forget how many rows there are.
+    rows = "".join(table.column_names) + "_rows"
+    rest = table.drop_columns(list(arrow)).append_column(rows, pa.nulls(len(table)))
+    frame = rest.replace_schema_metadata(metadata).to_pandas()
+    others = {name: pd.arrays.ArrowExtensionArray(table.column(name)) for name in arrow}
+    names = [name for name in table.column_names if name in others or name in frame.columns]
+    units = {
+        column["name"]: np.datetime_data(column["numpy_type"])[0]
+        for column in kept
+        if column["numpy_type"].startswith("datetime64[")
+    }
+    for name in units.keys() & set(frame.columns):
+        # Parquet has no seconds and makes them milliseconds.
+        frame[name] = frame[name].dt.as_unit(units[name])
+    columns = {name: others.get(name, frame.get(name)) for name in names}
+    result = pd.DataFrame(columns, index=frame.index, copy=False)
+    result.columns.name = frame.columns.name
+    result.attrs = frame.attrs
+    return result
+
+
+def _readable_by_pandas(table: pa.Table) -> pa.Table:
+    """Note list columns as objects: pandas cannot read the names of their Arrow dtypes back."""
+    noted = table.schema.pandas_metadata
+    nested = []
+    for column in noted["columns"]:
+        if column["numpy_type"].endswith(_ARROW_DTYPE) and pa.types.is_nested(
+            table.schema.field(column["field_name"]).type
+        ):
+            column["numpy_type"] = "object"
+            nested.append(column["name"])
+    notes = {b"pandas": json.dumps(noted), _OWN_METADATA: json.dumps(nested)}
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
+
+
+def _is_plain(value: Any) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError, RecursionError):
+        return False
+    return True

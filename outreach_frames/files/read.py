@@ -1,0 +1,84 @@
+"""Prospects out of files: CSV, Parquet and NDJSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from outreach_frames.common.atomic_files import unreadable
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.csv_file import read_csv
+from outreach_frames.files.parquet import frame_of_parquet
+from outreach_frames.tables.flatten import concat_tables, people_frame
+from outreach_frames.tables.ndjson import read_ndjson
+
+
+def read_prospects(path: str | Path) -> pd.DataFrame:
+    r"""Read what `write_csv`, `write_parquet` or an export of people wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        A ``.csv`` file, a ``.parquet`` file or a folder of them, or an ``.ndjson`` file with one
+        person in JSON on each line.
+
+    Returns
+    -------
+    DataFrame
+        With the dtypes that were written. From a CSV without its metadata file: columns of the
+        interface have the interface's dtypes, all others are text.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file is not there, is damaged, or holds something else.
+
+    Notes
+    -----
+    Interface: Person, Company and Contact give the columns' names and types.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "people.csv"
+    >>> _ = path.write_text('"id","company_followers"\n"00123",7\n')
+    >>> read_prospects(path).dtypes.astype(str).to_dict()
+    {'id': 'str', 'company_followers': 'Int64'}
+    """
+    source = Path(path).expanduser()
+    try:
+        if source.is_dir():
+            return _read_parquet(sorted(_parts(source)), source)
+        match source.suffix.lower():
+            case ".csv":
+                return read_csv(source)
+            case ".parquet":
+                return _read_parquet([source], source)
+            case ".ndjson" | ".jsonl":
+                return people_frame(read_ndjson(source.read_bytes(), str(source)))
+    except OSError as error:
+        raise unreadable(source, error) from error
+    raise InvalidInputError(
+        f"{source} is of no kind that can be read; give a .csv, .parquet or .ndjson file, "
+        "or a folder of Parquet files."
+    )
+
+
+def _parts(folder: Path) -> Iterator[Path]:
+    for part in folder.glob("*.parquet"):
+        if not part.name.startswith((".", "_")):
+            yield part
+
+
+def _read_parquet(parts: Iterable[Path], source: Path) -> pd.DataFrame:
+    try:
+        tables = [pq.read_table(part, partitioning=None) for part in parts]
+        if not tables:
+            raise InvalidInputError(f"{source} has no .parquet file.")
+        return frame_of_parquet(concat_tables(tables) if len(tables) > 1 else tables[0])
+    except pa.ArrowInvalid as error:
+        raise InvalidInputError(f"{source} is damaged, or no Parquet: {error}.") from error

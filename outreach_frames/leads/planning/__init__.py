@@ -1,0 +1,1 @@
+"""Before the first request: which rows can be sent, and exactly what; nothing here sends."""

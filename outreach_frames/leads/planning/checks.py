@@ -1,0 +1,152 @@
+"""What a frame's rows would send, and everything that is wrong with them, all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames import spec
+from outreach_frames.leads.planning import overrides, syntax
+from outreach_frames.leads.planning.cells import TEXT, column_texts, stripped
+from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL, LeadMapping
+from outreach_frames.leads.planning.names import short
+from outreach_frames.leads.planning.problems import Problem, problems_frame
+
+PLACEHOLDER: Final = "placeholder"
+MISSING_IDENTIFIER: Final = "missing_identifier"
+NOT_PLAIN: Final = "not_a_plain_value"
+TOO_LONG: Final = "data_value_too_long"
+
+# What people and programs write into an identifier's cell that they have no value for.
+_WORDS: Final = (
+    "unknown|n/a|#n/a|n.a.|na|<na>|none|null|nil|nan|-|--|---|—|.|..|...|?|??|???|#|x|xx|xxx|tbd|tba|"
+    "http://|https://|no email|no e-mail|no mail|no url|no profile|not available|not known|"
+    "not provided|missing|empty|undefined"
+)
+PLACEHOLDERS: Final = frozenset(_WORDS.split("|"))
+
+
+class _Kind(NamedTuple):
+    """How one kind of identifier is checked: a whole column for what is surely right, then one."""
+
+    is_simple: Callable[[pa.Array], pa.Array]
+    problem: Callable[[str], str | None]
+
+
+_KINDS: Final[Mapping[str, _Kind]] = {
+    EMAIL: _Kind(syntax.is_simple_email, syntax.email_problem),
+    PROFNET_URL: _Kind(syntax.is_simple_url, syntax.url_problem),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """All rows of a frame as text, by field, with their problems.
+
+    `overrides` has one text per row: the lead's overrides as JSON, missing where there are none.
+    """
+
+    identifiers: Mapping[str, pa.Array]
+    data: Mapping[str, pa.Array]
+    overrides: pa.Array
+    problems: pd.DataFrame
+    is_valid: np.ndarray[Any, Any]
+
+
+def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
+    """Check every row of a frame against every rule."""
+    problems: list[Problem] = []
+    identifiers = {
+        field: _identifier(frame, field, column, problems)
+        for field, column in mapping.identifiers.items()
+    }
+    data = {
+        field: _data_field(frame, field, column, problems) for field, column in mapping.data.items()
+    }
+    chosen = overrides.override_texts(frame, mapping, problems)
+    is_given = _given(identifiers, problems, len(frame))
+    message = _missing_message(mapping, data)
+    problems += [
+        Problem(row, None, None, MISSING_IDENTIFIER, message)
+        for row in np.flatnonzero(~is_given).tolist()
+    ]
+    is_valid = np.ones(len(frame), dtype=bool)
+    is_valid[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
+    return Checked(identifiers, data, chosen, problems_frame(problems, frame.index), is_valid)
+
+
+def _identifier(
+    frame: pd.DataFrame, field: str, column: Hashable, problems: list[Problem]
+) -> pa.Array:
+    written = column_texts(frame[column])
+    problems += _not_plain(written.unreadable, field, column)
+    texts = stripped(written.texts)
+    placeholders = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
+    for row in _rows(placeholders):
+        message = f"{short(texts[row].as_py())} stands for nothing; it is taken as missing."
+        problems.append(Problem(row, column, field, PLACEHOLDER, message))
+    texts = pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
+    kind = _KINDS[field]
+    rest = pc.invert(kind.is_simple(texts)).fill_null(False)
+    known: dict[str, str | None] = {}
+    for row, text in zip(_rows(rest), texts.filter(rest).to_pylist(), strict=True):
+        if text not in known:
+            known[text] = kind.problem(text)
+        wrong = known[text]
+        if wrong:
+            problems.append(Problem(row, column, field, f"invalid_{field}", wrong))
+    return texts
+
+
+def _data_field(
+    frame: pd.DataFrame, field: str, column: Hashable, problems: list[Problem]
+) -> pa.Array:
+    written = column_texts(frame[column])
+    problems += _not_plain(written.unreadable, field, column)
+    lengths = pc.utf8_length(written.texts)
+    too_long = pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)
+    for row in _rows(too_long):
+        message = (
+            f"The text has {lengths[row].as_py():,} characters; a value of {field} has "
+            f"{spec.MAX_DATA_VALUE_LENGTH:,} at most. Shorten it."
+        )
+        problems.append(Problem(row, column, field, TOO_LONG, message))
+    return written.texts
+
+
+def _not_plain(unreadable: Mapping[int, str], field: str, column: Hashable) -> list[Problem]:
+    return [
+        Problem(row, column, field, NOT_PLAIN, f"{field}: {why}") for row, why in unreadable.items()
+    ]
+
+
+def _given(
+    identifiers: Mapping[str, pa.Array], problems: Sequence[Problem], rows: int
+) -> np.ndarray[Any, Any]:
+    """Return which rows have an identifier, be it a wrong one."""
+    given = np.zeros(rows, dtype=bool)
+    unreadable = [problem for problem in problems if problem.code == NOT_PLAIN]
+    given[[problem.row for problem in unreadable if problem.field in identifiers]] = True
+    for texts in identifiers.values():
+        given |= texts.is_valid().to_numpy(zero_copy_only=False)
+    return given
+
+
+def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
+    message = f"The row has no {' and no '.join(mapping.identifiers)}. Fill it in"
+    if PROFNET_URL not in mapping.identifiers:
+        for field, texts in data.items():
+            if pc.any(syntax.is_simple_url(texts), min_count=0).as_py():
+                column = short(mapping.data[field])
+                return f"{message}, or let {column} identify the lead: {PROFNET_URL}={column}."
+    return f"{message}, or leave the row out."
+
+
+def _rows(mask: pa.Array) -> list[int]:
+    return np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist()

@@ -1,0 +1,228 @@
+"""Which column of a frame goes where in a lead: the arguments, checked before anything else."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import check_choice, check_integer, suggestion
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.leads.planning.names import DefaultColumn, field_name, is_field_name, short
+from outreach_frames.leads.planning.syntax import email_problem
+
+EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
+OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
+DISTRIBUTION, MAILBOXES = (field.name for field in spec.ADD_LEADS_SETTINGS)
+
+_LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
+
+
+@dataclass(frozen=True, slots=True)
+class LeadMapping:
+    """Where the parts of a lead come from.
+
+    `identifiers` and `data` map fields to columns. `overrides` maps overrides to a boolean for all
+    rows or to a column of booleans; `override_column` is a column of dicts or booleans.
+    """
+
+    identifiers: Mapping[str, Hashable]
+    data: Mapping[str, Hashable]
+    overrides: Mapping[str, bool | Hashable]
+    override_column: Hashable | None = None
+
+
+def read_mapping(
+    frame: object, *, email: object, profnet_url: object, data: object, overrides: object
+) -> LeadMapping:
+    """Check the mapping arguments against a frame, and return them in one form."""
+    if not isinstance(frame, pd.DataFrame):
+        raise InvalidInputError(f"Leads come from a DataFrame, not from {type(frame).__name__}.")
+    if isinstance(frame.columns, pd.MultiIndex):
+        raise InvalidInputError(
+            "The frame's columns have several levels. Give each column one name first: "
+            'df.columns = ["_".join(map(str, names)) for names in df.columns].'
+        )
+    identifiers = _read_identifiers(frame, {EMAIL: email, PROFNET_URL: profnet_url})
+    return LeadMapping(identifiers, _read_data(frame, data), *_read_overrides(frame, overrides))
+
+
+def read_settings(leads_distribution: object, mailboxes: object) -> dict[str, Any]:
+    """Check the settings, and return them as the request has them; empty for the defaults."""
+    distribution = check_choice(DISTRIBUTION, leads_distribution, spec.LEADS_DISTRIBUTIONS)
+    custom = spec.MAILBOXES_LEADS_DISTRIBUTION
+    if mailboxes is None:
+        if distribution == custom:
+            raise InvalidInputError(
+                f"{DISTRIBUTION}={custom!r} spreads the leads over {MAILBOXES}; give them: "
+                f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists them.'
+            )
+        return {} if distribution is None else {DISTRIBUTION: distribution}
+    if distribution != custom:
+        raise InvalidInputError(
+            f"{MAILBOXES} would be ignored, as they are used only with {DISTRIBUTION}={custom!r}. "
+            "Add that, or leave the mailboxes out."
+        )
+    return {DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)}
+
+
+def read_chunk_size(value: object) -> int:
+    """Check how many leads go into one request."""
+    size = check_integer("chunk_size", value)
+    most = spec.MAX_LEADS_PER_REQUEST
+    if not 1 <= size <= most:
+        raise InvalidInputError(
+            f"chunk_size={size} is out of range: 1 to {most}, as the service refuses requests "
+            f"with more than {most} leads."
+        )
+    return size
+
+
+def _read_mailboxes(mailboxes: object) -> list[str]:
+    if not isinstance(mailboxes, _LISTS):
+        raise InvalidInputError(
+            f'{MAILBOXES} takes a list of e-mail addresses: ["anna@example.org"].'
+        )
+    addresses = list(mailboxes)
+    if not addresses:
+        raise InvalidInputError(f"{MAILBOXES} is empty. Give the addresses to send from.")
+    for address in addresses:
+        if not isinstance(address, str):
+            raise InvalidInputError(f"{MAILBOXES} takes e-mail addresses, not {short(address)}.")
+        if problem := email_problem(address):
+            raise InvalidInputError(f"{MAILBOXES}: {problem}")
+    if len(set(addresses)) < len(addresses):
+        raise InvalidInputError(f"{MAILBOXES} has an address twice. Give each one once.")
+    return addresses
+
+
+def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dict[str, Hashable]:
+    taken: dict[str, Hashable] = {}
+    for field, column in columns.items():
+        absent = isinstance(column, DefaultColumn) and column not in frame.columns
+        if column is not None and not absent:
+            taken[field] = _column(frame, field, column)
+    if not taken:
+        raise InvalidInputError(
+            f"Nothing identifies the leads: no column {' or '.join(columns)} is there or named. "
+            f"Name the one that does: {_likely(frame)}."
+        )
+    if len(set(taken.values())) < len(taken):
+        raise InvalidInputError(
+            f"{' and '.join(taken)} are the same column, {short(taken[EMAIL])}. Name one of them, "
+            "and set the other to None."
+        )
+    return taken
+
+
+def _likely(frame: pd.DataFrame) -> str:
+    for word, field in (("mail", EMAIL), ("url", PROFNET_URL), ("profile", PROFNET_URL)):
+        for column in frame.columns:
+            if word in str(column).casefold():
+                return f"{field}={short(column)}"
+    return f'{EMAIL}="E-mail address" or {PROFNET_URL}="Profile"'
+
+
+def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
+    if data is None:
+        return {}
+    if isinstance(data, Mapping):
+        columns = dict(data)
+    elif isinstance(data, _LISTS):
+        columns = _named_after_columns(list(data))
+    else:
+        raise InvalidInputError(
+            "data takes a list of columns or {field: column}, "
+            f"for example data=[{short(data)}], not {short(data)}."
+        )
+    for field in columns:
+        _check_field(field, columns)
+    if len(columns) > spec.MAX_DATA_FIELDS:
+        raise InvalidInputError(
+            f"data has {len(columns)} fields; a lead takes {spec.MAX_DATA_FIELDS} at most. "
+            "Leave out those that the sequence's texts do not use."
+        )
+    return {field: _column(frame, f"data: {field}", column) for field, column in columns.items()}
+
+
+def _named_after_columns(columns: list[Any]) -> dict[Any, Hashable]:
+    named = dict(zip(columns, columns, strict=True))
+    if len(named) < len(columns):
+        twice = next(column for column in columns if columns.count(column) > 1)
+        raise InvalidInputError(f"data has the column {short(twice)} twice. Name it once.")
+    return named
+
+
+def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
+    if field in spec.LEAD_IDENTIFIERS:
+        raise InvalidInputError(
+            f"{field} identifies a lead and is no part of its data: leave it out of data, and name "
+            f"its column with {field}={short(columns[field])}."
+        )
+    if not is_field_name(field):
+        raise InvalidInputError(
+            f"{short(field)} cannot be the name of a data field: lowercase letters, digits and "
+            f"underscores, beginning with a letter, at most {spec.MAX_DATA_NAME_LENGTH} "
+            f"characters.{_renamed(field, columns)}"
+        )
+
+
+def _renamed(field: object, columns: Mapping[Any, Hashable]) -> str:
+    try:
+        return f" Name it: data={{{short(field_name(field))}: {short(columns[field])}}}."
+    except InvalidInputError as error:
+        return f" {error}"
+
+
+def _read_overrides(
+    frame: pd.DataFrame, overrides: object
+) -> tuple[dict[str, bool | Hashable], Hashable | None]:
+    if overrides is None:
+        return {}, None
+    if isinstance(overrides, bool | np.bool_):
+        return dict.fromkeys(OVERRIDES, bool(overrides)), None
+    if isinstance(overrides, str):
+        return {}, _column(frame, "overrides", overrides)
+    if not isinstance(overrides, Mapping):
+        raise InvalidInputError(
+            "overrides takes True or False, {override: True, False or a column of booleans}, or "
+            f"the name of a column; not {short(overrides)}. For example: "
+            f"overrides={{{OVERRIDES[0]!r}: True}}."
+        )
+    taken: dict[str, bool | Hashable] = {}
+    for name, value in overrides.items():
+        if name not in OVERRIDES:
+            raise InvalidInputError(
+                f"There is no override {short(name)}.{suggestion(str(name), OVERRIDES)} "
+                f"There are: {', '.join(OVERRIDES)}."
+            )
+        if isinstance(value, bool | np.bool_):
+            taken[name] = bool(value)
+        elif isinstance(value, str):
+            taken[name] = _column(frame, f"overrides: {name}", value)
+        else:
+            raise InvalidInputError(
+                f"The override {name} takes True, False or the name of a column of booleans, "
+                f"not {short(value)}."
+            )
+    return taken, None
+
+
+def _column(frame: pd.DataFrame, what: str, column: Any) -> Hashable:
+    """Return a column's name if the frame has it once."""
+    if not isinstance(column, Hashable):
+        raise InvalidInputError(f"{what}: takes the name of a column, not {short(column)}.")
+    labels: list[Any] = list(frame.columns)
+    times = labels.count(column)
+    if not times:
+        close = suggestion(str(column), map(str, frame.columns))
+        raise InvalidInputError(f"{what}: the frame has no column {short(column)}.{close}")
+    if times > 1:
+        raise InvalidInputError(
+            f"{what}: the frame has {times} columns {short(column)}. Rename them apart first."
+        )
+    return column

@@ -1,0 +1,117 @@
+"""What an e-mail address and a profile's address look like, for one text and for whole columns.
+
+Libraries decide. A text of the plain and frequent shape below is one that they certainly accept, so
+that they are asked for the rest only.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Final
+from urllib.parse import urlsplit
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames import spec
+from outreach_frames.leads.planning.names import short
+
+SIMPLE_EMAIL: Final = (
+    r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\.[A-Za-z]{2,}"
+)
+# No part of an address this short can be too long by itself.
+SIMPLE_EMAIL_LENGTH: Final = 64
+SIMPLE_URL: Final = (
+    r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[A-Za-z0-9-]+\.)+[A-Za-z]+/[A-Za-z0-9_~./-]*[A-Za-z0-9_~-]/*"
+)
+
+_SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
+_HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
+_LIKE_AN_ADDRESS: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
+
+
+def email_problem(text: str) -> str | None:
+    """Return what is wrong with an address and what to do, or None.
+
+    >>> email_problem("mailto:anna@x.example")
+    "'mailto:anna@x.example' is no e-mail address: remove 'mailto:' in front of it."
+    """
+    from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
+        EmailNotValidError,
+        validate_email,
+    )
+
+    try:
+        validate_email(text, check_deliverability=False)
+    except EmailNotValidError as error:
+        reason = _email_hint(text) or str(error).partition(":")[0].rstrip(".") + "."
+        return f"{short(text)} is no e-mail address: {reason}"
+    return None
+
+
+def _email_hint(text: str) -> str:
+    addresses = _LIKE_AN_ADDRESS.findall(text)
+    if len(addresses) > 1:
+        return "there is more than one in the cell; keep one per row."
+    if text.casefold().startswith("mailto:"):
+        return "remove 'mailto:' in front of it."
+    if addresses and ("<" in text or ">" in text):
+        return "keep only the address itself, without a name or < and >."
+    if addresses and text[-1] in ",;.":
+        return f"remove the {text[-1]!r} at its end."
+    return ""
+
+
+def url_problem(text: str) -> str | None:
+    """Return what is wrong with the address of a profile and what to do, or None.
+
+    >>> url_problem("profnet.example")
+    "'profnet.example' is no profile URL: it leads to no profile, as nothing follows the host."
+    """
+    reason = _url_reason(text)
+    return f"{short(text)} is no profile URL: {reason}" if reason else None
+
+
+def _url_reason(text: str) -> str | None:
+    if len(text) > spec.MAX_DATA_VALUE_LENGTH:
+        return f"it has more than {spec.MAX_DATA_VALUE_LENGTH} characters."
+    if any(character.isspace() or not character.isprintable() for character in text):
+        return "it has a blank or a hidden character in it; keep one URL per row."
+    scheme = _SCHEME.match(text)
+    try:
+        parts = urlsplit(text if scheme else f"//{text}")
+    except ValueError:
+        return "its host cannot be read."
+    if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
+        return "it must have the shape https://host.example/in/name."
+    return None if parts.path.strip("/") else "it leads to no profile, as nothing follows the host."
+
+
+def is_simple_email(texts: pa.Array) -> pa.Array:
+    """Return, for a column, whether each text is surely an address; missing stays missing."""
+    return pc.and_not(
+        pc.and_(
+            pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_EMAIL})\z"),
+            pc.less_equal(pc.binary_length(texts), SIMPLE_EMAIL_LENGTH),
+        ),
+        pc.match_substring_regex(texts, _not_simple_domain()),
+    )
+
+
+@cache
+def _not_simple_domain() -> str:
+    """Return a pattern of the domains that the library has rules of its own for."""
+    from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
+        SPECIAL_USE_DOMAIN_NAMES,
+    )
+
+    return rf"(?i)[@.](?:{'|'.join(map(re.escape, SPECIAL_USE_DOMAIN_NAMES))})\z"
+
+
+def is_simple_url(texts: pa.Array) -> pa.Array:
+    """Return, for a column, whether each text surely leads to a profile; missing stays missing."""
+    return pc.and_(
+        pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_URL})\z"),
+        pc.less_equal(pc.binary_length(texts), spec.MAX_DATA_VALUE_LENGTH),
+    )

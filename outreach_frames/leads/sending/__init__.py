@@ -1,0 +1,1 @@
+"""During and after: requests, journal, and what became of every row."""

@@ -1,0 +1,288 @@
+"""What became of every row of a submission."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.files.csv_file import write_csv
+from outreach_frames.leads import report_view, statuses
+from outreach_frames.leads.sending.outcome import RowOutcome
+
+if TYPE_CHECKING:
+    from outreach_frames.leads.plan import SubmissionPlan
+    from outreach_frames.leads.sending.submit import Monitor
+
+# The columns of `rows`: a row's label, and what became of it.
+_DTYPES: Final = {
+    "index": "object",
+    "status": "str",
+    "detail": "str",
+    "error_code": "str",
+    "chunk": "Int64",
+    "attempts": "Int64",
+}
+_IN_FILES: Final = ("status", "detail", "error_code")
+_PREFIX: Final = "outreach_"
+
+
+class SubmissionReport:
+    """What became of every row of a frame on its way into a sequence.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The input. It is not changed.
+    rows : DataFrame
+        One row per row of the input, as `make_rows` makes it.
+    sequence_id : str
+        The sequence.
+    notes : sequence of str
+        What the service said that no row explains.
+    error : OutreachError, optional
+        Why the run stopped early.
+    dry_run : bool
+        Whether nothing was to be sent.
+    retry : callable, optional
+        Sends what is unknown once more, and returns the report of that. It takes what `watch` is
+        for `submit`, or nothing.
+
+    Attributes
+    ----------
+    rows : DataFrame
+        Columns `index` (the input's label, a tuple where it has several levels), `status`,
+        `detail`, `error_code` (str), `chunk` (Int64, which request), `attempts` (Int64, how often
+        it was sent); one row per row of the input, in its order.
+    notes : list of str
+    error : OutreachError or None
+
+    Examples
+    --------
+    >>> frame = pd.DataFrame({"email": ["ada@example.com", "bo@example.com"]})
+    >>> rows = pd.DataFrame({"index": [0, 1], "status": ["added", "recently_contacted"]})
+    >>> SubmissionReport(frame, rows, sequence_id="s1").summary()
+                   status  rows
+    0               added     1
+    1  recently_contacted     1
+    """
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        rows: pd.DataFrame,
+        *,
+        sequence_id: str,
+        notes: Sequence[str] = (),
+        error: OutreachError | None = None,
+        dry_run: bool = False,
+        retry: Callable[..., SubmissionReport] | None = None,
+    ) -> None:
+        if len(rows) != len(frame):
+            raise ValueError("there must be one row of `rows` for each row of the frame")
+        self.rows: pd.DataFrame = _typed(rows)
+        self.sequence_id: Final = sequence_id
+        self.notes: list[str] = list(dict.fromkeys(notes))
+        self.error: Final = error
+        self.dry_run: Final = dry_run
+        # A shallow copy: what is done to the analyst's frame from now on does not reach it.
+        self._frame = frame.copy(deep=False)
+        self._retry = retry
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """The input with `status`, `detail`, `error_code`, `chunk` and `attempts` appended.
+
+        Returns
+        -------
+        DataFrame
+            With the input's index and columns; a name that is taken gets `outreach_` in front.
+        """
+        return _joined(self._frame, self.rows.drop(columns="index"))
+
+    def summary(self) -> pd.DataFrame:
+        """Count the rows of each status that occurs.
+
+        Returns
+        -------
+        DataFrame
+            Columns `status` (str) and `rows` (Int64), which add up to the rows of the input.
+        """
+        counts = self.rows["status"].value_counts(sort=False)
+        known = [status for status in statuses.STATUSES if status in counts.index]
+        order = [*known, *(status for status in counts.index if status not in known)]
+        return pd.DataFrame(
+            {
+                "status": pd.array(order, dtype="str"),
+                "rows": pd.array([int(counts[status]) for status in order], dtype="Int64"),
+            }
+        )
+
+    def to_csv(self, folder: str | Path) -> Path:
+        """Write `added.csv`, `skipped.csv` and `failed.csv`, with every row in exactly one.
+
+        Added are `added` and `present`; failed are `invalid`, `rejected`, `unknown` and
+        `not_sent`; all else was skipped.
+
+        Parameters
+        ----------
+        folder : str or Path
+            It is made where it is missing; files of these names in it are replaced.
+
+        Returns
+        -------
+        Path
+            The folder. Each file has the input's own columns, then `status`, `detail` and
+            `error_code`, and its labels in front unless they are just numbers from 0 on. Formulas
+            are escaped, see `df.outreach.to_csv`.
+
+        Raises
+        ------
+        InvalidInputError
+            When a file cannot be written, or a column holds what CSV cannot.
+        """
+        place = Path(folder).expanduser()
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(
+                f"The folder {place} cannot be made: {error.strerror}. Choose another place."
+            ) from error
+        named = self._frame.set_axis(_text_names(self._frame.columns), axis=1)
+        table = _joined(named, self.rows[list(_IN_FILES)])
+        numbered = table.index.equals(pd.RangeIndex(len(table))) and table.index.name is None
+        kinds = self.rows["status"].map(statuses.kind_of)
+        for kind in statuses.KINDS:
+            part = table.iloc[np.flatnonzero(kinds == kind)]
+            write_csv(part.reset_index(drop=True) if numbered else part, place / f"{kind}.csv")
+        return place
+
+    def raise_for_error(self) -> SubmissionReport:
+        """Raise what stopped the run early, if anything did; else return this report.
+
+        Raises
+        ------
+        OutreachError
+            The cause, as in `error`.
+        """
+        if self.error is not None:
+            raise self.error
+        return self
+
+    def retry_unknown(self, *, watch: Monitor | None = None) -> SubmissionReport:
+        """Send the rows that are `unknown` once more.
+
+        What is in the sequence by then is not added again and becomes `present`.
+
+        Parameters
+        ----------
+        watch : callable, optional
+            Called with the run before its first request and a few times a second, as for `submit`;
+            returns "continue", "drain" or "abort".
+
+        Returns
+        -------
+        SubmissionReport
+            Of all rows, with what became of these now.
+
+        Raises
+        ------
+        InvalidInputError
+            When no row is unknown, or this report cannot send.
+        """
+        if not (self.rows["status"] == statuses.UNKNOWN).any():
+            raise InvalidInputError("No row is unknown, so there is nothing to send again.")
+        if self._retry is None:
+            raise InvalidInputError(
+                "This report cannot send. Plan its unknown rows anew: "
+                'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...).'
+            )
+        return self._retry() if watch is None else self._retry(watch)
+
+    def __repr__(self) -> str:
+        return report_view.as_text(self)
+
+    def _repr_html_(self) -> str:
+        return report_view.as_html(self)
+
+
+def make_rows(
+    plan: SubmissionPlan, outcomes: Mapping[int, tuple[RowOutcome, int | None, int]]
+) -> pd.DataFrame:
+    """Make the rows of a report.
+
+    Parameters
+    ----------
+    plan : SubmissionPlan
+        Its `outcome_of_unsent()` speaks for the rows that were never to be sent.
+    outcomes : mapping of position to (outcome, chunk, attempts)
+        What became of the rest; a row that is not in it was `not_sent`.
+
+    Returns
+    -------
+    DataFrame
+        As `SubmissionReport.rows`: one row per row of the plan's frame, in its order.
+    """
+    size = len(plan.frame)
+    columns: dict[str, list[Any]] = {
+        "status": [statuses.NOT_SENT] * size,
+        "detail": [""] * size,
+        "error_code": [None] * size,
+        "chunk": [pd.NA] * size,
+        "attempts": [0] * size,
+    }
+    unsent = plan.outcome_of_unsent()
+    for name in _IN_FILES:
+        for position, value in zip(unsent["position"], unsent[name], strict=True):
+            columns[name][position] = value
+    for position, (outcome, chunk, attempts) in outcomes.items():
+        columns["status"][position] = outcome.status
+        columns["detail"][position] = outcome.detail
+        columns["error_code"][position] = outcome.error_code
+        columns["chunk"][position] = pd.NA if chunk is None else chunk
+        columns["attempts"][position] = attempts
+    columns["index"] = plan.frame.index.to_list()
+    return _typed(pd.DataFrame(columns, dtype="object"))
+
+
+def _typed(rows: pd.DataFrame) -> pd.DataFrame:
+    return rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)
+
+
+def _joined(frame: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
+    """Put the outcomes behind a frame's columns, row by row whatever its labels are."""
+    names: list[Any] = []
+    for name in outcomes.columns:
+        free = str(name)
+        while free in frame.columns:
+            free = f"{_PREFIX}{free}"
+        names.append(free)
+    levels = frame.columns.nlevels
+    added = outcomes.set_axis(frame.index, axis=0)
+    added.columns = (
+        pd.MultiIndex.from_tuples([(name,) + ("",) * (levels - 1) for name in names])
+        if levels > 1
+        else pd.Index(names)
+    )
+    result = pd.concat([frame, added], axis=1)
+    result.columns.names = frame.columns.names
+    result.attrs = dict(frame.attrs)
+    return result
+
+
+def _text_names(columns: pd.Index[Any]) -> list[str]:
+    """Name columns as a file needs it: text, one level, no two alike."""
+    names: list[str] = []
+    for column in columns:
+        parts = column if isinstance(column, tuple) else (column,)
+        name = base = "_".join(str(part) for part in parts if part != "")
+        number = 1
+        while name in names:
+            number += 1
+            name = f"{base}_{number}"
+        names.append(name)
+    return names

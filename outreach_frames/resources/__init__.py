@@ -1,0 +1,1 @@
+"""One module per endpoint: arguments in, a frame out; what joins endpoints belongs elsewhere."""

@@ -1,0 +1,106 @@
+"""Lead lists: people whom a user has gathered in the service's web app."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.arguments import check_id
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import OutreachError
+from outreach_frames.resources.paging import (
+    carry_partial,
+    distinct,
+    now,
+    page_errors,
+    page_items,
+    report_errors,
+    report_repeats,
+    whole_content,
+)
+from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, free_frame
+
+_COMPLETED = spec.LEAD_LIST_STATUSES[-1]
+_NOT_OWN = {spec.LEADS_KEY, spec.LINKS_KEY, spec.ERRORS_KEY}
+
+
+def lead_list(
+    lead_list_id: str,
+    *,
+    dtype_backend: DtypeBackend = "numpy_nullable",
+    refresh: bool = False,
+    progress: bool | None = None,
+    client: Client | None = None,
+) -> pd.DataFrame:
+    """Read one lead list, one row per lead.
+
+    Parameters
+    ----------
+    lead_list_id : str
+        The list's id, from the web app.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow for every column.
+    refresh : bool
+        Ask the service even where the cache has a fresh answer.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+    client : Client, optional
+        By default the one of the last `connect`.
+
+    Returns
+    -------
+    DataFrame
+        One row per lead, with whatever fields the leads have: the interface does not show them.
+        The list's own fields (name, status, type, ...) are in `.attrs["lead_list"]`, what the
+        service reports as errors in `.attrs["errors"]`.
+
+    Raises
+    ------
+    InvalidInputError
+        The id is not usable; nothing was sent.
+    NotFoundError
+        The account has no such list.
+    ServiceError
+        The service, or the way to it, failed.
+
+    Notes
+    -----
+    Interface: GET /lead-lists/{id}.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     leads = of.lead_list(client.sandbox.lead_list_ids[0])
+    ...     leads.attrs["lead_list"]["object"]
+    'lead_list'
+    """
+    check_dtype_backend(dtype_backend)
+    identity = check_id("lead_list_id", lead_list_id)
+    pages = resolve(client).read_pages(spec.GET_LEAD_LIST, path={"id": identity}, refresh=refresh)
+    own: dict[str, Any] = {}
+    leads: list[Any] = []
+    errors: list[Any] = []
+    with progress_bar(None, description="lead list", unit="leads", progress=progress) as bar:
+        try:
+            for page in pages:
+                items = page_items(page, spec.LEADS_KEY, spec.GET_LEAD_LIST)
+                own = own or {name: page[name] for name in page if name not in _NOT_OWN}
+                leads.extend(items)
+                errors.extend(page_errors(page))
+                bar.update(len(items))
+        except (OutreachError, KeyboardInterrupt) as error:
+            carry_partial(error, free_frame(leads, dtype_backend))
+            raise
+    frame = free_frame(list(distinct(leads, whole_content)), dtype_backend)
+    report_repeats(len(leads) - len(frame), "leads")
+    report_errors(errors)
+    if own.get("status", _COMPLETED) != _COMPLETED:
+        warn(f"The lead list is {own['status']}, not {_COMPLETED}: more leads may follow.")
+    frame.attrs.update(lead_list=own, total=len(frame), fetched_at=now(), errors=errors)
+    return frame

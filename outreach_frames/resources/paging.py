@@ -1,0 +1,127 @@
+"""Listings that are read by following links: pages in, one frame out."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidResponseError, OutreachError
+from outreach_frames.tables.fast_reader import list_of_errors
+from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, records_frame
+
+_SHOWN_CHARACTERS = 200
+
+
+def list_frame(
+    client: Client,
+    endpoint: spec.Endpoint,
+    *,
+    key: str,
+    fields: tuple[spec.Field, ...],
+    query: Mapping[str, Any],
+    dtype_backend: DtypeBackend,
+    refresh: bool,
+    progress: bool | None,
+) -> pd.DataFrame:
+    """Return one row per item of a listing, in the service's order."""
+    check_dtype_backend(dtype_backend)
+    filters = {name: value for name, value in query.items() if value is not None}
+    records: list[Any] = []
+    errors: list[Any] = []
+    pages = client.read_pages(endpoint, query=filters, refresh=refresh)
+    with progress_bar(None, description=key, unit=key, progress=progress) as bar:
+        try:
+            for page in pages:
+                items = page_items(page, key, endpoint)
+                records.extend(items)
+                errors.extend(page_errors(page))
+                bar.update(len(items))
+        except (OutreachError, KeyboardInterrupt) as error:
+            carry_partial(error, records_frame(records, fields, dtype_backend))
+            raise
+    frame = records_frame(list(distinct(records, own_id)), fields, dtype_backend)
+    report_repeats(len(records) - len(frame), key)
+    report_errors(errors)
+    shown = {name: value for name, value in filters.items() if name != spec.PAGE_SIZE.name}
+    frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=errors)
+    return frame
+
+
+def page_items(page: object, key: str, endpoint: spec.Endpoint) -> list[Any]:
+    """Return the items of one page, or say that the page is none."""
+    items = page.get(key) if isinstance(page, dict) else None
+    if not isinstance(items, list):
+        raise InvalidResponseError(
+            f"{endpoint.label}: the answer has no list {key!r}. "
+            "Is the address that of the service's interface?"
+        )
+    return items
+
+
+def page_errors(page: Mapping[str, Any]) -> list[Any]:
+    """Return what a page reports as errors beside its items."""
+    return list_of_errors(page.get(spec.ERRORS_KEY))
+
+
+def distinct(records: Iterable[Any], identity: Callable[[Any], str | None]) -> Iterator[Any]:
+    """Yield records without those that came before: a listing may shift while it is read."""
+    seen: set[str] = set()
+    for record in records:
+        known_as = identity(record)
+        if known_as is not None:
+            if known_as in seen:
+                continue
+            seen.add(known_as)
+        yield record
+
+
+def own_id(record: Any) -> str | None:
+    """Return a record's id, where it has one."""
+    identity = record.get("id") if isinstance(record, dict) else None
+    return identity if isinstance(identity, str) else None
+
+
+def whole_content(record: Any) -> str | None:
+    """Return a record that has an id as text; what the id stands for is not known."""
+    return None if own_id(record) is None else json.dumps(record, sort_keys=True)
+
+
+def report_repeats(count: int, noun: str) -> None:
+    """Warn that items came twice because the listing shifted while it was read."""
+    if count:
+        warn(
+            f"{count} of the {noun} came twice and are kept once: the service's data changed "
+            "while it was read, so others may be missing. refresh=True reads it again."
+        )
+
+
+def carry_partial(error: BaseException, frame: pd.DataFrame) -> None:
+    """Leave what was read before an interruption on the exception, as `.partial`."""
+    error.partial = frame  # type: ignore[attr-defined]
+    if len(frame):
+        error.add_note(f"{len(frame)} rows had been read; the exception's .partial holds them.")
+
+
+def now() -> str:
+    """Return the present moment as ISO 8601 text, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def report_errors(errors: list[Any], *, in_frame: bool = True) -> None:
+    """Warn once of what the service reported beside its results."""
+    if errors:
+        first = textwrap.shorten(repr(errors[0]), _SHOWN_CHARACTERS, placeholder=" ...")
+        where = '; .attrs["errors"] of the frame has them all' if in_frame else ""
+        warn(
+            f"The service reported {len(errors)} error(s) with its results"
+            f"{where}. The first: {first}"
+        )

@@ -1,0 +1,107 @@
+"""Saved searches: filters as a small JSON file that people can share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from outreach_frames.common.arguments import check_filters
+from outreach_frames.common.atomic_files import expanded, replace_file, unreadable
+from outreach_frames.errors import InvalidInputError
+
+_KIND = "outreach_frames people search"
+_VERSION = 1
+
+
+def save_filters(path: str | Path, filters: Mapping[str, Any]) -> Path:
+    """Save search filters as a small JSON file.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where to; an existing file is replaced.
+    filters : mapping
+        Filter names and values, as `search_people` takes them.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InvalidInputError
+        The filters are not usable, or the file cannot be written.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import outreach_frames as of
+    >>> path = Path(tempfile.mkdtemp()) / "heads_of_sales.json"
+    >>> of.load_filters(of.save_filters(path, {"person_titles": ["Head of Sales"]}))
+    {'person_titles': ['Head of Sales']}
+    """
+    saved = {"kind": _KIND, "version": _VERSION, "filters": check_filters(filters)}
+    text = json.dumps(saved, indent=2, ensure_ascii=False) + "\n"
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(
+            "The filters have text that no file can hold (half a surrogate pair)."
+        ) from error
+    return replace_file(path, lambda file: file.write(content))
+
+
+def load_filters(path: str | Path) -> dict[str, Any]:
+    """Load search filters that `save_filters` wrote.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    dict
+        Filter names and values, ready for `search_people`.
+
+    Raises
+    ------
+    InvalidInputError
+        The file is missing, damaged, of another kind, or has filters that do not exist.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> path = save_filters(Path(tempfile.mkdtemp()) / "b2b.json", {"company_focuses": ["b2b"]})
+    >>> load_filters(path)
+    {'company_focuses': ['b2b']}
+    """
+    source = expanded(path)
+    try:
+        saved = json.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise unreadable(source, error) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(f"{source} is damaged: it is no JSON text ({error}).") from error
+    if not isinstance(saved, dict) or saved.get("kind") != _KIND:
+        raise InvalidInputError(f"{source} is no saved search: save_filters did not write it.")
+    if saved.get("version") != _VERSION:
+        raise InvalidInputError(
+            f"{source} was written by another version (format {saved.get('version')!r}); "
+            f"this one reads format {_VERSION}."
+        )
+    try:
+        return check_filters(saved.get("filters"))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{source} cannot be used: {error}") from error

@@ -1,0 +1,84 @@
+"""Sequences: the outreach cadences that users create in the service's web app."""
+
+from __future__ import annotations
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.arguments import check_choice, check_text
+from outreach_frames.resources.paging import list_frame
+from outreach_frames.tables.flatten import DtypeBackend
+
+
+def sequences(
+    *,
+    name: str | None = None,
+    status: str | None = None,
+    created_by_user_id: str | None = None,
+    created_by_user_email: str | None = None,
+    dtype_backend: DtypeBackend = "numpy_nullable",
+    refresh: bool = False,
+    progress: bool | None = None,
+    client: Client | None = None,
+) -> pd.DataFrame:
+    """List the account's sequences.
+
+    Parameters
+    ----------
+    name : str, optional
+        Part of the name, in any case.
+    status : str, optional
+        One of active, paused, draft, archived, archiving, pausing, resuming.
+    created_by_user_id, created_by_user_email : str, optional
+        Who created the sequence.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow for every column.
+    refresh : bool
+        Ask the service even where the cache has a fresh answer.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+    client : Client, optional
+        By default the one of the last `connect`.
+
+    Returns
+    -------
+    DataFrame
+        One row per sequence: id, name, status (str), created_at, updated_at (datetime64, UTC),
+        created_by_user_id, created_by_user_email (str). Empty when none matches.
+
+    Raises
+    ------
+    InvalidInputError
+        An argument is not usable; nothing was sent.
+    ServiceError
+        The service, or the way to it, failed.
+
+    Notes
+    -----
+    Interface: GET /sequences.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     set(of.sequences(status="active")["status"])
+    {'active'}
+    """
+    query = {
+        "name": check_text("name", name),
+        "status": check_choice("status", status, spec.SEQUENCE_STATUSES),
+        "created_by_user_id": check_text("created_by_user_id", created_by_user_id),
+        "created_by_user_email": check_text("created_by_user_email", created_by_user_email),
+    }
+    return list_frame(
+        resolve(client),
+        spec.LIST_SEQUENCES,
+        key=spec.SEQUENCES_KEY,
+        fields=spec.SEQUENCE,
+        query=query,
+        dtype_backend=dtype_backend,
+        refresh=refresh,
+        progress=progress,
+    )

@@ -1,0 +1,160 @@
+"""From a prospect table to companies, headcounts and child tables: pure, frames in, frames out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import check_one_of, suggestion
+from outreach_frames.errors import InvalidInputError
+
+Level = Literal["department", "job_function"]
+LEVELS: tuple[Level, ...] = ("department", "job_function")
+
+_PREFIX = "company_"
+_KEYS = ("id", "profnet_url", "name")
+
+
+def companies(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per company of a prospect table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        People, with the columns of `search_people`.
+
+    Returns
+    -------
+    DataFrame
+        One row per company in order of appearance, told apart by id (else by profile URL, else by
+        name): the company's columns without their prefix (id, name, website, ...), and
+        people_in_frame (Int64), how many rows of the table work there. People with no company at
+        all have no row.
+
+    Raises
+    ------
+    InvalidInputError
+        The frame has no company columns.
+
+    Notes
+    -----
+    Interface: Company (the `company` of a person).
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=100)
+    >>> people.outreach.companies()["people_in_frame"].sum()
+    np.int64(100)
+    """
+    identity = _company_identity(frame)
+    columns = [name for name in frame.columns if str(name).startswith(_PREFIX)]
+    first = identity.notna() & ~identity.duplicated()
+    table = frame.loc[first, columns].rename(columns=lambda name: name.removeprefix(_PREFIX))
+    people = identity[first].map(identity.value_counts()).astype("Int64")
+    people = people.rename("people_in_frame").reset_index(drop=True)
+    # Not by assignment, which pandas warns of where a frame came from a file column by column.
+    return pd.concat([table.reset_index(drop=True), people], axis="columns")
+
+
+def headcount(frame: pd.DataFrame, level: str = "department") -> pd.DataFrame:
+    """Return the companies' headcounts as a tidy table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        People, with the columns of `search_people`, or companies, from `companies()`.
+    level : {"department", "job_function"}
+        14 rows per company, or 194.
+
+    Returns
+    -------
+    DataFrame
+        company (str), department (str), with level "job_function" also job_function (str), people
+        (Int64) and share (Float64, of all the company's people at that level: adds up to 1).
+        Companies of one name are told apart by their website or id, in brackets.
+
+    Raises
+    ------
+    InvalidInputError
+        The level is unknown, or the frame has no headcount columns.
+
+    Notes
+    -----
+    Interface: Company, `department_headcount` and `job_function_headcount`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=10)
+    >>> list(people.outreach.headcount().columns)
+    ['company', 'department', 'people', 'share']
+    """
+    check_one_of("level", level, LEVELS)
+    table = companies(frame) if f"{_PREFIX}name" in frame.columns else frame
+    keys = _headcount_columns(level)
+    require_columns(table, [*keys, "name"], "headcount columns")
+    names = list(LEVELS[: len(next(iter(keys.values())))])
+    paths = pd.MultiIndex.from_tuples(list(keys.values()), names=names)
+
+    counts = table[list(keys)].astype("Int64").set_axis(paths, axis="columns")
+    counts.index = pd.MultiIndex.from_arrays(
+        [range(len(table)), _company_labels(table)], names=["row", "company"]
+    )
+    totals = counts.sum(axis="columns", min_count=1).replace(0, pd.NA)
+    people = counts.stack(names)
+    shares = counts.div(totals, axis="index").stack(names)
+    tidy = pd.DataFrame({"people": people.array, "share": shares.array}, index=people.index)
+    tidy = tidy.droplevel("row").reset_index()
+    return tidy.astype({"people": "Int64", "share": "Float64"})
+
+
+def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
+    """Map the company's headcount columns of a level to (department,) or (department, function)."""
+    members = {field.name: field.members for field in spec.COMPANY}
+    field = f"{level}_headcount"
+    return {"_".join((field, *path)): path for path, _ in spec.leaves(members[field])}
+
+
+def _company_labels(table: pd.DataFrame) -> pd.Series:
+    """Return the companies' names; those that several share get their website or id behind."""
+    labels = table["name"].astype("str")
+    for column in ("website", "id"):
+        shared = labels.notna() & labels.duplicated(keep=False)
+        if column in table.columns and shared.any():
+            known = shared & table[column].notna()
+            labels = labels.mask(known, labels + " (" + table[column].astype("str") + ")")
+    return labels
+
+
+def _company_identity(frame: pd.DataFrame) -> pd.Series:
+    """Return what tells companies apart, row by row: id, else profile URL, else name."""
+    present = [_PREFIX + key for key in _KEYS if _PREFIX + key in frame.columns]
+    require_columns(frame, present or [_PREFIX + _KEYS[0]], "company columns")
+    identity = frame[present[0]].astype("str")
+    for column in present[1:]:
+        identity = identity.where(identity.notna(), column + ":" + frame[column].astype("str"))
+    return identity
+
+
+def require_columns(frame: pd.DataFrame, columns: Sequence[str], what: str) -> None:
+    """Say what is wrong where a frame has not, once each, the columns that a function takes."""
+    missing = [name for name in columns if name not in frame.columns]
+    if missing:
+        close = suggestion(missing[0], [str(name) for name in frame.columns])
+        raise InvalidInputError(
+            f"The frame has not the {what} that this takes: {missing[0]!r} is missing"
+            f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}.{close} "
+            'Use a frame of search_people(), with headcount="all" where headcounts are wanted.'
+        )
+    twice = [name for name in columns if isinstance(frame[name], pd.DataFrame)]
+    if twice:
+        raise InvalidInputError(
+            f"The frame has the column {twice[0]!r} more than once. Keep one of them, for example "
+            "with frame.loc[:, ~frame.columns.duplicated()]."
+        )

@@ -1,0 +1,340 @@
+"""Response bytes -> Arrow -> DataFrame, with no I/O.
+
+Pages of people go through Arrow's JSON reader with the interface's types. Where that reader fails,
+or could not be faithful, a page goes through `tolerant` instead: the same columns, types and
+values, more slowly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, get_args
+
+import pandas as pd
+import pyarrow as pa
+
+from outreach_frames import spec
+from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.tables.fast_reader import (
+    BOM,
+    LossyParseError,
+    PeoplePage,
+    list_of_errors,
+    read_fast,
+)
+from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
+from outreach_frames.tables.tolerant_reader import as_text, parse_json, records_table
+
+__all__ = [
+    "DtypeBackend",
+    "PeoplePage",
+    "as_one_page",
+    "check_dtype_backend",
+    "free_frame",
+    "people_frame",
+    "read_people_page",
+    "read_people_pages",
+    "records_frame",
+]
+
+_GROUP_BYTES: Final = 16 << 20
+_EXCERPT_LENGTH: Final = 120
+
+
+def check_dtype_backend(value: object) -> None:
+    """Refuse a `dtype_backend` that there is not.
+
+    Parameters
+    ----------
+    value : object
+        What the caller gave.
+
+    Raises
+    ------
+    InvalidInputError
+        When it is neither "numpy_nullable" nor "pyarrow".
+
+    Examples
+    --------
+    >>> check_dtype_backend("pyarrow")
+    """
+    backends = get_args(DtypeBackend)
+    if value not in backends:
+        names = " or ".join(repr(backend) for backend in backends)
+        raise InvalidInputError(f"dtype_backend is {value!r}; give {names}.")
+
+
+def read_people_page(body: bytes) -> PeoplePage:
+    """Read one response of people search.
+
+    Arrays whose elements the interface does not show (`locations`, `technologies`) are lists of
+    text: an element that is no text is kept as JSON, names sorted and null members left out.
+    A value that does not fit its column's type is missing there and kept as text in a column
+    `<column>_raw`; a field that the interface does not know is kept as a column at the end.
+
+    Parameters
+    ----------
+    body : bytes
+        JSON in UTF-8.
+
+    Returns
+    -------
+    PeoplePage
+        The people, `_pagination` and `_errors`.
+
+    Raises
+    ------
+    InvalidResponseError
+        When the body is no people search result: no JSON, cut off, of another shape.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {"total": 1}}')
+    >>> page.people.num_rows, page.pagination
+    (1, {'total': 1})
+    """
+    return read_people_pages([body])
+
+
+def read_people_pages(bodies: Sequence[bytes]) -> PeoplePage:
+    """Read several responses of people search as one, which is faster than one by one.
+
+    Parameters
+    ----------
+    bodies : sequence of bytes
+        JSON in UTF-8, as for `read_people_page`; at least one.
+
+    Returns
+    -------
+    PeoplePage
+        The people of all, the last `_pagination`, and all `_errors`.
+
+    Raises
+    ------
+    InvalidResponseError
+        When a body is no people search result.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
+    >>> read_people_pages([body, body]).people.num_rows
+    2
+    """
+    pages: list[PeoplePage] = []
+    for group in _groups(bodies):
+        try:
+            pages.append(read_fast(group))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeDecodeError, LossyParseError):
+            if len(group) > 1:
+                pages += [read_people_pages([body]) for body in group]
+            else:
+                pages.append(_read_tolerantly(group[0]))
+    return as_one_page(pages)
+
+
+def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
+    """Put pages that follow each other into one.
+
+    >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {}}')
+    >>> as_one_page([page, page]).people.num_rows
+    2
+    """
+    if len(pages) == 1:
+        return pages[0]
+    return PeoplePage(
+        concat_tables([page.people for page in pages]),
+        pages[-1].pagination,
+        [error for page in pages for error in page.errors],
+    )
+
+
+def people_frame(
+    pages: Sequence[PeoplePage] | Sequence[pa.Table], dtype_backend: DtypeBackend = "numpy_nullable"
+) -> pd.DataFrame:
+    """Put pages of people into one frame.
+
+    Parameters
+    ----------
+    pages : sequence of PeoplePage or pyarrow.Table
+        What `read_people_page` gave, or the `people` of it, which may be some columns only. None at
+        all makes an empty frame.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow in every column.
+
+    Returns
+    -------
+    DataFrame
+        One row per person. The columns of the interface in its order (``str``, ``Int64``,
+        ``Float64``, ``boolean``, ``datetime64[us]``, Arrow lists), then what else there was.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> people_frame([]).shape
+    (0, 262)
+    """
+    check_dtype_backend(dtype_backend)
+    tables = [page.people if isinstance(page, PeoplePage) else page for page in pages]
+    return to_frame(concat_tables(tables or [empty_table(spec.PERSON)]), dtype_backend)
+
+
+def records_frame(
+    records: Sequence[Any],
+    fields: tuple[spec.Field, ...],
+    dtype_backend: DtypeBackend = "numpy_nullable",
+) -> pd.DataFrame:
+    """Put the records of a small resource into a frame.
+
+    Parameters
+    ----------
+    records : sequence
+        Parsed JSON objects; they are not changed.
+    fields : tuple of Field
+        The resource in `spec`, such as `spec.MAILBOX`.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow in every column.
+
+    Returns
+    -------
+    DataFrame
+        One row per record: the interface's columns, ``datetime64[us, UTC]`` for date-times (one
+        without an offset is in UTC), then what else the records hold; `_links` is left out.
+
+    Examples
+    --------
+    >>> records_frame([{"id": "m1", "user": {"name": "Ada"}}], spec.MAILBOX)["user_name"].tolist()
+    ['Ada']
+    """
+    check_dtype_backend(dtype_backend)
+    table = records_table(records, fields, leave_out=frozenset({spec.LINKS_KEY}))
+    return to_frame(table, dtype_backend)
+
+
+def free_frame(
+    records: Sequence[Any], dtype_backend: DtypeBackend = "numpy_nullable"
+) -> pd.DataFrame:
+    """Put records that the interface does not show into a frame.
+
+    Parameters
+    ----------
+    records : sequence
+        Parsed JSON; they are not changed.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow in every column.
+
+    Returns
+    -------
+    DataFrame
+        One row per record, nested objects flattened with `_`. A record that is no object becomes
+        a row with a column `value`. Text stays text; values of several types in one column become
+        text.
+
+    Examples
+    --------
+    >>> free_frame([{"email": "ada@example.com", "data": {"city": "Oslo"}}]).columns.tolist()
+    ['email', 'data_city']
+    """
+    check_dtype_backend(dtype_backend)
+    frame = to_frame(records_table(records, ()), dtype_backend)
+    return frame if len(frame.columns) else pd.DataFrame(index=pd.RangeIndex(len(records)))
+
+
+def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
+    """Put flat tables under one another; columns whose types differ take one that holds all.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+        At least one.
+
+    Returns
+    -------
+    pyarrow.Table
+        All columns, in the order of first appearance. Types that have nothing in common become
+        text.
+
+    Examples
+    --------
+    >>> table = concat_tables([pa.table({"a": [1]}), pa.table({"a": ["x"], "b": [True]})])
+    >>> table.to_pylist()
+    [{'a': '1', 'b': None}, {'a': 'x', 'b': True}]
+    """
+    try:
+        return pa.concat_tables(tables, promote_options="default")
+    except (pa.ArrowInvalid, pa.ArrowTypeError):
+        names = dict.fromkeys(name for table in tables for name in table.column_names)
+        columns = {name: _concat_column(tables, name) for name in names}
+        return pa.table(columns)
+
+
+def _concat_column(tables: Sequence[pa.Table], name: str) -> pa.ChunkedArray:
+    parts = [
+        table.select([name]) if name in table.column_names else _missing_column(name, len(table))
+        for table in tables
+    ]
+    try:
+        return pa.concat_tables(parts, promote_options="permissive").column(0)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pa.chunked_array([as_text(part.column(0)) for part in parts], pa.string())
+
+
+def _missing_column(name: str, length: int) -> pa.Table:
+    return pa.table({name: pa.nulls(length)})
+
+
+def _groups(bodies: Sequence[bytes]) -> Iterator[list[bytes]]:
+    """Split bodies into groups that are read at once."""
+    group: list[bytes] = []
+    size = 0
+    for body in bodies:
+        if group and size + len(body) > _GROUP_BYTES:
+            yield group
+            group, size = [], 0
+        group.append(body)
+        size += len(body)
+    if group:
+        yield group
+
+
+def _read_tolerantly(body: bytes) -> PeoplePage:
+    """Read a body by way of Python objects."""
+    try:
+        result = parse_json(body.removeprefix(BOM).decode())
+    except UnicodeDecodeError as error:
+        raise _invalid(body, f"is not UTF-8 ({error.reason} at byte {error.start})") from error
+    except ValueError as error:
+        raise _invalid(body, f"is no JSON, or is cut off ({error})") from error
+    except RecursionError as error:
+        raise _invalid(body, "is nested too deeply") from error
+    if not isinstance(result, dict):
+        raise _invalid(body, "is no JSON object")
+    people, pagination = result.get(spec.RESULTS_KEY), result.get(spec.PAGINATION_KEY)
+    if not isinstance(people, list):
+        raise _invalid(body, f"has no list `{spec.RESULTS_KEY}`")
+    if not isinstance(pagination, dict):
+        raise _invalid(body, f"has no object `{spec.PAGINATION_KEY}`")
+    return PeoplePage(
+        records_table(people, spec.PERSON),
+        {key: value for key, value in pagination.items() if value is not None},
+        list_of_errors(result.get(spec.ERRORS_KEY)),
+    )
+
+
+def _invalid(body: bytes, problem: str) -> InvalidResponseError:
+    start = body[:_EXCERPT_LENGTH].decode("utf-8", "backslashreplace")
+    ellipsis = "…" if len(body) > _EXCERPT_LENGTH else ""
+    return InvalidResponseError(
+        f"The service's answer to {spec.SEARCH_PEOPLE.label} {problem}. "
+        f"It has {len(body):,} bytes and starts with: {start!r}{ellipsis}"
+    )

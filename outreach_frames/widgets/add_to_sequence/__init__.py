@@ -1,0 +1,1 @@
+"""The widget that adds a frame's rows to a sequence."""

@@ -1,0 +1,243 @@
+"""What an analyst chooses for adding leads, and what there is to choose from."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.leads.planning.mapping import (
+    DISTRIBUTION,
+    EMAIL,
+    MAILBOXES,
+    OVERRIDES,
+    PROFNET_URL,
+)
+from outreach_frames.leads.planning.names import field_name, is_field_name, short
+
+_DEFAULTS: Final[Mapping[str, Any]] = {
+    "sequence_id": None,
+    EMAIL: None,
+    PROFNET_URL: None,
+    "data": {},
+    "overrides": {},
+    DISTRIBUTION: None,
+    MAILBOXES: [],
+}
+
+FIELD_RULE: Final = (
+    "lowercase letters, digits and underscores, beginning with a letter, at most "
+    f"{spec.MAX_DATA_NAME_LENGTH} characters"
+)
+
+
+def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a choice with all of its parts; what is left out is not chosen.
+
+    Parameters
+    ----------
+    value : mapping
+        Any of sequence_id, email, profnet_url (str or None), data ({field: column}), overrides
+        ({override: bool}), leads_distribution (str or None), mailboxes (list of str).
+
+    Raises
+    ------
+    InvalidInputError
+        A part does not exist, or is of another type. Names of fields and columns may be wrong: the
+        plan says that.
+
+    Examples
+    --------
+    >>> read_value({"email": "E-Mail", "overrides": {"ignore_exclusion_list": True}})["overrides"]
+    {'ignore_exclusion_list': True}
+    """
+    if unknown := value.keys() - _DEFAULTS.keys():
+        raise InvalidInputError(
+            f"{short(sorted(map(str, unknown))[0])} is no part of the choice. There are: "
+            f"{', '.join(_DEFAULTS)}."
+        )
+    full = {**_DEFAULTS, **value}
+    for name in ("sequence_id", EMAIL, PROFNET_URL):
+        _require(name, full[name], full[name] is None or isinstance(full[name], str), "text")
+    _require("data", full["data"], _is_texts(full["data"]), "{field: column}")
+    overrides = full["overrides"]
+    right = isinstance(overrides, Mapping) and all(
+        name in OVERRIDES and isinstance(on, bool) for name, on in overrides.items()
+    )
+    _require("overrides", overrides, right, f"{{name: True}} of {', '.join(OVERRIDES)}")
+    distribution = full[DISTRIBUTION]
+    right = distribution is None or distribution in spec.LEADS_DISTRIBUTIONS
+    _require(DISTRIBUTION, distribution, right, f"one of {', '.join(spec.LEADS_DISTRIBUTIONS)}")
+    mailboxes = full[MAILBOXES]
+    right = isinstance(mailboxes, list | tuple) and all(isinstance(one, str) for one in mailboxes)
+    _require(MAILBOXES, mailboxes, right, "a list of addresses")
+    return {
+        **full,
+        "data": dict(full["data"]),
+        "overrides": {name: True for name in OVERRIDES if overrides.get(name)},
+        MAILBOXES: list(mailboxes),
+    }
+
+
+def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a choice as arguments of `make_plan`, all of them.
+
+    >>> plan_arguments(read_value({"sequence_id": "s1", "email": "Mail"}))["email"]
+    'Mail'
+    """
+    custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
+    return {
+        "sequence_id": value["sequence_id"],
+        EMAIL: value[EMAIL],
+        PROFNET_URL: value[PROFNET_URL],
+        "data": value["data"] or None,
+        "overrides": value["overrides"] or None,
+        DISTRIBUTION: value[DISTRIBUTION],
+        MAILBOXES: value[MAILBOXES] if custom and value[MAILBOXES] else None,
+    }
+
+
+def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the sequences to choose from, by name: id, label, name, accepts, why, hint.
+
+    `why` says why a sequence cannot be chosen, `hint` what to know of one that can.
+    """
+    named = [
+        {name: _plain(row[name]) for name in sequences.columns}
+        for row in sequences.to_dict(orient="records")
+    ]
+    names = Counter(row["name"] for row in named)
+    options = [_sequence_option(row, names[row["name"]] > 1) for row in named]
+    return sorted(options, key=lambda option: (option["label"].casefold(), option["id"] or ""))
+
+
+def mailbox_options(mailboxes: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the mailboxes to choose from: email, active, why; each address once."""
+    options: dict[str, dict[str, Any]] = {}
+    for row in mailboxes[["email", "status"]].to_dict(orient="records"):
+        email, status = _plain(row["email"]), _plain(row["status"])
+        active = status == spec.MAILBOX_STATUSES[0]
+        if email is not None and not (email in options and options[email]["active"]):
+            why = "" if active else (status or "status not known").replace("_", " ")
+            options[email] = {"email": email, "active": active, "why": why}
+    return [options[email] for email in sorted(options, key=str.casefold)]
+
+
+def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
+    """Return the columns to choose from: name, field, problem.
+
+    `name` is None where a column cannot be chosen, and `label` is how it reads; `field` is the
+    name that its field may have.
+    """
+    times = Counter(labels)
+    options = []
+    for label in dict.fromkeys(labels):
+        problem = _column_problem(label, times[label])
+        options.append(
+            {
+                "name": None if problem else str(label),
+                "label": text_of(label),
+                "field": "" if problem else _field_of(label),
+                "problem": problem,
+            }
+        )
+    return options
+
+
+def data_problems(data: Mapping[str, str]) -> list[str]:
+    """Say what is wrong with the names of data fields.
+
+    >>> data_problems({"First Name": "Name"})[0][:62]
+    "The column 'Name': 'First Name' cannot be the name of a field:"
+    """
+    problems = []
+    for field, column in data.items():
+        if field in spec.LEAD_IDENTIFIERS:
+            problems.append(
+                f"The column {short(column)}: {field} identifies a lead, and is chosen above."
+            )
+        elif not is_field_name(field):
+            problems.append(
+                f"The column {short(column)}: {short(field)} cannot be the name of a field: "
+                f"{FIELD_RULE}."
+            )
+    if len(data) > spec.MAX_DATA_FIELDS:
+        problems.append(
+            f"{len(data)} columns are ticked; a lead takes {spec.MAX_DATA_FIELDS} at most."
+        )
+    return problems
+
+
+def text_of(value: object, most: int = 200) -> str:
+    """Return any value as text that can go to a page.
+
+    >>> text_of(("a", 1)), text_of("b" * 5, most=3)
+    ("('a', 1)", 'bb…')
+    """
+    text = str(value).encode("utf-8", "replace").decode()
+    return text if len(text) <= most else f"{text[: most - 1]}…"
+
+
+def _require(name: str, value: object, right: bool, wanted: str) -> None:
+    if not right:
+        raise InvalidInputError(f"{name} takes {wanted}, not {short(value)}.")
+
+
+def _is_texts(value: object) -> bool:
+    return isinstance(value, Mapping) and all(
+        isinstance(part, str) for pair in value.items() for part in pair
+    )
+
+
+def _sequence_option(row: Mapping[str, str | None], is_twin: bool) -> dict[str, Any]:
+    status, identity = row["status"], row["id"]
+    why = hint = ""
+    if identity is None:
+        why = "the service gave it no id"
+    elif status is None:
+        hint = "The service gave no status: whether it takes leads shows when they are sent."
+    elif status not in spec.SEQUENCE_STATUSES:
+        hint = (
+            f"Its status, {short(status)}, is not known here: whether it takes leads shows when "
+            "they are sent."
+        )
+    elif not spec.SEQUENCE_STATUSES[status]:
+        why = f"{status}: takes no leads"
+    name = row["name"] or identity or "no name"
+    parts = [name]
+    if is_twin:
+        created = (row["created_at"] or "")[:10]
+        parts += [part for part in (row["created_by_user_email"], created, identity) if part]
+    return {
+        "id": identity,
+        "name": text_of(name),
+        "label": text_of(" · ".join(parts)),
+        "accepts": not why,
+        "why": why,
+        "hint": hint,
+    }
+
+
+def _plain(value: Any) -> str | None:
+    return None if pd.isna(value) else str(value)
+
+
+def _column_problem(label: object, times: int) -> str:
+    if not isinstance(label, str):
+        return f"its name is no text but {type(label).__name__}: rename it to use it"
+    if times > 1:
+        return f"there are {times} columns of this name: rename them apart to use them"
+    if text_of(label, most=len(label) + 1) != label:
+        return "its name has half a character in it: rename it to use it"
+    return ""
+
+
+def _field_of(label: object) -> str:
+    try:
+        return field_name(label)
+    except InvalidInputError:
+        return ""

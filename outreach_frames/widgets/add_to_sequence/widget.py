@@ -1,0 +1,482 @@
+"""AddToSequence: a frame's way into a sequence by hand, checked, shown, and sent once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Final
+
+import pandas as pd
+import traitlets
+
+from outreach_frames import spec
+from outreach_frames.client import connect
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachError, ValidationFailedError
+from outreach_frames.leads import statuses
+from outreach_frames.leads.plan import SubmissionPlan
+from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.submit import Directive
+from outreach_frames.resources.mailboxes import mailboxes
+from outreach_frames.resources.sequences import sequences
+from outreach_frames.widgets.add_to_sequence.code import code_of
+from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
+from outreach_frames.widgets.add_to_sequence.sender import Listener, Moment, Planned, Sender
+from outreach_frames.widgets.add_to_sequence.state import (
+    FIELD_RULE,
+    column_options,
+    data_problems,
+    mailbox_options,
+    read_value,
+    sequence_options,
+)
+from outreach_frames.widgets.add_to_sequence.tables import (
+    Outcomes,
+    count,
+    failed_rows,
+    outcome_content,
+    plan_content,
+)
+from outreach_frames.widgets.background import Task
+from outreach_frames.widgets.base import Panel, error_notice, notice, source
+
+# What the page needs to know of the interface.
+_FORM: Final[Mapping[str, Any]] = MappingProxyType(
+    {
+        "identifiers": list(spec.LEAD_IDENTIFIERS),
+        "overrides": [{"name": field.name, "note": field.note} for field in spec.OVERRIDES],
+        "distribution": DISTRIBUTION,
+        "distributions": list(spec.LEADS_DISTRIBUTIONS),
+        "default_distribution": spec.DEFAULT_LEADS_DISTRIBUTION,
+        "custom_mailboxes": spec.MAILBOXES_LEADS_DISTRIBUTION,
+        "mailboxes": MAILBOXES,
+        "field_pattern": spec.DATA_NAME_PATTERN,
+        "field_length": spec.MAX_DATA_NAME_LENGTH,
+        "field_rule": FIELD_RULE,
+        "max_fields": spec.MAX_DATA_FIELDS,
+    }
+)
+
+
+class AddToSequence(Panel):
+    """Add a frame's rows to a sequence by hand, and see what becomes of each.
+
+    Nothing is sent but by the button that says how many leads go to which sequence, and what it
+    sends is the plan that is shown: the frame as it was when its rows were checked. A plan is sent
+    once. Afterwards only rows that were refused or never sent can be sent, to the same sequence;
+    rows that were added or skipped are settled, and rows that may have arrived are sent again only
+    by a button of their own.
+
+    Parameters
+    ----------
+    df : DataFrame
+        One row per lead; it is not changed.
+    client : Client, optional
+        By default the one of the last `connect`.
+    journal : str or Path, optional
+        A file that knows what became of each row, whatever ends the run, the kernel's end too.
+
+    Attributes
+    ----------
+    value : dict
+        What is chosen; can be assigned, in part: sequence_id, email, profnet_url (columns), data
+        ({field: column}), overrides ({override: True}), leads_distribution, mailboxes.
+    plan : SubmissionPlan or None
+        The plan that was made last.
+    report : SubmissionReport or None
+        What became of every row, all runs together; None before anything was sent.
+
+    Notes
+    -----
+    Interface: POST /sequences/{id}/leads, GET /sequences, GET /mailboxes.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> leads = pd.DataFrame({"E-Mail": ["ada@example.com"], "First Name": ["Ada"]})
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     adding = of.widgets.AddToSequence(leads)
+    ...     sequence_id = client.sandbox.sequence_ids["accepts_any"]
+    >>> adding.value = {**adding.value, "sequence_id": sequence_id}
+    >>> adding.code.replace(sequence_id, "...")
+    'report = df.outreach.add_to_sequence("...", email="E-Mail")'
+    """
+
+    actions: ClassVar[tuple[str, ...]] = (
+        "ready",
+        "reload",
+        "check",
+        "try_out",
+        "submit",
+        "cancel",
+        "break_off",
+        "show",
+        "retry",
+        "save",
+    )
+
+    at_once: ClassVar[tuple[str, ...]] = ("cancel", "break_off")
+
+    _esm = source("common.js", "add_to_sequence/widget.js")
+    _css = source("common.css", "add_to_sequence/widget.css")
+
+    value = traitlets.Dict().tag(sync=True)
+    code = traitlets.Unicode().tag(sync=True)
+    form = traitlets.Dict(dict(_FORM)).tag(sync=True)
+    state = traitlets.Dict().tag(sync=True)
+    progress = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
+
+    def __init__(
+        self, df: pd.DataFrame, client: Client | None = None, *, journal: str | Path | None = None
+    ) -> None:
+        self._df = df
+        self._sender = Sender(
+            df,
+            None if journal is None else Path(journal).expanduser(),
+            is_over=lambda: self._background.over,
+        )
+        # A widget that is refused is closed all the same, and that asks for its sender.
+        if not isinstance(df, pd.DataFrame):
+            raise InvalidInputError(f"Leads come from a DataFrame, not from {type(df).__name__}.")
+        self._report_number = 0
+        self._phase = ""
+        self._doing = ""
+        self._read_from: Client | None = None
+        self._sequences: dict[str | None, dict[str, Any]] = {}
+        self._sections: dict[str, dict[str, Any]] = {}
+        self._outcomes: Outcomes | None = None
+        super().__init__(client)
+        known = client or connect.current()
+        networks = {spec.NETWORK_NAME, *([known.network_name] if known else [])}
+        names = [one["name"] for one in self._show_columns() if one["name"] is not None]
+        guesses = guess_columns(df, names, networks)
+        self._show("guesses", notes=[one.note for one in guesses.values() if one.note])
+        self.value = {field: one.column for field, one in guesses.items()}
+
+    @property
+    def plan(self) -> SubmissionPlan | None:
+        """The plan that was made last."""
+        return self._sender.plan
+
+    @property
+    def report(self) -> SubmissionReport | None:
+        """What became of every row, all runs together; None before anything was sent."""
+        return self._sender.report
+
+    @property
+    def failed(self) -> pd.DataFrame:
+        """The rows that are neither added nor skipped, with status, detail and error_code."""
+        return self._df.iloc[:0] if self.report is None else failed_rows(self.report)
+
+    def close(self) -> None:
+        """Close the widget; what is being sent ends with the request under way."""
+        self._sender.wish = "drain"
+        super().close()
+
+    def ready(self) -> None:
+        """Tell a new view in the page everything."""
+        self._show_columns()
+        for kind, content in self._sections.items():
+            self.send({"kind": kind, **content})
+        if "sequences" not in self._sections and not self.busy:
+            self._load(refresh=False)
+
+    def reload(self) -> None:
+        """Ask the service for its sequences and mailboxes again."""
+        self._load(refresh=True)
+
+    def check(self, value: Mapping[str, Any]) -> None:
+        """Plan the rows; nothing is sent."""
+        if self.busy:
+            return
+        self.value = dict(value)
+        client = self._client()
+        chosen = self._checked_value(client)
+        if chosen is None:
+            return
+        make = self._sender.planning(chosen, client)
+        self._start("Checking rows", lambda _task: make(), partial(self._planned, chosen))
+
+    def try_out(self, plan: int) -> None:
+        """Show what would become of each row; nothing is sent."""
+        if not self.busy and self.plan is not None and plan == self._sender.number:
+            outcomes = self._sender.tried_out()
+            self._show_outcomes("dry", "Dry run: nothing was sent.", outcomes)
+
+    def submit(self, plan: int, value: Mapping[str, Any], again: bool = False) -> None:
+        """Send the plan that the page showed under a number; a second time does nothing."""
+        sender = self._sender
+        if self.busy or plan == sender.sent_number:
+            return
+        chosen = read_value(value)
+        if self.plan is not None:
+            # Another widget may have sent them since the rows were checked.
+            sender.look_back()
+        why = sender.why_not(plan, chosen, again=again)
+        if not why and chosen != self.value:
+            why = "The choice was changed meanwhile. Check rows again."
+        if not why and not sender.is_planned_with(self._client()):
+            why = "These rows were checked with another connection than the present one. Reload, "
+            why += "and check rows again."
+        if why:
+            self._tell(notice("warning", f"{why} Nothing was sent."))
+            self._refresh()
+            self.send({"kind": "refused"})
+            return
+        rows = len(sender.to_send())
+        self._show_outcomes("live", "Sending.", sender.begin())
+        self._begin(f"Adding {count(rows, 'lead')} to {sender.target}", rows)
+        self._start(
+            self._doing, partial(self._work, sender.send), self._done(sender.sent), self._broke
+        )
+
+    def retry(self, report: int) -> None:
+        """Send the rows of the report of a number that are unknown once more."""
+        sender = self._sender
+        if self.busy or self.report is None or sender.is_lost or report != self._report_number:
+            return
+        rows = sender.begin_again()
+        self._begin(f"Sending {count(rows, 'unknown row')} once more", rows)
+        self._start(
+            self._doing,
+            partial(self._work, sender.send_again),
+            self._done(sender.sent_again),
+            self._broke,
+        )
+
+    def cancel(self) -> None:
+        """Send nothing after the request under way, or end what is being read."""
+        task = self._task
+        if self._phase == "sending":
+            self._wish("drain", "cancelling")
+        elif not self._phase and task is not None:
+            task.stop.set()
+
+    def break_off(self) -> None:
+        """Break off the request under way, once the run is cancelled."""
+        if self._phase == "cancelling":
+            self._wish("abort", "breaking off")
+
+    def show(self, status: str) -> None:
+        """Show the outcomes of one status, or all."""
+        shown = self._sections.get("outcome")
+        if shown is not None and self._outcomes is not None:
+            self._show("outcome", **{**shown, **outcome_content(self._outcomes, status)})
+
+    def save(self, folder: str, replace: bool = False) -> None:
+        """Write the outcomes as CSV files; files that are there only where that is wished."""
+        if self.report is None or self.busy:
+            return
+        if not folder.strip():
+            raise InvalidInputError("Give a folder for the files.")
+        try:
+            place = Path(folder.strip()).expanduser().resolve()
+            there = [f"{kind}.csv" for kind in statuses.KINDS if (place / f"{kind}.csv").exists()]
+        except (OSError, RuntimeError, ValueError) as error:
+            raise InvalidInputError(f"Files cannot be saved in {folder}: {error}") from error
+        if there and not replace:
+            self._show("saved", folder=folder, existing=there, words="")
+            return
+        self.report.to_csv(place)
+        rows = count(len(self.failed), "failed row")
+        words = f"Saved in {place}: {rows} in failed.csv, the rest beside it."
+        self._show("saved", folder=folder, existing=[], words=words)
+
+    @traitlets.validate("value")
+    def _check_value(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
+        return read_value(proposal["value"])
+
+    @traitlets.observe("value")
+    def _on_value(self, _change: object) -> None:
+        self.code = code_of(
+            self.value,
+            self._df.columns,
+            journal=None if self._sender.journal is None else str(self._sender.journal),
+            with_client=self._given_client is not None,
+        )
+        self._refresh()
+
+    def _checked_value(self, client: Client) -> dict[str, Any] | None:
+        """Return the choice if a plan can be made of it; else tell what is missing."""
+        value, fixed = self.value, self._sender.sequence_id
+        option = self._sequences.get(value["sequence_id"])
+        problems: list[str] = []
+        if value["sequence_id"] is None:
+            problems.append("No sequence is chosen.")
+        elif option is not None and not option["accepts"]:
+            problems.append(f"{option['name']!r} is {option['why']}. Choose another sequence.")
+        if self._read_from not in {None, client}:
+            # Ids of one account may be those of other sequences in another.
+            problems.append(
+                "The sequences were read with another connection than the present one. Reload, "
+                "and look again."
+            )
+        if fixed is not None and (
+            fixed != value["sequence_id"] or not self._sender.is_at_service_of(client)
+        ):
+            problems.append(
+                "Rows of this frame went to another sequence, and the rest can only follow them. "
+                "For this sequence, make a new widget."
+            )
+        problems += data_problems(value["data"])
+        if problems:
+            self._tell(notice("error", "The rows cannot be checked yet.", problems))
+            return None
+        return value
+
+    def _planned(self, value: Mapping[str, Any], planned: Planned, warnings: list[str]) -> None:
+        sender = self._sender
+        sender.take(planned, value)
+        self._show_report()
+        self._show("plan", value=value, note=sender.note(), **plan_content(planned.plan))
+        self._tell(*(notice("warning", warning) for warning in warnings))
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Tell the page what can be done."""
+        sender = self._sender
+        why = sender.why_not(sender.number, self.value, again=True)
+        self.state = {
+            "plan": sender.number,
+            "sent": sender.sent_number,
+            "report": self._report_number,
+            "button": "" if why else sender.button(),
+            "why_not": why,
+            "sent_before": sender.sent_before,
+            "phase": self._phase,
+            "is_fixed": sender.goes_on,
+            "journal": "" if sender.journal is None else str(sender.journal),
+        }
+
+    def _load(self, *, refresh: bool) -> None:
+        def work(_task: Task) -> tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError]:
+            client = self._client()
+            options: dict[str, Any] = {"refresh": refresh, "progress": False, "client": client}
+            listed = sequences(**options)
+            try:
+                return client, listed, mailboxes(**options)
+            except OutreachError as error:
+                # Only who spreads leads over mailboxes of their own needs them.
+                return client, listed, error
+
+        def loaded(
+            found: tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError], warnings: list[str]
+        ) -> None:
+            self._read_from, listed, others = found
+            options = sequence_options(listed)
+            self._sequences = {option["id"]: option for option in options}
+            self._show("sequences", options=options)
+            told = [notice("warning", warning) for warning in warnings]
+            if isinstance(others, pd.DataFrame):
+                self._show("mailboxes", options=mailbox_options(others))
+            else:
+                told.append(error_notice(others))
+            self._tell(*told)
+
+        self._start("Reading sequences and mailboxes", work, loaded)
+
+    def _begin(self, doing: str, rows: int) -> None:
+        self._doing = doing
+        self.progress = [0, rows]
+        self._set_phase("sending")
+
+    def _set_phase(self, phase: str) -> None:
+        self._phase = phase
+        if not phase:
+            self.progress = [0, 0]
+        self._refresh()
+
+    def _wish(self, wish: Directive, phase: str) -> None:
+        self._sender.wish = wish
+        self._set_phase(phase)
+        if not self.busy:
+            # The run ended while the click came in another thread.
+            self._set_phase("")
+
+    def _work(self, send: Callable[[Listener], SubmissionReport], _task: Task) -> SubmissionReport:
+        """Send, in a thread, and show how far it is."""
+        return send(partial(self._background.deliver, self._show_moment))
+
+    def _show_moment(self, moment: Moment) -> None:
+        if not self._phase:
+            return
+        kinds = dict.fromkeys(statuses.KINDS, 0)
+        for status, rows in moment.tally.items():
+            kinds[statuses.kind_of(status)] += rows
+        total = self.progress[1]
+        self.progress = [min(sum(kinds.values()), total), total]
+        so_far = ", ".join(f"{rows:,} {kind}" for kind, rows in kinds.items())
+        busy = f"{self._doing}: {so_far}"
+        if busy != self.busy:
+            # Only an answer ends what was said of a wait for it.
+            self.busy, self.news = busy, ""
+        if moment.outcomes is not None:
+            self._show_outcomes("live", "Sending.", moment.outcomes)
+
+    def _done(
+        self, take: Callable[[SubmissionReport], object]
+    ) -> Callable[[SubmissionReport, list[str]], None]:
+        """Return what takes a new report, first of all, and then shows it."""
+
+        def done(report: SubmissionReport, warnings: list[str]) -> None:
+            take(report)
+            self._report_number += 1
+            self._set_phase("")
+            self._show_report()
+            self._tell(*_told(self.report or report, warnings))
+
+        return done
+
+    def _broke(self, error: BaseException) -> None:
+        self._sender.broke(error)
+        self._report_number += 1
+        self._set_phase("")
+        if not self._sender.is_lost:
+            self._show_report()
+
+    def _show_report(self) -> None:
+        """Show what became of the rows, or nothing where none was sent."""
+        outcomes, report = self._sender.outcomes, self.report
+        if outcomes is not None and report is not None:
+            self._show_outcomes("sent", "What became of the rows.", outcomes, report.notes)
+        else:
+            self._outcomes = None
+            self._show("outcome", mode="")
+
+    def _show_outcomes(
+        self, mode: str, headline: str, outcomes: Outcomes, notes: Sequence[str] = ()
+    ) -> None:
+        status = self._sections.get("outcome", {}).get("status", "")
+        self._outcomes = outcomes
+        self._show(
+            "outcome",
+            mode=mode,
+            headline=headline,
+            notes=list(notes),
+            **outcome_content(outcomes, status),
+        )
+
+    def _show_columns(self) -> list[dict[str, Any]]:
+        options = column_options(self._df.columns.to_list())
+        self._show("columns", options=options, rows=len(self._df))
+        return options
+
+    def _show(self, kind: str, **content: Any) -> None:
+        """Show something that is not kept in a saved notebook, in views to come too."""
+        self._sections[kind] = content
+        self.send({"kind": kind, **content})
+
+
+def _told(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:
+    """Return what to tell of a report: why it ended early, every validation error, how many."""
+    is_refused = isinstance(report.error, ValidationFailedError)
+    details = error_notice(report.error)["details"] if report.error is not None else []
+    told = [notice("error" if is_refused else "warning", text, details) for text in warnings]
+    in_sequence = statuses.IN_SEQUENCE | {statuses.ALREADY_IN_SEQUENCE}
+    there = int(report.rows["status"].isin(in_sequence).sum())
+    rows = count(len(report.rows), "row")
+    are = "is" if len(report.rows) == 1 else "are"
+    return [*told, notice("info", f"{there:,} of {rows} {are} in the sequence now.")]

@@ -1,0 +1,200 @@
+"""Daily limits that somebody wants to change: what changes, what it adds up to, and its code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import check_integer
+from outreach_frames.errors import InvalidInputError
+
+Outcome = Literal["changed", "differs", "failed", "unknown", "not_sent"]
+
+CHANGE_DTYPES = {"id": "str", "email": "str", "from": "Int64", "to": "Int64"}
+RESULT_DTYPES = {"id": "str", "email": "str", "limit": "Int64", "status": "str", "detail": "str"}
+
+# The service's numbers are small; what is beyond this is a slip of the keyboard, and no Int64.
+_INT64 = range(-(2**63), 2**63)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One mailbox's limit: as it is (None where the service does not say), and as it shall be."""
+
+    id: str
+    email: str
+    before: int | None
+    after: int
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What became of one change; `limit` is what the service reports now, None if it did not."""
+
+    id: str
+    email: str
+    limit: int | None
+    status: Outcome
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Mailbox:
+    """What the widget shows of a mailbox, None for what the service does not say."""
+
+    id: str | None
+    email: str | None
+    provider: str | None
+    status: str | None
+    limit: int | None
+
+
+def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
+    """Return what a frame of `of.mailboxes` holds, in its order."""
+    columns = (
+        frame[name].tolist()
+        for name in ("id", "email", "email_provider", "status", "daily_email_limit")
+    )
+    return [
+        Mailbox(*(None if pd.isna(cell) else cell for cell in row))
+        for row in zip(*columns, strict=True)
+    ]
+
+
+def check_new_limit(value: object) -> int:
+    """Return a limit that can be asked for; the service alone knows its bounds.
+
+    >>> check_new_limit(60)
+    60
+    """
+    limit = check_integer("A daily limit", value)
+    if limit not in _INT64:
+        raise InvalidInputError(f"A daily limit of {limit:.3g} is no number that a service keeps.")
+    return limit
+
+
+def list_changes(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> list[Change]:
+    """Return what would change if these mailboxes, by id, got these limits.
+
+    >>> ada = Mailbox("m1", "ada@example.com", "google", "active", 40)
+    >>> list_changes([ada], {"m1": 60})
+    [Change(id='m1', email='ada@example.com', before=40, after=60)]
+    >>> list_changes([ada], {"m1": 40})
+    []
+    """
+    return [
+        Change(mailbox.id, mailbox.email or "", mailbox.limit, limits[mailbox.id])
+        for mailbox in mailboxes
+        if mailbox.id is not None and limits.get(mailbox.id, mailbox.limit) != mailbox.limit
+    ]
+
+
+def capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> tuple[int, int]:
+    """Return how many emails all active mailboxes may send in a day: now, and with these limits.
+
+    >>> capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
+    (40, 60)
+    """
+    active = [one for one in mailboxes if one.status == spec.ACTIVE_MAILBOX_STATUS]
+    now = sum(one.limit or 0 for one in active)
+    after = sum(limits.get(one.id or "", one.limit or 0) for one in active)
+    return now, after
+
+
+def describe_capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> str:
+    """Return the day's capacity in words, with which mailboxes count.
+
+    >>> describe_capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
+    '40 emails a day, 60 with the changes. The 1 active mailbox counts.'
+    """
+    listed = list(mailboxes)
+    now, after = capacity(listed, limits)
+    active = [one for one in listed if one.status == spec.ACTIVE_MAILBOX_STATUS]
+    silent = sum(one.limit is None for one in active)
+    others = len(listed) - len(active)
+    parts = [f"{now:,} emails a day"]
+    if list_changes(listed, limits):
+        parts.append(f", {after:,} with the changes")
+    parts.append(f". The {count_mailboxes(len(active), 'active')} count{_s(len(active))}")
+    if others:
+        parts.append(f"; {others:,} of another status {'does' if others == 1 else 'do'} not")
+    if silent:
+        parts.append(f"; {silent:,} of the active {'has' if silent == 1 else 'have'} no limit")
+    return "".join(parts) + "."
+
+
+def count_mailboxes(number: int, kind: str = "") -> str:
+    """Return a number of mailboxes in words.
+
+    >>> count_mailboxes(1), count_mailboxes(1200, "active")
+    ('1 mailbox', '1,200 active mailboxes')
+    """
+    noun = "mailbox" if number == 1 else "mailboxes"
+    return " ".join(part for part in (f"{number:,}", kind, noun) if part)
+
+
+def describe_results(results: Iterable[Result]) -> str:
+    """Return in words what became of all changes.
+
+    >>> describe_results([Result("m1", "ada@example.com", 60, "changed", "")])
+    '1 mailbox changed.'
+    """
+    listed = list(results)
+    words = {
+        "changed": "changed",
+        "differs": "changed to another limit than asked for",
+        "failed": "not changed",
+        "unknown": "may have changed: Reload shows its limit",
+        "not_sent": "not sent",
+    }
+    counts = {status: sum(one.status == status for one in listed) for status in words}
+    told = [f"{count:,} {words[status]}" for status, count in counts.items() if count]
+    if len(told) == 1 and counts["changed"]:
+        return f"{count_mailboxes(counts['changed'])} changed."
+    return f"Of {count_mailboxes(len(listed))}: {'; '.join(told)}."
+
+
+def changes_code(changes: Iterable[Change]) -> str:
+    """Return Python that makes these changes.
+
+    >>> print(changes_code([Change("m1", "ada@example.com", 40, 60)]))
+    import outreach_frames as of
+    <BLANKLINE>
+    of.set_daily_email_limit("m1", 60)  # ada@example.com
+    """
+    lines = [
+        f"of.set_daily_email_limit({_literal(one.id)}, {one.after}){_comment(one.email)}"
+        for one in changes
+    ]
+    return "\n".join(["import outreach_frames as of", "", *lines]) if lines else ""
+
+
+def changes_frame(changes: Iterable[Change]) -> pd.DataFrame:
+    """Return changes as a frame: id, email, from, to."""
+    rows = [(one.id, one.email, one.before, one.after) for one in changes]
+    return pd.DataFrame(rows, columns=list(CHANGE_DTYPES)).astype(CHANGE_DTYPES)
+
+
+def results_frame(results: Iterable[Result]) -> pd.DataFrame:
+    """Return results as a frame: id, email, limit, status, detail."""
+    rows = [(one.id, one.email, one.limit, one.status, one.detail) for one in results]
+    return pd.DataFrame(rows, columns=list(RESULT_DTYPES)).astype(RESULT_DTYPES)
+
+
+def _literal(text: str) -> str:
+    plain = text.isprintable() and not {'"', "\\"} & set(text)
+    return f'"{text}"' if plain else repr(text)
+
+
+def _comment(email: str) -> str:
+    # An address is the service's word: a line break in it would end the comment.
+    shown = "".join(character if character.isprintable() else "?" for character in email)
+    return f"  # {shown}" if shown else ""
+
+
+def _s(number: int) -> str:
+    return "s" if number == 1 else ""

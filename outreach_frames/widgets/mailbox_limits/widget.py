@@ -1,0 +1,381 @@
+"""MailboxLimits: the daily limits of the account's mailboxes, changed by hand."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, ClassVar
+
+import pandas as pd
+import traitlets
+
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    ConnectionFailedError,
+    InvalidInputError,
+    OutreachError,
+    ServiceError,
+    WaitTooLongError,
+)
+from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit
+from outreach_frames.widgets.background import Task
+from outreach_frames.widgets.base import Panel, error_notice, notice, source
+from outreach_frames.widgets.mailbox_limits.state import (
+    Change,
+    Mailbox,
+    Result,
+    changes_code,
+    changes_frame,
+    check_new_limit,
+    count_mailboxes,
+    describe_capacity,
+    describe_results,
+    list_changes,
+    read_mailboxes,
+    results_frame,
+)
+
+# What one mailbox was told, all others would be.
+_ENDS_ALL = (AuthenticationError, ConfigurationError, WaitTooLongError)
+
+# Ids of one account may be those of other mailboxes in another.
+_OTHER_CONNECTION = (
+    "These mailboxes were read with another connection than the present one. Nothing was sent. "
+    "Reload, and look again."
+)
+
+
+class MailboxLimits(Panel):
+    """Change daily limits of mailboxes in a notebook, and see each one's result.
+
+    The mailboxes are read at once. Nothing is sent before the button that says how many mailboxes
+    it changes is pressed.
+
+    Parameters
+    ----------
+    client : Client, optional
+        By default the one of the last `connect`.
+
+    Attributes
+    ----------
+    value : dict of str to int
+        The new limits by mailbox id; can be assigned.
+    revision : int
+        Counts how often what will change has changed; the button sends what it showed, or nothing.
+
+    Notes
+    -----
+    Interface: GET /mailboxes, PATCH /mailboxes/{id}. The interface gives no bounds for a limit: a
+    service's refusal is shown at the mailbox.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     limits = of.widgets.MailboxLimits(client=client)
+    ...     mailbox = limits.mailboxes["id"].iloc[0]
+    >>> limits.value = {mailbox: 60}
+    >>> limits.changes["to"].tolist()
+    [60]
+    """
+
+    actions: ClassVar[tuple[str, ...]] = ("ready", "edit", "discard", "reload", "apply", "cancel")
+
+    _esm = source("common.js", "mailbox_limits/widget.js")
+    _css = source("common.css", "mailbox_limits/widget.css")
+
+    value = traitlets.Dict().tag(sync=True)
+    progress = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
+
+    def __init__(self, client: Client | None = None) -> None:
+        super().__init__(client)
+        self._frame: pd.DataFrame | None = None
+        self._read_from: Client | None = None
+        self._listed: list[Mailbox] = []
+        self._problems: dict[str, str] = {}
+        self._results: dict[str, Result] = {}
+        self._asked: dict[str, Change] = {}
+        self._made: dict[str, Change] = {}
+        self._told: list[Change] = []
+        self.revision = 0
+        self._sent_revision = -1
+        self._cancelled = threading.Event()
+        self.reload()
+
+    @property
+    def mailboxes(self) -> pd.DataFrame:
+        """The mailboxes as they were read last, with the limits that were changed since."""
+        if self._frame is None:
+            self._take(*self._read())
+        assert self._frame is not None
+        return self._frame.copy()
+
+    @property
+    def changes(self) -> pd.DataFrame:
+        """What would change: id, email (str), from, to (Int64)."""
+        return changes_frame(self._changes())
+
+    @property
+    def results(self) -> pd.DataFrame:
+        """What became of the changes that were sent last, one row per mailbox.
+
+        id, email (str), limit (Int64: what the service reports now), status (str: `changed`;
+        `differs`, where the service reports another limit than was asked for; `failed`; `unknown`,
+        where it may have changed; `not_sent`), detail (str).
+        """
+        return results_frame(self._results.values())
+
+    @property
+    def code(self) -> str:
+        """Python that makes the changes that were made here, and those that are shown."""
+        wanted = {change.id: change for change in self._changes()}
+        return changes_code((self._made | wanted).values())
+
+    def ready(self) -> None:
+        """Tell a new view in the page everything."""
+        self._send_mailboxes()
+        self._send_plan()
+
+    def reload(self) -> None:
+        """Read the mailboxes again; new limits that are not sent yet are kept."""
+        self._start("Reading the mailboxes", lambda _task: self._read(), self._take_read)
+
+    def edit(self, limits: Mapping[str, object]) -> None:
+        """Note new limits by mailbox id; None takes one back."""
+        known = {one.id for one in self._listed}
+        value = dict(self.value)
+        for identity, limit in limits.items():
+            if self._is_sending() or identity not in known:
+                continue
+            self._problems.pop(identity, None)
+            value.pop(identity, None)
+            if limit is not None:
+                try:
+                    value[identity] = check_new_limit(limit)
+                except InvalidInputError:
+                    self._problems[identity] = "Give a whole number."
+        self._set_value(value)
+
+    def discard(self) -> None:
+        """Take all new limits back."""
+        if not self._is_sending():
+            self._problems = {}
+            self._set_value({})
+
+    def apply(self, revision: int) -> None:
+        """Send the changes that the page showed at a revision; a second time does nothing."""
+        if self.busy or revision == self._sent_revision:
+            return
+        changes = self._changes()
+        # Who changes `value` in place changes no revision.
+        if revision != self.revision or self._problems or changes != self._told:
+            self._tell(
+                notice("warning", "The changes are not the ones that were shown. Look again.")
+            )
+            self._changed()
+            return
+        if not changes:
+            return
+        client = self._client()
+        if client is not self._read_from:
+            self._tell(notice("warning", _OTHER_CONNECTION))
+            return
+        self._sent_revision = revision
+        self._cancelled.clear()
+        self._results = {}
+        self._asked = {change.id: change for change in changes}
+        self.progress = [0, len(changes)]
+        self._send_mailboxes()
+        self._send_plan()
+        self._start(
+            f"Changing {count_mailboxes(len(changes))}",
+            lambda task: self._send_all(task, client, changes),
+            self._sent,
+            lambda error: self._broke_off(changes, error),
+        )
+
+    def cancel(self) -> None:
+        """Send no further change; the one under way is finished."""
+        self._cancelled.set()
+        # The page's thread asks, and the loop may forget the task meanwhile.
+        task = self._task
+        if task is not None and (self.news or not self._is_sending()):
+            task.stop.set()
+
+    @traitlets.observe("value")
+    def _on_value(self, _change: object) -> None:
+        self._background.on_loop(self._changed)
+
+    @traitlets.validate("value")
+    def _check_value(self, proposal: Mapping[str, Any]) -> dict[str, int]:
+        return {identity: check_new_limit(limit) for identity, limit in proposal["value"].items()}
+
+    def _is_sending(self) -> bool:
+        return self.progress[1] > 0
+
+    def _set_value(self, value: dict[str, int]) -> None:
+        if value == self.value:
+            self._changed()
+        else:
+            self.value = value
+
+    def _changes(self) -> list[Change]:
+        return list_changes(self._listed, self.value)
+
+    def _changed(self) -> None:
+        self.revision += 1
+        self._send_plan()
+
+    def _read(self) -> tuple[Client, pd.DataFrame]:
+        client = self._client()
+        return client, mailboxes(refresh=True, progress=False, client=client)
+
+    def _take(self, client: Client, frame: pd.DataFrame) -> None:
+        self._read_from, self._frame, self._listed = client, frame, read_mailboxes(frame)
+        self._changed()
+        self._send_mailboxes()
+
+    def _take_read(self, read: tuple[Client, pd.DataFrame], warnings: list[str]) -> None:
+        self._take(*read)
+        gone = len(self.value.keys() - {one.id for one in self._listed})
+        if gone:
+            warnings = [*warnings, f"{count_mailboxes(gone)} with a new limit is no longer there."]
+        self._tell(*(notice("warning", warning) for warning in warnings))
+
+    def _send_all(
+        self, task: Task, client: Client, changes: Sequence[Change]
+    ) -> BaseException | None:
+        """Make changes one after the other; return what ended them early."""
+        ended_by: OutreachError | None = None
+        for change in changes:
+            if ended_by is not None:
+                result = _not_sent(change, "Not sent: what stopped the one before stops this too.")
+            elif self._cancelled.is_set():
+                result = _not_sent(change, "Not sent: cancelled before.")
+            else:
+                result, error = _send_one(client, change)
+                ended_by = error if error is not None and _ends_all(error) else None
+                if error is not None and task.stopped and result.status == "failed":
+                    ended_by, result = None, _not_sent(change, "Not sent: cancelled before.")
+            self._background.deliver(self._note, result)
+        return ended_by
+
+    def _note(self, result: Result) -> None:
+        self._results[result.id] = result
+        self.progress = [len(self._results), self.progress[1]]
+        self.news = ""
+        if result.limit is not None:
+            self._made[result.id] = self._asked[result.id]
+        self.send({"kind": "result", "id": result.id, **_shown(result)})
+
+    def _sent(self, ended_by: BaseException | None, warnings: list[str]) -> None:
+        self._settle()
+        results = self._results.values()
+        good = all(one.status == "changed" for one in results)
+        told = [notice("info" if good else "warning", describe_results(results))]
+        if ended_by is not None:
+            told.insert(0, error_notice(ended_by))
+        self._tell(*told, *(notice("warning", warning) for warning in warnings))
+
+    def _broke_off(self, changes: Sequence[Change], error: BaseException) -> None:
+        """Say of every change that has no result yet what is known of it."""
+        without = [change for change in changes if change.id not in self._results]
+        for change in without[:1]:
+            words = f"May have changed: {type(error).__name__}. Reload shows its limit."
+            self._note(Result(change.id, change.email, None, "unknown", words))
+        for change in without[1:]:
+            self._note(_not_sent(change, "Not sent: the run broke off before."))
+        self._settle()
+
+    def _settle(self) -> None:
+        """Take over what the service reported, and keep as changes what it did not do."""
+        reported = {one.id: one.limit for one in self._results.values() if one.limit is not None}
+        assert self._frame is not None
+        frame = self._frame.copy()
+        limits = frame["id"].map(reported).astype("Int64")
+        frame["daily_email_limit"] = limits.fillna(frame["daily_email_limit"])
+        self._frame, self._listed = frame, read_mailboxes(frame)
+        self.progress = [0, 0]
+        self._set_value(
+            {
+                identity: limit
+                for identity, limit in self.value.items()
+                if identity not in reported or limit != self._asked[identity].after
+            }
+        )
+        self._send_mailboxes()
+
+    def _send_mailboxes(self) -> None:
+        # Addresses go as a message, so that a saved notebook does not hold them unseen.
+        if self._frame is not None:
+            known = dict.fromkeys([*spec.MAILBOX_STATUSES, *(one.status for one in self._listed)])
+            self.send(
+                {
+                    "kind": "mailboxes",
+                    "mailboxes": [asdict(one) for one in self._listed],
+                    "statuses": [status for status in known if status is not None],
+                    "results": {key: _shown(one) for key, one in self._results.items()},
+                }
+            )
+
+    def _send_plan(self) -> None:
+        changes = self._told = self._changes()
+        self.send(
+            {
+                "kind": "plan",
+                "revision": self.revision,
+                "limits": self.value,
+                "changes": [asdict(one) for one in changes],
+                "problems": self._problems,
+                "button": f"Change {count_mailboxes(len(changes))}",
+                "capacity": describe_capacity(self._listed, self.value) if self._listed else "",
+                "code": self.code,
+            }
+        )
+
+
+def _send_one(client: Client, change: Change) -> tuple[Result, OutreachError | None]:
+    try:
+        updated = set_daily_email_limit(change.id, change.after, client=client)
+    except OutreachError as error:
+        return _refused(change, error), error
+    return _reported(change, read_mailboxes(updated)[0]), None
+
+
+def _ends_all(error: OutreachError) -> bool:
+    nobody_there = isinstance(error, ConnectionFailedError) and not error.may_have_acted
+    return nobody_there or isinstance(error, _ENDS_ALL)
+
+
+def _reported(change: Change, mailbox: Mailbox) -> Result:
+    """Return what a service's answer to a change says."""
+    if mailbox.id != change.id or mailbox.limit is None:
+        words = "May have changed: the answer does not say so. Reload shows its limit."
+        return Result(change.id, change.email, None, "unknown", words)
+    if mailbox.limit != change.after:
+        words = f"The service now reports {mailbox.limit:,}, not {change.after:,}."
+        return Result(change.id, change.email, mailbox.limit, "differs", words)
+    words = f"Changed: the service now reports {mailbox.limit:,}."
+    return Result(change.id, change.email, mailbox.limit, "changed", words)
+
+
+def _refused(change: Change, error: OutreachError) -> Result:
+    """Return what an error says about a change."""
+    told = error_notice(error)
+    words = " ".join([told["text"], *(one for one in told["details"] if one not in told["text"])])
+    if isinstance(error, ServiceError) and error.may_have_acted:
+        words = f"May have changed all the same: Reload shows its limit. {words}"
+        return Result(change.id, change.email, None, "unknown", words)
+    return Result(change.id, change.email, None, "failed", f"Not changed. {words}")
+
+
+def _not_sent(change: Change, words: str) -> Result:
+    return Result(change.id, change.email, None, "not_sent", words)
+
+
+def _shown(result: Result) -> dict[str, str]:
+    return {"status": result.status, "detail": result.detail}

@@ -1,0 +1,174 @@
+"""The state of a people search that is being edited: pure, with no widget and no service."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import check_filters
+from outreach_frames.errors import InvalidInputError
+
+_UPPERCASE = {"ids": "IDs", "urls": "URLs"}
+# What is called by one of these words may have a comma in it: "Austin, Texas", "Acme, Inc.".
+_WORDS_OF_COMMA_VALUES = frozenset({"locations", "names", "investors"})
+
+
+def describe_form(
+    filters: Sequence[spec.Filter] = spec.FILTERS, groups: Sequence[str] = spec.FILTER_GROUPS
+) -> dict[str, Any]:
+    """Return the form that edits search filters, for the page.
+
+    Parameters
+    ----------
+    filters : sequence of Filter
+        The fields, in the order of the request body.
+    groups : sequence of str
+        The groups in the order of the page; one that is missing here comes last.
+
+    Returns
+    -------
+    dict
+        `order`: all names; `groups`: each with `name`, `title` and `rows`, lists of one or two
+        fields (`name`, `label`, `type`, `title`, `format`, `values`, `suggestions`, `excludes`,
+        `commas`: whether a typed comma ends a value). An including filter stands beside the
+        one that excludes.
+
+    Examples
+    --------
+    >>> form = describe_form()
+    >>> [field["label"] for field in form["groups"][1]["rows"][0]]
+    ['Names', 'Exclude names']
+    """
+    named = dict.fromkeys([*groups, *(one.group for one in filters)])
+    return {
+        "order": [one.name for one in filters],
+        "groups": [
+            {"name": group, "title": _capitalised(group.split()), "rows": _rows(filters, group)}
+            for group in named
+        ],
+    }
+
+
+def _rows(filters: Sequence[spec.Filter], group: str) -> list[list[dict[str, Any]]]:
+    by_name = {one.name: one for one in filters if one.group == group}
+    opposites = {one.excludes: one for one in by_name.values() if one.excludes in by_name}
+    rows = []
+    for one in by_name.values():
+        if one.excludes in by_name:
+            continue
+        row = [one, *([opposites[one.name]] if one.name in opposites else [])]
+        rows.append([_field(field) for field in row])
+    return rows
+
+
+def _field(field: spec.Filter) -> dict[str, Any]:
+    commas = _WORDS_OF_COMMA_VALUES.isdisjoint(field.name.split("_"))
+    return {
+        "name": field.name,
+        "label": _label(field),
+        "type": field.type,
+        "title": _title(field, commas),
+        "format": field.format,
+        "values": list(field.values),
+        "suggestions": list(field.suggestions),
+        "excludes": field.excludes,
+        "commas": commas,
+    }
+
+
+def _label(field: spec.Filter) -> str:
+    """Return a filter's name in words, without the group's."""
+    if field.excludes:
+        return f"Exclude {_capitalised(_words(field.excludes, field.group), first=False)}"
+    return _capitalised(_words(field.name, field.group))
+
+
+def _words(name: str, group: str) -> list[str]:
+    words = name.split("_")
+    return words[1:] if words[0] == group else words
+
+
+def _capitalised(words: Sequence[str], first: bool = True) -> str:
+    text = " ".join(_UPPERCASE.get(word, word) for word in words)
+    return text[:1].upper() + text[1:] if first else text
+
+
+def _title(field: spec.Filter, commas: bool) -> str:
+    """Return what to know of a field: its name in code, its note, and how values are ended."""
+    parts = [f"{field.name}: {field.note}" if field.note else field.name]
+    if field.type == "array":
+        parts.append(
+            "Enter, Tab or a comma adds what is typed; a pasted list is split at line breaks, tabs "
+            "and, on a single line, commas."
+            if commas
+            else "Enter or Tab adds what is typed; commas belong to it. A pasted list is split at "
+            "line breaks and tabs."
+        )
+    return ". ".join(parts)
+
+
+def tidy(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return edited filters in the interface's order, without those that are empty.
+
+    Raises
+    ------
+    InvalidInputError
+        A filter does not exist, or has a value that no form could hold. What is only not usable
+        yet, such as an id that is none, is told by `problems`.
+
+    Examples
+    --------
+    >>> tidy({"company_names": ["Brightforge"], "person_titles": [], "person_name": ""})
+    {'company_names': ['Brightforge']}
+    """
+    check_filters(dict.fromkeys(value))
+    kept = {}
+    for name, given in value.items():
+        if given is None:
+            continue
+        if not _fits(given, spec.FILTERS_BY_NAME[name].type):
+            kept.update(check_filters({name: given}))
+        elif given not in ("", []):
+            kept[name] = list(given) if isinstance(given, list) else given
+    return {one.name: kept[one.name] for one in spec.FILTERS if one.name in kept}
+
+
+def _fits(given: object, kind: spec.JsonType) -> bool:
+    """Return whether a form can hold this as it is."""
+    if kind == "array":
+        return isinstance(given, list) and all(isinstance(text, str) for text in given)
+    return isinstance(given, bool if kind == "boolean" else str)
+
+
+def problems(value: Mapping[str, Any]) -> dict[str, str]:
+    """Return by filter why it cannot be searched with.
+
+    >>> problems({"company_ids": ["Brightforge"]})["company_ids"]
+    "company_ids takes ids (UUIDs) as the service gives them; 'Brightforge' is none."
+    """
+    found = {}
+    for name, given in value.items():
+        try:
+            check_filters({name: given})
+        except InvalidInputError as error:
+            found[name] = str(error)
+    return found
+
+
+def clashes(
+    value: Mapping[str, Any], filters: Sequence[spec.Filter] = spec.FILTERS
+) -> dict[str, list[str]]:
+    """Return by excluding filter the values that its including one has too, whatever their case.
+
+    >>> clashes({"company_names": ["Brightforge"], "company_exclude_names": ["brightforge"]})
+    {'company_exclude_names': ['brightforge']}
+    """
+    found = {}
+    for one in filters:
+        if not one.excludes:
+            continue
+        included = {text.casefold() for text in value.get(one.excludes, ())}
+        if both := [text for text in value.get(one.name, ()) if text.casefold() in included]:
+            found[one.name] = both
+    return found

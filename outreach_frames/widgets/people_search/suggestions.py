@@ -1,0 +1,145 @@
+"""Suggestions for search filters, from columns of frames: pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from itertools import chain
+from types import MappingProxyType
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+import numpy as np
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import suggestion
+from outreach_frames.errors import InvalidInputError
+
+MAX_SUGGESTIONS: Final = 300
+
+_PLACES: Final = (
+    "location_details_country",
+    "location_details_state",
+    "location_details_city",
+    "location",
+)
+
+# A Parquet file that pandas reads has arrays where lists were.
+_LISTS: Final = (list, tuple, np.ndarray)
+
+# Which columns of people or contacts have values for a filter; the part behind a dot is a member
+# of the column's elements. An excluding filter has those of its including one.
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
+    {
+        "person_titles": ("title",),
+        "person_locations": _PLACES,
+        "company_locations": tuple(f"company_{place}" for place in _PLACES),
+        "company_names": ("company_name",),
+        "company_ids": ("company_id",),
+        "education_company_names": ("educations.school_name",),
+        "company_domains": ("company_website", "company_domain"),
+        "company_profnet_urls": ("company_profnet_url",),
+        "company_types": ("company_type",),
+        "company_sizes": ("company_size",),
+        "company_industries": ("company_industry",),
+        "company_shares_investors_with": ("company_name",),
+    }
+)
+
+
+def suggest(
+    *sources: pd.DataFrame | Mapping[str, Iterable[Any]] | None,
+) -> dict[str, list[str]]:
+    """Return suggestions by filter, the most frequent ones first.
+
+    Parameters
+    ----------
+    *sources : DataFrame, mapping or None
+        Frames of people or contacts, of which the columns in `COLUMNS` are used as far as they
+        are there; mappings of filter name to texts.
+
+    Returns
+    -------
+    dict
+        At most `MAX_SUGGESTIONS` texts for each filter that has any.
+
+    Raises
+    ------
+    InvalidInputError
+        A source is neither a frame nor a mapping, or names a filter that does not exist.
+
+    Examples
+    --------
+    >>> suggest(pd.DataFrame({"title": ["CTO", "CEO", "CEO"]}))
+    {'person_titles': ['CEO', 'CTO']}
+    """
+    given = [_by_filter(source) for source in sources if source is not None]
+    found = {}
+    for one in spec.FILTERS:
+        if one.type != "array":
+            continue
+        texts = chain.from_iterable(source.get(one.name, ()) for source in given)
+        counts = Counter(_usable(texts, one.format))
+        if counts:
+            found[one.name] = [text for text, _ in counts.most_common(MAX_SUGGESTIONS)]
+    return found
+
+
+def _by_filter(source: object) -> Mapping[str, Iterable[Any]]:
+    if isinstance(source, pd.DataFrame):
+        return _from_frame(source)
+    if not isinstance(source, Mapping):
+        raise InvalidInputError(
+            "suggest_from takes a frame of people, or a dict of filter names and texts, "
+            f"not {type(source).__name__}."
+        )
+    for name, texts in source.items():
+        if name not in spec.FILTERS_BY_NAME:
+            close = suggestion(str(name), spec.FILTERS_BY_NAME)
+            raise InvalidInputError(f"suggest_from: {name!r} is no search filter.{close}")
+        if isinstance(texts, str) or not isinstance(texts, Iterable):
+            raise InvalidInputError(f"suggest_from: {name} takes a list of text or a column.")
+    return source
+
+
+def _from_frame(frame: pd.DataFrame) -> dict[str, list[Any]]:
+    columns = {column: _texts(frame, column) for column in set(chain(*COLUMNS.values()))}
+    return {
+        one.name: [text for column in COLUMNS[source] for text in columns[column]]
+        for one in spec.FILTERS
+        if (source := one.excludes or one.name) in COLUMNS
+    }
+
+
+def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
+    name, _, member = column.partition(".")
+    # By position, because a name may stand twice.
+    positions = [position for position, label in enumerate(frame.columns) if label == name]
+    cells = [cell for position in positions[:1] for cell in frame.iloc[:, position].dropna()]
+    if not member:
+        return cells
+    elements = [element for cell in cells if isinstance(cell, _LISTS) for element in cell]
+    return [element.get(member) for element in elements if isinstance(element, Mapping)]
+
+
+def _usable(texts: Iterable[Any], wanted: spec.Format) -> Iterable[str]:
+    for text in texts:
+        if isinstance(text, str) and text.strip():
+            usable = _domain(text) if wanted == "domain" else text.strip()
+            if usable:
+                yield usable
+
+
+def _domain(text: str) -> str:
+    """Return the bare domain of a website's address, or nothing where there is none.
+
+    >>> _domain("https://www.brightforge.example/about")
+    'brightforge.example'
+    """
+    try:
+        parts = urlsplit(text.strip() if "//" in text else f"//{text.strip()}")
+        domain = (parts.hostname or "").removeprefix("www.")
+    except ValueError:
+        return ""
+    return domain if "." in domain else ""

@@ -1,0 +1,424 @@
+"""PeopleSearch: search filters built by hand, with the number of people that they find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple
+
+import pandas as pd
+import traitlets
+
+from outreach_frames.client.client import Client
+from outreach_frames.common.arguments import (
+    HEADCOUNTS,
+    Headcount,
+    check_filters,
+    check_limit,
+    check_one_of,
+)
+from outreach_frames.common.warnings import collected
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.resources.people import Search, count_people, read_frame
+from outreach_frames.resources.saved_filters import load_filters, save_filters
+from outreach_frames.widgets.background import Task
+from outreach_frames.widgets.base import Panel, error_notice, notice, source
+from outreach_frames.widgets.people_search.code import (
+    DEFAULT_HEADCOUNT,
+    DEFAULT_LIMIT,
+    filters_code,
+    read_code,
+)
+from outreach_frames.widgets.people_search.state import clashes, describe_form, problems, tidy
+from outreach_frames.widgets.people_search.suggestions import suggest
+
+_DEBOUNCE_SECONDS = 0.4
+_SHOWN_ROWS = 20
+_SHOWN_COLUMNS = {
+    "name": "Name",
+    "title": "Title",
+    "company_name": "Company",
+    "company_industry": "Industry",
+    "location": "Location",
+}
+
+
+class _Found(NamedTuple):
+    """What a search came to: `frame` is what was read, before an error where there is one."""
+
+    filters: dict[str, Any]
+    total: int | None
+    frame: pd.DataFrame | None
+    suggestions: dict[str, list[str]]
+    error: OutreachError | None
+    cancelled: bool
+
+
+class PeopleSearch(Panel):
+    """Build a people search in a notebook by hand, see how many it finds, and fetch them.
+
+    The number of people follows every change. `code` is the Python that does the same.
+
+    Parameters
+    ----------
+    filters : mapping, optional
+        Filters to begin with, for example from `load_filters`.
+    client : Client, optional
+        By default the one of the last `connect`.
+    limit : int or None
+        How many people Search fetches at the most; None fetches all.
+    suggest_from : DataFrame or mapping, optional
+        What to suggest: a frame of people or contacts, or a dict of filter names and texts. What
+        a search finds is suggested too.
+    headcount : {"all", "department", "none"}
+        Which of the company's headcount columns the results have, as in `search_people`.
+
+    Attributes
+    ----------
+    value : dict
+        The filters as they are being edited; can be assigned.
+    filters : dict
+        The same as the body of a search.
+    total : int or None
+        How many people the service counts; None while that is not known.
+    results : DataFrame or None
+        What Search found last, as `search_people` returns it; `.attrs["filters"]` says for what.
+        After Cancel or an error what was read until then.
+    code : str
+        Python that does the same; it names the client, as `client`, where one was given.
+    limit : int or None
+        How many people Search fetches at the most; can be assigned.
+
+    Raises
+    ------
+    InvalidInputError
+        A filter does not exist or has a wrong value.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     builder = of.widgets.PeopleSearch({"person_seniorities": ["vp"]}, client, limit=50)
+    >>> builder.filters
+    {'person_seniorities': ['vp']}
+    >>> print(builder.code)
+    people = of.search_people(
+        person_seniorities=["vp"],
+        limit=50,
+        client=client,
+    )
+    """
+
+    told = (*Panel.told, "count")
+    actions: ClassVar[tuple[str, ...]] = (
+        "ready",
+        "count_again",
+        "search_page",
+        "cancel",
+        "save_preset",
+        "load",
+    )
+
+    _esm = source("common.js", "people_search/widget.js")
+    _css = source("common.css", "people_search/widget.css")
+
+    value = traitlets.Dict().tag(sync=True)
+    limit = traitlets.Int(DEFAULT_LIMIT, allow_none=True).tag(sync=True)
+    total = traitlets.Int(None, allow_none=True)
+    code = traitlets.Unicode().tag(sync=True)
+    form = traitlets.Dict().tag(sync=True)
+    marks = traitlets.Dict().tag(sync=True)
+    count = traitlets.Dict()
+    progress = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
+    preset_to_replace = traitlets.Unicode().tag(sync=True)
+
+    def __init__(
+        self,
+        filters: Mapping[str, Any] | None = None,
+        client: Client | None = None,
+        *,
+        limit: int | None = DEFAULT_LIMIT,
+        suggest_from: pd.DataFrame | Mapping[str, Iterable[Any]] | None = None,
+        headcount: Headcount = DEFAULT_HEADCOUNT,
+    ) -> None:
+        check_one_of("headcount", headcount, HEADCOUNTS)
+        self._headcount = headcount
+        self._suggest_from = suggest(suggest_from)
+        super().__init__(
+            client, value=check_filters(filters), limit=check_limit(limit), form=describe_form()
+        )
+        self._results: pd.DataFrame | None = None
+        self._suggestions = self._suggest_from
+        self._question = 0
+        self._counting: Task | None = None
+        # The page's changes come in whatever thread.
+        self.observe(lambda _: self._background.on_loop(self._on_edit), ["value"])
+        self.observe(lambda _: self._background.on_loop(self._write_code), ["value", "limit"])
+        self._write_code()
+        self._on_edit(delay=0)
+
+    @classmethod
+    def from_code(cls, code: str, client: Client | None = None) -> PeopleSearch:
+        """Return a builder with the search that Python code makes; the code is read and never run.
+
+        Parameters
+        ----------
+        code : str
+            Python with one call of `search_people`, its values written out.
+        client : Client, optional
+            By default the one of the last `connect`.
+
+        Raises
+        ------
+        InvalidInputError
+            It is no Python, has not exactly one search, or values that are not written out.
+
+        Examples
+        --------
+        >>> code = 'people = of.search_people(person_titles=["CEO"], limit=None)'
+        >>> builder = PeopleSearch.from_code(code)
+        >>> builder.filters, builder.limit
+        ({'person_titles': ['CEO']}, None)
+        """
+        call = read_code(code)
+        return cls(call.filters, client, limit=call.limit, headcount=call.headcount)
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """The filters as the body of a search; raises InvalidInputError where they are unusable."""
+        return check_filters(self.value)
+
+    @property
+    def results(self) -> pd.DataFrame | None:
+        """What Search found last, or None."""
+        return self._results
+
+    def ready(self) -> None:
+        """Give a new view what is in no trait."""
+        self._send_suggestions()
+        self._send_results()
+
+    def count_again(self) -> None:
+        """Ask how many people the filters find."""
+        self._on_edit(delay=0)
+
+    def search_page(self, value: Mapping[str, Any], limit: int | None) -> None:
+        """Search with what the page shows, which may not have come as traits yet."""
+        if not self.busy:
+            self.value, self.limit = dict(value), limit
+            self.search()
+
+    def search(self) -> None:
+        """Begin to fetch the people; `results` has them once that is done."""
+        if self.busy:
+            return
+        client = self._client()
+        search = Search(client, self.filters, self.limit, page_size=None, refresh=False)
+        self.progress = [0, 0]
+        self._start("Reading people", partial(self._read, search), self._take)
+
+    def cancel(self) -> None:
+        """End the search that is under way; what was read is kept."""
+        task = self._task
+        if task is not None:
+            task.stop.set()
+
+    def save(self, path: str | Path) -> Path:
+        """Save the filters to a file, as `save_filters` does; an existing one is replaced."""
+        return save_filters(path, self.filters)
+
+    def load(self, path: str | Path) -> None:
+        """Load filters that were saved, as `load_filters` does; a damaged file changes nothing."""
+        self.value = load_filters(_file(path))
+        self.preset_to_replace = ""
+        self._tell(notice("info", f"Loaded {path}."))
+
+    def save_preset(self, path: str, value: Mapping[str, Any], replace: bool = False) -> None:
+        """Save the page's filters; ask first where that replaces a file."""
+        self.value = dict(value)
+        file = _file(path)
+        self.preset_to_replace = ""
+        if not replace and _exists(file):
+            self.filters  # noqa: B018 - nothing is asked where nothing could be saved
+            self.preset_to_replace = path
+            self._tell(notice("warning", f"{path} exists. Replace it?"))
+            return
+        self.save(file)
+        self._tell(notice("info", f"Saved {path}."))
+
+    @traitlets.validate("value")
+    def _tidy_value(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
+        return tidy(proposal["value"])
+
+    @traitlets.validate("limit")
+    def _check_limit(self, proposal: Mapping[str, Any]) -> int | None:
+        return check_limit(proposal["value"])
+
+    def _write_code(self) -> None:
+        # Without it the code would search in the account of the last connect.
+        with_client = self._given_client is not None
+        self.code = filters_code(self.value, self.limit, self._headcount, with_client=with_client)
+
+    def _on_edit(self, *, delay: float = _DEBOUNCE_SECONDS) -> None:
+        unusable = problems(self.value)
+        self.marks = {"problems": unusable, "clashes": clashes(self.value)}
+        self._question += 1
+        if self._counting is not None:
+            self._counting.stop.set()
+        self.total = None
+        if unusable:
+            self._say("waiting", "Not counted: see what is marked.")
+            return
+        self._say("counting", "Counting …")
+        ask = partial(self._ask, self._question)
+        if delay:
+            self._background.later(delay, ask)
+        else:
+            ask()
+
+    def _say(self, state: str, text: str, notes: Iterable[str] = ()) -> None:
+        # With the filters, because the page may be ahead of a kernel that is busy.
+        said = {"state": state, "text": text, "notes": list(notes)}
+        self.count = {**said, "filters": self.value}
+
+    def _ask(self, question: int) -> None:
+        """Count in a thread of its own, whatever else is under way; late answers are dropped."""
+        if question != self._question:
+            return
+        try:
+            client, filters = self._client(), self.filters
+        except OutreachError as error:
+            self._say("failed", str(error))
+            return
+
+        def work(_task: Task) -> tuple[int, list[str]]:
+            with collected() as warnings:
+                return count_people(filters, client=client), warnings
+
+        def done(future: Future[tuple[int, list[str]]]) -> None:
+            if question == self._question:
+                self._counting = None
+                self._take_count(future)
+
+        def said(words: str) -> None:
+            if question == self._question and self._counting is not None:
+                self._say("counting", f"Counting … {words}".rstrip())
+
+        self._counting = self._background.start(work, done, said)
+
+    def _take_count(self, future: Future[tuple[int, list[str]]]) -> None:
+        error = future.exception()
+        if error is None:
+            total, warnings = future.result()
+            self._show_total(total, warnings)
+            return
+        told = error_notice(error)
+        self._say("failed", told["text"], told["details"])
+        if not isinstance(error, OutreachError):
+            raise error
+
+    def _show_total(self, total: int, warnings: Iterable[str] = ()) -> None:
+        self.total = total
+        self._say("done", f"{total:,} {_people(total)}", warnings)
+
+    def _read(self, search: Search, task: Task) -> _Found:
+        rows = 0
+
+        def show(came: int) -> None:
+            nonlocal rows
+            rows += came
+            self._background.deliver(self._show_progress, rows, search.expected or 0)
+
+        error: OutreachError | None = None
+        try:
+            frame: pd.DataFrame | None = read_frame(search, self._headcount, "numpy_nullable", show)
+        except OutreachError as broken:
+            frame, error = broken.partial, broken
+        if frame is not None and error is not None:
+            frame.attrs["filters"] = search.filters
+        found = suggest(self._suggest_from, frame)
+        return _Found(search.filters, search.total, frame, found, error, task.stopped)
+
+    def _show_progress(self, rows: int, expected: int) -> None:
+        if self.busy:
+            self.progress = [rows, expected]
+
+    def _take(self, found: _Found, warnings: list[str]) -> None:
+        came = 0 if found.frame is None else len(found.frame)
+        if found.error is None or came:
+            self._results = found.frame
+            self._suggestions = found.suggestions
+            self._send_suggestions()
+        self._tell(*self._notices(found, came), *(notice("warning", one) for one in warnings))
+        if found.error is None and found.total is not None and found.filters == self.value:
+            self._settle_count(found.total)
+        self._send_results()
+
+    def _notices(self, found: _Found, came: int) -> list[dict[str, Any]]:
+        if found.error is None:
+            if not came:
+                return [notice("info", "Nobody matches: .results is empty.")]
+            return [notice("info", f"Read {came:,} {_people(came)}: see .results, and below.")]
+        if came:
+            kept = f"What was read before is in .results: {came:,} {_people(came)}, not all."
+        elif self._results is not None:
+            kept = "Nobody was read; .results still has the search before."
+        else:
+            kept = "Nobody was read."
+        if found.cancelled:
+            return [notice("info", f"Cancelled. {kept}")]
+        return [error_notice(found.error), notice("warning", kept)]
+
+    def _settle_count(self, total: int) -> None:
+        """Show what a search has just counted, and drop a count that is under way."""
+        self._question += 1
+        if self._counting is not None:
+            self._counting.stop.set()
+        self._show_total(total)
+
+    def _send_suggestions(self) -> None:
+        # People's data goes as messages, so that a saved notebook does not hold it unseen.
+        self.send({"kind": "suggestions", "suggestions": self._suggestions})
+
+    def _send_results(self) -> None:
+        if self._results is None:
+            return
+        rows, columns = self._results.shape
+        first = self._results.head(_SHOWN_ROWS)
+        shown = [name for name in _SHOWN_COLUMNS if name in first.columns]
+        cells = first[shown].astype(object).where(first[shown].notna(), None)
+        words = f".results has {rows:,} row{'s' * (rows != 1)} and {columns:,} columns"
+        if rows > _SHOWN_ROWS:
+            words += f"; the first {_SHOWN_ROWS} are shown"
+        self.send(
+            {
+                "kind": "results",
+                "words": f"{words}.",
+                "columns": [_SHOWN_COLUMNS[name] for name in shown],
+                "rows": [[None if c is None else str(c) for c in row] for row in cells.to_numpy()],
+            }
+        )
+
+
+def _people(number: int) -> str:
+    return "person" if number == 1 else "people"
+
+
+def _exists(file: Path) -> bool:
+    # Where that cannot be told, saving says why.
+    with suppress(OSError, RuntimeError):
+        return file.expanduser().exists()
+    return False
+
+
+def _file(path: str | Path) -> Path:
+    if not str(path).strip():
+        raise InvalidInputError("Give the preset's file a name, such as people.json.")
+    return Path(path)

@@ -1,0 +1,465 @@
+"""What is kept, for whom and how long; and that a broken file is no more than a slow day."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import pickle
+import sqlite3
+import stat
+import threading
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outreach_frames import spec
+from outreach_frames.client import cache as cache_module
+from outreach_frames.client.cache import LIFETIMES, ResponseCache
+from outreach_frames.client.client import Client
+from outreach_frames.common.parallel import ordered_map
+from outreach_frames.errors import ConfigurationError, InvalidResponseError, OutreachWarning
+from tests.client.test_client import LIMIT, TOKEN, connected
+from tests.scripted import Received, Reply, Service, answer, delayed, json, reset, scripted
+
+READS = [endpoint for endpoint in spec.ENDPOINTS if endpoint.name in LIFETIMES]
+
+
+def numbered(request: Received) -> Reply:
+    """Answer each request with something that no other answer is."""
+    return json(
+        {"number": time.monotonic_ns(), "for": request.target, "body": request.body.decode()}
+    )
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """Serve answers that are never the same twice."""
+    with scripted(numbered) as running:
+        yield running
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Name a file for the cache, in a folder that does not exist yet."""
+    return tmp_path / "folder" / "answers"
+
+
+def values(endpoint: spec.Endpoint, value: str = "x") -> dict[str, Any]:
+    """Return arguments for one request of an endpoint."""
+    if endpoint is spec.SEARCH_PEOPLE:
+        return {"body": {"person_name": value}}
+    if "{" in endpoint.path:
+        return {"path": {"id": value, "email": value}}
+    return {"query": {"name": value}}
+
+
+@pytest.mark.parametrize("endpoint", READS, ids=lambda endpoint: endpoint.name)
+def test_a_second_read_costs_no_request(
+    endpoint: spec.Endpoint, service: Service, file: Path
+) -> None:
+    """Asking the same again is answered from the file, also by the next client; others are not."""
+    with connected(service, cache=file) as client:
+        first = client.read(endpoint, **values(endpoint))
+        assert client.read(endpoint, **values(endpoint)) == first
+        assert client.read(endpoint, **values(endpoint, "other")) != first
+    with connected(service, cache=str(file)) as client:
+        assert client.read(endpoint, **values(endpoint)) == first
+    assert len(service.requests) == 2
+
+
+@pytest.mark.parametrize("endpoint", READS, ids=lambda endpoint: endpoint.name)
+def test_a_refresh_asks_and_keeps_the_new_answer(
+    endpoint: spec.Endpoint, service: Service, file: Path
+) -> None:
+    """With refresh the service is asked, and what it says replaces what was kept."""
+    with connected(service, cache=file) as client:
+        first = client.read(endpoint, **values(endpoint))
+        second = client.read(endpoint, **values(endpoint), refresh=True)
+        assert second != first
+        assert client.read(endpoint, **values(endpoint)) == second
+
+
+def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
+    """What reads is kept for a minute or an hour; what writes never is."""
+    assert {endpoint.name for endpoint in spec.ENDPOINTS} - set(LIFETIMES) == {
+        spec.ADD_LEADS.name,
+        spec.UPDATE_MAILBOX.name,
+    }
+    assert set(LIFETIMES.values()) == {60, 3600}
+
+
+def test_an_answer_is_good_for_its_time_only(
+    service: Service, file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When its time is over the service is asked again."""
+    monkeypatch.setattr(cache_module, "LIFETIMES", {**LIFETIMES, spec.LIST_SEQUENCES.name: 0.2})
+    monkeypatch.setattr("outreach_frames.client.client.LIFETIMES", cache_module.LIFETIMES)
+    with connected(service, cache=file) as client:
+        first = client.read(spec.LIST_SEQUENCES)
+        assert client.read(spec.LIST_SEQUENCES) == first
+        time.sleep(0.25)
+        assert client.read(spec.LIST_SEQUENCES) != first
+
+
+def test_pages_are_kept_one_by_one(file: Path) -> None:
+    """A walk over pages can be repeated without a request."""
+    first = json({"n": 1, "_links": {"next": {"href": "/sequences?page[after]=a"}}})
+    with scripted([first, json({"n": 2})]) as service, connected(service, cache=file) as client:
+        pages = list(client.read_pages(spec.LIST_SEQUENCES))
+        assert list(client.read_pages(spec.LIST_SEQUENCES)) == pages
+    assert [page["n"] for page in pages] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "one", "other", "same"),
+    [
+        (
+            spec.GET_CONTACTS,
+            {"query": {"ids[]": ["a", "b"]}},
+            {"query": {"ids[]": ["b", "a"]}},
+            False,
+        ),
+        (spec.GET_CONTACTS, {"query": {"ids[]": ["a,b"]}}, {"query": {"ids[]": ["a", "b"]}}, False),
+        (
+            spec.LIST_SEQUENCES,
+            {"query": {"name": "a", "status": "b"}},
+            {"query": {"status": "b", "name": "a"}},
+            True,
+        ),
+        (
+            spec.SEARCH_PEOPLE,
+            {"body": {"page": 1, "person_name": "a"}},
+            {"body": {"person_name": "a", "page": 1}},
+            True,
+        ),
+        (spec.SEARCH_PEOPLE, {"body": {"page": 1}}, {"body": {"page": 2}}, False),
+        (spec.SEARCH_PEOPLE, {"body": {"page": 1}}, {"body": {"page": True}}, False),
+    ],
+)
+def test_what_counts_as_the_same_request(
+    endpoint: spec.Endpoint, one: Any, other: Any, same: bool, tmp_path: Path
+) -> None:
+    """The order of fields means nothing, the order of ids and every value do."""
+    with scripted(numbered) as service, connected(service, cache=tmp_path / "file") as client:
+        assert (client.read(endpoint, **one) == client.read(endpoint, **other)) is same
+
+
+def test_accounts_in_one_file_are_kept_apart(service: Service, file: Path) -> None:
+    """Neither another token nor another address is given this account's answers."""
+    with scripted(numbered) as elsewhere:
+        answers = []
+        for address, token in ((service, "a"), (service, "b"), (elsewhere, "a")):
+            with Client(address.url, token, cache=file) as client:
+                answers.append(client.read(spec.LIST_SEQUENCES)["number"])
+    assert len(set(answers)) == 3
+
+
+@pytest.mark.parametrize(
+    "bad", [json({}, 404), answer(b"<html>"), answer(b"[1, 2"), json({}, 302), reset()]
+)
+def test_bad_answers_are_not_kept(bad: Reply, file: Path) -> None:
+    """After an error or a broken answer the service is asked again."""
+    turns = iter([bad] * 5)
+    with scripted(lambda _: next(turns)) as service, connected(service, cache=file) as client:
+        with pytest.raises(Exception, match="GET /sequences"):
+            client.read(spec.LIST_SEQUENCES)
+        turns = iter([json({"good": 1})])
+        assert client.read(spec.LIST_SEQUENCES) == {"good": 1}
+
+
+def test_what_the_caller_refuses_is_not_kept(file: Path) -> None:
+    """An answer that cannot be parsed is no answer, be it new or kept."""
+
+    def refuse(body: bytes) -> None:
+        raise InvalidResponseError(f"not this: {len(body)}")
+
+    with scripted(numbered) as service, connected(service, cache=file) as client:
+        with pytest.raises(InvalidResponseError, match="not this"):
+            client.read(spec.LIST_SEQUENCES, parse=refuse)
+        count = len(service.requests)
+        kept = client.read(spec.LIST_SEQUENCES)
+        assert len(service.requests) == count + 1
+        with pytest.raises(InvalidResponseError, match="not this"):
+            client.read(spec.LIST_SEQUENCES, parse=refuse)
+        assert len(service.requests) > count + 1
+        assert client.read(spec.LIST_SEQUENCES) == kept
+
+
+def test_writes_always_reach_the_service(service: Service, file: Path) -> None:
+    """The same write twice is sent twice."""
+    with connected(service, cache=file) as client:
+        for _ in range(2):
+            client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []})
+            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+    assert len(service.requests) == 4
+
+
+def test_forgetting_makes_all_listings_of_an_endpoint_fresh(service: Service, file: Path) -> None:
+    """All variants of this account's listing are asked for again, and nothing else is."""
+    queries: list[dict[str, Any]] = [{}, {"status": "active"}, {"page[after]": "m1"}]
+    with connected(service, cache=file) as client, Client(service.url, "b", cache=file) as other:
+        before = [client.read(spec.LIST_MAILBOXES, query=query) for query in queries]
+        sequences, others = client.read(spec.LIST_SEQUENCES), other.read(spec.LIST_MAILBOXES)
+        client.forget(spec.LIST_MAILBOXES)
+        after = [client.read(spec.LIST_MAILBOXES, query=query) for query in queries]
+        assert not any(old == new for old, new in zip(before, after, strict=True))
+        assert client.read(spec.LIST_SEQUENCES) == sequences
+        assert other.read(spec.LIST_MAILBOXES) == others
+
+
+def test_an_answer_that_was_under_way_while_forgetting_is_not_kept(file: Path) -> None:
+    """A listing that was asked for before a change does not come back after it."""
+    slow = lambda request: delayed(0.3, numbered(request))  # noqa: E731 - a script of one line
+    with scripted(slow) as service, connected(service, cache=file) as client:
+        thread = threading.Thread(target=client.read, args=[spec.LIST_MAILBOXES])
+        thread.start()
+        while not service.requests:
+            time.sleep(0.01)
+        client.forget(spec.LIST_MAILBOXES)
+        thread.join()
+        client.read(spec.LIST_MAILBOXES)
+    assert len(service.requests) == 2
+
+
+def test_a_hit_waits_for_nothing(file: Path) -> None:
+    """A kept answer is there at once, even while the service asks for patience."""
+    patience = json({"n": 1}, headers={"Retry-After": "1000"})
+    with scripted([patience]) as service, connected(service, cache=file, max_wait=0) as client:
+        assert client.read(spec.LIST_SEQUENCES) == {"n": 1}
+        assert client.read(spec.LIST_SEQUENCES) == {"n": 1}
+
+
+def test_the_files_are_private_and_hold_no_secrets(file: Path) -> None:
+    """Nobody else may read the files, and there is no token, cookie or address in them."""
+    before = os.umask(0)
+    try:
+        cookie = json({"a": 1}, headers={"Set-Cookie": "session=cookie-7"})
+        with scripted([cookie]) as service, connected(service, cache=file) as client:
+            client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "ann@example.com"})
+            files = sorted(file.parent.iterdir())
+            assert len(files) >= 3
+            assert {stat.S_IMODE(one.stat().st_mode) for one in files} == {0o600}
+            assert stat.S_IMODE(file.parent.stat().st_mode) == 0o700
+            content = b"".join(one.read_bytes() for one in files)
+    finally:
+        os.umask(before)
+    assert b'{"a":1}' in content
+    for secret in (TOKEN, "cookie-7", "ann", "Authorization", "Bearer"):
+        assert secret.encode() not in content
+
+
+def test_closing_lets_go_of_the_file(service: Service, file: Path) -> None:
+    """After closing, everything is in the one file and nobody holds it."""
+    with connected(service, cache=file) as client:
+        client.read(spec.LIST_SEQUENCES)
+        assert file.with_name("answers-wal").exists()
+    assert client.closed
+    assert not file.with_name("answers-wal").exists()
+
+
+def test_an_open_file_is_made_private(service: Service, file: Path) -> None:
+    """A file that others could read is closed to them."""
+    file.parent.mkdir()
+    file.touch(0o644)
+    with connected(service, cache=file) as client:
+        client.read(spec.LIST_SEQUENCES)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+
+
+class Burglar:
+    """Something that does harm when it is unpickled."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (Path.touch, (Path("burgled"),))
+
+
+DAMAGES: list[Any] = [
+    None,
+    "",
+    "text",
+    5,
+    b"",
+    b"short",
+    b"\x00" * 500,
+    b'{"number": 1}',
+    pickle.dumps(Burglar()),
+]
+
+
+@pytest.mark.parametrize("damage", DAMAGES, ids=lambda damage: repr(damage)[:12])
+def test_damaged_rows_are_misses(
+    damage: Any,
+    service: Service,
+    file: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A row that was tampered with is asked for again and written anew; nothing of it runs."""
+    monkeypatch.chdir(tmp_path)
+    with connected(service, cache=file) as client:
+        first = client.read(spec.LIST_SEQUENCES)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE answers SET value = ?", (damage,))
+    connection.close()
+    with connected(service, cache=file) as client:
+        second = client.read(spec.LIST_SEQUENCES)
+        assert second != first
+        assert client.read(spec.LIST_SEQUENCES) == second
+    assert not Path("burgled").exists()
+
+
+def test_a_flipped_bit_is_a_miss(service: Service, file: Path) -> None:
+    """An answer that is still JSON, but not the one that was kept, is not believed."""
+    with connected(service, cache=file) as client:
+        client.read(spec.LIST_SEQUENCES)
+    with closing(sqlite3.connect(file)) as connection, connection:
+        (value,) = connection.execute("SELECT value FROM answers").fetchone()
+        connection.execute("UPDATE answers SET value = ?", (value.replace(b'"for"', b'"fox"'),))
+    connection.close()
+    with connected(service, cache=file) as client:
+        assert "for" in client.read(spec.LIST_SEQUENCES)
+
+
+def test_a_file_that_is_no_database_turns_the_cache_off(service: Service, file: Path) -> None:
+    """A foreign file is left as it is; results are right, and one warning says what is off."""
+    file.parent.mkdir()
+    file.write_text("name,email\n" * 100)
+    with pytest.warns(OutreachWarning, match="not cached.*Delete the file") as caught:
+        client = connected(service, cache=file)
+    with client:
+        assert client.read(spec.LIST_SEQUENCES) != client.read(spec.LIST_SEQUENCES)
+        client.forget(spec.LIST_SEQUENCES)
+    assert len(caught) == 1
+    assert file.read_text() == "name,email\n" * 100
+
+
+def test_a_folder_that_cannot_be_made_turns_the_cache_off(service: Service, tmp_path: Path) -> None:
+    """Where no file can be, there is a warning and no cache."""
+    (tmp_path / "file").touch()
+    with pytest.warns(OutreachWarning, match="not cached"):
+        client = connected(service, cache=tmp_path / "file" / "answers")
+    with client:
+        assert client.read(spec.LIST_SEQUENCES) != client.read(spec.LIST_SEQUENCES)
+
+
+def test_a_folder_is_no_file(service: Service, tmp_path: Path) -> None:
+    """A folder given as the cache is an error that names it."""
+    with pytest.raises(ConfigurationError, match="folder"):
+        connected(service, cache=tmp_path)
+
+
+@pytest.mark.parametrize("when", ["opening", "reading"])
+def test_a_file_that_another_process_locks_hangs_nothing(
+    when: str, service: Service, file: Path
+) -> None:
+    """With the file locked, results come from the service after a moment, and a warning says so."""
+    connected(service, cache=file).close()
+    other = sqlite3.connect(file, isolation_level=None)
+    start = time.monotonic()
+    try:
+        if when == "opening":
+            other.execute("BEGIN EXCLUSIVE")
+            with pytest.warns(OutreachWarning, match="locked"):
+                client = connected(service, cache=file)
+        else:
+            client = connected(service, cache=file)
+            other.execute("BEGIN EXCLUSIVE")
+            with pytest.warns(OutreachWarning, match="locked"):
+                client.read(spec.LIST_SEQUENCES)
+        with client:
+            read = ordered_map(lambda _: client.read(spec.LIST_SEQUENCES), range(8), workers=8)
+            assert len({one["number"] for one in read}) == 8
+    finally:
+        other.close()
+    assert time.monotonic() - start < 10
+
+
+def test_many_threads_on_one_address(service: Service, file: Path) -> None:
+    """32 threads that ask the same get good answers, and the file one of them."""
+    with connected(service, cache=file, workers=32) as client:
+        read = ordered_map(lambda _: client.read(spec.LIST_SEQUENCES), range(96), workers=32)
+        answers = [one["number"] for one in read]
+        assert client.read(spec.LIST_SEQUENCES)["number"] in answers
+    assert len(service.requests) <= 32
+
+
+def _use(file: Path, start: Any, complaints: Any) -> None:
+    """Open, write, read and forget in a process of its own."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        start.wait()
+        cache = ResponseCache(file, "account")
+        for number in range(20):
+            key = cache.key(spec.LIST_SEQUENCES, b"%d" % number)
+            cache.set(key, b"x" * 10_000, 60)
+            if cache.get(key) not in {b"x" * 10_000, None}:
+                complaints.put("wrong answer")
+        cache.forget(spec.LIST_MAILBOXES)
+        cache.close()
+    complaints.put([str(one.message) for one in caught])
+
+
+def test_processes_share_a_file(file: Path) -> None:
+    """Processes that open the same new file at the same moment do not disturb each other."""
+    context = multiprocessing.get_context("spawn")
+    start, complaints = context.Barrier(3), context.Queue()
+    processes = [context.Process(target=_use, args=(file, start, complaints)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    assert [complaints.get(timeout=30) for _ in processes] == [[]] * 3
+    for process in processes:
+        process.join()
+    complaints.close()
+    complaints.join_thread()
+
+
+def kept(file: Path) -> int:
+    """Count the rows of a cache's file."""
+    connection = sqlite3.connect(file)
+    try:
+        count: int = connection.execute("SELECT count(*) FROM answers").fetchone()[0]
+    finally:
+        connection.close()
+    return count
+
+
+def test_what_is_over_is_deleted_at_opening(file: Path) -> None:
+    """Answers whose time is over do not stay in the file."""
+    cache = ResponseCache(file, "account")
+    cache.set("old", b"1", -5)
+    cache.set("good", b"2", 60)
+    cache.close()
+    assert kept(file) == 2
+    ResponseCache(file, "account").close()
+    assert kept(file) == 1
+
+
+def test_the_file_does_not_grow_for_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beyond its limit, the answers that end first make room."""
+    monkeypatch.setattr(cache_module, "MAX_BYTES", 100_000)
+    monkeypatch.setattr(cache_module, "_PURGE_EVERY", 10_000)
+    cache = ResponseCache(file, "account")
+    for number in range(100):
+        cache.set(f"key{number}", b"x" * 10_000, 60 + number)
+    assert cache.get("key99") is not None
+    assert cache.get("key0") is None
+    cache.close()
+    assert file.stat().st_size < 400_000
+
+
+def test_the_default_file_is_in_the_users_cache_folder(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without a path, answers are kept where the system keeps such things."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "home" / name))
+    with Client(service.url, TOKEN) as client:
+        assert client.read(spec.LIST_SEQUENCES) == client.read(spec.LIST_SEQUENCES)
+    folder = tmp_path / "home" / "outreach_frames"
+    assert (folder / "responses.sqlite").is_file()
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700

@@ -1,0 +1,584 @@
+"""The client over real sockets: what it sends, what it takes for an answer, what it never shows."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import pickle
+import traceback
+import tracemalloc
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outreach_frames import spec
+from outreach_frames.client import client as client_module
+from outreach_frames.client.client import Client, links
+from outreach_frames.errors import (
+    AuthenticationError,
+    BadRequestError,
+    ConfigurationError,
+    InvalidInputError,
+    InvalidResponseError,
+    NotFoundError,
+    OutreachError,
+    OutreachWarning,
+    RateLimitedError,
+    ServerError,
+    ServiceError,
+    StatusError,
+    UnsafeLinkError,
+    ValidationFailedError,
+    ValidationProblem,
+)
+from tests.scripted import Received, Reply, Service, answer, gzipped, json, raw, scripted, truncated
+
+TOKEN = "tok-3f9a&b/c=="
+LIMIT = {"daily_email_limit": 5}
+
+
+def connected(service: Service, **options: Any) -> Client:
+    """Connect to a scripted service, with no cache and hardly a pause before a retry."""
+    return Client(service.url, TOKEN, **{"cache": None, "backoff": 0.001, **options})
+
+
+def test_every_request_is_signed_and_named() -> None:
+    """A request has the token, asks for JSON and says which program sends it; nothing ambient."""
+    with scripted([json({}), json({})]) as service, connected(service) as client:
+        client.read(spec.LIST_SEQUENCES)
+        client.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT)
+    for request in service.requests:
+        assert request.headers["Authorization"] == f"Bearer {TOKEN}"
+        assert request.headers["Accept"] == "application/json"
+        assert request.headers["User-Agent"] == f"outreach-frames/{version('outreach-frames')}"
+        assert request.headers["Cookie"] is None
+    assert service.requests[1].method == "PATCH"
+    assert service.requests[1].headers["Content-Type"] == "application/json"
+    assert service.requests[1].json == LIMIT
+
+
+def test_ambient_credentials_and_proxies_are_not_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Neither a .netrc file nor the environment's proxies see or change the token."""
+    netrc = tmp_path / "netrc"
+    netrc.write_text("machine 127.0.0.1 login someone password something\n")
+    monkeypatch.setenv("NETRC", str(netrc))
+    with scripted([json({})]) as service, scripted([]) as proxy, connected(service) as client:
+        monkeypatch.setenv("HTTP_PROXY", proxy.url)
+        monkeypatch.setenv("ALL_PROXY", proxy.url)
+        client.read(spec.LIST_SEQUENCES)
+    assert service.requests[0].headers["Authorization"] == f"Bearer {TOKEN}"
+    assert proxy.requests == []
+
+
+def test_an_explicit_proxy_is_used() -> None:
+    """A proxy that is asked for gets the request."""
+    with scripted([json({"a": 1})]) as proxy:
+        with pytest.warns(OutreachWarning, match="not encrypted"):
+            client = Client(
+                "http://api.example.com", TOKEN, cache=None, proxies={"http": proxy.url}
+            )
+        with client:
+            assert client.read(spec.LIST_SEQUENCES) == {"a": 1}
+    assert proxy.targets == ["http://api.example.com/sequences"]
+
+
+def test_cookies_are_not_sent_back() -> None:
+    """A cookie of the service is forgotten at once."""
+    cookie = json({}, headers={"Set-Cookie": "session=1; Path=/"})
+    with scripted([cookie, json({})]) as service, connected(service) as client:
+        client.read(spec.LIST_SEQUENCES)
+        client.read(spec.LIST_SEQUENCES)
+    assert service.requests[1].headers["Cookie"] is None
+
+
+def test_one_connection_serves_many_requests() -> None:
+    """Connections are kept open."""
+    with scripted(lambda _: json({})) as service, connected(service) as client:
+        for _ in range(5):
+            client.read(spec.LIST_SEQUENCES)
+    assert len({request.connection for request in service.requests}) == 1
+
+
+@pytest.mark.parametrize(
+    ("value", "sent"),
+    [
+        ("q.zyx@example.com", "q.zyx%40example.com"),
+        ("a+b/c?d#e%f", "a%2Bb%2Fc%3Fd%23e%25f"),
+        ("a/../b", "a%2F..%2Fb"),
+        ("%2e%2e", "%252e%252e"),
+        ("ü ~", "%C3%BC%20~"),
+        ("...", "..."),
+    ],
+)
+def test_values_in_the_path_arrive_as_they_are(value: str, sent: str) -> None:
+    """No character of a value gets a meaning in the address."""
+    with scripted([json({})]) as service, connected(service) as client:
+        client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": value})
+    assert service.targets == [f"/contacts/email/{sent}"]
+
+
+@pytest.mark.parametrize("value", ["", " ", ".", "..", None, 5, b"x", "\ud83d"])
+@pytest.mark.parametrize("endpoint", [spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST])
+def test_unusable_values_in_the_path_are_refused(endpoint: spec.Endpoint, value: Any) -> None:
+    """A value that would change the address, or is no text, is an error before any request."""
+    name = "email" if endpoint is spec.GET_CONTACT_BY_EMAIL else "id"
+    with scripted([]) as service, connected(service) as client:
+        with pytest.raises(InvalidInputError, match=name):
+            client.read(endpoint, path={name: value})
+        assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("query", "sent"),
+    [
+        ({"ids[]": ["b", "a"]}, "?ids%5B%5D=b&ids%5B%5D=a"),
+        ({"name": None, "status": "active"}, "?status=active"),
+        ({"name": "a&b=ü"}, "?name=a%26b%3D%C3%BC"),
+        ({"x": True, "n": 5}, "?x=true&n=5"),
+        ({"name": None}, ""),
+    ],
+)
+def test_queries_are_written_as_the_interface_wants_them(
+    query: Mapping[str, Any], sent: str
+) -> None:
+    """None is left out, lists repeat their parameter, booleans are lowercase."""
+    with scripted([json({})]) as service, connected(service) as client:
+        client.read(spec.GET_CONTACTS, query=query)
+    assert service.targets == [f"/contacts{sent}"]
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), object(), {1, 2}, "\ud83d"])
+def test_bodies_that_are_no_json_are_refused(value: object) -> None:
+    """What JSON cannot say is an error before any request, not a null."""
+    with scripted([]) as service, connected(service) as client:
+        with pytest.raises(InvalidInputError, match="JSON"):
+            client.read(spec.SEARCH_PEOPLE, body={"person_name": value})
+        assert service.requests == []
+
+
+@pytest.mark.parametrize("status", [200, 201, 202, 206])
+def test_any_2xx_is_success(status: int) -> None:
+    """Which of the good statuses it is does not matter."""
+    with scripted(lambda _: json({"ok": 1}, status)) as service, connected(service) as client:
+        assert client.read(spec.LIST_SEQUENCES) == {"ok": 1}
+        assert client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []}) == {"ok": 1}
+
+
+def test_an_empty_answer_is_good_for_a_write_only() -> None:
+    """A write may be answered with nothing; a read may not."""
+    empty = answer(status=204, headers={"Content-Length": ""})
+    with scripted(lambda _: empty) as service, connected(service) as client:
+        assert client.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT) is None
+        with pytest.raises(InvalidResponseError, match=r"204.*empty"):
+            client.read(spec.LIST_SEQUENCES)
+
+
+def test_a_charset_header_changes_nothing() -> None:
+    """JSON is UTF-8, whatever the header says."""
+    reply = json({"name": "Zoë"}, headers={"Content-Type": "application/json; charset=latin-1"})
+    with scripted([reply]) as service, connected(service) as client:
+        assert client.read(spec.LIST_SEQUENCES) == {"name": "Zoë"}
+
+
+def test_compressed_answers_are_unpacked() -> None:
+    """A gzip body is read as what is in it."""
+    with scripted([gzipped(b'{"a": 1}')]) as service, connected(service) as client:
+        assert client.read(spec.LIST_SEQUENCES) == {"a": 1}
+
+
+def test_an_answer_that_is_no_json_shows_status_and_beginning() -> None:
+    """A page of HTML is an error that shows what came."""
+    html = answer(b"<html>\n<h1>Please log in</h1>", headers={"Content-Type": "text/html"})
+    with scripted(lambda _: html) as service, connected(service) as client:
+        with pytest.raises(InvalidResponseError, match=r"200.*<html> <h1>Please log in") as caught:
+            client.read(spec.LIST_SEQUENCES)
+    assert caught.value.status_code == 200
+
+
+@pytest.mark.parametrize("value", [None, [], "text", 5])
+def test_a_page_that_is_no_object_is_broken(value: Any) -> None:
+    """A list, a text or null is no page of a list."""
+    with scripted(lambda _: json(value)) as service, connected(service) as client:
+        with pytest.raises(InvalidResponseError, match="not an object"):
+            next(client.read_pages(spec.LIST_SEQUENCES))
+
+
+def test_a_small_answer_that_unpacks_to_too_much_is_not_unpacked_whole() -> None:
+    """A gzip bomb ends at the limit, in little more memory than the limit."""
+    limit = client_module.MAX_BODY_BYTES
+    packed = gzip.compress(b" " * (4 * limit), compresslevel=1)
+    bomb = answer(packed, headers={"Content-Encoding": "gzip"})
+    with scripted([bomb]) as service, connected(service) as client:
+        tracemalloc.start()
+        try:
+            with pytest.raises(InvalidResponseError, match="larger than"):
+                client.read(spec.LIST_SEQUENCES)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert peak < 1.5 * limit
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304])
+@pytest.mark.parametrize("where", ["http://evil.example/sequences?x=1", "/other", "http://[", ""])
+def test_redirects_are_refused(status: int, where: str) -> None:
+    """A redirect is an error that names the host and follows nothing."""
+    reply = json({}, status, headers={"Location": where})
+    with scripted(lambda _: reply) as service, connected(service) as client:
+        with pytest.raises(UnsafeLinkError) as caught:
+            client.read(spec.LIST_SEQUENCES)
+        assert len(service.requests) == 1
+    assert ("evil.example" in str(caught.value)) is ("evil" in where)
+    assert "x=1" not in str(caught.value)
+
+
+ERRORS = [
+    (400, BadRequestError, False, False),
+    (401, AuthenticationError, False, False),
+    (403, AuthenticationError, False, False),
+    (404, NotFoundError, False, False),
+    (418, StatusError, False, False),
+    (422, ValidationFailedError, False, False),
+    (429, RateLimitedError, True, False),
+    (500, ServerError, True, True),
+    (503, ServerError, True, True),
+    (599, ServerError, True, True),
+]
+
+
+@pytest.mark.parametrize(("status", "kind", "retryable", "may_have_acted"), ERRORS)
+def test_error_statuses_become_exceptions(
+    status: int, kind: type[StatusError], retryable: bool, may_have_acted: bool
+) -> None:
+    """Each error status has its exception, with the facts on it and the service's own words."""
+    with scripted(lambda _: json({"error": "Because."}, status)) as service:
+        with connected(service) as client, pytest.raises(StatusError) as caught:
+            client.read(spec.GET_LEAD_LIST, path={"id": "l1"})
+    error = caught.value
+    assert type(error) is kind
+    assert error.status_code == status
+    assert (error.retryable, error.may_have_acted) == (retryable, may_have_acted)
+    assert f"GET /lead-lists/l1: status {status}, 'Because.'" in str(error)
+
+
+def test_all_reasons_of_a_422_are_kept() -> None:
+    """Unknown codes and entries of another form are kept like the known ones."""
+    entries = [
+        {"error_code": "missing_lead_field", "message": "email is missing"},
+        {"error_code": "brand_new", "message": "who knows"},
+        {"message": "no code"},
+        "just text",
+        None,
+    ]
+    with scripted([json({"validation_errors": entries}, 422)]) as service:
+        with connected(service) as client, pytest.raises(ValidationFailedError) as caught:
+            client.write(spec.ADD_LEADS, path={"id": "s1"}, body={"leads": []})
+    assert caught.value.validation_errors == (
+        ValidationProblem("missing_lead_field", "email is missing"),
+        ValidationProblem("brand_new", "who knows"),
+        ValidationProblem("", '{"message": "no code"}'),
+        ValidationProblem("", "just text"),
+        ValidationProblem("", "null"),
+    )
+    assert "missing_lead_field: email is missing" in str(caught.value)
+
+
+def test_an_error_that_breaks_off_is_still_that_error() -> None:
+    """The status counts, even where its explanation did not arrive whole."""
+    with scripted([truncated(json({"error": "x" * 50}, 422))]) as service:
+        with connected(service) as client, pytest.raises(ValidationFailedError) as caught:
+            client.write(spec.ADD_LEADS, path={"id": "s1"}, body={"leads": []})
+    assert caught.value.may_have_acted is False
+
+
+def test_messages_name_no_person() -> None:
+    """An email address in a request's path or query is in no message."""
+    with scripted([json({}, 404), json({}, 400), Reply((), "reset")]) as service:
+        with connected(service) as client:
+            texts = []
+            for read in (
+                lambda: client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "q.zyx@example.com"}),
+                lambda: client.read(spec.LIST_MAILBOXES, query={"user_email": "q.zyx@example.com"}),
+            ):
+                with pytest.raises(ServiceError) as caught:
+                    read()
+                texts.append(str(caught.value))
+            with pytest.raises(ServiceError) as caught:
+                client.write(
+                    spec.ADD_LEADS,
+                    path={"id": "s"},
+                    body={"leads": [{"email": "q.zyx@example.com"}]},
+                )
+            texts.append(str(caught.value))
+    assert "GET /contacts/email/{email}" in texts[0]
+    assert not any("zyx" in text for text in texts)
+
+
+@pytest.mark.parametrize("reply", [None, Reply((), "reset"), raw(b"no HTTP")])
+def test_messages_about_the_network_name_the_cause_and_no_person(reply: Reply | None) -> None:
+    """Where nothing answers, the error says why, and not whose address was asked for."""
+    with scripted([] if reply is None else [reply] * 5) as service:
+        listening = Service("http://127.0.0.1:1") if reply is None else service
+        with connected(listening) as client, pytest.raises(ServiceError) as caught:
+            client.read(spec.GET_CONTACT_BY_EMAIL, path={"email": "q.zyx@example.com"})
+    assert any(cause in str(caught.value) for cause in ("refused", "reset", "no HTTP"))
+    assert "zyx" not in str(caught.value)
+
+
+ECHOES: dict[str, Callable[[str], Reply]] = {
+    "json": lambda token: json({"error": {"message": f"bad {token}"}}, 401),
+    "text": lambda token: answer(f"bad {token}!".encode(), 500),
+    "html": lambda token: answer(f"<p>{token.replace('&', '&amp;')}</p>".encode(), 403),
+    "list": lambda token: json(
+        {"validation_errors": [{"error_code": token, "message": token}]}, 422
+    ),
+    "good": lambda token: answer(f"Bearer {token}".encode(), 200),
+    "cut": lambda token: truncated(json({"a": token})),
+    "raw": lambda token: raw(token.encode()),
+    "redirect": lambda token: json({}, 302, headers={"Location": f"http://x.example/{token}"}),
+}
+
+
+@pytest.mark.parametrize("echo", ECHOES)
+def test_the_token_is_in_no_error_even_when_the_service_echoes_it(echo: str) -> None:
+    """No text of an exception, nor of one behind it, holds the token."""
+    with scripted(lambda _: ECHOES[echo](TOKEN)) as service, connected(service) as client:
+        with pytest.raises(ServiceError) as caught:
+            client.read(spec.LIST_SEQUENCES)
+    error = caught.value
+    assert error.__cause__ is None
+    assert error.__context__ is None
+    shown = "".join(traceback.format_exception(error)) + repr(error) + repr(vars(error))
+    shown += shown.replace("&amp;", "&")
+    assert TOKEN not in shown
+
+
+def test_the_token_is_in_no_good_answer_that_echoes_it(tmp_path: Path) -> None:
+    """A token in a good answer reaches neither the result nor the cache; short words stay."""
+    cache = tmp_path / "cache.sqlite"
+    with scripted(lambda _: json({"remark": f"hello {TOKEN}"})) as service:
+        with closing(Client(service.url, TOKEN, cache=cache)) as client:
+            assert client.read(spec.LIST_SEQUENCES) == {"remark": "hello [token]"}
+            written = client.write(spec.ADD_LEADS, path={"id": "1"}, body={"leads": []})
+            assert written == {"remark": "hello [token]"}
+        assert not any(TOKEN.encode() in file.read_bytes() for file in tmp_path.iterdir())
+    with scripted([json({"remark": "hello word"})]) as service:
+        with closing(Client(service.url, "word", cache=None)) as client:
+            assert client.read(spec.LIST_SEQUENCES) == {"remark": "hello word"}
+
+
+def test_a_client_shows_and_hands_over_no_token() -> None:
+    """Its repr has the address only; its attributes do not show the token; it cannot be copied."""
+    with closing(Client("http://localhost:1/api", TOKEN, cache=None)) as client:
+        assert repr(client) == "Client('http://localhost:1/api')"
+        assert TOKEN not in repr(vars(client))
+        assert TOKEN not in str(
+            [repr(vars(part)) for part in vars(client).values() if hasattr(part, "__dict__")]
+        )
+        for hand_over in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="token"):
+                hand_over(client)
+
+
+@pytest.mark.parametrize(
+    ("token", "problem"),
+    [
+        (None, "missing"),
+        ("", "missing"),
+        (5, "no text"),
+        ("secret-1\n", r"line break.*strip"),
+        ("secret-1\r\n", "line break"),
+        (" secret-1", "blanks"),
+        ("secret 1", "blanks"),
+        ("secret\x00-1", "control"),
+        ("secret\n-1", "control"),
+        ("secret\u00a0-1", "blanks"),
+        ("secret-\u20ac", "cannot be sent"),
+    ],
+)
+def test_unusable_tokens_are_refused_and_not_shown(token: Any, problem: str) -> None:
+    """A token that cannot be one is an error at once, which says why and does not print it."""
+    with pytest.raises(ConfigurationError, match=problem) as caught:
+        Client("http://localhost:1", token, cache=None)
+    assert "secret" not in "".join(traceback.format_exception(caught.value, chain=True)[-1:])
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        *("", "api.example.com", "ftp://api.example.com", "http://", "https:///x", "http://[::1"),
+        *("http://u:p@h.example", "http://h.example?x=1", "http://h.example/#a", "http://h:99999"),
+        *("http://h.example/a b", "http://h\\x.example", "http://h\n.example", "http://*.example"),
+        *(None, 5, b"http://localhost"),
+    ],
+)
+def test_unusable_addresses_are_refused(address: Any) -> None:
+    """An address that is none is an error at once, which shows how one looks."""
+    with pytest.raises(ConfigurationError, match=r"https://api\.example\.com"):
+        Client(address, TOKEN, cache=None)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        *({"timeout": value} for value in (0, -1, None, "30", float("nan"), float("inf"))),
+        *({"max_wait": value} for value in (-1, None, float("nan"))),
+        *({"workers": value} for value in (0, -1, 1.5, None)),
+        *({"network_name": value} for value in ("", "X", "1a", "a-b", None)),
+    ],
+)
+def test_unusable_options_are_refused_by_name(options: dict[str, Any]) -> None:
+    """A number or name of no use is an error that names the argument."""
+    with pytest.raises(ConfigurationError, match=next(iter(options))):
+        Client("http://localhost:1", TOKEN, **{"cache": None, **options})
+
+
+@pytest.mark.parametrize("end", ["", "/", "//"])
+@pytest.mark.parametrize("base_path", ["", "/api/v1"])
+def test_a_base_path_is_kept(base_path: str, end: str) -> None:
+    """Requests go below the address's own path, with a slash at its end or without."""
+    with scripted([json({})], base_path=base_path) as service:
+        with Client(service.url + end, TOKEN, cache=None) as client:
+            client.read(spec.LIST_SEQUENCES)
+            assert client.base_url == service.url
+    assert service.targets == [f"{base_path}/sequences"]
+
+
+def test_a_closed_client_says_so() -> None:
+    """Closing twice is fine; using a closed client is an error."""
+    client = Client("http://localhost:1", TOKEN, cache=None)
+    client.close()
+    client.close()
+    assert client.closed
+    with pytest.raises(OutreachError, match="closed"):
+        client.read(spec.LIST_SEQUENCES)
+    with pytest.raises(OutreachError, match="closed"):
+        next(client.read_pages(spec.LIST_SEQUENCES))
+
+
+def test_reads_and_writes_cannot_be_mistaken() -> None:
+    """A write never goes the way that repeats and caches, and a read never the other."""
+    with scripted([]) as service, connected(service) as client:
+        with pytest.raises(ValueError, match="not for writes"):
+            client.read(spec.ADD_LEADS, path={"id": "s"}, body={})
+        with pytest.raises(ValueError, match="not for reads"):
+            client.write(spec.SEARCH_PEOPLE, body={})
+        assert service.requests == []
+
+
+def page(ids: list[str], link: Any = ...) -> Reply:
+    """Reply with a page of sequences and its link to the next one."""
+    following = {} if link is ... else {"next": link}
+    return json({"sequences": [{"id": one} for one in ids], "_links": following})
+
+
+@pytest.mark.parametrize("base_path", ["", "/api/v1"])
+@pytest.mark.parametrize(
+    "href",
+    [
+        "{url}/sequences?page[after]=a",
+        "{base}/sequences?page[after]=a",
+        "/sequences?page[after]=a",
+        "sequences?page[after]=a",
+        "?page[after]=a",
+    ],
+)
+def test_links_are_followed_in_every_style(base_path: str, href: str) -> None:
+    """A link means the same with and without the base path, the host, or any path at all."""
+    replies: list[Reply] = [page(["b"])]
+    with scripted(lambda _: replies.pop(0), base_path=base_path) as service:
+        replies.insert(0, page(["a"], {"href": href.format(url=service.url, base=base_path)}))
+        with connected(service) as client:
+            pages = list(client.read_pages(spec.LIST_SEQUENCES, query={"status": "active"}))
+    assert [one["sequences"][0]["id"] for one in pages] == ["a", "b"]
+    assert service.targets == [
+        f"{base_path}/sequences?status=active",
+        f"{base_path}/sequences?page%5Bafter%5D=a",
+    ]
+
+
+@pytest.mark.parametrize("link", [..., None, {}, "", {"href": None}, {"href": ""}])
+def test_a_page_without_a_link_is_the_last(link: Any) -> None:
+    """However the end is spelled, it is the end; an empty page with a link is not."""
+    script = [page(["a"], {"href": "/sequences?p=2"}), page([], {"href": "/sequences?p=3"})]
+    with scripted([*script, page(["c"], link)]) as service, connected(service) as client:
+        pages = list(client.read_pages(spec.LIST_SEQUENCES))
+    assert [len(one["sequences"]) for one in pages] == [1, 0, 1]
+
+
+@pytest.mark.parametrize("href", ["/sequences", "/sequences?p=1", "?p=1"])
+def test_links_in_a_circle_are_an_error(href: str) -> None:
+    """A link that was followed before raises instead of going on for ever."""
+    script = [page(["a"], {"href": "/sequences?p=1"}), page(["b"], {"href": href})]
+    with scripted(script) as service, connected(service) as client:
+        pages = client.read_pages(spec.LIST_SEQUENCES)
+        assert [next(pages)["sequences"], next(pages)["sequences"]] == [
+            [{"id": "a"}],
+            [{"id": "b"}],
+        ]
+        with pytest.raises(UnsafeLinkError, match="do not end"):
+            next(pages)
+        assert len(service.requests) == 2
+
+
+def test_endless_new_links_are_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service that always has one more page is believed up to a limit only."""
+    monkeypatch.setattr(links, "MAX_PAGES", 7)
+
+    def endless(request: Received) -> Reply:
+        return page([], {"href": f"/sequences?p={len(request.target)}{'x' * len(request.target)}"})
+
+    with scripted(endless) as service, connected(service) as client:
+        with pytest.raises(UnsafeLinkError, match="after 7 of them"):
+            list(client.read_pages(spec.LIST_SEQUENCES))
+        assert len(service.requests) == 7
+
+
+@pytest.mark.parametrize("href", ["//{other}/x", "http://{other}/x", "\t//{other}/x", "@{other}/x"])
+def test_links_elsewhere_are_not_followed(href: str) -> None:
+    """A link to another host or port raises before a byte is sent there."""
+    with scripted([]) as other:
+        away = href.format(other=other.url.removeprefix("http://"))
+        with scripted([page(["a"], {"href": away})]) as service, connected(service) as client:
+            pages = client.read_pages(spec.LIST_SEQUENCES)
+            next(pages)
+            with pytest.raises(UnsafeLinkError, match="Nothing was sent"):
+                next(pages)
+            assert len(service.requests) == 1
+        assert other.requests == []
+
+
+NETWORK = "bluebook"
+
+
+def test_the_network_has_its_own_name_on_the_wire() -> None:
+    """Known field names are translated on their way out and in; values and data are not."""
+    answer_on_wire = {
+        "total": 1,
+        "duplicate_bluebook_urls": ["bluebook_url"],
+        "in_exclusion_list_and_skipped": [{"email": None, "bluebook_url": '"bluebook_url": x'}],
+    }
+    lead = {
+        "email": None,
+        "profnet_url": "https://profnet.example/in/profnet_url",
+        "data": {"profnet_url": "kept", "note": "profnet_url"},
+    }
+    with scripted([json(answer_on_wire), json({})]) as service:
+        with connected(service, network_name=NETWORK) as client:
+            result = client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": [lead]})
+            client.read(spec.SEARCH_PEOPLE, body={"exclude_profnet_networks": ["all_networks"]})
+    assert service.requests[0].json == {
+        "leads": [{"email": None, "bluebook_url": lead["profnet_url"], "data": lead["data"]}]
+    }
+    assert service.requests[1].json == {"exclude_bluebook_networks": ["all_networks"]}
+    assert result == {
+        "total": 1,
+        "duplicate_profnet_urls": ["bluebook_url"],
+        "in_exclusion_list_and_skipped": [{"email": None, "profnet_url": '"bluebook_url": x'}],
+    }

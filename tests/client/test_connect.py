@@ -1,0 +1,149 @@
+"""Which service the functions talk to: arguments, environment, default client, sandbox."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client import connect
+from outreach_frames.errors import AuthenticationError, ConfigurationError
+from outreach_frames.sandbox import Sandbox
+from tests.scripted import json, scripted
+
+
+@pytest.fixture(autouse=True)
+def _nothing_connected(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Start every test with no configuration and no default client."""
+    monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
+    monkeypatch.delenv("OUTREACH_API_KEY", raising=False)
+    monkeypatch.setattr(connect, "_default", None)
+    yield
+    gc.collect()
+
+
+def test_no_configuration_is_an_error_that_says_what_to_do() -> None:
+    """With nothing configured every function says how to connect, and nothing is started."""
+    for call in (of.connect, of.sequences, of.mailboxes, of.search_people, of.count_people):
+        with pytest.raises(ConfigurationError) as caught:
+            call()
+        assert "OUTREACH_BASE_URL" in str(caught.value)
+        assert 'of.connect("sandbox")' in str(caught.value)
+
+
+@pytest.mark.parametrize("token", [None, "", "  ", "two words", "s3cret\n"])
+def test_a_token_of_no_use_is_an_error_that_does_not_show_it(token: str | None) -> None:
+    """A missing or broken token is an error before any request, and is not printed."""
+    with scripted([]) as service:
+        with pytest.raises(ConfigurationError) as caught:
+            of.connect(service.url, token)
+        assert service.requests == []
+    if token and token.strip():
+        assert token.strip() not in str(caught.value)
+
+
+def test_the_environment_is_used(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With address and token in the environment, functions connect by themselves."""
+    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
+    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
+    assert len(of.mailboxes()) > 0
+    connect.resolve(None).close()
+
+
+def test_arguments_win_over_the_environment(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Arguments are used before the environment."""
+    monkeypatch.setenv("OUTREACH_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("OUTREACH_API_KEY", "another")
+    with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
+        assert client.base_url == sandbox.url
+        assert of.count_people() > 0
+
+
+def test_the_last_client_is_the_default_and_client_wins() -> None:
+    """Functions use the last client that was connected, unless they are given one."""
+    empty = json({"sequences": []})
+    with scripted([empty] * 3) as first, scripted([empty] * 3) as second:
+        with (
+            of.connect(first.url, "token", cache=None) as one,
+            of.connect(second.url, "token", cache=None),
+        ):
+            of.sequences()
+            of.sequences(client=one)
+        assert (len(first.requests), len(second.requests)) == (1, 1)
+
+
+def test_a_closed_client_is_not_used_silently(sandbox: Sandbox) -> None:
+    """After closing, functions say that nothing is connected; the client says that it is closed."""
+    with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
+        pass
+    with pytest.raises(ConfigurationError, match="No service is connected"):
+        of.sequences()
+    with pytest.raises(of.OutreachError, match="closed"):
+        of.sequences(client=client)
+
+
+def test_a_closed_sandbox_is_not_followed_by_the_account(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What went to a sandbox never goes on, unasked, with the account of the environment."""
+    with scripted([json({"sequences": []})] * 2) as account:
+        monkeypatch.setenv("OUTREACH_BASE_URL", account.url)
+        monkeypatch.setenv("OUTREACH_API_KEY", "token")
+        of.connect("sandbox", cache=None).close()
+        with pytest.raises(ConfigurationError, match="connection to the sandbox is closed"):
+            of.sequences()
+        assert account.requests == []
+        with of.connect(cache=None):
+            of.sequences()
+
+
+def test_a_sandbox_that_no_client_can_use_is_stopped() -> None:
+    """An option of no use leaves no service behind."""
+    before = threading.active_count()
+    with pytest.raises(ConfigurationError, match="timeout"):
+        of.connect("sandbox", timeout=-1)
+    assert threading.active_count() == before
+
+
+def test_a_missing_token_does_not_show_the_address() -> None:
+    """An address with a password in it is not printed for want of a token."""
+    with pytest.raises(ConfigurationError) as caught:
+        of.connect("https://ada:s3cret@brightforge.example")
+    assert "s3cret" not in str(caught.value)
+
+
+def test_client_takes_a_client() -> None:
+    """Anything else given as the client is told."""
+    with pytest.raises(ConfigurationError, match="client takes"):
+        of.sequences(client="https://brightforge.example")  # type: ignore[arg-type]
+
+
+def test_the_sandbox_starts_by_name_and_stops_with_its_client() -> None:
+    """of.connect("sandbox") starts the embedded service, and closing the client stops it."""
+    with of.connect("sandbox", cache=None) as client:
+        assert of.count_people() == 2000
+        assert client.sandbox.lead_list_ids
+        url, token = client.sandbox.url, client.sandbox.api_key
+    with of.connect(url, token, cache=None, max_wait=0) as later:
+        with pytest.raises(of.OutreachError) as caught:
+            of.sequences(client=later)
+    assert caught.value.retryable
+
+
+def test_a_refused_token_is_told_without_it(sandbox: Sandbox) -> None:
+    """A token that the service refuses is a 401 in words, and is not printed."""
+    with of.connect(sandbox.url, "not-the-token", cache=None):
+        with pytest.raises(AuthenticationError) as caught:
+            of.sequences()
+    assert caught.value.status_code == 401
+    assert "not-the-token" not in str(caught.value)
+
+
+def test_the_repr_shows_the_address_and_not_the_token(sandbox: Sandbox) -> None:
+    """Neither the client nor the sandbox shows the token in its repr."""
+    with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
+        assert sandbox.url in repr(client)
+        assert sandbox.api_key not in repr(client) + repr(sandbox) + str(vars(client))

@@ -1,0 +1,146 @@
+"""Where a link may lead, by tables of addresses."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outreach_frames.client.links import leaves_machine_in_clear, next_href, origin, resolve
+from outreach_frames.errors import InvalidResponseError, UnsafeLinkError
+
+BASE = "https://api.example.com/api/v1"
+PAGE = f"{BASE}/lead-lists/7?page[size]=5"
+
+GOOD = {
+    "/sequences?page[after]=a": f"{BASE}/sequences?page[after]=a",
+    "/api/v1/sequences?page[after]=a": f"{BASE}/sequences?page[after]=a",
+    "/api/v1x/sequences": f"{BASE}/api/v1x/sequences",
+    "/api/v1?x": f"{BASE}?x",
+    "sequences?page[after]=a": f"{BASE}/sequences?page[after]=a",
+    "api/v1/sequences": f"{BASE}/sequences",
+    "lead-lists/7?page[after]=a": f"{BASE}/lead-lists/7?page[after]=a",
+    "?page[after]=a": f"{BASE}/lead-lists/7?page[after]=a",
+    "https://api.example.com/api/v1/sequences": f"{BASE}/sequences",
+    "https://api.example.com:443/api/v1/sequences": "https://api.example.com:443/api/v1/sequences",
+    "HTTPS://API.EXAMPLE.COM/api/v1/sequences": "HTTPS://API.EXAMPLE.COM/api/v1/sequences",
+    "/sequences?created_by_user_email=ann@example.com": (
+        f"{BASE}/sequences?created_by_user_email=ann@example.com"
+    ),
+    "/sequences?next=http://evil.example": f"{BASE}/sequences?next=http://evil.example",
+}
+
+BAD = [
+    "//evil.example/x",
+    "///evil.example/x",
+    "\t//evil.example/x",
+    "/\t/evil.example/x",
+    " //evil.example/x",
+    "\\\\evil.example\\x",
+    "/\\evil.example/x",
+    "@evil.example/x",
+    ":8080@evil.example/x",
+    "a@evil.example",
+    "evil.example:80/x",
+    "http://api.example.com/api/v1/sequences",
+    "https://api.example.com:444/x",
+    "https://api.example.com.evil.example/x",
+    "https://api.example.com@evil.example/x",
+    "https://user:pass@api.example.com/x",
+    "https://evil.example\\@api.example.com/x",
+    "https://evil.example#@api.example.com/x",
+    "https:/evil.example/x",
+    "https:evil.example",
+    "https:///evil.example/x",
+    "https://[::1/x",
+    "https://api.example.com:port/x",
+    "ftp://api.example.com/x",
+    "javascript:alert(1)",
+    "data:text/json,{}",
+    "file:///etc/passwd",
+    "/sequences\r\nX-Header: 1",
+    "/sequences\x00",
+    "/sequences?\ud83d",
+    "\u2028/sequences",
+    "#top",
+]
+
+
+@pytest.mark.parametrize("href", GOOD)
+def test_good_links_mean_an_address_of_the_service(href: str) -> None:
+    """Each style of link resolves to the address that the service means."""
+    assert resolve(href, page_url=PAGE, base_url=BASE) == GOOD[href]
+
+
+@pytest.mark.parametrize("href", BAD)
+@pytest.mark.parametrize("base", [BASE, "https://api.example.com"])
+def test_other_links_are_refused(href: str, base: str) -> None:
+    """A link that could lead elsewhere raises, and its message does not repeat it."""
+    with pytest.raises(UnsafeLinkError, match="Nothing was sent") as caught:
+        resolve(href, page_url=PAGE, base_url=base)
+    assert href not in str(caught.value)
+
+
+@given(st.text("/\\?#@:.%[]\t\n ahtps1evil-", max_size=30))
+def test_no_link_leads_elsewhere(href: str) -> None:
+    """Whatever text a link is, it resolves to the service itself or raises."""
+    try:
+        url = resolve(href, page_url=PAGE, base_url=BASE)
+    except UnsafeLinkError:
+        return
+    assert origin(url) == origin(BASE)
+    assert urlsplit(url).username is None
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        {},
+        {"_links": None},
+        {"_links": {}},
+        {"_links": []},
+        {"_links": {"self": {"href": "/x"}}},
+        {"_links": {"next": None}},
+        {"_links": {"next": {}}},
+        {"_links": {"next": ""}},
+        {"_links": {"next": {"href": None}}},
+        {"_links": {"next": {"href": ""}}},
+    ],
+)
+def test_the_end_has_many_spellings(page: dict[str, Any]) -> None:
+    """A link that is absent, null or empty ends the list."""
+    assert next_href(page) is None
+
+
+@pytest.mark.parametrize("link", ["/sequences?p=2", {"href": "/sequences?p=2"}])
+def test_a_link_is_returned_as_it_is(link: Any) -> None:
+    """The text of the link is not touched, be it in a link object or bare."""
+    assert next_href({"_links": {"next": link}}) == "/sequences?p=2"
+
+
+@pytest.mark.parametrize("link", [5, ["/x"], {"href": 5}, {"href": {"href": "/x"}}, True])
+def test_a_link_of_another_form_is_an_error(link: Any) -> None:
+    """A link that cannot be read does not pass for the end, because rows would be lost."""
+    with pytest.raises(InvalidResponseError, match="rest cannot be read"):
+        next_href({"_links": {"next": link}})
+
+
+@pytest.mark.parametrize(
+    ("address", "exposed"),
+    [
+        ("https://api.example.com", False),
+        ("http://localhost:8000", False),
+        ("http://a.localhost", False),
+        ("http://127.1.2.3", False),
+        ("http://[::1]:80", False),
+        ("http://api.example.com", True),
+        ("http://192.0.2.1", True),
+        ("http://localhost.example.com", True),
+    ],
+)
+def test_what_leaves_the_machine_unencrypted(address: str, exposed: bool) -> None:
+    """Plain http is only private within the machine."""
+    assert leaves_machine_in_clear(address) is exposed

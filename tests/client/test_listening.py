@@ -1,0 +1,112 @@
+"""Who watches a read hears why it takes longer, can break it off, and gets its warnings."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import time
+from collections.abc import Callable
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.common.cancellation import CancellationToken, bind_thread
+from outreach_frames.common.warnings import collected
+from outreach_frames.errors import OutreachWarning, ServiceError
+from tests.scripted import Received, Reply, json, scripted
+
+
+def in_its_own_context(function: Callable[[], object]) -> None:
+    """Call a function so that what it enters does not outlive it."""
+    contextvars.copy_context().run(function)
+
+
+def page_of(number: int) -> dict[str, object]:
+    """Return a page of a search of 40 people."""
+    people = [{"id": f"p{number}-{row}"} for row in range(10)]
+    return {"results": people, "_pagination": {"total": 40, "total_pages": 4, "page": number}}
+
+
+def test_a_wait_that_the_service_asks_for_is_told() -> None:
+    """The listener hears of a Retry-After and of what is tried again, and when that is over."""
+    news: list[str] = []
+    refused: set[int] = set()
+
+    def service_says(received: Received) -> Reply:
+        number = received.json["page"]
+        if number == 1 or number in refused:
+            return json(page_of(number))
+        refused.add(number)
+        if number == 2:
+            return json({}, 429, {"Retry-After": "1"})
+        return json({}, 500)
+
+    with scripted(service_says) as service, Client(service.url, "t", cache=None, workers=1) as c:
+
+        def read() -> None:
+            bind_thread(CancellationToken(), news.append)
+            assert len(of.search_people(page_size=10, progress=False, client=c)) == 40
+
+        in_its_own_context(read)
+    assert "The service asks to wait 1 s." in news
+    assert any("500" in words and words.endswith("Trying again.") for words in news)
+    assert news[news.index("The service asks to wait 1 s.") + 1] == ""
+    assert news[-1] == ""
+
+
+def test_a_stop_breaks_off_what_workers_wait_for() -> None:
+    """A wish to stop ends a read at once, although its workers wait for the service."""
+    stop = CancellationToken()
+
+    def service_says(received: Received) -> Reply:
+        number = received.json["page"]
+        return json(page_of(1)) if number == 1 else json({}, 429, {"Retry-After": "60"})
+
+    def hears(_words: str) -> None:
+        threading.Timer(0.1, stop.set).start()
+
+    with scripted(service_says) as service, Client(service.url, "t", cache=None) as client:
+
+        def read() -> None:
+            bind_thread(stop, hears)
+            with pytest.raises(ServiceError, match="broken off") as caught:
+                of.search_people(page_size=10, progress=False, client=client)
+            assert caught.value.partial is not None
+            assert len(caught.value.partial) == 10
+
+        started = time.monotonic()
+        in_its_own_context(read)
+    assert time.monotonic() - started < 20
+
+
+def test_a_wait_in_a_submission_is_told() -> None:
+    """Who listens hears why leads are not sent yet, although a thread of its own sends them."""
+    news: list[str] = []
+    replies = iter([json({}, 429, {"Retry-After": "1"})])
+
+    def service_says(received: Received) -> Reply:
+        if received.method == "GET":
+            return json({"sequences": [], "_links": {}})
+        return next(replies, json({"added": [], "skipped": []}))
+
+    with scripted(service_says) as service, Client(service.url, "t", cache=None) as client:
+
+        def add() -> None:
+            bind_thread(CancellationToken(), news.append)
+            with collected():
+                leads = pd.DataFrame({"email": ["ada@example.com"]})
+                leads.outreach.add_to_sequence("s1", client=client, progress=False)
+
+        in_its_own_context(add)
+    assert "The service asks to wait 1 s." in news
+
+
+def test_warnings_can_be_collected(client: Client) -> None:
+    """What would be warned of is collected where somebody collects, and warned of elsewhere."""
+    with collected() as messages:
+        of.search_people(limit=5, client=client)
+    assert [words for words in messages if words.startswith("5 of 400 people were read")]
+    with pytest.warns(OutreachWarning, match="5 of 400"):
+        of.search_people(limit=5, client=client)

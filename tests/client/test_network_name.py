@@ -1,0 +1,83 @@
+"""The network's name changes in keys that the interface knows, and nowhere else."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.client.network_name import NetworkName
+
+NAME = "bluebook"
+
+RECEIVED = [
+    "profnet_url",
+    "company_profnet_url",
+    "school_profnet_url",
+    "duplicate_profnet_urls",
+]
+NOT_KNOWN = ["bluebook", "bluebook_urls", "my_bluebook_url", "bluebook_url_2", "note"]
+
+on_wire = [name.replace("profnet", NAME) for name in RECEIVED]
+tricky = st.sampled_from(
+    [*on_wire, *(f'"{name}":' for name in on_wire), '\\"bluebook_url"', "\\", '"', ":"]
+)
+texts = tricky | st.text(max_size=8) | st.lists(tricky, max_size=3).map("".join)
+keys = st.sampled_from([*on_wire, *NOT_KNOWN]) | texts
+documents = st.recursive(
+    st.none() | st.integers() | texts,
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(keys, inner, max_size=4),
+    max_leaves=20,
+)
+
+
+def renamed(value: Any) -> Any:
+    """Rename the known keys of a value, the plain way."""
+    if isinstance(value, list):
+        return [renamed(item) for item in value]
+    if isinstance(value, dict):
+        known = dict(zip(on_wire, RECEIVED, strict=True))
+        return {known.get(key, key): renamed(item) for key, item in value.items()}
+    return value
+
+
+@given(documents, st.sampled_from([(",", ":"), (", ", " : "), (",\n", "\t:\r\n ")]), st.booleans())
+def test_incoming_keys_are_translated_and_nothing_else(
+    value: Any, separators: tuple[str, str], ascii_only: bool
+) -> None:
+    """Working on the bytes gives what renaming the parsed keys gives, however they are written."""
+    body = json.dumps(value, separators=separators, ensure_ascii=ascii_only).encode()
+    assert orjson.loads(NetworkName(NAME).incoming(body)) == renamed(value)
+
+
+@given(st.binary(max_size=50))
+def test_nothing_happens_without_another_name(body: bytes) -> None:
+    """Where the service uses the interface's own name, bytes are passed on untouched."""
+    assert NetworkName(spec.NETWORK_NAME).incoming(body) is body
+
+
+@pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
+def test_outgoing_filters_are_translated(known: spec.Filter) -> None:
+    """Filters that carry the network's name carry the service's name for it."""
+    sent = NetworkName(NAME).outgoing({known.name: ["profnet_networks"]})
+    assert sent == {known.name.replace("profnet", NAME): ["profnet_networks"]}
+
+
+def test_outgoing_leads_are_translated_but_not_their_data() -> None:
+    """A lead's own fields are translated; its data and the caller's own objects are not."""
+    data = {"profnet_url": "profnet_url"}
+    body = {
+        "leads": [{"profnet_url": "u", "data": data}],
+        "settings": {"mailboxes": ["profnet_url"]},
+    }
+    sent = NetworkName(NAME).outgoing(body)
+    assert sent == {
+        "leads": [{"bluebook_url": "u", "data": data}],
+        "settings": {"mailboxes": ["profnet_url"]},
+    }
+    assert body["leads"] == [{"profnet_url": "u", "data": data}]

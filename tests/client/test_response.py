@@ -1,0 +1,117 @@
+"""JSON as services write it, and the many forms of an error's body."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outreach_frames.client.response import excerpt, load_json, status_error
+from outreach_frames.errors import InvalidResponseError, ValidationFailedError
+
+READABLE = {
+    b'{"a": "\xc3\xa9"}': {"a": "é"},
+    b'\xef\xbb\xbf{"a": 1}': {"a": 1},
+    b"[1e999, -Infinity]": [math.inf, -math.inf],
+    b'["\\ud83d", "\\ud83d\\ude00"]': ["?", "😀"],
+    b"null": None,
+    b"9223372036854775807": 2**63 - 1,
+    b'{"a": 1, "a": 2}': {"a": 2},
+}
+
+UNREADABLE = [
+    b"",
+    b" ",
+    b"<html>",
+    b'{"a": ',
+    b"[1] [2]",
+    b"\xff\xfe[\x00]\x00",
+    b'"\xff"',
+    b"1" * 5000,
+    b"[" * 100_000,
+    b'{"a":' * 200_000 + b"1" + b"}" * 200_000,
+    b"\x1f\x8b\x08\x00",
+    b"{'a': 1}",
+]
+
+
+@pytest.mark.parametrize("body", READABLE)
+def test_what_services_send_for_json_is_read(body: bytes) -> None:
+    """JSON, and what is nearly JSON and clear, comes out as its value."""
+    assert load_json(body) == READABLE[body]
+
+
+def test_nan_is_read() -> None:
+    """A number that is none is read as that."""
+    assert math.isnan(load_json(b'{"lat": NaN}')["lat"])
+
+
+@pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
+def test_what_is_no_json_is_one_kind_of_error(body: bytes) -> None:
+    """Nothing but our own error comes out, short, with the beginning, and no other behind it."""
+    with pytest.raises(InvalidResponseError, match="no usable JSON") as caught:
+        load_json(body)
+    assert len(str(caught.value)) < 400
+    assert caught.value.__context__ is None
+
+
+@given(st.binary(max_size=60))
+def test_no_bytes_break_the_reader(body: bytes) -> None:
+    """Whatever the bytes are, there is a value that can be written again, or our own error."""
+    try:
+        value = load_json(body)
+    except InvalidResponseError:
+        return
+    orjson.dumps(value)
+
+
+def test_an_excerpt_is_one_short_line() -> None:
+    """Line breaks and control characters do not get into a message."""
+    shown = excerpt(b"<p>\n\tOne\x1b[31m\x00 two</p>" + b"x" * 1000)
+    assert shown.startswith("<p> One?[31m? two</p>xxx")
+    assert len(shown) <= 201
+
+
+SAID: list[tuple[Any, str]] = [
+    ({"error": "Because."}, "'Because.'"),
+    ({"error": {"message": "Because.", "code": "no"}}, "'no: Because.'"),
+    ({"message": "Because."}, "'Because.'"),
+    ({"detail": "Because."}, "'Because.'"),
+    ({"detail": [{"loc": ["a"], "message": "Because."}]}, "'Because.'"),
+    ({"errors": ["One.", {"message": "Two."}]}, "'One.; Two.'"),
+    ({"errors": {"code": "no"}}, "'no'"),
+    (["One.", "Two."], "'One.; Two.'"),
+    ("Because.", "'Because.'"),
+    ({}, ""),
+    (None, ""),
+    (5, ""),
+    ({"error": None, "message": 5}, ""),
+]
+
+
+@pytest.mark.parametrize(("body", "said"), SAID)
+def test_the_services_own_words_are_found(body: Any, said: str) -> None:
+    """Whatever form an error's body has, its words are in the message."""
+    error = status_error("GET /x", 400, orjson.dumps(body), retry_after=None, redact=str)
+    assert str(error).startswith(f"GET /x: status 400{', ' + said if said else ''}. The service")
+
+
+def test_a_body_that_is_no_json_is_quoted() -> None:
+    """Text and HTML are shown in short."""
+    error = status_error("GET /x", 502, b"<h1>Bad\nGateway</h1>", retry_after=None, redact=str)
+    assert "'<h1>Bad Gateway</h1>'" in str(error)
+    assert len(str(status_error("GET /x", 502, b"x" * 9999, retry_after=None, redact=str))) < 400
+
+
+@pytest.mark.parametrize("entries", [None, "text", {"a": 1}, 5, [], [[]]])
+def test_validation_errors_of_another_form_break_nothing(entries: Any) -> None:
+    """A 422 is a 422, whatever its reasons look like."""
+    body = orjson.dumps({"validation_errors": entries})
+    error = status_error("POST /x", 422, body, retry_after=None, redact=str)
+    assert isinstance(error, ValidationFailedError)
+    assert all(isinstance(problem.message, str) for problem in error.validation_errors)
+    assert bool(error.validation_errors) is (entries not in (None, []))

@@ -1,0 +1,434 @@
+"""What is tried again and what is not; how long it waits; how it is interrupted."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+
+import pytest
+
+from outreach_frames import spec
+from outreach_frames.client import client as client_module
+from outreach_frames.client.client import Client
+from outreach_frames.common.parallel import ordered_map
+from outreach_frames.errors import (
+    AuthenticationError,
+    ConnectionFailedError,
+    InvalidResponseError,
+    RateLimitedError,
+    RequestTimeoutError,
+    ServerError,
+    ServiceError,
+    WaitTooLongError,
+)
+from tests.client.test_client import LIMIT, TOKEN, connected
+from tests.common.test_parallel import join_workers
+from tests.scripted import (
+    Received,
+    Reply,
+    answer,
+    delayed,
+    drip,
+    gzipped,
+    hang_up,
+    json,
+    raw,
+    reset,
+    scripted,
+    truncated,
+)
+
+GOOD = {"sequences": []}
+TRIES = client_module.MAX_TRIES
+
+
+def cut_gzip() -> Reply:
+    """Reply with a compressed body that ends in its middle, as if that were all."""
+    whole = gzipped(b'{"sequences": [' + b"1," * 500 + b"1]}")
+    head, body = whole.parts
+    assert isinstance(head, bytes)
+    assert isinstance(body, bytes)
+    kept = body[: len(body) // 2]
+    return Reply((head.replace(b"%d" % len(body), b"%d" % len(kept)), kept))
+
+
+FAULTS: dict[str, Callable[[], Reply]] = {
+    "reset before the answer": reset,
+    "closed before the answer": hang_up,
+    "end in the middle of the body": lambda: truncated(json(GOOD)),
+    "end in the middle of the head": lambda: truncated(json(GOOD), missing=60),
+    "close without a length": lambda: raw(b"HTTP/1.1 200 OK\r\n\r\n" + b'{"sequences": ['),
+    "cut gzip": cut_gzip,
+    "no gzip": lambda: answer(b"{}", headers={"Content-Encoding": "gzip"}),
+    "no HTTP": lambda: raw(b"SSH-2.0 hello\r\n"),
+    "bad chunks": lambda: raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
+    "500": lambda: json({}, 500),
+    "502 in HTML": lambda: answer(b"<html>", 502),
+    "429": lambda: json({}, 429),
+    "HTML": lambda: answer(b"<html>"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_reads_are_tried_again(fault: str) -> None:
+    """A read that failed in passing comes out well."""
+    with scripted([FAULTS[fault](), FAULTS[fault](), json(GOOD)]) as service:
+        with connected(service) as client:
+            assert client.read(spec.LIST_SEQUENCES) == GOOD
+    assert service.targets == ["/sequences"] * 3
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_reads_are_not_tried_for_ever(fault: str) -> None:
+    """A read that keeps failing ends in an error that says how often it was tried."""
+    with scripted(lambda _: FAULTS[fault]()) as service, connected(service) as client:
+        with pytest.raises(ServiceError) as caught:
+            client.read(spec.LIST_SEQUENCES)
+    assert caught.value.retryable
+    assert caught.value.__notes__ == [f"Tried {TRIES} times."]
+    assert len(service.requests) == TRIES
+
+
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 418, 422])
+def test_what_will_not_get_better_is_not_tried_again(status: int) -> None:
+    """An error that is the request's own fault is raised at once."""
+    with scripted([json({}, status)]) as service, connected(service) as client:
+        with pytest.raises(ServiceError):
+            client.read(spec.LIST_SEQUENCES)
+    assert len(service.requests) == 1
+
+
+def test_a_page_is_tried_again_where_it_failed() -> None:
+    """A fault in the middle of a walk repeats that page only."""
+    first = json({"sequences": [1], "_links": {"next": {"href": "/sequences?p=2"}}})
+    with scripted([first, reset(), json({"sequences": [2]})]) as service:
+        with connected(service) as client:
+            pages = list(client.read_pages(spec.LIST_SEQUENCES))
+    assert [one["sequences"] for one in pages] == [[1], [2]]
+    assert service.targets == ["/sequences", "/sequences?p=2", "/sequences?p=2"]
+
+
+def test_what_the_caller_cannot_parse_is_tried_again() -> None:
+    """The caller's own check of an answer counts like the client's."""
+
+    def parse(body: bytes) -> bytes:
+        if body != b"[2]":
+            raise InvalidResponseError("not the second")
+        return body
+
+    with scripted([json([1]), json([2])]) as service, connected(service) as client:
+        assert client.read(spec.SEARCH_PEOPLE, body={}, parse=parse) == b"[2]"
+
+
+WRITES: dict[str, tuple[Reply, bool | None]] = {
+    # What the service did, and whether it may have acted; None where the write is sent again.
+    "429": (json({}, 429), None),
+    "503 with a time": (json({}, 503, headers={"Retry-After": "0"}), None),
+    "503 without": (json({}, 503), True),
+    "500": (json({}, 500), True),
+    "500 with a time": (json({}, 500, headers={"Retry-After": "0"}), True),
+    "400": (json({}, 400), False),
+    "422": (json({}, 422), False),
+    "303": (json({}, 303, headers={"Location": "/done"}), True),
+    "reset": (reset(), True),
+    "closed": (hang_up(), True),
+    "cut": (truncated(json(GOOD)), True),
+    "HTML": (answer(b"<html>"), True),
+}
+
+
+@pytest.mark.parametrize("case", WRITES)
+def test_writes_are_sent_again_only_where_nothing_happened(case: str) -> None:
+    """A write goes out twice only if the service certainly did not act; else the error says it."""
+    reply, may_have_acted = WRITES[case]
+    with scripted([reply, json({"ok": 1})]) as service, connected(service) as client:
+        if may_have_acted is None:
+            assert client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT) == {"ok": 1}
+        else:
+            with pytest.raises(ServiceError) as caught:
+                client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+            assert caught.value.may_have_acted is may_have_acted
+    assert len(service.requests) == (2 if may_have_acted is None else 1)
+
+
+def test_a_write_that_never_left_says_so() -> None:
+    """Where nobody listens, the service certainly did not act."""
+    with scripted([]) as service:
+        address = service.url
+    with Client(address, TOKEN, cache=None, backoff=0.001) as client:
+        with pytest.raises(ConnectionFailedError, match="refused") as caught:
+            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+    assert caught.value.may_have_acted is False
+    assert caught.value.__notes__ == [f"Tried {TRIES} times."]
+
+
+def test_a_write_over_a_connection_that_died_is_not_certain() -> None:
+    """A reset on a kept connection may come after the service acted."""
+    with scripted([json({}), reset(), json({})]) as service, connected(service) as client:
+        client.read(spec.LIST_MAILBOXES)
+        with pytest.raises(ConnectionFailedError) as caught:
+            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+    assert caught.value.may_have_acted is True
+    assert len(service.requests) == 2
+
+
+SLOW: dict[str, Callable[[], Reply]] = {
+    "body byte by byte": lambda: drip(json(GOOD), every=0.1),
+    "head byte by byte": lambda: drip(json(GOOD), every=0.1, fast=3),
+    "silence": lambda: delayed(30, json(GOOD)),
+    "silence in the body": lambda: Reply((*json({"a": 1}).parts[:1], 30.0)),
+    "body without end": lambda: Reply((b"HTTP/1.1 200 OK\r\n\r\n", *([b" ", 0.05] * 500)), "close"),
+}
+
+
+@pytest.mark.parametrize("slow", SLOW)
+def test_the_timeout_is_for_the_whole_request(slow: str) -> None:
+    """However the time passes, the request ends with it."""
+    with scripted(lambda _: SLOW[slow]()) as service, connected(service, timeout=0.3) as client:
+        start = time.monotonic()
+        with pytest.raises(RequestTimeoutError, match=r"0\.3 s") as caught:
+            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+        took = time.monotonic() - start
+    assert caught.value.may_have_acted is True
+    assert took < 5
+
+
+def test_a_slow_read_is_tried_again() -> None:
+    """A read that took too long once may be quick the next time."""
+    with scripted([delayed(30, json(GOOD)), json(GOOD)]) as service:
+        with connected(service, timeout=0.2) as client:
+            assert client.read(spec.LIST_SEQUENCES) == GOOD
+
+
+def http_date(seconds: float) -> str:
+    """Spell a moment from now the way HTTP does."""
+    return format_datetime(datetime.now(UTC) + timedelta(seconds=seconds), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("status", "asked"),
+    [(200, "1"), (200, "date"), (404, "0.9"), (429, " 1 "), (503, "+1")],
+)
+def test_retry_after_is_obeyed_on_every_answer(status: int, asked: str) -> None:
+    """The next request waits as long as the answer before it asked, whatever its status was."""
+    asked = http_date(2) if asked == "date" else asked
+    moments: list[float] = []
+
+    def serve(_: Received) -> Reply:
+        moments.append(time.monotonic())
+        first = len(moments) == 1
+        return json(GOOD, status, headers={"Retry-After": asked}) if first else json(GOOD)
+
+    with scripted(serve) as service, connected(service) as client:
+        try:
+            client.read(spec.LIST_SEQUENCES)
+        except ServiceError as error:
+            assert error.status_code == status == 404  # noqa: PT017 - the others come out well
+        client.read(spec.LIST_SEQUENCES)
+    assert moments[1] - moments[0] > 0.85
+
+
+@pytest.mark.parametrize("asked", ["soon", "", "-5", "0", "0.0", http_date(-3600), "1e9", "٣"])
+def test_retry_after_of_no_use_does_not_stop_anything(asked: str) -> None:
+    """A time in the past is none, and nonsense is ignored."""
+    header = {"Retry-After": asked.encode().decode("latin-1")}
+    with scripted([json({}, 429, headers=header), json(GOOD)]) as service:
+        with connected(service, max_wait=1) as client:
+            assert client.read(spec.LIST_SEQUENCES) == GOOD
+
+
+@pytest.mark.parametrize("asked", ["86400", "86399.5", "9" * 400])
+@pytest.mark.parametrize("status", [200, 429])
+def test_a_wait_beyond_patience_is_an_error_that_says_how_long(asked: str, status: int) -> None:
+    """What the service asks for is in the error, and nothing more is sent."""
+    with scripted([json(GOOD, status, headers={"Retry-After": asked})]) as service:
+        with connected(service, max_wait=5) as client:
+            if status == 200:
+                assert client.read(spec.LIST_SEQUENCES) == GOOD
+            with pytest.raises(WaitTooLongError, match=r"asks to wait \d+ s") as caught:
+                client.read(spec.LIST_SEQUENCES)
+        assert len(service.requests) == 1
+    assert caught.value.retry_after is not None
+    assert caught.value.retry_after >= 86400
+    assert caught.value.may_have_acted is False
+
+
+def test_patience_is_for_the_whole_walk() -> None:
+    """All pages of one read share one budget of waiting."""
+
+    def serve(request: Received) -> Reply:
+        following = {"next": {"href": f"/sequences?p={len(service.requests)}"}}
+        return json({"_links": following}, headers={"Retry-After": "0.3"})
+
+    with scripted(serve) as service, connected(service, max_wait=0.7) as client:
+        with pytest.raises(WaitTooLongError):
+            list(client.read_pages(spec.LIST_SEQUENCES))
+    assert len(service.requests) == 3
+
+
+def test_one_thread_told_to_wait_makes_all_wait() -> None:
+    """No request of any thread leaves before the moment that one of them was told."""
+    lock, told = threading.Lock(), []
+    early: list[str] = []
+
+    def serve(request: Received) -> Reply:
+        with lock:
+            if not told:
+                told.append(time.monotonic())
+                return json({}, 429, headers={"Retry-After": "1"})
+            if 0.2 < time.monotonic() - told[0] < 0.9:
+                early.append(request.target)
+        return delayed(0.05, json(GOOD))
+
+    with scripted(serve) as service, connected(service) as client:
+        queries = [{"name": str(number)} for number in range(40)]
+        answers = list(
+            ordered_map(
+                lambda query: client.read(spec.LIST_SEQUENCES, query=query), queries, workers=8
+            )
+        )
+    assert answers == [GOOD] * 40
+    assert early == []
+
+
+def test_a_401_in_the_middle_stops_the_rest() -> None:
+    """A token that is no longer accepted ends a read of many pages soon."""
+
+    def serve(request: Received) -> Reply:
+        return json({}, 401) if request.target.endswith("=20") else json(GOOD)
+
+    with scripted(serve) as service, connected(service) as client:
+        pages = ordered_map(
+            lambda number: client.read(spec.LIST_SEQUENCES, query={"p": number}),
+            range(400),
+            workers=4,
+        )
+        with pytest.raises(AuthenticationError):
+            list(pages)
+        assert len(service.requests) < 40
+
+
+BUSY: dict[str, Reply] = {
+    "no answer": delayed(60, json(GOOD)),
+    "half an answer": drip(json(GOOD), every=1.0),
+    "Retry-After": json({}, 429, headers={"Retry-After": "100"}),
+}
+
+
+@pytest.mark.parametrize("busy", BUSY)
+def test_closing_ends_what_is_under_way(busy: str) -> None:
+    """Closing a client ends requests and waits in other threads at once."""
+    caught: list[Exception] = []
+
+    def read() -> None:
+        try:
+            client.read(spec.LIST_SEQUENCES)
+        except ConnectionFailedError as error:
+            caught.append(error)
+
+    with scripted(lambda _: BUSY[busy]) as service, connected(service) as client:
+        thread = threading.Thread(target=read)
+        thread.start()
+        while not service.requests:
+            time.sleep(0.01)
+        time.sleep(0.1)
+        client.close()
+        thread.join(timeout=2)
+        assert not thread.is_alive()
+    assert "client was closed" in str(caught[0])
+
+
+def test_a_write_that_was_broken_off_is_not_certain() -> None:
+    """Closing a client in the middle of a write leaves open what the service did."""
+    with scripted([delayed(60, json({}))]) as service, connected(service) as client:
+        threading.Timer(0.2, client.close).start()
+        with pytest.raises(ConnectionFailedError, match="client was closed") as caught:
+            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+    assert caught.value.may_have_acted is True
+    assert caught.value.retryable is False
+
+
+def test_a_write_that_was_waiting_for_its_turn_is_never_sent() -> None:
+    """Closing a client while a write waits leaves nothing open."""
+    patience = json({}, 429, headers={"Retry-After": "100"})
+    with scripted([patience]) as service, connected(service) as client:
+        threading.Timer(0.2, client.close).start()
+        with pytest.raises(ConnectionFailedError, match="client was closed") as caught:
+            client.write(spec.UPDATE_MAILBOX, path={"id": "m"}, body=LIMIT)
+    assert caught.value.may_have_acted is False
+    assert len(service.requests) == 1
+
+
+def test_pauses_before_retries_end_with_patience() -> None:
+    """No pause is longer than what is left of max_wait."""
+    with scripted(lambda _: json({}, 500)) as service:
+        with connected(service, backoff=1000, max_wait=0.2) as client, pytest.raises(ServerError):
+            client.read(spec.LIST_SEQUENCES)
+    assert len(service.requests) == TRIES
+
+
+@pytest.mark.parametrize("busy", BUSY)
+def test_a_run_that_is_over_leaves_the_client_free(busy: str) -> None:
+    """Requests and waits of a run end with it, and the client can be used for the next one."""
+
+    def serve(request: Received) -> Reply:
+        return json(GOOD) if request.target == "/sequences?p=0" else BUSY[busy]
+
+    with scripted(serve) as service, connected(service, max_wait=200) as client:
+        pages = ordered_map(
+            lambda number: client.read(spec.LIST_SEQUENCES, query={"p": number}),
+            range(400),
+            workers=4,
+        )
+        assert next(pages) == GOOD
+        while len(service.requests) < 2:
+            time.sleep(0.01)
+        pages.close()
+        join_workers()
+        assert not client.closed
+
+
+@pytest.mark.parametrize("busy", BUSY)
+def test_ctrl_c_among_many_pages_comes_out_at_once(busy: str) -> None:
+    """An interrupted run of many pages ends within two seconds, program and all."""
+    program = textwrap.dedent(
+        """
+        from outreach_frames import spec
+        from outreach_frames.client.client import Client
+        from outreach_frames.common.parallel import ordered_map
+        import sys
+        with Client(sys.argv[1], "token", cache=None) as client:
+            read = lambda page: client.read(spec.LIST_SEQUENCES, query={"p": page})
+            for _ in ordered_map(read, range(400), workers=client.workers):
+                pass
+        """
+    )
+    with scripted(lambda _: BUSY[busy]) as service:
+        process = subprocess.Popen([sys.executable, "-c", program, service.url], stderr=-1)
+        with process:
+            deadline = time.monotonic() + 20
+            while not service.requests and time.monotonic() < deadline:
+                time.sleep(0.01)
+            time.sleep(0.2)
+            start = time.monotonic()
+            process.send_signal(signal.SIGINT)
+            _, shown = process.communicate(timeout=20)
+            took = time.monotonic() - start
+    assert b"KeyboardInterrupt" in shown
+    assert TOKEN.encode() not in shown
+    assert took < 2
+
+
+def test_the_last_word_of_a_busy_service_is_its_status() -> None:
+    """A 429 or 500 that does not end is raised as what it is."""
+    for status, kind in ((429, RateLimitedError), (500, ServerError)):
+        with scripted(lambda _, status=status: json({}, status)) as service:
+            with connected(service) as client, pytest.raises(kind):
+                client.read(spec.LIST_SEQUENCES)

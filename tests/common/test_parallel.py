@@ -1,0 +1,137 @@
+"""Threads give the same results as a loop, in the same order, and stop when told to."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames.common.cancellation import current_cancellation
+from outreach_frames.common.parallel import ordered_map
+
+
+def join_workers() -> None:
+    """Wait until the threads of a run are gone."""
+    for thread in threading.enumerate():
+        if thread.name.startswith("outreach_frames"):
+            thread.join(timeout=5)
+            assert not thread.is_alive()
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 6))
+def test_results_come_in_the_order_of_the_items(pauses: list[int], workers: int) -> None:
+    """Whatever takes longest, the first result comes first."""
+
+    def work(item: tuple[int, int]) -> int:
+        time.sleep(item[1] / 2000)
+        return item[0]
+
+    items = list(enumerate(pauses))
+    assert list(ordered_map(work, items, workers=workers)) == [number for number, _ in items]
+
+
+def test_work_is_done_at_the_same_time_and_never_more_than_asked() -> None:
+    """As many as there are workers run at once, and no more."""
+    lock, now, most = threading.Lock(), 0, 0
+    together = threading.Barrier(3, timeout=10)
+
+    def work(_: int) -> None:
+        nonlocal now, most
+        with lock:
+            now += 1
+            most = max(most, now)
+        together.wait()
+        with lock:
+            now -= 1
+
+    assert len(list(ordered_map(work, range(12), workers=3))) == 12
+    assert most == 3
+
+
+def test_items_are_taken_lazily() -> None:
+    """What nobody asked for yet is not begun."""
+    taken: list[int] = []
+
+    def items() -> Iterator[int]:
+        for number in range(1000):
+            taken.append(number)
+            yield number
+
+    results = ordered_map(str, items(), workers=2)
+    assert taken == []
+    assert [next(results), next(results)] == ["0", "1"]
+    assert len(taken) <= 6
+    results.close()
+
+
+def test_an_error_comes_in_its_turn_and_ends_the_run() -> None:
+    """Results before an error are kept; what had not begun is never begun."""
+    begun: list[int] = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number == 3:
+            raise KeyError(number)
+        return number
+
+    results = ordered_map(work, range(1000), workers=2)
+    assert [next(results) for _ in range(3)] == [0, 1, 2]
+    with pytest.raises(KeyError):
+        next(results)
+    assert len(begun) < 12
+
+
+@pytest.mark.parametrize("end", ["close", "error"])
+def test_the_work_under_way_hears_that_the_run_is_over(end: str) -> None:
+    """Workers learn of a run's end, and their threads are gone when it returns."""
+    heard = threading.Event()
+
+    def work(number: int) -> int:
+        if number == 0:
+            return number
+        if number == 1 and end == "error":
+            raise KeyError(number)
+        stop = current_cancellation.get()
+        assert stop is not None
+        with stop.calling(heard.set):
+            heard.wait(10)
+        return number
+
+    results = ordered_map(work, range(1000), workers=4)
+    assert next(results) == 0
+    start = time.monotonic()
+    if end == "close":
+        results.close()
+    else:
+        with pytest.raises(KeyError):
+            next(results)
+    assert time.monotonic() - start < 5
+    assert heard.is_set()
+    join_workers()
+
+
+def test_workers_that_do_not_listen_are_not_waited_for() -> None:
+    """A run ends soon even if its workers are stuck, and they begin nothing more."""
+    release = threading.Event()
+    begun: list[int] = []
+
+    def work(number: int) -> int:
+        begun.append(number)
+        if number > 0:
+            release.wait(30)
+        return number
+
+    results = ordered_map(work, range(1000), workers=2)
+    assert next(results) == 0
+    start = time.monotonic()
+    results.close()
+    took = time.monotonic() - start
+    release.set()
+    join_workers()
+    assert took < 2
+    assert set(begun) <= {0, 1, 2}

@@ -1,0 +1,48 @@
+"""Exports people again and again, each time in a process that may be killed.
+
+Starting Python takes longer than a whole export of the tests may: this one imports once, and forks
+a process for each. Every line that it is told names a path; `reap` waits for the end of the last
+export. It answers with the process's id, and with how it ended.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+import warnings
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+
+
+def main(url: str) -> None:
+    """Obey."""
+    of.export_people  # noqa: B018 - loads what an export needs
+    warnings.simplefilter("ignore")
+    say("ready")
+    pid = 0
+    for line in sys.stdin:
+        if line.strip() == "reap":
+            say(f"reaped {os.waitpid(pid, 0)[1]}")
+            continue
+        pid = os.fork()
+        if pid == 0:
+            try:
+                with Client(url, "token", cache=None) as client:
+                    of.export_people(line.strip(), page_size=20, client=client, progress=False)
+                say("ended")
+            except BaseException:  # noqa: BLE001 - nothing may get out of the forked process
+                say(f"failed {traceback.format_exc()!r}")
+            finally:
+                os._exit(0)
+        say(str(pid))
+
+
+def say(what: str) -> None:
+    """Answer with one line, at once."""
+    os.write(1, f"{what}\n".encode())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

@@ -1,0 +1,168 @@
+"""Killed at any moment, again and again: an export is whole in the end, and reads no page twice."""
+
+from __future__ import annotations
+
+import json
+import os
+import queue
+import random
+import secrets
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from tests.resources.test_people import person, result
+from tests.scripted import Received, Reply, Service, reset, scripted
+
+PEOPLE = 1_000
+PAGE_SIZE = 20
+FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]
+# Seconds after which an export has ended for certain, even on a busy machine.
+LONG = 60.0
+
+
+def reply(request: Received) -> Reply:
+    """Answer with people who have a field that nobody knows from the middle on."""
+    if not request.body:
+        return reset()  # whoever asked was killed
+    size, page = request.json["page_size"], request.json["page"]
+    chosen = range((page - 1) * size + 1, min(page * size, PEOPLE) + 1)
+    people: list[dict[str, Any]] = [
+        person(number)
+        | {"about": "x" * 2_000, "experiences": [{"title": 'Head, of "things"\n'}]}
+        | ({"late": number} if number > PEOPLE / 2 else {})
+        for number in chosen
+    ]
+    return result(people, page=page, total=PEOPLE, total_pages=-(-PEOPLE // size))
+
+
+class Runner:
+    """Runs exports in processes that it kills."""
+
+    def __init__(self, process: subprocess.Popen[str], events: queue.Queue[str]) -> None:
+        self._process, self._events = process, events
+
+    def run(self, path: Path, delay: float) -> str:
+        """Export, kill after some seconds, and say how it ended."""
+        pid = int(self._tell(str(path)))
+        try:
+            ended = self._events.get(timeout=delay)
+        except queue.Empty:
+            ended = "killed"
+            os.kill(pid, signal.SIGKILL)
+        reply = self._tell("reap")
+        while not reply.startswith("reaped"):
+            ended, reply = reply, self._events.get(timeout=LONG)
+        assert not ended.startswith("failed"), ended
+        return ended
+
+    def _tell(self, what: str) -> str:
+        assert self._process.stdin is not None
+        self._process.stdin.write(f"{what}\n")
+        self._process.stdin.flush()
+        return self._events.get(timeout=LONG)
+
+
+@contextmanager
+def running(url: str) -> Iterator[Runner]:
+    """Start the process that forks the exports."""
+    events: queue.Queue[str] = queue.Queue()
+    with subprocess.Popen(
+        [sys.executable, "-m", "tests.export.runner", url],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=Path(__file__).parents[2],
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines = process.stdout
+        listener = threading.Thread(
+            target=lambda: [events.put(line.strip()) for line in lines], daemon=True
+        )
+        listener.start()
+        try:
+            assert events.get(timeout=LONG) == "ready"
+            yield Runner(process, events)
+        finally:
+            process.stdin.close()
+            listener.join(20)
+
+
+def pages_kept(path: Path) -> int:
+    """Return the last page that the journal of an export has."""
+    folder = path.with_name(f".{path.name}.partial")
+    if not (folder / "journal.sqlite").exists():
+        return 0
+    with tempfile.TemporaryDirectory() as copy:
+        # A copy, because opening it would mend what the export itself has to mend.
+        for file in folder.glob("journal.sqlite*"):
+            shutil.copy(file, copy)
+        return last_page(Path(copy) / "journal.sqlite")
+
+
+def last_page(journal: Path) -> int:
+    """Return the last page that a journal has."""
+    with closing(sqlite3.connect(journal)) as connection:
+        try:
+            query = "SELECT state FROM parts ORDER BY number DESC LIMIT 1"
+            row = connection.execute(query).fetchone()
+        except sqlite3.OperationalError:
+            return 0  # killed before the journal was made
+    return int(json.loads(row[0])["page"]) if row else 0
+
+
+def export_with_kills(
+    runner: Runner, service: Service, path: Path, rng: random.Random, most: int
+) -> int:
+    """Export to a path, killing up to `most` runs, and return how many were killed."""
+    kills = 0
+    while True:
+        kept = pages_kept(path)
+        service.requests.clear()
+        ended = runner.run(path, rng.uniform(0.005, 0.35) if kills < most else LONG)
+        asked = [request.json["page"] for request in service.requests if request.body]
+        assert all(page > kept for page in asked), (kept, asked)
+        if ended == "ended":
+            return kills
+        assert ended == "killed"
+        # Whatever moment it was: no file under the name, or the whole one.
+        assert not path.exists() or len(of.read_prospects(path)) == PEOPLE
+        kills += 1
+
+
+@pytest.mark.parametrize("kills", [20, pytest.param(400, marks=pytest.mark.slow)])
+def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
+    """In every format the end is that of one run, and no page that is kept is asked for again."""
+    seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))
+    print(f"To see this again: KILL_SEED={seed}")
+    rng = random.Random(seed)
+    with scripted(reply) as service, running(service.url) as runner:
+        with Client(service.url, "token", cache=None) as client:
+            expected = of.search_people(limit=None, page_size=PAGE_SIZE, client=client)
+        assert expected["late"].notna().sum() == PEOPLE / 2
+        done, number = 0, 0
+        while done < kills:
+            folder = tmp_path / str(number)
+            folder.mkdir()
+            path = folder / FORMATS[number % len(FORMATS)]
+            done += export_with_kills(runner, service, path, rng, min(5, kills - done))
+            frame = of.read_prospects(path)
+            pd.testing.assert_frame_equal(frame, expected, check_flags=False)
+            notes = [f"{path.name}-metadata.json"] if path.suffix == ".csv" else []
+            assert sorted(left.name for left in folder.iterdir()) == [path.name, *notes]
+            number += 1
+    print(f"{done} kills of {number} exports")

@@ -1,0 +1,778 @@
+"""Exports of people: what search_people gives, in any format, whole, once, and on from a stop."""
+
+from __future__ import annotations
+
+import itertools
+import json as jsonlib
+import os
+import signal
+import sqlite3
+import stat
+import subprocess
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from filelock import FileLock
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.cli import main
+from outreach_frames.client.client import Client
+from outreach_frames.errors import (
+    AuthenticationError,
+    InvalidInputError,
+    InvalidResponseError,
+    OutreachWarning,
+    ServerError,
+)
+from outreach_frames.sandbox import Sandbox
+from outreach_frames.tables.raw_people import read_people_lines
+from tests.conftest import PEOPLE
+from tests.resources.test_people import connected, numbers, person, result, service_of
+from tests.scripted import Received, Reply, Service, answer, json, reset, scripted
+
+FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]
+NO_WARNINGS = "ignore::outreach_frames.errors.OutreachWarning"
+DEEP = b'{"results":[{"id":"1","x":%b}],"_pagination":{}}' % (b"[" * 200_000 + b"]" * 200_000)
+TOKEN = "a-token-that-no-file-may-hold"
+
+
+def partial_of(path: Path) -> Path:
+    """Return the folder in which an export keeps what it has read."""
+    return path.with_name(f".{path.name}.partial")
+
+
+def names_in(folder: Path) -> list[str]:
+    """Return the names of what is in a folder, sorted."""
+    return sorted(path.name for path in folder.iterdir())
+
+
+def pages_asked(service: Service) -> list[int]:
+    """Return the pages of all requests so far, sorted, and forget them."""
+    pages = sorted(request.json["page"] for request in service.requests)
+    service.requests.clear()
+    return pages
+
+
+def failing_at(
+    page: int, reply: Callable[[Received], Reply], failure: Reply
+) -> Callable[[Received], Reply]:
+    """Return a script that fails on one page."""
+    return lambda request: failure if request.json["page"] == page else reply(request)
+
+
+@contextmanager
+def service_that_mends(
+    reply: Callable[[Received], Reply], page: int, failure: Reply
+) -> Iterator[tuple[Service, threading.Event]]:
+    """Serve a script that fails on one page until the event is set."""
+    mended = threading.Event()
+    broken = failing_at(page, reply, failure)
+
+    def answer_or_fail(request: Received) -> Reply:
+        if not request.body:
+            return reset()  # broken off, because another page failed
+        return reply(request) if mended.is_set() else broken(request)
+
+    with scripted(answer_or_fail) as service:
+        yield service, mended
+
+
+def with_fields(there: int, fields: Callable[[int], dict[str, Any]]) -> Callable[[Received], Reply]:
+    """Return a script that pages through people with some further fields."""
+
+    def reply(request: Received) -> Reply:
+        size, page = request.json["page_size"], request.json["page"]
+        chosen = range((page - 1) * size + 1, min(page * size, there) + 1)
+        people = [person(number) | fields(number) for number in chosen]
+        return result(people, page=page, total=there, total_pages=-(-there // size))
+
+    return reply
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_export_is_what_a_search_gives(client: Client, tmp_path: Path, name: str) -> None:
+    """Every format, read again, is the frame of the same search; nothing else is left behind."""
+    path = of.export_people(tmp_path / name, page_size=30)
+    assert path == tmp_path / name
+    assert names_in(tmp_path) == [name]
+    everybody = of.search_people(limit=None)
+    pd.testing.assert_frame_equal(of.read_prospects(path), everybody, check_flags=False)
+
+
+def test_the_csv_is_that_of_to_csv(client: Client, tmp_path: Path) -> None:
+    """A CSV export has the bytes that to_csv writes of the same people."""
+    exported = of.export_people(tmp_path / "exported.csv", page_size=30)
+    written = of.search_people(limit=None).outreach.to_csv(tmp_path / "written.csv")
+    assert exported.read_bytes() == written.read_bytes()
+
+
+def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
+    """NDJSON has every person's own bytes: unknown fields, long numbers and escapes included."""
+    people = [
+        b'{"id":"1","name":"A \\"},{\\"id\\": b","new":1.10,"big":123456789012345678901234567890}',
+        b'{"id":"2","more":[{"id":"x"},{"id":"y"}],"empty":{}}',
+        b'{"object":"person","id":"3"}',
+        b'{"id":null,"name":"\xc3\xa9\\u00e9"}',
+    ]
+    body = b'{"results":[%b],"_pagination":{"total":4,"total_pages":1}}' % b",".join(people)
+    with scripted([answer(body)]) as service, connected(service):
+        path = of.export_people(tmp_path / "people.ndjson")
+    assert path.read_bytes().splitlines() == people
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"results": [{"id": "1"}, {"id": "2"}], "_pagination": {"total": 2}}',
+        b'{"_pagination":{"total":2},"results":[{"id":"1"},{"id":"2"}]}',
+        b'\xef\xbb\xbf{"results":[\n{"id":"1"},\r\n{"id":"2"}],"_pagination":{"total":2}}\n',
+        b'{"x":{"results":[{"id":"9"}],"_pagination":1},"results":[{"id":"1"},{"id":"2"}],'
+        b'"_pagination":{"total":2}}',
+        b'{"x":{"results":[{"id":"9"}],"_pagination":1},"results": [{"id":"1"},{"id":"2"}],'
+        b' "_pagination": {"total":2}}',
+        b'{"results":[{"id":"1"},{"id":"2"}],"_pagination":{"total":2},'
+        b'"_errors":[{"a":"}],\\"_pagination\\":"},{"b":1}]}',
+        b'{"results":[{"id":"1","friends":[{"id":"8"},{"id":"9"}]},{"id":"2"}],'
+        b'"_pagination":{"total":2}}',
+        b'{"results":[{"id":"1"},{"name":"without","id":"2"}],"_pagination":{"total":2}}',
+        b'{"results":[{"id":"1","deep":' + b"[" * 150 + b"]" * 150 + b'},{"id":"2"}],'
+        b'"_pagination":{"total":2}}',
+    ],
+)
+def test_people_are_cut_out_of_any_answer(body: bytes) -> None:
+    """Wherever people stand in an answer and however it is spaced, each is one line of JSON."""
+    page = read_people_lines([body, body])
+    assert page.people["id"].to_pylist() == ["1", "2", "1", "2"]
+    assert page.pagination == {"total": 2}
+    told = jsonlib.loads(body.removeprefix(b"\xef\xbb\xbf"))
+    assert [jsonlib.loads(line) for line in page.people["line"].to_pylist()] == told["results"] * 2
+    assert page.errors == told.get("_errors", []) * 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"null",
+        b"[]",
+        b'{"results":[{"id":"1"',
+        b'{"results":[1,],"_pagination":{}}',
+        b"{}",
+        b'{"x":{"results":[],"_pagination":{}}}',
+        DEEP,
+    ],
+)
+def test_no_people_are_cut_out_of_a_broken_answer(body: bytes) -> None:
+    """An answer that is no people search result is an error for NDJSON too."""
+    with pytest.raises(InvalidResponseError):
+        read_people_lines([body])
+
+
+def test_a_line_is_an_object_even_where_a_person_is_none(tmp_path: Path) -> None:
+    """Whatever the service has among its people, the file can be read, as what a search gives."""
+    body = b'{"results":[null,5,"x",[1],{"id":"1"}],"_pagination":{"total":5,"total_pages":1}}'
+    with scripted(lambda _: answer(body)) as service, connected(service):
+        path = of.export_people(tmp_path / "people.ndjson")
+        expected = of.search_people(limit=None)
+    pd.testing.assert_frame_equal(of.read_prospects(path), expected, check_flags=False)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_field_that_turns_up_late_is_a_column_of_all(tmp_path: Path, name: str) -> None:
+    """Fields of late pages only, with types that change, are what search_people makes of them."""
+
+    def fields(number: int) -> dict[str, Any]:
+        more: dict[str, Any] = {"experiences": [{"title": f"T{number}"}]}
+        if number > 40:
+            more["seen"] = number
+            more["experiences"][0]["remote"] = True
+        if number > 70:
+            more["seen"] = f"x{number}"
+            more["=live"] = {"a": 1.5}
+        return more
+
+    with scripted(with_fields(90, fields)) as service, connected(service):
+        path = of.export_people(tmp_path / name, page_size=10)
+        everybody = of.search_people(limit=None, page_size=10)
+    assert {"seen", "=live_a"} < set(everybody.columns)
+    pd.testing.assert_frame_equal(of.read_prospects(path), everybody, check_flags=False)
+    if name.endswith(".csv"):
+        written = everybody.outreach.to_csv(tmp_path / "written.csv")
+        assert path.read_bytes() == written.read_bytes()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_nobody_is_a_file_with_columns(client: Client, tmp_path: Path, name: str) -> None:
+    """An export of nobody is a file that reads as a frame with no row and all columns."""
+    path = of.export_people(tmp_path / name, person_name="nobody has this name")
+    frame = of.read_prospects(path)
+    assert len(frame) == 0
+    expected = of.search_people(person_name="nobody has this name")
+    pd.testing.assert_frame_equal(frame, expected, check_flags=False)
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [
+        *((name, 250) for name in FORMATS),
+        *(("people.ndjson", limit) for limit in (1, 99, 100, 101)),
+    ],
+)
+def test_a_limit_is_kept(client: Client, tmp_path: Path, name: str, limit: int) -> None:
+    """Exactly `limit` people are written, and a warning says how many there are."""
+    with pytest.warns(OutreachWarning, match=f"{limit:,} of {PEOPLE:,} people"):
+        path = of.export_people(tmp_path / name, limit=limit)
+    assert len(of.read_prospects(path)) == limit
+
+
+def test_a_folder_has_parts_of_ten_thousand(tmp_path: Path) -> None:
+    """A folder has one Parquet file for every 10,000 people, and the rest in the last."""
+    with scripted(service_of(20_001)) as service, connected(service):
+        path = of.export_people(f"{tmp_path}/people.d/")
+    parts = sorted(path.iterdir())
+    assert [part.name for part in parts] == [f"part-{number:05}.parquet" for number in range(3)]
+    assert [pq.read_metadata(part).num_rows for part in parts] == [10_000, 10_000, 1]
+    assert numbers(of.read_prospects(path)) == list(range(1, 20_002))
+
+
+def test_a_folder_of_parts_is_replaced_and_no_other(client: Client, tmp_path: Path) -> None:
+    """An earlier export's folder is replaced; one with anything else in it is refused."""
+    folder = tmp_path / "people"
+    of.export_people(folder)
+    with pytest.warns(OutreachWarning, match="limit=None"):
+        of.export_people(folder, limit=3)
+    assert len(of.read_prospects(folder)) == 3
+    for other in ("notes.txt", "part-00000-of-another-tool.parquet"):
+        (folder / other).write_text("mine")
+        with pytest.raises(InvalidInputError, match=other):
+            of.export_people(folder)
+        assert names_in(folder) == sorted([other, "part-00000.parquet"])
+        (folder / other).unlink()
+
+
+def test_a_folder_keeps_its_permissions(client: Client, tmp_path: Path) -> None:
+    """Who may not look into an earlier export's folder may not look into the new one."""
+    folder = of.export_people(tmp_path / "people")
+    folder.chmod(0o700)
+    assert stat.S_IMODE(of.export_people(folder).stat().st_mode) == 0o700
+
+
+def test_a_folder_is_back_when_a_kill_left_it_aside(client: Client, tmp_path: Path) -> None:
+    """A kill between the old folder's move and the new one's loses nothing, whatever comes next."""
+    folder = of.export_people(tmp_path / "people")
+    partial_of(folder).mkdir()
+    folder.rename(partial_of(folder) / "old.tmp")
+    with scripted([json({}, 401)]) as service, connected(service):
+        with pytest.raises(AuthenticationError):
+            of.export_people(folder, resume=False)
+    assert len(of.read_prospects(folder)) == PEOPLE
+    assert names_in(tmp_path) == ["people"]
+
+
+@pytest.mark.parametrize("name", ["people.xlsx", "people.json", "people.csv.gz"])
+def test_other_endings_are_refused(client: Client, tmp_path: Path, name: str) -> None:
+    """A path of another kind is an error that names the four there are; nothing is asked."""
+    with scripted([]) as service, connected(service):
+        with pytest.raises(InvalidInputError, match=r"\.csv, \.ndjson or \.parquet, or a folder"):
+            of.export_people(tmp_path / name)
+        assert service.requests == []
+
+
+def test_a_folder_that_is_not_there_is_told_before_any_request(tmp_path: Path) -> None:
+    """Where the file could not be written, nothing is asked."""
+    with scripted([]) as service, connected(service):
+        with pytest.raises(InvalidInputError, match="there is no folder"):
+            of.export_people(tmp_path / "nowhere" / "people.csv")
+        assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("name", "failure", "kind"),
+    [
+        *((name, json({"error": "no"}, 500), ServerError) for name in FORMATS),
+        ("people.ndjson", json({"error": "no"}, 401), AuthenticationError),
+    ],
+)
+def test_a_failed_export_goes_on_where_it_stopped(
+    tmp_path: Path, name: str, failure: Reply, kind: type[Exception]
+) -> None:
+    """After an error nothing that is kept is asked for again, and the end is as of one run."""
+    path = tmp_path / name
+    with (
+        service_that_mends(service_of(205), 15, failure) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        with pytest.raises(kind) as caught:
+            of.export_people(path, page_size=10)
+        assert not path.exists()
+        (note,) = [note for note in caught.value.__notes__ if "are kept" in note]
+        kept = int(note.split()[0])
+        assert 0 < kept <= 140
+        assert kept % 10 == 0
+        assert str(partial_of(path)) in note
+        service.requests.clear()
+        mended.set()
+        of.export_people(path, page_size=10)
+        assert pages_asked(service) == list(range(kept // 10 + 1, 22))
+        expected = of.search_people(limit=None, page_size=10)
+    pd.testing.assert_frame_equal(of.read_prospects(path), expected, check_flags=False)
+    assert names_in(tmp_path) == [name]
+
+
+def test_nothing_is_left_of_an_export_that_read_nothing(tmp_path: Path) -> None:
+    """Where the first page already fails, no folder stays."""
+    with scripted([json({}, 401)]) as service, connected(service):
+        with pytest.raises(AuthenticationError):
+            of.export_people(tmp_path / "people.csv")
+    assert names_in(tmp_path) == []
+
+
+def test_ctrl_c_keeps_what_was_read(tmp_path: Path) -> None:
+    """Ctrl-C ends an export with a note, and the same call goes on."""
+    path = tmp_path / "people.csv"
+    pages = service_of(300)
+
+    def reply(request: Received) -> Reply:
+        if request.json["page"] == 20 and not stopped.is_set():
+            stopped.set()
+            os.kill(os.getpid(), signal.SIGINT)
+        return pages(request)
+
+    stopped = threading.Event()
+    with scripted(reply) as service, connected(service):
+        with pytest.raises(KeyboardInterrupt) as caught:
+            of.export_people(path, page_size=10)
+        assert any("the same call goes on there" in note for note in caught.value.__notes__)
+        of.export_people(path, page_size=10)
+    assert numbers(of.read_prospects(path)) == list(range(1, 301))
+
+
+def stopped_export(path: Path, service: Service, **options: Any) -> None:
+    """Begin an export that fails."""
+    with pytest.raises(ServerError):
+        of.export_people(path, **({"page_size": 10} | options))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"person_name": "Ada"}, r"filters was \{\}, and is .*Ada"),
+        ({"limit": 120}, "limit was null, and is 120"),
+        ({"page_size": 20}, "page_size was 10, and is 20"),
+    ],
+)
+def test_what_is_kept_of_another_export_is_not_mixed_in(
+    tmp_path: Path, options: dict[str, Any], words: str
+) -> None:
+    """Another search is refused before any request, says what differs, and may start anew."""
+    path = tmp_path / "people.csv"
+    with (
+        service_that_mends(service_of(200), 12, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service)
+        mended.set()
+        service.requests.clear()
+        with pytest.raises(InvalidInputError, match=words) as caught:
+            of.export_people(path, **({"page_size": 10} | options))
+        assert "resume=False" in str(caught.value)
+        assert service.requests == []
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutreachWarning)
+            of.export_people(path, resume=False, **({"page_size": 10} | options))
+        assert pages_asked(service)[0] == 1
+    assert len(of.read_prospects(path)) == options.get("limit", 200)
+    assert names_in(tmp_path) == ["people.csv"]
+
+
+def test_another_service_is_another_export(tmp_path: Path) -> None:
+    """What one service sent is not mixed with another's."""
+    path = tmp_path / "people.csv"
+    broken = failing_at(12, service_of(200), json({}, 500))
+    with scripted(broken) as service, connected(service, max_wait=0, workers=1):
+        stopped_export(path, service)
+    with scripted(service_of(200)) as service, connected(service):
+        with pytest.raises(InvalidInputError, match="service was"):
+            of.export_people(path, page_size=10)
+        assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("api_key", "options", "words"),
+    [("another", {}, "account was"), ("token", {"network_name": "net"}, "network_name was")],
+)
+def test_another_account_is_another_export(
+    tmp_path: Path, api_key: str, options: dict[str, Any], words: str
+) -> None:
+    """What one account was sent is not mixed with another's, nor fields under two names."""
+    path = tmp_path / "people.csv"
+    broken = failing_at(12, service_of(200), json({}, 500))
+    with scripted(broken) as service:
+        with connected(service, max_wait=0, workers=1):
+            stopped_export(path, service)
+        service.requests.clear()
+        with of.connect(service.url, api_key, cache=None, **options):
+            with pytest.raises(InvalidInputError, match=words):
+                of.export_people(path, page_size=10)
+        assert service.requests == []
+
+
+def damage_nothing(folder: Path) -> None:
+    """Leave all as it is."""
+
+
+def cut_rows(folder: Path) -> None:
+    """Lose the end of the rows."""
+    rows = folder / "rows"
+    os.truncate(rows, rows.stat().st_size - 100)
+
+
+def lose_rows(folder: Path) -> None:
+    """Lose all rows."""
+    (folder / "rows").unlink()
+
+
+def add_to_rows(folder: Path) -> None:
+    """Have half a page more, as a kill in the middle of a write leaves it."""
+    with (folder / "rows").open("ab") as rows:
+        rows.write(b"half a page" * 100_000)
+
+
+def change_rows(folder: Path) -> None:
+    """Have other bytes in the middle, as a power failure may leave them."""
+    with (folder / "rows").open("r+b") as rows:
+        rows.seek((folder / "rows").stat().st_size // 2)
+        rows.write(bytes(50))
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.ndjson"])
+@pytest.mark.parametrize("damage", [damage_nothing, cut_rows, lose_rows, add_to_rows, change_rows])
+def test_torn_parts_are_read_again(
+    tmp_path: Path, name: str, damage: Callable[[Path], None]
+) -> None:
+    """Whatever a kill left of a page is dropped, and everybody is there once in the end."""
+    path = tmp_path / name
+    with (
+        service_that_mends(service_of(205), 18, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service)
+        damage(partial_of(path))
+        mended.set()
+        of.export_people(path, page_size=10)
+    assert numbers(of.read_prospects(path)) == list(range(1, 206))
+
+
+def test_a_damaged_journal_is_told(tmp_path: Path) -> None:
+    """A journal that cannot be read is an error that says how to start anew, which then works."""
+    path = tmp_path / "people.csv"
+    with (
+        service_that_mends(service_of(200), 12, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service)
+        for journal in partial_of(path).glob("journal.sqlite*"):
+            journal.write_bytes(b"no journal" * 1000)
+        mended.set()
+        with pytest.raises(InvalidInputError, match=r"is damaged.*resume=False"):
+            of.export_people(path, page_size=10)
+        of.export_people(path, page_size=10, resume=False)
+    assert numbers(of.read_prospects(path)) == list(range(1, 201))
+
+
+def test_another_versions_journal_is_told(tmp_path: Path) -> None:
+    """What another version of the package left is not guessed at."""
+    path = tmp_path / "people.csv"
+    broken = failing_at(12, service_of(200), json({}, 500))
+    with scripted(broken) as service, connected(service, max_wait=0, workers=1):
+        stopped_export(path, service)
+        connection = sqlite3.connect(partial_of(path) / "journal.sqlite")
+        connection.execute("PRAGMA user_version = 99")
+        connection.close()
+        with pytest.raises(InvalidInputError, match=r"another version.*format 99"):
+            of.export_people(path, page_size=10)
+
+
+def test_two_at_once_are_refused(tmp_path: Path) -> None:
+    """While one export runs, another to the same file is refused and disturbs nothing."""
+    path = tmp_path / "people.csv"
+    pages = service_of(200)
+    refused: list[Exception] = []
+
+    def reply(request: Received) -> Reply:
+        if request.json["page"] == 8:
+            (tmp_path / "link").symlink_to(tmp_path)
+            try:
+                of.export_people(tmp_path / "link" / "people.csv", page_size=10)
+            except InvalidInputError as error:
+                refused.append(error)
+        return pages(request)
+
+    with scripted(reply) as service, connected(service):
+        of.export_people(path, page_size=10)
+    assert "Another export" in str(refused[0])
+    assert numbers(of.read_prospects(path)) == list(range(1, 201))
+
+
+def test_a_lock_that_nobody_holds_is_no_obstacle(client: Client, tmp_path: Path) -> None:
+    """A lock file that a killed run left does not stop the next one; one that is held does."""
+    path = tmp_path / "people.csv"
+    folder = partial_of(path)
+    folder.mkdir()
+    with FileLock(folder / "lock"), pytest.raises(InvalidInputError, match="under way"):
+        of.export_people(path)
+    assert len(of.read_prospects(of.export_people(path))) == PEOPLE
+
+
+def test_a_link_is_no_place_to_keep_anything(client: Client, tmp_path: Path) -> None:
+    """Where a link stands for the folder of parts, nothing that it leads to is touched."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.tmp").write_text("mine")
+    partial_of(tmp_path / "people.csv").symlink_to(tmp_path / "mine")
+    with pytest.raises(InvalidInputError, match="is a link"):
+        of.export_people(tmp_path / "people.csv", resume=False)
+    assert names_in(tmp_path / "mine") == ["notes.tmp"]
+
+
+def test_people_who_come_twice_are_written_once(tmp_path: Path) -> None:
+    """Where pages shift, also across a stop, everybody is there once, and a warning says so."""
+    path = tmp_path / "people.ndjson"
+
+    def drifting(request: Received) -> Reply:
+        page = request.json["page"]
+        begin = (page - 1) * 10 + 1 - (5 if page > 8 else 0)
+        people = [person(number) for number in range(begin, begin + 10)]
+        return result([*people, {"name": "no id"}], total=200, total_pages=20)
+
+    with (
+        service_that_mends(drifting, 9, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service)
+        mended.set()
+        with pytest.warns(OutreachWarning, match="5 of the people came twice"):
+            of.export_people(path, page_size=10)
+    frame = of.read_prospects(path)
+    assert numbers(frame[frame["id"].notna()]) == list(range(1, 196))
+    assert int(frame["id"].isna().sum()) == 20
+
+
+def test_a_service_that_counts_more_than_it_has_is_told(tmp_path: Path) -> None:
+    """Fewer people than the service counts is a warning, as in a search."""
+    with scripted(service_of(50, total=80, total_pages=5)) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="counts 80 people and returned 50"):
+            of.export_people(tmp_path / "people.csv", page_size=10)
+
+
+def test_errors_beside_results_survive_a_stop(tmp_path: Path) -> None:
+    """What the service reports on any page is warned about, and a Parquet file's frame has it."""
+
+    def reply(request: Received) -> Reply:
+        page = request.json["page"]
+        told = {
+            "results": [person(page)],
+            "_pagination": {"total": 20, "total_pages": 20},
+            "_errors": [{"page": page}] if page in (2, 19) else None,
+        }
+        return json(told)
+
+    path = tmp_path / "people.parquet"
+    with (
+        service_that_mends(reply, 10, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service, page_size=1)
+        mended.set()
+        with pytest.warns(
+            OutreachWarning, match=r"reported 2 error\(s\) with its results\. The first"
+        ):
+            of.export_people(path, page_size=1)
+    attrs = of.read_prospects(path).attrs
+    assert attrs["errors"] == [{"page": 2}, {"page": 19}]
+    assert (attrs["total"], attrs["filters"]) == (20, {})
+
+
+def test_a_broken_answer_is_asked_for_again(tmp_path: Path) -> None:
+    """A page that is cut off once is whole in the end, in every format."""
+    for name in FORMATS:
+        pages = service_of(100)
+        broken = iter([answer(b'{"results":[{"id"'), json([])])
+
+        def reply(request: Received, pages: Any = pages, broken: Any = broken) -> Reply:
+            return (
+                next(broken, None) or pages(request)
+                if request.json["page"] == 5
+                else pages(request)
+            )
+
+        with (
+            scripted(reply) as service,
+            Client(service.url, "token", cache=None, backoff=0) as client,
+        ):
+            path = of.export_people(tmp_path / name, page_size=10, client=client)
+        assert numbers(of.read_prospects(path)) == list(range(1, 101))
+
+
+def test_what_is_kept_is_private_and_has_no_token(tmp_path: Path) -> None:
+    """Nobody else can read what is kept, and the token is in no file."""
+    for name in FORMATS:
+        path = tmp_path / name
+        broken = failing_at(12, service_of(200), json({}, 500))
+        with (
+            scripted(broken) as service,
+            of.connect(service.url, TOKEN, cache=None, max_wait=0, workers=1),
+        ):
+            stopped_export(path, service, person_name="Ada")
+        folder = partial_of(path)
+        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+        files = [file for file in folder.rglob("*") if file.is_file()]
+        assert {"rows", "journal.sqlite", "lock"} <= {file.name for file in files}
+        assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+        assert not any(TOKEN.encode() in file.read_bytes() for file in files)
+
+
+def test_an_earlier_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> None:
+    """A failed export leaves the file of the last one, a complete one keeps its permissions."""
+    path = tmp_path / "people.csv"
+    path.write_text("old")
+    path.chmod(0o640)
+    with (
+        service_that_mends(service_of(200), 12, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service)
+        assert path.read_text() == "old"
+        mended.set()
+        of.export_people(path, page_size=10)
+    assert len(of.read_prospects(path)) == 200
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_answers_of_an_export_are_not_cached(sandbox: Sandbox, tmp_path: Path) -> None:
+    """An export puts nothing into the cache, and takes from it what a search put there."""
+    with (
+        scripted(service_of(120)) as service,
+        of.connect(service.url, "token", cache=tmp_path / "cache"),
+    ):
+        of.export_people(tmp_path / "people.csv")
+        of.export_people(tmp_path / "people.csv")
+        assert pages_asked(service) == [1, 1, 2, 2]
+        of.search_people(limit=None)
+        service.requests.clear()
+        of.export_people(tmp_path / "people.csv")
+        assert service.requests == []
+        of.export_people(tmp_path / "people.csv", refresh=True)
+        assert pages_asked(service) == [1, 2]
+
+
+def test_the_bar_begins_at_what_is_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A progress bar has the total, and on resume starts with the people that are kept."""
+    path = tmp_path / "people.csv"
+    with (
+        service_that_mends(service_of(200), 12, json({}, 500)) as (service, mended),
+        connected(service, max_wait=0, workers=1),
+    ):
+        stopped_export(path, service)
+        mended.set()
+        capsys.readouterr()
+        of.export_people(path, page_size=10, progress=True)
+    shown = capsys.readouterr().err.split("\r")
+    first = next(line for line in shown if "/200" in line)
+    assert " 0/200" not in first
+    assert "200/200" in shown[-1]
+
+
+def test_a_full_disk_is_told_in_words(sandbox: Sandbox, tmp_path: Path) -> None:
+    """When no more can be written the error says so and what to do, and what is kept stays."""
+    code = """if True:
+        import resource, signal, sys, warnings
+        import outreach_frames as of
+        of.connect(sys.argv[1], sys.argv[2], cache=None, workers=1)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, 600_000))
+        try:
+            of.export_people(sys.argv[3], page_size=10)
+        except of.OutreachError as error:
+            print(type(error).__name__, error, *error.__notes__)
+    """
+    path = tmp_path / "people.csv"
+    command = [sys.executable, "-c", code, sandbox.url, sandbox.api_key, str(path)]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert told.startswith(f"InvalidInputError {path} cannot be written: File too large. Free some")
+    assert "people are kept in" in told
+    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+        of.export_people(path, page_size=10)
+    assert len(of.read_prospects(path)) == PEOPLE
+
+
+def test_memory_does_not_grow_with_the_people(tmp_path: Path) -> None:
+    """Ten times as many people, 200 MB, take no more memory than some megabytes of luck."""
+    code = """if True:
+        import resource, sys
+        import outreach_frames as of
+        of.connect(sys.argv[1], "token", cache=None, workers=1)
+        of.export_people(sys.argv[2], limit=int(sys.argv[3]))
+        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+    """
+    used = []
+    with scripted(with_fields(20_000, lambda _: {"about": "x" * 10_000})) as service:
+        for limit in (2_000, 20_000):
+            path = tmp_path / f"{limit}.csv"
+            command = [sys.executable, "-W", "ignore", "-c", code, service.url, path, str(limit)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+            used.append(int(done.stdout))
+    print(used)
+    assert used[1] < used[0] + 150
+
+
+@pytest.mark.filterwarnings(NO_WARNINGS)
+@pytest.mark.parametrize("name", ["people.csv", "people/"])
+def test_the_command_line_exports(
+    sandbox: Sandbox,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+) -> None:
+    """`export FILE` writes everybody who matches, and says where."""
+    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
+    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
+    path = tmp_path / name
+    command = ["export", f"{tmp_path}/{name}", "--person-seniorities", "vp", "director"]
+    assert main(command) == 0
+    assert str(path) in capsys.readouterr().out
+    everybody = of.search_people(person_seniorities=["vp", "director"], limit=None)
+    assert of.read_prospects(path)["id"].tolist() == everybody["id"].tolist()
+    assert main(["export", str(tmp_path / "people.xlsx")]) == 2
+    assert "give a path that ends in .csv" in capsys.readouterr().err
+
+
+def test_the_command_line_says_what_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A failed `export` says on the next line that the same command goes on."""
+    broken = failing_at(30, service_of(4000), json({}, 401))
+    with scripted(broken) as service:
+        monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
+        monkeypatch.setenv("OUTREACH_API_KEY", "token")
+        assert main(["export", str(tmp_path / "people.csv")]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert any("people are kept in" in line for line in lines)
+    assert all(line.startswith("outreach-frames: ") for line in lines)
+
+
+def test_every_known_column_is_there(client: Client, tmp_path: Path) -> None:
+    """The header of a CSV export has the interface's columns in their order."""
+    path = of.export_people(tmp_path / "people.csv", person_name="nobody has this name")
+    header = path.read_text().strip().replace('"', "").split(",")
+    assert header == list(itertools.chain(spec.columns(spec.PERSON)))

@@ -1,0 +1,214 @@
+"""Cells become the text that a person would write, whatever the column's dtype."""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import uuid
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.leads.planning.cells import BLANKS, column_texts
+from outreach_frames.leads.planning.names import field_name, is_field_name
+
+EAST = datetime.timezone(datetime.timedelta(hours=2))
+DAY = datetime.date(2024, 5, 1)
+NOON = datetime.datetime(2024, 5, 1, 12)
+
+WRITTEN: list[tuple[Any, str]] = [
+    (2021, "2021"),
+    (2021.0, "2021"),
+    (2.5, "2.5"),
+    (-0.0, "0"),
+    (1e16, "10000000000000000"),
+    (1e-7, "0.0000001"),
+    (2**53 + 1, "9007199254740993"),
+    (2**64 - 1, "18446744073709551615"),
+    (np.float32(0.1), "0.1"),
+    (np.int64(-7), "-7"),
+    (decimal.Decimal("2021.00"), "2021.00"),
+    (True, "true"),
+    (np.False_, "false"),
+    (DAY, "2024-05-01"),
+    (datetime.datetime(2024, 5, 1), "2024-05-01"),
+    (NOON, "2024-05-01T12:00:00"),
+    (pd.Timestamp("2024-05-01 00:00:00.000000001"), "2024-05-01T00:00:00.000000001"),
+    (datetime.datetime(2024, 5, 1, tzinfo=EAST), "2024-05-01T00:00:00+02:00"),
+    (np.datetime64("2024-05-01"), "2024-05-01"),
+    (datetime.time(9, 30), "09:30:00"),
+    (pd.Period("2024-05"), "2024-05"),
+    (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
+    (" as written ", " as written "),
+    ("nan", "nan"),
+    ("00123", "00123"),
+]
+MISSING: list[Any] = [
+    None,
+    np.nan,
+    pd.NA,
+    pd.NaT,
+    np.datetime64("NaT"),
+    decimal.Decimal("NaN"),
+    "",
+    "  \t\n",
+    "\xa0\u200b\ufeff",
+]
+NOT_PLAIN: list[Any] = [
+    b"text",
+    ["a"],
+    {"a": 1},
+    np.array([1]),
+    np.inf,
+    decimal.Decimal("-Infinity"),
+    decimal.Decimal("1E+999999999"),
+    10**5000,
+    1j,
+    pd.Timedelta(days=1),
+    "\ud800",
+]
+STORED: list[tuple[list[Any], str | pd.api.extensions.ExtensionDtype, list[str | None]]] = [
+    ([2021, None], "float64", ["2021", None]),
+    ([2021, None], "Int64", ["2021", None]),
+    ([2**53 + 1, None], "Int64", ["9007199254740993", None]),
+    ([2021, None], "int64[pyarrow]", ["2021", None]),
+    ([2021.0, 2.5, None], "Float64", ["2021", "2.5", None]),
+    ([0.1, None], "float32", ["0.1", None]),
+    ([0.1, None], "Float32", ["0.1", None]),
+    ([0.1, 1e16, None], "float[pyarrow]", ["0.1", "10000000000000000", None]),
+    ([True, False], "bool", ["true", "false"]),
+    ([True, None], "boolean", ["true", None]),
+    ([True, None], "bool[pyarrow]", ["true", None]),
+    ([DAY, None], "date32[pyarrow]", ["2024-05-01", None]),
+    ([DAY, NOON, None], "datetime64[us]", ["2024-05-01", "2024-05-01T12:00:00", None]),
+    ([NOON, None], "timestamp[ns][pyarrow]", ["2024-05-01T12:00:00", None]),
+    ([NOON, None], "datetime64[us, UTC]", ["2024-05-01T12:00:00+00:00", None]),
+    (
+        [decimal.Decimal("1.50"), None],
+        pd.ArrowDtype(pa.decimal128(9, 2)),
+        ["1.50", None],
+    ),
+    (["a", None, " "], "str", ["a", None, None]),
+    (["a", None, " "], "string", ["a", None, None]),
+    (["a", None, " "], "string[python]", ["a", None, None]),
+    (["a", None, " "], "string[pyarrow]", ["a", None, None]),
+    (["a", None, " "], pd.ArrowDtype(pa.large_string()), ["a", None, None]),
+    (["a", None, " "], pd.ArrowDtype(pa.dictionary(pa.int8(), pa.string())), ["a", None, None]),
+    (["a", None, " "], "category", ["a", None, None]),
+    ([2021.0, 2.5, None], "category", ["2021", "2.5", None]),
+    ([2021.0, None], "Sparse[float]", ["2021", None]),
+    ([None, None], pd.ArrowDtype(pa.null()), [None, None]),
+    ([], "object", []),
+    ([], "float64", []),
+    ([], "category", []),
+]
+
+
+def texts(cells: pd.Series[Any]) -> list[str | None]:
+    """Write a column in which every cell is plain."""
+    written = column_texts(cells)
+    assert not written.unreadable
+    return written.texts.to_pylist()
+
+
+@pytest.mark.parametrize(("cell", "text"), WRITTEN, ids=repr)
+def test_a_cell_becomes_what_a_person_writes(cell: object, text: str) -> None:
+    """A value in a column of anything is written plainly."""
+    assert texts(pd.Series([cell, "beside"], dtype=object)) == [text, "beside"]
+
+
+@pytest.mark.parametrize("cell", MISSING, ids=repr)
+def test_a_missing_cell_is_no_text(cell: object) -> None:
+    """Every way to be missing or blank gives no text, beside text and beside a number."""
+    assert texts(pd.Series([cell, "beside"], dtype=object)) == [None, "beside"]
+    assert texts(pd.Series([cell, 5], dtype=object)) == [None, "5"]
+
+
+@pytest.mark.parametrize("cell", NOT_PLAIN, ids=lambda cell: type(cell).__name__)
+def test_what_has_no_one_way_to_be_written_is_said(cell: object) -> None:
+    """A cell that is no plain value is named by its position, and the others are written."""
+    written = column_texts(pd.Series(["before", cell, "behind"], dtype=object))
+    assert written.texts.to_pylist() == ["before", None, "behind"]
+    assert list(written.unreadable) == [1]
+
+
+@pytest.mark.parametrize(("cells", "dtype", "expected"), STORED, ids=str)
+def test_the_dtype_makes_no_difference(
+    cells: list[Any], dtype: Any, expected: list[str | None]
+) -> None:
+    """Each dtype's cells are written as the same cells in a column of objects are."""
+    assert texts(pd.Series(cells, dtype=dtype)) == expected
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    [pd.ArrowDtype(pa.binary()), pd.ArrowDtype(pa.list_(pa.binary())), "category", "object"],
+    ids=str,
+)
+def test_bytes_are_no_text_in_any_column(dtype: Any) -> None:
+    """Bytes are never taken for text, and every row that has them is named."""
+    cell = [b"x"] if "list" in str(dtype) else b"x"
+    assert list(column_texts(pd.Series([cell, None, cell], dtype=dtype)).unreadable) == [0, 2]
+
+
+def test_a_category_that_is_no_value_is_named_in_every_row() -> None:
+    """Intervals, as pd.cut makes them, are named row by row."""
+    assert set(column_texts(pd.cut(pd.Series([1, 9, 1]), 2)).unreadable) == {0, 1, 2}
+
+
+@settings(deadline=None)
+@given(st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
+def test_text_is_the_same_in_every_dtype(cells: list[str | None]) -> None:
+    """Any text is written as it is in every dtype of text, unless it is blank."""
+    expected = [cell if cell and cell.strip(BLANKS) else None for cell in cells]
+    for dtype in ("object", "str", "string[python]", "string[pyarrow]", "category"):
+        assert texts(pd.Series(cells, dtype=dtype)) == expected
+
+
+@settings(deadline=None)
+@given(st.floats(allow_nan=False, allow_infinity=False))
+def test_no_number_has_an_exponent_or_an_empty_fraction(number: float) -> None:
+    """A float reads back as itself, with no exponent and no `.0`."""
+    (text,) = texts(pd.Series([number]))
+    assert text is not None
+    assert float(text) == number
+    assert "e" not in text
+    assert not text.endswith((".", ".0"))
+
+
+@pytest.mark.parametrize(
+    ("column", "name"),
+    [
+        ("First Name", "first_name"),
+        ("  Größe (m²) ", "grosse_m2"),
+        ("1a", "field_1a"),
+        ("_a", "a"),
+        ("a__b--c", "a_b_c"),
+        (2024, "field_2024"),
+        ("a" * 300, "a" * 255),
+    ],
+)
+def test_field_name_makes_a_name_that_the_service_takes(column: object, name: str) -> None:
+    """A column's name becomes a field name within the rules."""
+    assert field_name(column) == name
+    assert is_field_name(name)
+
+
+@settings(deadline=None)
+@given(st.text())
+def test_field_name_takes_any_name_with_a_letter(column: str) -> None:
+    """Of any name with a Latin letter in it comes a name that the service takes."""
+    assert is_field_name(field_name(f"{column}x"))
+
+
+@pytest.mark.parametrize("column", ["", "###", "Имя"])
+def test_a_name_with_nothing_to_keep_is_an_error_that_shows_the_way(column: str) -> None:
+    """Where no letter is left, the analyst is told how to name the field."""
+    with pytest.raises(InvalidInputError, match="data="):
+        field_name(column)

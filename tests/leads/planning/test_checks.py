@@ -1,0 +1,439 @@
+"""Every argument and every row is checked before a request, and all that is wrong is said."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.leads.plan import make_plan, validate
+from outreach_frames.leads.planning import syntax
+from outreach_frames.leads.planning.cells import TEXT
+
+OVERRIDE_NAMES = [field.name for field in spec.OVERRIDES]
+EMAIL, URL = "anna@x.example", "https://profnet.example/in/anna"
+FRAME = pd.DataFrame(
+    {"email": [EMAIL], "profnet_url": [URL], "First Name": ["Anna"], "flag": [True], "n": [1]}
+)
+SEQUENCE = "seq_1"
+
+WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
+    ({"sequence_id": None}, "sequence_id"),
+    ({"sequence_id": " "}, "sequence_id"),
+    ({"sequence_id": ".."}, "sequence_id"),
+    ({"client": "https://x.example"}, "client"),
+    ({"email": "E-Mail"}, "email: the frame has no column 'E-Mail'"),
+    ({"email": "emial"}, "Did you mean email"),
+    ({"email": ["email"]}, "the name of a column"),
+    ({"email": None, "profnet_url": None}, 'Name the one that does: email="?'),
+    ({"email": "email", "profnet_url": "email"}, "the same column"),
+    ({"data": "n"}, re.escape("data=['n']")),
+    ({"data": 5}, "a list of columns"),
+    ({"data": ["nn"]}, "Did you mean n"),
+    ({"data": {"n": None}}, "no column None"),
+    ({"data": ["n", "n"]}, "'n' twice"),
+    ({"data": ["First Name"]}, re.escape("data={'first_name': 'First Name'}")),
+    ({"data": {"email": "n"}}, "identifies a lead"),
+    ({"data": ["profnet_url"]}, "identifies a lead"),
+    ({"data": {5: "n"}}, "5 cannot be the name"),
+    ({"data": {"": "n"}}, "cannot be the name"),
+    ({"data": {"Ω": "n"}}, "Name the field yourself"),
+    ({"overrides": OVERRIDE_NAMES[:1]}, f"overrides={{'{OVERRIDE_NAMES[0]}': True}}"),
+    ({"overrides": 1}, "True or False"),
+    ({"overrides": {"ignore_exclusion": True}}, "Did you mean ignore_exclusion_list"),
+    ({"overrides": {OVERRIDE_NAMES[0]: 1}}, OVERRIDE_NAMES[0]),
+    ({"overrides": {OVERRIDE_NAMES[0]: None}}, OVERRIDE_NAMES[0]),
+    ({"overrides": {OVERRIDE_NAMES[0]: "flga"}}, "Did you mean flag"),
+    ({"overrides": "yes"}, "no column 'yes'"),
+    ({"leads_distribution": "custom"}, "leads_distribution"),
+    ({"leads_distribution": "custom_mailboxes"}, "mailboxes="),
+    ({"mailboxes": [EMAIL]}, "would be ignored"),
+    ({"mailboxes": [EMAIL], "leads_distribution": "sequence_senders"}, "would be ignored"),
+    ({"mailboxes": EMAIL, "leads_distribution": "custom_mailboxes"}, "a list of e-mail addresses"),
+    ({"mailboxes": [], "leads_distribution": "custom_mailboxes"}, "empty"),
+    ({"mailboxes": [5], "leads_distribution": "custom_mailboxes"}, "not 5"),
+    ({"mailboxes": ["anna"], "leads_distribution": "custom_mailboxes"}, "'anna' is no e-mail"),
+    ({"mailboxes": [EMAIL] * 2, "leads_distribution": "custom_mailboxes"}, "twice"),
+    ({"chunk_size": 0}, "1 to 250"),
+    ({"chunk_size": spec.MAX_LEADS_PER_REQUEST + 1}, "the service refuses"),
+    ({"chunk_size": 2.5}, "whole number"),
+    ({"chunk_size": True}, "whole number"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "message"), WRONG_ARGUMENTS, ids=str)
+def test_an_argument_of_no_use_is_an_error_that_says_what_would_be_right(
+    arguments: dict[str, Any], message: str
+) -> None:
+    """Each wrong argument is named, with what to write instead."""
+    given_arguments: dict[str, Any] = {"sequence_id": SEQUENCE, **arguments}
+    with pytest.raises(ValueError, match=message):
+        make_plan(FRAME, **given_arguments)
+
+
+@pytest.mark.parametrize("frame", [None, [], {"email": [EMAIL]}, FRAME["email"]], ids=type)
+def test_only_frames_have_rows(frame: Any) -> None:
+    """What is no frame is an error that says what it is."""
+    with pytest.raises(InvalidInputError, match=type(frame).__name__):
+        make_plan(frame, SEQUENCE)
+
+
+def test_a_default_column_may_be_absent_and_a_named_one_may_not() -> None:
+    """Either default column is enough; the same name given on purpose must be there."""
+    assert make_plan(FRAME[["profnet_url"]], SEQUENCE).identifiers(0) == (None, URL)
+    assert make_plan(FRAME[["email"]], SEQUENCE).identifiers(0) == (EMAIL, None)
+    with pytest.raises(InvalidInputError, match="no column 'email'"):
+        make_plan(FRAME[["profnet_url"]], SEQUENCE, email="email")
+
+
+def test_the_column_that_may_be_meant_is_suggested() -> None:
+    """With neither default column there, one with a telling name is proposed."""
+    with pytest.raises(InvalidInputError, match="email='E-Mail Address'"):
+        make_plan(pd.DataFrame({"E-Mail Address": [EMAIL]}), SEQUENCE)
+
+
+def test_columns_of_several_levels_are_refused_with_the_way_out() -> None:
+    """A frame with several levels of columns is to be flattened first."""
+    frame = pd.DataFrame({("a", "email"): [EMAIL]})
+    with pytest.raises(InvalidInputError, match="several levels"):
+        make_plan(frame, SEQUENCE)
+
+
+def test_a_column_that_is_there_twice_matters_only_where_it_is_used() -> None:
+    """Two columns of one name are an error if that name is used, and nothing otherwise."""
+    frame = pd.concat([FRAME, FRAME[["n"]]], axis=1)
+    assert len(make_plan(frame, SEQUENCE).positions) == 1
+    with pytest.raises(InvalidInputError, match="2 columns 'n'"):
+        make_plan(frame, SEQUENCE, data=["n"])
+
+
+def test_columns_may_have_labels_that_are_no_text() -> None:
+    """Integers name columns as well."""
+    plan = make_plan(pd.DataFrame({0: [EMAIL], 1: [7]}), SEQUENCE, email=0, data={"number": 1})
+    assert list(plan.payloads()) == [{"leads": [{"email": EMAIL, "data": {"number": "7"}}]}]
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["First Name", "1a", "_a", "a-b", "A", "ä", "a\n", "a" * (spec.MAX_DATA_NAME_LENGTH + 1)],
+)
+def test_field_names_outside_the_rules_are_refused(name: str) -> None:
+    """A field name that the service would reject is an error that shows one that it takes."""
+    with pytest.raises(InvalidInputError, match=r"(?s)cannot be the name.*data=\{"):
+        make_plan(FRAME, SEQUENCE, data={name: "n"})
+
+
+@pytest.mark.parametrize("name", ["a", "a1_", "a" * spec.MAX_DATA_NAME_LENGTH])
+def test_field_names_within_the_rules_are_taken(name: str) -> None:
+    """The longest name and the shortest are sent."""
+    assert make_plan(FRAME, SEQUENCE, data={name: "n"}).leads([0])[0]["data"] == {name: "1"}
+
+
+def test_the_number_of_fields_is_limited() -> None:
+    """A lead takes so many fields, besides its identifiers, and not one more."""
+    fields = {f"field_{number}": "n" for number in range(spec.MAX_DATA_FIELDS)}
+    assert len(make_plan(FRAME, SEQUENCE, data=fields).leads([0])[0]["data"]) == len(fields)
+    with pytest.raises(InvalidInputError, match=f"{spec.MAX_DATA_FIELDS} at most"):
+        make_plan(FRAME, SEQUENCE, data={**fields, "one_more": "n"})
+
+
+def test_the_length_of_a_value_is_limited() -> None:
+    """The longest value is sent, one character more is a problem; characters are no bytes."""
+    longest = "é" * spec.MAX_DATA_VALUE_LENGTH
+    frame = pd.DataFrame({"email": [EMAIL, "ben@x.example"], "text": [longest, f"{longest}é"]})
+    plan = make_plan(frame, SEQUENCE, data=["text"])
+    assert plan.leads(plan.positions) == [{"email": EMAIL, "data": {"text": longest}}]
+    (problem,) = plan.problems.to_dict("records")
+    assert (problem["row"], problem["field"], problem["code"]) == (1, "text", "data_value_too_long")
+    assert "1,025" in problem["message"]
+
+
+PLACEHOLDERS = ["unknown", "N/A", "n/a", "#N/A", "NA", "None", "NULL", "nan", "-", "--", " - ", "?"]
+
+
+@pytest.mark.parametrize("text", [*PLACEHOLDERS, "No Email", "xxx", "TBD", "not available"])
+@pytest.mark.parametrize("field", spec.LEAD_IDENTIFIERS)
+def test_placeholder_text_is_missing_and_reported(text: str, field: str) -> None:
+    """Placeholder text never leaves; the row does if its other identifier is there."""
+    rows = {"email": [EMAIL, None], "profnet_url": [URL, None], field: [text, text]}
+    plan = make_plan(pd.DataFrame(rows), SEQUENCE)
+    other = {"email": EMAIL, "profnet_url": URL}
+    del other[field]
+    assert list(plan.payloads()) == [{"leads": [other]}]
+    assert list(plan.problems["code"]) == ["placeholder", "placeholder", "missing_identifier"]
+    assert list(plan.problems["row"]) == [0, 1, 1]
+
+
+def test_placeholder_text_in_data_is_text() -> None:
+    """What is no identifier is sent as written."""
+    frame = pd.DataFrame({"email": [EMAIL], "country": ["NA"]})
+    assert make_plan(frame, SEQUENCE, data=["country"]).leads([0])[0]["data"] == {"country": "NA"}
+
+
+@pytest.mark.parametrize(
+    ("text", "advice"),
+    [
+        ("mailto:anna@x.example", "mailto:"),
+        ("Anna <anna@x.example>", "only the address"),
+        ("anna@x.example,", "','"),
+        ("anna@x.example;", "';'"),
+        ("anna@x.example; ben@x.example", "one per row"),
+        ("anna@x.example ben@x.example", "one per row"),
+        ("anna", "@"),
+        ("anna@", "@"),
+        ("@x.example", "@"),
+        ("anna@x", "period"),
+        ("anna@x.test", "special-use"),
+        ("anna@@x.example", ""),
+        ("an na@x.example", ""),
+        ("anna@x..example", ""),
+        ("a" * 300, ""),
+        (5, "@"),
+    ],
+)
+def test_what_is_no_address_is_not_sent_even_with_a_profile(text: object, advice: str) -> None:
+    """A wrong address makes the row invalid, and the message says what to do about it."""
+    frame = pd.DataFrame({"email": [text], "profnet_url": [URL]})
+    plan = make_plan(frame, SEQUENCE)
+    (problem,) = plan.problems.to_dict("records")
+    assert (problem["column"], problem["code"]) == ("email", "invalid_email")
+    assert advice in problem["message"]
+    assert len(problem["message"]) < 200
+    assert not len(plan.positions)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "o'hara+news@mail.x.example",
+        "zoë@x.example",
+        "a@bücher.example",
+        "a.b-c@x-y.example",
+        "A@X.EXAMPLE",
+    ],
+)
+def test_unusual_addresses_are_sent_as_written(text: str) -> None:
+    """What the library takes for an address is sent, in the case that it is written in."""
+    frame = pd.DataFrame({"email": [f"\u200b {text}\xa0"]})
+    assert make_plan(frame, SEQUENCE).identifiers(0) == (text, None)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "profnet.example/in/anna",
+        "http://www.profnet.example/in/anna/",
+        "HTTPS://Profnet.Example/in/Anna?from=mail#top",
+        "https://profnet.example:8443/in/zo%C3%AB",
+        "https://bücher.example/in/zoë",
+    ],
+)
+def test_profile_urls_are_sent_as_written(text: str) -> None:
+    """A profile's URL may come with a scheme or without."""
+    assert make_plan(pd.DataFrame({"profnet_url": [text]}), SEQUENCE).identifiers(0) == (None, text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "profnet.example",
+        "https://profnet.example/",
+        "https://profnet/in/anna",
+        "/in/anna",
+        "//profnet.example/in/anna",
+        "ftp://profnet.example/in/anna",
+        "javascript:alert(1)",
+        "https://anna@profnet.example/in/anna",
+        "https://[profnet.example/in/anna",
+        "https://profnet.example/in/an na",
+        "https://profnet.example/in/anna\nhttps://profnet.example/in/ben",
+        "anna@x.example",
+        "Anna Berg",
+        "https://profnet.example/in/" + "a" * spec.MAX_DATA_VALUE_LENGTH,
+    ],
+)
+def test_what_is_no_profile_url_is_not_sent_even_with_an_address(text: str) -> None:
+    """A wrong URL makes the row invalid."""
+    plan = make_plan(pd.DataFrame({"email": [EMAIL], "profnet_url": [text]}), SEQUENCE)
+    (problem,) = plan.problems.to_dict("records")
+    assert (problem["column"], problem["code"]) == ("profnet_url", "invalid_profnet_url")
+    assert len(problem["message"]) < 200
+    assert not len(plan.positions)
+
+
+@settings(deadline=None)
+@given(st.from_regex(syntax.SIMPLE_EMAIL, fullmatch=True))
+def test_what_passes_for_an_address_at_once_is_one_for_the_library(text: str) -> None:
+    """The quick pattern takes nothing that the library refuses."""
+    if syntax.is_simple_email(pa.array([text], TEXT))[0].as_py():
+        assert syntax.email_problem(text) is None
+
+
+@settings(deadline=None)
+@given(st.from_regex(syntax.SIMPLE_URL, fullmatch=True))
+def test_what_passes_for_a_profile_at_once_is_one_by_the_full_check(text: str) -> None:
+    """The quick pattern takes nothing that the full check refuses."""
+    assert syntax.is_simple_url(pa.array([text], TEXT))[0].as_py()
+    assert syntax.url_problem(text) is None
+
+
+def test_all_problems_are_said_at_once_in_the_order_of_the_rows() -> None:
+    """Every problem of every row is there, with its place, dtype and index label."""
+    frame = pd.DataFrame(
+        {
+            "email": ["anna@", None, EMAIL],
+            "profnet_url": ["anna", "n/a", None],
+            "text": [b"x", "ok", "a" * 2000],
+            "flag": ["yes", True, None],
+        },
+        index=["a", "b", "b"],
+    )
+    problems = validate(frame, data=["text"], overrides={OVERRIDE_NAMES[0]: "flag"})
+    assert list(zip(problems["row"], problems["index"], problems["code"], strict=True)) == [
+        (0, "a", "invalid_email"),
+        (0, "a", "invalid_profnet_url"),
+        (0, "a", "not_a_plain_value"),
+        (0, "a", "override_not_boolean"),
+        (1, "b", "placeholder"),
+        (1, "b", "missing_identifier"),
+        (2, "b", "data_value_too_long"),
+    ]
+    assert [str(dtype) for dtype in problems.dtypes] == ["Int64", "str", *["str"] * 4]
+    assert list(problems["field"].dropna().unique()) == [
+        "email",
+        "profnet_url",
+        "text",
+        "overrides",
+    ]
+
+
+def test_an_identifier_that_is_no_text_is_one_problem() -> None:
+    """A cell that cannot be read as text is not missing as well."""
+    problems = validate(pd.DataFrame({"email": [None, b"x"]}))
+    assert list(problems["row"]) == [0, 1]
+    assert list(problems["code"]) == ["missing_identifier", "not_a_plain_value"]
+
+
+def test_no_problem_is_a_frame_with_the_same_columns() -> None:
+    """With nothing wrong, and with no row at all, the columns are there."""
+    names = ["row", "index", "column", "field", "code", "message"]
+    for frame in (FRAME, FRAME.iloc[:0], FRAME.set_index(["n", "flag"])):
+        problems = validate(frame)
+        assert list(problems) == names
+        assert problems.empty
+
+
+def test_labels_of_several_levels_are_tuples() -> None:
+    """A row's label is its tuple where the index has levels."""
+    frame = FRAME.assign(email="anna@").set_index(["n", "flag"])
+    assert list(validate(frame)["index"]) == [(1, True)]
+
+
+def test_a_profile_url_in_the_data_alone_is_pointed_out() -> None:
+    """A row with a profile URL in its data but nothing that identifies it is told what to name."""
+    frame = pd.DataFrame({"email": [None], "Profile": [URL]})
+    problems = validate(frame, data={"profile": "Profile"})
+    assert "profnet_url='Profile'" in problems["message"][0]
+
+
+def overrides_of(column: Any, overrides: Any) -> tuple[list[Any], list[str]]:
+    """Plan rows with a column of overrides: what each lead sends, and the codes of the problems."""
+    frame = pd.DataFrame(
+        {"email": [f"p{row}@x.example" for row in range(len(column))], "flag": column}
+    )
+    plan = make_plan(frame, SEQUENCE, overrides=overrides)
+    leads = plan.leads(plan.positions)
+    return [lead.get("overrides") for lead in leads], list(plan.problems["code"])
+
+
+FIRST = {OVERRIDE_NAMES[0]: True}
+ALL = dict.fromkeys(OVERRIDE_NAMES, True)
+
+
+@pytest.mark.parametrize(
+    ("overrides", "sent"),
+    [
+        (None, None),
+        (False, None),
+        (True, ALL),
+        (np.True_, ALL),
+        ({}, None),
+        (FIRST, FIRST),
+        ({OVERRIDE_NAMES[0]: np.True_, OVERRIDE_NAMES[1]: False}, FIRST),
+    ],
+    ids=str,
+)
+def test_overrides_for_all_rows(overrides: Any, sent: dict[str, bool] | None) -> None:
+    """A boolean is for all overrides, a dict for those that it names; only true ones are sent."""
+    assert overrides_of([1], overrides) == ([sent], [])
+
+
+@pytest.mark.parametrize("dtype", ["object", "boolean", "bool[pyarrow]", "category"])
+def test_a_column_of_booleans_decides_row_by_row(dtype: str) -> None:
+    """Real booleans of every dtype count, and a missing one is not given."""
+    column = pd.Series([True, False, None], dtype=dtype)
+    assert overrides_of(column, {OVERRIDE_NAMES[0]: "flag"}) == ([FIRST, None, None], [])
+    assert overrides_of(column, "flag") == ([ALL, None, None], [])
+
+
+def test_a_column_of_dicts_decides_row_by_row() -> None:
+    """Each row may name its own overrides."""
+    column = [FIRST, {}, None, {OVERRIDE_NAMES[0]: False, OVERRIDE_NAMES[1]: None}, {**ALL}]
+    assert overrides_of(column, "flag") == ([FIRST, None, None, None, ALL], [])
+
+
+@pytest.mark.parametrize(
+    "cell", [0, 1, 1.0, "true", "True", "yes", "", [True], np.int64(1)], ids=repr
+)
+def test_nothing_but_a_boolean_is_true(cell: object) -> None:
+    """Anything else in a column is a problem of its row, which is not sent."""
+    for overrides in ({OVERRIDE_NAMES[0]: "flag"}, "flag"):
+        column = pd.Series([True, cell], dtype=object)
+        sent, codes = overrides_of(column, overrides)
+        assert (len(sent), codes) == (1, ["override_not_boolean"])
+
+
+def test_dicts_with_other_names_or_values_are_problems() -> None:
+    """In a column of dicts a wrong name gets a suggestion, and a wrong value is no override."""
+    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
+    frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
+    problems = validate(frame, overrides="flag")
+    assert list(problems["code"]) == ["unknown_override", "override_not_boolean"]
+    assert "Did you mean ignore_exclusion_list" in problems["message"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "settings"),
+    [
+        ({}, None),
+        ({"leads_distribution": "sequence_senders"}, {"leads_distribution": "sequence_senders"}),
+        (
+            {"leads_distribution": "custom_mailboxes", "mailboxes": pd.Series([EMAIL])},
+            {"leads_distribution": "custom_mailboxes", "mailboxes": [EMAIL]},
+        ),
+    ],
+    ids=str,
+)
+def test_settings_are_sent_as_given(
+    arguments: dict[str, Any], settings: dict[str, Any] | None
+) -> None:
+    """The settings are part of each request, or left out where none is given."""
+    (body,) = make_plan(FRAME, SEQUENCE, **arguments).payloads()
+    assert body.get("settings") == settings
+    assert ("settings" in body) == (settings is not None)
+
+
+def test_the_package_does_not_wait_for_the_library_of_addresses() -> None:
+    """Those who only read need not wait until the syntax of addresses is loaded."""
+    code = "import sys, outreach_frames; sys.exit('email_validator' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,66 @@
+"""Submits one plan again and again, each time in a process that may be killed.
+
+Starting Python takes longer than a whole run of the tests may: this one imports and plans once, and
+forks a process for each run. It is told what to do line by line: `submit` or `retry` starts a run,
+`reap` waits for its end. It answers with the process's id, and with how it ended; a run that comes
+to its end says `ended`, and leaves its report in a file.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import sys
+import traceback
+import warnings
+from pathlib import Path
+
+import pandas as pd
+
+from outreach_frames.client.client import Client
+from outreach_frames.leads.plan import SubmissionPlan, make_plan
+from outreach_frames.leads.sending.submit import submit
+
+
+def main(url: str, token: str, sequence_id: str, folder: Path, chunk_size: int) -> None:
+    """Obey."""
+    frame = pd.read_json(folder / "leads.json", dtype=False)
+    plan = make_plan(frame, sequence_id, chunk_size=chunk_size)
+    say("ready")
+    pid = 0
+    for line in sys.stdin:
+        if line.strip() == "reap":
+            say(f"reaped {os.waitpid(pid, 0)[1]}")
+            continue
+        pid = os.fork()
+        if pid == 0:
+            try:
+                run(plan, Client(url, token, cache=None, backoff=0.001), folder, line.strip())
+                say("ended")
+            except BaseException:  # noqa: BLE001 - nothing may get out of the forked process
+                say(f"failed {traceback.format_exc()!r}")
+            finally:
+                os._exit(0)
+        say(str(pid))
+
+
+def run(plan: SubmissionPlan, client: Client, folder: Path, what: str) -> None:
+    """Submit, or send what is unknown once more, and leave the report."""
+    warnings.simplefilter("ignore")
+    plan = dataclasses.replace(plan, client=client)
+    report = submit(plan, journal=folder / "journal", progress=False)
+    if what == "retry" and report.rows["status"].eq("unknown").any():
+        report = report.retry_unknown()
+    new = folder / "report.new"
+    new.write_text(json.dumps(report.rows["status"].tolist()))
+    new.replace(folder / "report.json")
+
+
+def say(what: str) -> None:
+    """Answer with one line, at once."""
+    os.write(1, f"{what}\n".encode())
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:4], Path(sys.argv[4]), int(sys.argv[5]))

@@ -1,0 +1,301 @@
+"""Killed at any moment, again and again: no row is lost, sent twice, or called what it is not."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import queue
+import random
+import secrets
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pandas as pd
+import pytest
+
+from outreach_frames.leads import statuses
+from outreach_frames.leads.plan import SubmissionPlan, make_plan
+from outreach_frames.leads.sending.journal import Journal
+from outreach_frames.sandbox import Fault, Sandbox, serve
+from tests import scripted as script
+from tests.scripted import Received, Reply, scripted
+
+ROWS = 5_000
+CHUNK_SIZE = 25
+# So many of a submission's kills are left for the runs that send what is unknown again.
+RETRIES_KILLED = 2
+RUNNER = Path(__file__).with_name("runner.py")
+
+FAULTS = (
+    Fault("drop_before_commit", endpoint="add_leads", probability=0.03),
+    Fault("drop_after_commit", endpoint="add_leads", probability=0.03),
+    Fault("server_error", endpoint="add_leads", probability=0.03),
+    Fault("rate_limit", endpoint="add_leads", probability=0.05, retry_after=0),
+    Fault("truncated_body", endpoint="add_leads", probability=0.02),
+)
+
+
+def make_leads(sandbox: Sandbox, rng: random.Random) -> pd.DataFrame:
+    """Return rows of every kind; `expected` says what may become of each."""
+    rows = [
+        {"email": f"lead{row}@example.com", "profnet_url": None, "expected": "here"}
+        for row in range(ROWS)
+    ]
+    places = iter(rng.sample(range(50, ROWS), 400))
+    for skipped, status in (
+        (sandbox.exclusion_list, "in_exclusion_list"),
+        (sandbox.recently_contacted, "recently_contacted"),
+    ):
+        for email in {lead["email"] for lead in skipped if lead["email"]}:
+            rows[next(places)] |= {"email": email, "expected": status}
+    for row in range(8):
+        url = f"https://profnet.example/in/nobody-{row}"
+        rows[next(places)] |= {"email": None, "profnet_url": url, "expected": "rejected"}
+    for row in range(40):
+        rows[next(places)] |= {"email": "unknown", "expected": "invalid"}
+        email = f"LEAD{row}@example.com"
+        rows[next(places)] |= {"email": email, "expected": "duplicate_in_frame"}
+    return pd.DataFrame([row | {"key": key(row)} for row in rows])
+
+
+class Between:
+    """Stands between runs and the sandbox: notes who is sent, and says when to kill.
+
+    It says so by "kill" among the events: when the given request has arrived, and is then lost or
+    passed on; or when it was answered, before the answer goes back. Then it waits for the kill.
+    """
+
+    def __init__(self, sandbox: Sandbox, events: queue.Queue[str], rng: random.Random) -> None:
+        self._target = urlsplit(sandbox.url)
+        self._events = events
+        self._rng = rng
+        self._lock = threading.Lock()
+        self.killed = threading.Event()
+        self.sent: list[str] = []
+        # Whose last request may have been acted on: it was not clearly refused.
+        self.perhaps_added: set[str] = set()
+        self.fatal: tuple[int, str] = (0, "")
+        self._requests = 0
+
+    def expect(self, fatal: tuple[int, str]) -> None:
+        """Get ready for the next run, in which this request is the last."""
+        with self._lock:
+            self.sent, self.fatal, self._requests = [], fatal, 0
+            self.killed.clear()
+
+    def __call__(self, received: Received) -> Reply:
+        """Answer as the sandbox does."""
+        names = {key(lead) for lead in received.json["leads"]} if received.body else set()
+        with self._lock:
+            self.sent += names
+            self.perhaps_added |= names
+            self._requests += received.method == "POST"
+            number, moment = self.fatal
+            fatal = self._requests == number
+            pause = self._rng.choice([0, 0, 0.002, 0.01])
+        if fatal and moment != "answered":
+            self._kill()
+            if moment == "lost":
+                return script.reset()
+        time.sleep(pause)
+        try:
+            reply = self._forward(received)
+        except (http.client.HTTPException, OSError):
+            reply = script.reset()
+        if reply.parts and reply.parts[0].startswith(b"HTTP/1.1 4"):
+            with self._lock:
+                self.perhaps_added -= names
+        if fatal and moment == "answered":
+            self._kill()
+        return reply
+
+    def _kill(self) -> None:
+        self._events.put("kill")
+        self.killed.wait(10)
+
+    def _forward(self, received: Received) -> Reply:
+        connection = http.client.HTTPConnection(
+            self._target.hostname or "", self._target.port, timeout=20
+        )
+        try:
+            connection.request(
+                received.method, received.target, received.body, dict(received.headers)
+            )
+            response = connection.getresponse()
+            wait = response.getheader("Retry-After", "")
+            return script.answer(response.read(), response.status, {"Retry-After": wait})
+        finally:
+            connection.close()
+
+
+def key(lead: Mapping[str, Any]) -> str:
+    """Return what tells a lead from others."""
+    return str(lead.get("email") or lead.get("profnet_url")).casefold()
+
+
+class Submission:
+    """One submission in many runs, and what may not change from one to the next."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path, rng: random.Random) -> None:
+        self.sandbox, self.folder, self.rng = sandbox, folder, rng
+        self.frame = make_leads(sandbox, rng)
+        self.sequence_id = sandbox.sequence_ids["needs_email"]
+        self.events: queue.Queue[str] = queue.Queue()
+        self.between = Between(sandbox, self.events, rng)
+        self.known: dict[int, str] = {}
+        self.ended: Counter[str] = Counter()
+        leads = self.frame.drop(columns=["expected", "key"])
+        leads.to_json(folder / "leads.json", orient="records")
+
+    def run_to_the_end(self, kills: int) -> int:
+        """Kill up to so many runs, then let the rest come to their end; return how many."""
+        killed = 0
+        with scripted(self.between) as service, self._runner(service.url) as runner:
+            self.plan = self._plan(service.url)
+            for what, most in (("submit", kills - RETRIES_KILLED), ("retry", kills)):
+                while not self._is_complete(what):
+                    killed += self._run(runner, what, kill=killed < most)
+        return killed
+
+    def _plan(self, url: str) -> SubmissionPlan:
+        self.url = url
+        frame = pd.read_json(self.folder / "leads.json", dtype=False)
+        return make_plan(frame, self.sequence_id, chunk_size=CHUNK_SIZE)
+
+    @contextmanager
+    def _runner(self, url: str) -> Iterator[subprocess.Popen[str]]:
+        arguments = [url, self.sandbox.api_key, self.sequence_id, str(self.folder), str(CHUNK_SIZE)]
+        with subprocess.Popen(
+            [sys.executable, "-m", "tests.leads.sending.runner", *arguments],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=RUNNER.parents[3],
+        ) as runner:
+            assert runner.stdout is not None
+            listener = threading.Thread(target=self._listen, args=(runner.stdout,))
+            listener.start()
+            try:
+                assert self.events.get(timeout=30) == "ready"
+                yield runner
+            finally:
+                assert runner.stdin is not None
+                runner.stdin.close()
+                listener.join(20)
+
+    def _listen(self, lines: Iterator[str]) -> None:
+        for line in lines:
+            self.events.put(line.strip())
+
+    def _tell(self, runner: subprocess.Popen[str], what: str) -> str:
+        assert runner.stdin is not None
+        runner.stdin.write(f"{what}\n")
+        runner.stdin.flush()
+        return self.events.get(timeout=30)
+
+    def _run(self, runner: subprocess.Popen[str], what: str, *, kill: bool) -> bool:
+        """Let one run begin, kill it at some moment or not, and hold it to what was known."""
+        moment, delay = "", 60.0
+        if kill:
+            moment = self.rng.choice(["time", "time", "time", "lost", "arrived", "answered"])
+            longest = 0.12 if what == "submit" else 0.04
+            delay = self.rng.uniform(0, longest) if moment == "time" else 60.0
+        number = self.rng.randint(1, 12 if what == "submit" else 2)
+        self.between.expect((number if moment not in ("", "time") else 0, moment))
+        pid = int(self._tell(runner, what))
+        try:
+            ended = self.events.get(timeout=delay)
+        except queue.Empty:
+            ended = "time"
+        assert not ended.startswith("failed"), ended
+        assert kill or ended == "ended", ended
+        os.kill(pid, signal.SIGKILL)
+        self.between.killed.set()
+        reply = self._tell(runner, "reap")
+        while not reply.startswith("reaped"):
+            reply = self.events.get(timeout=30)
+        self.ended[f"{what}: {ended if ended != 'kill' else moment}"] += 1
+        self._check(what)
+        return kill and reply == f"reaped {int(signal.SIGKILL)}"
+
+    def _check(self, what: str) -> None:
+        """Hold the journal and the requests of a run to what was known before it."""
+        submission = {"service": self.url, **self.plan.fingerprint}
+        with Journal(self.folder / "journal", submission, self.plan.positions.tolist()) as journal:
+            now = {row: entry.outcome.status for row, entry in journal.entries.items()}
+        sent, perhaps = set(self.between.sent), self.between.perhaps_added
+        rows = self.frame["key"].tolist()
+        there = {key(lead) for lead in self.sandbox.leads(self.sequence_id)}
+        for row, status in self.known.items():
+            tried_again = status in statuses.TRIED_AGAIN or (what, status) == ("retry", "unknown")
+            if not tried_again:
+                assert rows[row] not in sent, f"row {row} was {status} and sent again"
+                assert now[row] == status, f"row {row} was {status} and is {now[row]}"
+            assert row in now, f"row {row} was {status} and is forgotten"
+        for row, status in now.items():
+            if status in statuses.IN_SEQUENCE:
+                assert rows[row] in there, f"row {row} is {status}, and not in the sequence"
+            if status in statuses.TRIED_AGAIN:
+                assert rows[row] not in perhaps, f"row {row} is {status}, and may be there"
+        assert sent <= {rows[row] for row in now}
+        self.known = now
+
+    def _is_complete(self, what: str) -> bool:
+        """Whether a run that ended left nothing for another run of this kind."""
+        if not (self.folder / "report.json").exists():
+            return False
+        report = json.loads((self.folder / "report.json").read_text())
+        left = Counter(report)["not_sent"] + (Counter(report)["unknown"] if what == "retry" else 0)
+        if left == 0 and what == "submit":
+            (self.folder / "report.json").unlink()
+        return left == 0
+
+    def check_the_end(self) -> None:
+        """Hold the last report to the sandbox's database."""
+        report = json.loads((self.folder / "report.json").read_text())
+        assert len(report) == ROWS
+        kinds = ["here" if status in statuses.IN_SEQUENCE else status for status in report]
+        wrong = [
+            (row, status, expected)
+            for row, (status, expected) in enumerate(
+                zip(kinds, self.frame["expected"], strict=True)
+            )
+            if status != expected
+        ]
+        assert wrong == []
+        there = Counter(key(lead) for lead in self.sandbox.leads(self.sequence_id))
+        here = self.frame[self.frame["expected"] == "here"]
+        assert there == Counter(here["key"])
+
+
+@pytest.mark.parametrize("kills", [20, pytest.param(200, marks=pytest.mark.slow)])
+def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
+    """No row is lost or falsely added, and nothing settled is sent again, whatever kills the runs.
+
+    Of 5,000 rows to a service with faults, and against the service's own database.
+    """
+    seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))
+    print(f"To see this again: KILL_SEED={seed}")
+    rng = random.Random(seed)
+    done = 0
+    for number in range(kills):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        with serve(people=60, seed=number, faults=FAULTS) as sandbox:
+            submission = Submission(sandbox, folder, rng)
+            done += submission.run_to_the_end(min(kills - done, 20))
+            submission.check_the_end()
+            print(submission.ended)
+        if done == kills:
+            break
+    assert done == kills

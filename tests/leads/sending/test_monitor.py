@@ -1,0 +1,221 @@
+"""Watching a run: who watches may end it between two requests, or at once; no row is lost by it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import chain, repeat
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from outreach_frames.client.client import Client
+from outreach_frames.errors import (
+    AuthenticationError,
+    InvalidInputError,
+    OutreachError,
+    OutreachWarning,
+)
+from outreach_frames.leads.plan import SubmissionPlan, make_plan
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.run import Run
+from outreach_frames.leads.sending.submit import Directive, Monitor, submit
+from tests import scripted as script
+from tests.leads.sending.test_submit import added, only_posts, sent
+from tests.scripted import Script, Service
+
+# Longer than a wish needs to arrive.
+SLOW = 0.25
+
+
+def slow_added(received: script.Received) -> script.Reply:
+    """Answer, after a while, that all leads were added."""
+    return script.delayed(SLOW, added(received))
+
+
+def slow_refused(received: script.Received) -> script.Reply:
+    """Answer, after a while, that these leads cannot be added."""
+    return script.delayed(SLOW, script.json({"error": "no"}, 400))
+
+
+@contextmanager
+def planned(turns: Script) -> Iterator[tuple[Service, SubmissionPlan]]:
+    """Plan six leads in three requests for a service that answers in turn."""
+    assert not callable(turns)
+    frame = pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(6)]})
+    with script.scripted(only_posts(chain(turns, repeat(added)))) as service:
+        with Client(service.url, "token", cache=None, backoff=0) as client:
+            yield service, make_plan(frame, "s1", chunk_size=2, client=client)
+
+
+def wishing(*wishes: Directive) -> Monitor:
+    """Wish one after the other from the first request on, and the last one from then on."""
+    rest = list(wishes)
+
+    def watch(run: Run) -> Directive:
+        if not run.requests:
+            return "continue"
+        return rest.pop(0) if len(rest) > 1 else rest[0]
+
+    return watch
+
+
+def ended(plan: SubmissionPlan, watch: Monitor, **options: Path) -> SubmissionReport:
+    """Submit a plan whose run ends early."""
+    with pytest.warns(OutreachWarning, match="Of 6 leads"):
+        return submit(plan, watch=watch, progress=False, **options)
+
+
+def statuses(report: SubmissionReport) -> list[str]:
+    """Return what became of each row."""
+    return report.rows["status"].tolist()
+
+
+def test_finish_ends_between_two_requests() -> None:
+    """The request under way is answered, nothing follows it, and the rest says why it was not."""
+    with planned([slow_added]) as (service, plan):
+        report = ended(plan, wishing("drain"))
+    assert sent(service) == [["lead0", "lead1"]]
+    assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
+    assert "Cancelled" in str(report.error)
+    assert report.rows["detail"].iloc[-1].startswith("The run stopped before: Cancelled")
+
+
+@pytest.mark.parametrize("wish", ["drain", "abort"])
+def test_a_wish_from_before_the_first_request_sends_nothing(wish: Directive) -> None:
+    """Who wishes to end before anything was sent gets a report of rows that were not sent."""
+    with planned([]) as (service, plan):
+        report = ended(plan, lambda _run: wish)
+        assert sent(service) == []
+    assert statuses(report) == ["not_sent"] * 6
+    assert report.error is not None
+
+
+def test_finish_is_not_taken_back() -> None:
+    """Who wishes to finish and then to go on has ended the run."""
+    with planned([slow_added]) as (service, plan):
+        report = ended(plan, wishing("drain", "continue"))
+    assert len(sent(service)) == 1
+    assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
+    assert "Cancelled" in str(report.error)
+
+
+def test_finish_in_the_last_request_cancels_nothing() -> None:
+    """Where nothing was left to send, all is sent and there is no error."""
+
+    def watch(run: Run) -> Directive:
+        return "drain" if run.requests == 3 else "continue"
+
+    with planned([added, added, slow_added]) as (service, plan):
+        report = submit(plan, watch=watch, progress=False)
+    assert len(sent(service)) == 3
+    assert statuses(report) == ["added"] * 6
+    assert report.error is None
+
+
+def test_break_off_leaves_the_request_under_way_unknown() -> None:
+    """A request that is broken off may have arrived: its rows are unknown, later ones not sent."""
+    with planned([lambda received: script.delayed(30, added(received))]) as (service, plan):
+        begun = time.monotonic()
+        report = ended(plan, wishing("drain", "abort"))
+        assert time.monotonic() - begun < 20
+    assert sent(service) == [["lead0", "lead1"]]
+    assert statuses(report) == ["unknown"] * 2 + ["not_sent"] * 4
+    assert "Interrupted" in str(report.error)
+
+
+def test_break_off_when_all_is_done_loses_nothing() -> None:
+    """A wish to break off that comes with the last answer changes nothing."""
+
+    def watch(run: Run) -> Directive:
+        return "abort" if run.done.is_set() else "continue"
+
+    with planned([]) as (_, plan):
+        report = submit(plan, watch=watch, progress=False)
+    assert statuses(report) == ["added"] * 6
+    assert report.error is None
+
+
+def test_a_wait_is_broken_off_with_nothing_sent() -> None:
+    """While the service asks to wait, nothing is on its way: no row is unknown."""
+    busy = script.json({"error": "slowly"}, 429, {"Retry-After": "30"})
+    with planned([busy]) as (_, plan):
+        report = ended(plan, wishing("continue", "continue", "continue", "abort"))
+    assert statuses(report) == ["not_sent"] * 6
+
+
+def test_what_stopped_the_run_is_not_hidden() -> None:
+    """A run that the service ended says so, whatever was wished meanwhile."""
+    refused = script.json({"error": "who are you?"}, 401)
+    with planned([script.delayed(SLOW, refused)]) as (_, plan):
+        report = ended(plan, wishing("drain"))
+    assert isinstance(report.error, AuthenticationError)
+    assert statuses(report) == ["not_sent"] * 6
+
+
+def test_notes_are_kept() -> None:
+    """What the service said of the requests before stays in the report."""
+    said = script.json({"validation_errors": [{"error_code": "new", "message": "told"}]}, 422)
+    with planned([script.delayed(SLOW, said)]) as (_, plan):
+        report = ended(plan, wishing("drain"))
+    assert report.notes == ["Chunk 1: new: told"]
+    assert statuses(report) == ["rejected"] * 2 + ["not_sent"] * 4
+
+
+def test_who_watches_sees_every_request() -> None:
+    """The tally and the rows under way can be read at any moment, and once more at the end."""
+    seen: list[tuple[int, list[int]]] = []
+
+    def watch(run: Run) -> Directive:
+        seen.append((sum(run.tally.values()), list(run.current)))
+        return "continue"
+
+    with planned([slow_added, slow_added, slow_added]) as (_, plan):
+        submit(plan, watch=watch, progress=False)
+    assert {(0, (0, 1)), (2, (2, 3)), (4, (4, 5))} <= {(rows, tuple(now)) for rows, now in seen}
+    assert seen[-1] == (6, [])
+
+
+def test_a_plan_is_sent_once_whatever_its_watcher_raises() -> None:
+    """An error of who watches is no error from before the first request."""
+
+    def watch(run: Run) -> Directive:
+        if run.requests:
+            raise OutreachError("mine")
+        return "continue"
+
+    with planned([slow_added]) as (service, plan):
+        with pytest.raises(RuntimeError, match="must not raise"):
+            submit(plan, watch=watch, progress=False)
+        with pytest.raises(InvalidInputError, match="submitted before"):
+            submit(plan, progress=False)
+        time.sleep(SLOW * 1.5)
+        assert len(sent(service)) == 1
+
+
+def test_a_journal_goes_on_after_finish(tmp_path: Path) -> None:
+    """What was cancelled is sent by the same call with the same journal, and nothing twice."""
+    with planned([slow_added]) as (service, plan):
+        ended(plan, wishing("drain"), journal=tmp_path / "journal")
+        report = submit(plan, journal=tmp_path / "journal", progress=False)
+    assert statuses(report) == ["added"] * 6
+    assert sorted(name for chunk in sent(service) for name in chunk) == [
+        f"lead{row}" for row in range(6)
+    ]
+
+
+@pytest.mark.parametrize("journal", [None, "journal"])
+def test_unknown_rows_are_sent_again_under_watch(journal: str | None, tmp_path: Path) -> None:
+    """Sending what is unknown once more can be ended between two requests, too."""
+    lost = script.hang_up()
+    options = {} if journal is None else {"journal": tmp_path / journal}
+    with planned([lost, lost, added, slow_added]) as (service, plan):
+        with pytest.warns(OutreachWarning, match="unknown"):
+            report = submit(plan, progress=False, **options)
+        assert statuses(report) == ["unknown"] * 4 + ["added"] * 2
+        with pytest.warns(OutreachWarning, match="Cancelled"):
+            again = report.retry_unknown(watch=wishing("drain"))
+    assert len(sent(service)) == 4
+    assert statuses(again) == ["added"] * 2 + ["unknown"] * 2 + ["added"] * 2

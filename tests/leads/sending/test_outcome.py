@@ -1,0 +1,486 @@
+"""What a success answer says of each lead, in consistent, inconsistent and senseless answers."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.client.response import excerpt
+from outreach_frames.leads import statuses
+from outreach_frames.leads.planning.identity import email_key, url_key
+from outreach_frames.leads.sending.outcome import ChunkOutcome, read_answer
+
+Lead = tuple[str | None, str | None]
+
+ADA, BO, CY = "ada@example.com", "bo@example.com", "cy@example.com"
+ADA_URL, BO_URL = "https://profnet.example/in/ada", "https://profnet.example/in/bo"
+THREE: list[Lead] = [(ADA, ADA_URL), (BO, BO_URL), (CY, None)]
+
+SKIP_LISTS = [f"{status}{spec.SKIPPED_SUFFIX}" for status in statuses.SKIPPED]
+NEW_LISTS = ["blocked_domain_and_skipped", "on_leave_and_skipped"]
+DUPLICATE_LISTS = ["duplicate_emails", "duplicate_profnet_urls", "duplicate_network_urls"]
+
+
+def outcome(answer: object, leads: list[Lead] = THREE) -> ChunkOutcome:
+    """Read an answer, with one status for each lead whatever it says."""
+    read = read_answer(leads, answer)
+    assert len(read.rows) == len(leads)
+    assert all(row.status and isinstance(row.status, str) for row in read.rows)
+    return read
+
+
+def found(answer: object, leads: list[Lead] = THREE) -> list[str]:
+    """Return just the statuses."""
+    return [row.status for row in outcome(answer, leads).rows]
+
+
+def success(added: object, total: object = 3, **fields: object) -> dict[str, Any]:
+    """Make an answer for three leads."""
+    return {"total": total, "total_added_to_sequence": added, **fields}
+
+
+def test_all_added() -> None:
+    """When nothing is listed and all are counted, all are added, with nothing to note."""
+    empty = {field.name: [] for field in spec.ADD_LEADS_RESULT[2:]}
+    assert found(success(3, **empty)) == ["added"] * 3
+    assert outcome(success(3, **empty)).notes == ()
+    assert outcome(success(0, total=0), []) == ChunkOutcome((), ())
+
+
+@pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS])
+def test_every_list_gives_its_status(name: str) -> None:
+    """A lead in a list of skipped leads has the list's name as status, known to us or not."""
+    listed = success(2, **{name: [{"email": BO, "profnet_url": BO_URL}]})
+    assert found(listed) == ["added", name.removesuffix("_and_skipped"), "added"]
+    assert outcome(listed).notes == ()
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"email": "BO@Example.COM", "profnet_url": None},
+        {"email": BO},
+        {"profnet_url": "http://WWW.profnet.example/in/bo/"},
+        {"email": None, "profnet_url": BO_URL},
+        {"email": "", "profnet_url": BO_URL},
+        {"email": "elsewhere@example.org", "profnet_url": BO_URL},
+        BO,
+        BO_URL,
+    ],
+)
+def test_an_entry_names_its_row_by_either_identifier(entry: object) -> None:
+    """An entry finds its row by email or by URL, in another case or with a slash more."""
+    read = outcome(success(2, recently_contacted_and_skipped=[entry]))
+    assert [row.status for row in read.rows] == ["added", "recently_contacted", "added"]
+    assert read.notes == ()
+    foreign = "elsewhere" in str(entry)
+    assert bool(read.rows[1].detail) is foreign
+
+
+def test_what_an_entry_says_besides_is_in_the_detail() -> None:
+    """Fields of an entry beyond the two identifiers, and identifiers of others, are kept."""
+    entry = {"email": BO, "profnet_url": "https://profnet.example/in/x", "reason": "asked us to"}
+    (_, row, _) = outcome(success(2, recently_contacted_and_skipped=[entry])).rows
+    assert json.dumps(entry) in row.detail
+
+
+def test_the_name_of_a_new_list_is_in_the_detail() -> None:
+    """A status that the interface does not show says where it comes from."""
+    (row, *_) = outcome(success(2, gone_and_skipped=[{"email": ADA, "why": "left"}])).rows
+    assert row.status == "gone"
+    assert "gone_and_skipped" in row.detail
+    assert "left" in row.detail
+
+
+@pytest.mark.parametrize("word", sorted(set(statuses.STATUSES) - set(statuses.SKIPPED)))
+def test_no_list_speaks_with_our_own_words(word: str) -> None:
+    """A list named after a status that only this package gives keeps its whole name."""
+    expected = word if word == "duplicate_in_request" else f"{word}_and_skipped"
+    assert found(success(2, **{f"{word}_and_skipped": [{"email": ADA}]}))[0] == expected
+
+
+def test_a_list_name_is_made_printable() -> None:
+    """A list's name with control characters in it cannot reach a terminal."""
+    assert found(success(2, **{"a\x1b[31m_and_skipped": [{"email": ADA}]}))[0] == "a?[31m"
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (success(1), "says 1 added, and 3 leads"),
+        (success(0), "says 0 added, and 3 leads"),
+        (success(4), "says 4 added, and 3 leads"),
+        (success(-3), "says -3 added"),
+        (success(True), "says true added"),
+        (success(3.0), "says 3.0 added"),
+        (success("3"), "says 3 added"),
+        (success(None), "says null added"),
+        (success(3, total=4), "got 4 leads, and 3 were sent"),
+        (success(3, total=2), "got 2 leads, and 3 were sent"),
+        (success(3, total=None), "got null leads"),
+        (success(3, total="3"), "got 3 leads"),
+        (success(3, total=3.0), "got 3.0 leads"),
+        ({"total_added_to_sequence": 3}, "got null leads"),
+    ],
+)
+def test_counts_that_prove_nothing(answer: dict[str, Any], says: str) -> None:
+    """Where the numbers do not fit, unlisted leads are unknown, and the detail says why."""
+    read = outcome(answer)
+    assert [row.status for row in read.rows] == ["unknown"] * 3
+    assert all(says in row.detail for row in read.rows)
+    assert says in read.notes[-1]
+
+
+def test_true_is_not_one() -> None:
+    """A count of `true` proves nothing, though Python takes it for 1."""
+    assert found(success(True, total=1), [(ADA, None)]) == ["unknown"]
+    assert found(success(1, total=True), [(ADA, None)]) == ["unknown"]
+
+
+def test_listed_leads_keep_their_status_when_the_counts_do_not_fit() -> None:
+    """What a list says of a lead by name holds; only the unlisted ones are unknown."""
+    answer = success(1, already_in_sequence_and_skipped=[{"email": ADA}])
+    assert found(answer) == ["already_in_sequence", "unknown", "unknown"]
+    assert "1 added, and 2 leads" in outcome(answer).rows[1].detail
+
+
+@pytest.mark.parametrize("added", [0, 1, 2])
+def test_a_skipped_lead_that_was_never_sent(added: int) -> None:
+    """A stray entry may be a row in another form, so all are unknown unless all are counted."""
+    stray = {"email": "never@example.org", "profnet_url": None}
+    answer = success(added, in_exclusion_list_and_skipped=[stray])
+    assert found(answer) == ["unknown"] * 3
+    assert any(json.dumps(stray) in note for note in outcome(answer).notes)
+
+
+def test_a_stray_entry_where_all_are_counted() -> None:
+    """When as many were added as could have been, all of them were, whoever else is listed."""
+    stray = {"email": "never@example.org", "profnet_url": None}
+    answer = success(3, in_exclusion_list_and_skipped=[stray])
+    assert found(answer) == ["added"] * 3
+    (note,) = outcome(answer).notes
+    assert "in_exclusion_list_and_skipped names what was not sent" in note
+    assert json.dumps(stray) in note
+
+
+@pytest.mark.parametrize(
+    "entry", [7, None, [], {}, [ADA], {"email": 3}, {"email": [ADA]}, "", ADA + "x"]
+)
+def test_an_entry_that_is_no_lead(entry: object) -> None:
+    """An entry of any other shape rules nobody out, and is noted."""
+    answer = success(2, in_exclusion_list_and_skipped=[entry])
+    assert found(answer) == ["unknown"] * 3
+    shown = entry if isinstance(entry, str) else json.dumps(entry)
+    assert f"what was not sent: {shown}" in outcome(answer).notes[0]
+
+
+def test_an_entry_of_two_rows() -> None:
+    """The email of one row with the URL of another rules neither out, and is noted."""
+    torn = {"email": ADA, "profnet_url": BO_URL}
+    answer = success(2, recently_contacted_and_skipped=[torn])
+    assert found(answer) == ["unknown"] * 3
+    assert "as one lead what was sent as two" in outcome(answer).notes[0]
+    assert json.dumps(torn) in outcome(answer).notes[0]
+
+
+def test_a_lead_in_two_lists() -> None:
+    """The first list in the interface's order counts, the other one is noted."""
+    answer = success(
+        2,
+        in_other_active_sequences_and_skipped=[{"email": ADA}],
+        aaa_and_skipped=[{"email": ADA}],
+        recently_contacted_and_skipped=[{"email": ADA.upper()}],
+    )
+    assert found(answer) == ["recently_contacted", "added", "added"]
+    (note,) = outcome(answer).notes
+    assert note.index(ADA) < note.index("in_other_active_sequences") < note.index("aaa")
+
+
+def test_a_lead_twice_in_one_list() -> None:
+    """A lead that one list names twice counts once, and keeps what both entries say."""
+    twice = [{"email": ADA, "why": "left"}, {"profnet_url": ADA_URL, "why": "asked"}]
+    answer = success(2, in_exclusion_list_and_skipped=twice)
+    assert found(answer) == ["in_exclusion_list", "added", "added"]
+    detail = outcome(answer).rows[0].detail
+    assert "left" in detail
+    assert "asked" in detail
+
+
+@pytest.mark.parametrize("name", DUPLICATE_LISTS)
+def test_duplicates(name: str) -> None:
+    """A lead in a list of duplicates has that status, under any name of the list of URLs."""
+    named = ADA.upper() if name == "duplicate_emails" else f"{ADA_URL}/"
+    read = outcome(success(2, **{name: [named]}))
+    assert read.rows[0].status == "duplicate_in_request"
+    assert any(name in note and named in note for note in read.notes)
+
+
+@pytest.mark.parametrize("added", [0, 1, 2])
+def test_duplicates_prove_nothing_for_the_rest(added: int) -> None:
+    """A duplicate of what was sent once has a twin among the rest, which may be the one skipped."""
+    answer = success(added, duplicate_emails=[ADA])
+    assert found(answer) == ["duplicate_in_request", "unknown", "unknown"]
+    assert "1 of them as a duplicate" in outcome(answer).rows[1].detail
+
+
+def test_a_duplicate_that_a_check_skipped_too() -> None:
+    """A lead that a list of skipped leads names is ruled out, duplicate or not."""
+    answer = success(2, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": ADA}])
+    assert found(answer) == ["duplicate_in_request", "added", "added"]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [None, [], "queued", 7, True, {}, {"status": "processing"}, {"total": 3}, [success(3)]],
+)
+def test_an_answer_that_makes_no_sense(answer: object) -> None:
+    """An answer that is no success result leaves every lead unknown, and is noted."""
+    read = outcome(answer)
+    assert [row.status for row in read.rows] == ["unknown"] * 3
+    (note,) = read.notes
+    assert "makes no sense" in note
+    assert (answer if isinstance(answer, str) else json.dumps(answer)) in note
+
+
+def test_a_long_answer_that_makes_no_sense() -> None:
+    """Of an answer that makes no sense the first 200 characters are kept."""
+    (note,) = outcome({"page": "x" * 10_000}).notes
+    assert "x" * 180 in note
+    assert len(note) < 260
+
+
+def test_a_deep_answer() -> None:
+    """An answer nested deeper than can be shown is still an answer."""
+    deep: list[Any] = []
+    for _ in range(100_000):
+        deep = [deep]
+    assert found(deep) == ["unknown"] * 3
+    read = outcome(success(3, tree=deep))
+    assert [row.status for row in read.rows] == ["added"] * 3
+    assert "tree" in read.notes[0]
+    while deep:
+        deep = deep.pop()
+
+
+@pytest.mark.parametrize("value", ["half of it", 7, {"why": "slow"}, ["a"], True])
+def test_other_fields_are_noted(value: object) -> None:
+    """A field that the interface does not show is noted in words, and disturbs nothing."""
+    read = outcome(success(3, remark=value))
+    assert [row.status for row in read.rows] == ["added"] * 3
+    (note,) = read.notes
+    assert note.startswith("The service also says remark: ")
+    assert (value if isinstance(value, str) else json.dumps(value)) in note
+
+
+@pytest.mark.parametrize("value", [None, [], {}, "", 0, 0.0, False])
+@pytest.mark.parametrize("name", ["remark", "recently_contacted_and_skipped", "duplicate_emails"])
+def test_empty_fields_are_not_noted(name: str, value: object) -> None:
+    """What says nothing is not noted."""
+    assert outcome(success(3, **{name: value})).notes == ()
+
+
+@pytest.mark.parametrize("value", ["all of them", 3, {"email": ADA}, True])
+def test_a_list_that_is_none(value: object) -> None:
+    """Something else in place of a list names nobody, and is noted."""
+    read = outcome(success(2, recently_contacted_and_skipped=value))
+    assert [row.status for row in read.rows] == ["unknown"] * 3
+    assert "recently_contacted_and_skipped" in read.notes[0]
+
+
+def _lead(number: int, kind: str) -> Lead:
+    email = f"Person{number}@Example.com" if "e" in kind else None
+    return email, f"https://profnet.example/in/p{number}" if "u" in kind else None
+
+
+LEADS = st.lists(st.sampled_from(["e", "u", "eu"]), max_size=6).map(
+    lambda kinds: [_lead(number, kind) for number, kind in enumerate(kinds)]
+)
+ECHOES: list[Callable[[str], str]] = [
+    lambda text: text,
+    str.lower,
+    str.upper,
+    lambda text: f" {text} ",
+]
+URL_ECHOES: list[Callable[[str], str]] = [
+    *ECHOES,
+    lambda url: f"{url}/",
+    lambda url: url.replace("https://", "http://www."),
+]
+
+
+@st.composite
+def echoes(draw: st.DrawFn, lead: Lead) -> dict[str, str | None]:
+    """Draw how a service may write a lead that was sent."""
+    email, url = lead
+    email = email and draw(st.sampled_from(ECHOES))(email)
+    url = url and draw(st.sampled_from(URL_ECHOES))(url)
+    if email and url:
+        email, url = draw(st.sampled_from([(email, url), (email, None), (None, url)]))
+    entry = {"email": email, "profnet_url": url}
+    return {name: text for name, text in entry.items() if text or draw(st.booleans())}
+
+
+@st.composite
+def consistent(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list[str]]:
+    """Draw a request, a true answer to it, and the truth."""
+    leads = draw(LEADS)
+    answer: dict[str, Any] = {name: [] for name in SKIP_LISTS if draw(st.booleans())}
+    truth = []
+    for lead in leads:
+        name = draw(st.sampled_from(["", "", *SKIP_LISTS, *NEW_LISTS]))
+        truth.append(name.removesuffix("_and_skipped") or "added")
+        if name:
+            answer.setdefault(name, []).append(draw(echoes(lead)))
+    answer |= {"total": len(leads), "total_added_to_sequence": truth.count("added")}
+    names = draw(st.permutations(list(answer)))
+    return leads, {name: answer[name] for name in names}, truth
+
+
+WORDS = st.text("abé<&\n =", min_size=1, max_size=8)
+SCALARS = st.none() | st.booleans() | st.integers(-2, 9) | st.floats(0, 9) | WORDS
+VALUES = st.recursive(
+    SCALARS, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(WORDS, inner, max_size=3)
+)
+NAMES = st.sampled_from(
+    [
+        *(field.name for field in spec.ADD_LEADS_RESULT),
+        *NEW_LISTS,
+        *DUPLICATE_LISTS,
+        *(f"{status}_and_skipped" for status in statuses.STATUSES),
+        "_and_skipped",
+        "remark",
+    ]
+)
+
+
+@st.composite
+def any_answer(draw: st.DrawFn) -> tuple[list[Lead], object]:
+    """Draw a request and an answer with anything wrong about it."""
+    leads, answer, _ = draw(consistent())
+    if draw(st.integers(0, 9)) == 0:
+        return leads, draw(VALUES)
+    texts = [text for lead in leads for text in lead if text] + ["never@example.org"]
+    text = st.sampled_from(texts)
+    entries = text | VALUES | st.fixed_dictionaries({"email": text, "profnet_url": text})
+    for _ in range(draw(st.integers(0, 4))):
+        name = draw(NAMES)
+        match draw(st.sampled_from(["drop", "value", "count", "entries", "add"])):
+            case "drop":
+                answer.pop(name, None)
+            case "value":
+                answer[name] = draw(VALUES)
+            case "count":
+                count = draw(st.sampled_from(["total", "total_added_to_sequence"]))
+                answer[count] = draw(st.integers(-1, len(leads) + 1))
+            case "entries":
+                answer[name] = draw(st.lists(entries, max_size=3))
+            case "add" if isinstance(answer.get(name), list):
+                answer[name] = [*answer[name], draw(entries)]
+    return leads, answer
+
+
+@settings(max_examples=300, deadline=None)
+@given(consistent())
+def test_consistent_answers_are_read_as_they_are(
+    case: tuple[list[Lead], dict[str, Any], list[str]],
+) -> None:
+    """The statuses of a true answer are exactly the truth, however it echoes what was sent."""
+    leads, answer, truth = case
+    assert found(answer, leads) == truth
+    assert outcome(answer, leads).notes == ()
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_answer())
+def test_never_more_added_than_counted(case: tuple[list[Lead], object]) -> None:
+    """Any answer gives each lead one status, and `added` at most as often as it counts."""
+    leads, answer = case
+    added = found(answer, leads).count("added")
+    count = answer.get("total_added_to_sequence") if isinstance(answer, dict) else None
+    assert added <= (max(count, 0) if type(count) is int else 0)
+
+
+def _shown(value: object) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return excerpt(text.encode())
+
+
+def _names(entry: object, lead: Lead) -> bool:
+    fields = entry if isinstance(entry, dict) else {"email": entry, "profnet_url": entry}
+    keys = (email_key, url_key)
+    return any(
+        isinstance(said, str) and sent is not None and key(said) == key(sent)
+        for said, sent, key in zip(
+            (fields.get("email"), fields.get("profnet_url")), lead, keys, strict=True
+        )
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_answer())
+def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None:
+    """Every entry and every other field is a row's status or can be read in the notes."""
+    leads, answer = case
+    read = outcome(answer, leads)
+    notes = "\n".join(read.notes)
+    if not isinstance(answer, dict) or "total_added_to_sequence" not in answer:
+        assert _shown(answer) in notes
+        return
+    for name, value in answer.items():
+        if name in ("total", "total_added_to_sequence") or not value:
+            continue
+        duplicates = re.fullmatch("duplicate_emails|duplicate_[a-z0-9_]+_urls", name)
+        status = "duplicate_in_request" if duplicates else name.removesuffix("_and_skipped")
+        entries = value if isinstance(value, list) and status not in (name, "") else [value]
+        for entry in entries:
+            rows = [row for row, lead in zip(read.rows, leads, strict=True) if _names(entry, lead)]
+            own = any(row.status in (status, name) for row in rows)
+            assert own or _shown(entry) in notes or (rows and status in notes)
+
+
+@st.composite
+def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list[bool]]:
+    """Draw a request, the answer of a service that counts right, and who was added.
+
+    It takes leads for the same that we keep apart, keeps any of them, lists any of their spellings,
+    and writes skipped leads as it has them in its books.
+    """
+    leads = draw(LEADS)
+    person = [draw(st.integers(0, 5)) if draw(st.booleans()) else 10 + n for n in range(len(leads))]
+    added = [True] * len(leads)
+    answer: dict[str, Any] = {}
+    for same in set(person):
+        group = [row for row, who in enumerate(person) if who == same]
+        if len(group) > 1:
+            kept = draw(st.sampled_from([None, *group]))
+            for row in group:
+                added[row] = row == kept
+            for row in draw(st.sets(st.sampled_from(group), min_size=1)):
+                place = draw(st.sampled_from([0, 1] if all(leads[row]) else [0, 1][:1]))
+                text = leads[row][place] or leads[row][1 - place]
+                name = "duplicate_emails" if "@" in str(text) else "duplicate_profnet_urls"
+                answer.setdefault(name, []).append(text)
+    for row, lead in enumerate(leads):
+        if added[row] and draw(st.booleans()):
+            added[row] = False
+            book = {"email": f"old-{row}@example.org", "profnet_url": draw(st.none() | WORDS)}
+            entry = draw(st.sampled_from([book, draw(echoes(lead))]))
+            answer.setdefault(draw(st.sampled_from(SKIP_LISTS + NEW_LISTS)), []).append(entry)
+    answer |= {"total": len(leads), "total_added_to_sequence": sum(added)}
+    return leads, answer, added
+
+
+@settings(max_examples=300, deadline=None)
+@given(peculiar_services())
+def test_never_falsely_added(case: tuple[list[Lead], dict[str, Any], list[bool]]) -> None:
+    """Where a service compares and spells in its own way, no lead is `added` that was not."""
+    leads, answer, added = case
+    for status, true in zip(found(answer, leads), added, strict=True):
+        assert true or status != "added"

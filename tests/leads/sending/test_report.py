@@ -1,0 +1,392 @@
+"""Reports of submissions: one row per input row, in frames, in files and in words."""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.errors import AuthenticationError, InvalidInputError
+from outreach_frames.leads import statuses
+from outreach_frames.leads.plan import make_plan
+from outreach_frames.leads.report_view import MEANINGS
+from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.report import SubmissionReport, make_rows
+
+DTYPES = {
+    "index": "object",
+    "status": "str",
+    "detail": "str",
+    "error_code": "str",
+    "chunk": "Int64",
+    "attempts": "Int64",
+}
+FILES = {
+    "added.csv": ["added", "present"],
+    "failed.csv": ["invalid", "rejected", "unknown", "not_sent"],
+    "skipped.csv": [
+        "duplicate_in_frame",
+        "duplicate_in_request",
+        "in_exclusion_list",
+        "recently_contacted",
+        "already_in_sequence",
+        "in_other_draft_sequences",
+        "in_other_active_sequences",
+        "a_list_of_tomorrow",
+    ],
+}
+EVERY_STATUS = [status for some in FILES.values() for status in some]
+INDEXES = {
+    "default": None,
+    "twice": ["x", "x", "y", "x"],
+    "dates": pd.date_range("2025-01-01", periods=4),
+    "levels": pd.MultiIndex.from_product([["a", "b"], [1, 2]], names=["team", "number"]),
+    "backwards": pd.RangeIndex(4, 0, -1),
+    "categories": pd.CategoricalIndex(["a", "b", "a", "b"]),
+}
+
+
+def people(index: Any = None) -> pd.DataFrame:
+    """Make four rows, of which the second is invalid and the third a duplicate."""
+    emails = ["ada@example.com", "ada", "ADA@example.com", "bo@example.com"]
+    return pd.DataFrame({"email": emails, "status": [1, 2, 3, 4]}, index=index)
+
+
+def report(row_statuses: list[str], frame: pd.DataFrame | None = None, **kwargs: Any) -> Any:
+    """Make a report with these statuses; `detail` may give each row's."""
+    details = kwargs.pop("detail", [""] * len(row_statuses))
+    if frame is None:
+        frame = pd.DataFrame({"number": range(len(row_statuses))})
+    rows = pd.DataFrame(
+        {
+            "index": pd.Series(frame.index.to_list(), dtype="object"),
+            "status": row_statuses,
+            "detail": details,
+            "error_code": None,
+            "chunk": [None if status == "not_sent" else 1 for status in row_statuses],
+            "attempts": [0 if status == "not_sent" else 1 for status in row_statuses],
+        }
+    )
+    return SubmissionReport(frame, rows, **{"sequence_id": "seq_1", **kwargs})
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_rows_of_a_plan(index: Any) -> None:
+    """Every row has an outcome by its position: given, from the plan, or else `not_sent`."""
+    frame = people(index)
+    plan = make_plan(frame, "seq_1")
+    rejected = RowOutcome("rejected", "Not this one.", "missing_lead_field")
+    rows = make_rows(plan, {3: (rejected, 2, 3)})
+    assert rows["index"].to_list() == frame.index.to_list()
+    assert rows["status"].to_list() == ["not_sent", "invalid", "duplicate_in_frame", "rejected"]
+    assert rows["detail"].to_list()[::3] == ["", "Not this one."]
+    assert all(rows["detail"][1:3])
+    assert rows["error_code"].to_list()[1] == "invalid_email"
+    assert rows["error_code"].to_list()[3] == "missing_lead_field"
+    assert rows["error_code"].isna().to_list() == [True, False, True, False]
+    assert rows["chunk"].isna().to_list() == [True, True, True, False]
+    assert rows.loc[3, ["chunk", "attempts"]].to_list() == [2, 3]
+    assert rows["attempts"].to_list() == [0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("size", [0, 1, 4])
+def test_columns_and_dtypes_are_always_the_same(size: int) -> None:
+    """`rows` has the same columns, dtypes and positions for no row as for many."""
+    frame = people().iloc[:size]
+    rows = make_rows(make_plan(frame, "seq_1"), {})
+    made = SubmissionReport(frame, rows, sequence_id="seq_1")
+    assert made.rows.dtypes.astype(str).to_dict() == DTYPES
+    assert made.rows.index.equals(pd.RangeIndex(size))
+    assert made.frame.dtypes.astype(str).to_dict() == {
+        **frame.dtypes.astype(str).to_dict(),
+        "outreach_status": "str",
+        **{name: DTYPES[name] for name in ("detail", "error_code", "chunk", "attempts")},
+    }
+
+
+def test_rows_that_do_not_fit_are_refused() -> None:
+    """A report is never made with a row missing."""
+    with pytest.raises(ValueError, match="one row"):
+        SubmissionReport(people(), pd.DataFrame({"status": ["added"]}), sequence_id="seq_1")
+
+
+@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+def test_frame_is_the_input_with_outcomes(index: Any) -> None:
+    """`frame` has the input's cells, labels and names, and each row its own outcome."""
+    frame = people(index)
+    frame.columns.name = "fields"
+    frame.attrs["source"] = "fair"
+    before = frame.copy()
+    made = report(["added", "invalid", "unknown", "present"], frame)
+    pd.testing.assert_frame_equal(made.frame.iloc[:, :2], before)
+    assert made.frame["outreach_status"].to_list() == ["added", "invalid", "unknown", "present"]
+    assert made.frame.columns.name == "fields"
+    assert made.frame.attrs == {"source": "fair"}
+    pd.testing.assert_frame_equal(frame, before)
+
+
+def test_no_column_is_lost_to_a_name() -> None:
+    """A name that the input has, with or without the prefix, leaves the input's column alone."""
+    frame = pd.DataFrame([[1, 2, 3, 4]], columns=["status", "outreach_status", "detail", "chunk"])
+    made = report(["added"], frame).frame
+    assert made.columns.to_list() == [
+        "status",
+        "outreach_status",
+        "detail",
+        "chunk",
+        "outreach_outreach_status",
+        "outreach_detail",
+        "error_code",
+        "outreach_chunk",
+        "attempts",
+    ]
+    assert made.iloc[0].to_list()[:5] == [1, 2, 3, 4, "added"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "appended"),
+    [
+        (["a", "a"], "status"),
+        ([0, 1], "status"),
+        (pd.CategoricalIndex(["a", "b"]), "status"),
+        (pd.MultiIndex.from_tuples([("a", "x"), ("a", "y")]), ("status", "")),
+        (pd.MultiIndex.from_tuples([("status", "x"), ("a", "y")]), ("outreach_status", "")),
+    ],
+)
+def test_any_kind_of_column_names(columns: Any, appended: Any) -> None:
+    """Whatever names the input's columns have, they stay as they are, and none is lost."""
+    frame = pd.DataFrame([[1, 2]], columns=columns)
+    made = report(["added"], frame).frame
+    assert made.columns.to_list()[:3] == [*columns, appended]
+    assert made.iloc[0, 2] == "added"
+
+
+def test_rows_with_labels_of_their_own() -> None:
+    """Whatever labels the rows come with, they are numbered from 0 on, and fit by position."""
+    rows = pd.DataFrame({"status": ["added", "unknown"]}, index=[7, 7])
+    made = SubmissionReport(people().iloc[:2], rows, sequence_id="seq_1")
+    assert made.rows.index.equals(pd.RangeIndex(2))
+    assert made.frame["outreach_status"].to_list() == ["added", "unknown"]
+
+
+def test_later_changes_of_the_frame_do_not_reach_the_report() -> None:
+    """The report keeps the input as it was."""
+    frame = people()
+    made = report(["added"] * 4, frame)
+    frame.loc[0, "email"] = "changed@example.com"
+    frame["new"] = 1
+    assert made.frame["email"][0] == "ada@example.com"
+    assert "new" not in made.frame
+
+
+def test_summary() -> None:
+    """The summary has the statuses that occur, in their order, and adds up."""
+    made = report(["unknown", "zeta", "added", "alpha", "added", "in_exclusion_list", "alpha"])
+    assert made.summary().to_dict("list") == {
+        "status": ["added", "in_exclusion_list", "unknown", "zeta", "alpha"],
+        "rows": [2, 1, 1, 1, 2],
+    }
+    assert made.summary().dtypes.astype(str).to_dict() == {"status": "str", "rows": "Int64"}
+
+
+def test_summary_of_no_rows() -> None:
+    """The summary of no rows has the same columns."""
+    summary = report([]).summary()
+    assert summary.empty
+    assert summary.dtypes.astype(str).to_dict() == {"status": "str", "rows": "Int64"}
+
+
+def test_summary_knows_every_status() -> None:
+    """The summary has the order of the interface for everything that it knows."""
+    shuffled = sorted(statuses.STATUSES, reverse=True)
+    assert report(shuffled).summary()["status"].to_list() == list(statuses.STATUSES)
+
+
+def test_to_csv_puts_every_row_into_one_file(tmp_path: Path) -> None:
+    """Each status goes to its file, a status that nobody knows to the skipped ones."""
+    assert set(statuses.STATUSES) < set(EVERY_STATUS)
+    folder = tmp_path / "new" / "folder"
+    assert report(EVERY_STATUS * 2).to_csv(folder) == folder
+    for name, expected in FILES.items():
+        assert (folder / name).read_text().startswith('"number","status"')
+        written = of.read_prospects(folder / name)
+        assert written["status"].to_list() == expected * 2
+        assert written.columns.to_list() == ["number", "status", "detail", "error_code"]
+        assert written["number"].to_list() == [
+            number for number, status in enumerate(EVERY_STATUS * 2) if status in expected
+        ]
+
+
+def test_to_csv_always_writes_three_files(tmp_path: Path) -> None:
+    """Files without rows are written too, and replace what an earlier report left there."""
+    report(EVERY_STATUS).to_csv(tmp_path)
+    report([]).to_csv(tmp_path)
+    for name in FILES:
+        assert (tmp_path / name).read_text().split() == ['"number","status","detail","error_code"']
+        assert of.read_prospects(tmp_path / name).empty
+
+
+def test_to_csv_has_no_live_formula(tmp_path: Path) -> None:
+    """What a spreadsheet would run is escaped, in the input and in what the service said."""
+    frame = pd.DataFrame({"name": ["=1+1"]})
+    report(["added"], frame, detail=["=2+2"]).to_csv(tmp_path)
+    assert '"\'=1+1","added","\'=2+2"' in (tmp_path / "added.csv").read_text()
+
+
+def test_to_csv_keeps_labels(tmp_path: Path) -> None:
+    """Labels that are more than row numbers stand in front."""
+    report(["added", "unknown", "added", "added"], people(INDEXES["levels"])).to_csv(tmp_path)
+    written = of.read_prospects(tmp_path / "added.csv")
+    assert written.index.to_list() == [("a", 1), ("b", 1), ("b", 2)]
+    assert (tmp_path / "added.csv").read_text().startswith('"team","number","email","status"')
+    named = people().rename_axis("id")
+    report(["added"] * 4, named).to_csv(tmp_path)
+    assert (tmp_path / "added.csv").read_text().startswith('"id","email","status"')
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [
+        (["a", "a", "a_2"], ["a", "a_2", "a_2_2"]),
+        ([0, "0", None], ["0", "0_2", "None"]),
+        (pd.MultiIndex.from_tuples([("a", "x"), ("a", ""), ("b", 1)]), ["a_x", "a", "b_1"]),
+    ],
+)
+def test_to_csv_with_any_column_names(tmp_path: Path, columns: Any, expected: list[str]) -> None:
+    """Column names that a file cannot hold are made into some that it can."""
+    frame = pd.DataFrame([[1, 2, 3]], columns=columns)
+    report(["added"], frame).to_csv(tmp_path)
+    written = of.read_prospects(tmp_path / "added.csv")
+    assert written.columns.to_list()[:3] == expected
+    assert written.iloc[0].to_list()[:4] == [1, 2, 3, "added"]
+
+
+def test_to_csv_into_a_file(tmp_path: Path) -> None:
+    """A folder that cannot be made is a clear error."""
+    (tmp_path / "taken").write_text("")
+    with pytest.raises(InvalidInputError, match=r"The folder .*taken cannot be made"):
+        report(["added"]).to_csv(tmp_path / "taken")
+
+
+def test_raise_for_error() -> None:
+    """What stopped the run is raised on request, else the report is returned."""
+    stopped = AuthenticationError("The token is not accepted.")
+    with pytest.raises(AuthenticationError) as caught:
+        report(["not_sent"], error=stopped).raise_for_error()
+    assert caught.value is stopped
+    fine = report(["added"])
+    assert fine.raise_for_error() is fine
+
+
+def test_retry_unknown() -> None:
+    """What is unknown is sent again by whoever made the report."""
+    after = report(["present", "added"])
+    assert report(["unknown", "added"], retry=lambda: after).retry_unknown() is after
+
+
+def test_retry_unknown_with_nothing_unknown() -> None:
+    """Where nothing is unknown, nothing is sent again."""
+    calls: list[str] = []
+    with pytest.raises(InvalidInputError, match="nothing to send again"):
+        report(["added", "not_sent"], retry=lambda: calls.append("sent")).retry_unknown()
+    assert calls == []
+
+
+def test_retry_unknown_of_a_report_that_cannot_send() -> None:
+    """A report with no way to the service says what to do instead."""
+    with pytest.raises(InvalidInputError, match="cannot send"):
+        report(["unknown"]).retry_unknown()
+
+
+def test_notes_are_said_once() -> None:
+    """The same note of many requests is one note."""
+    made = report(["added"], notes=["slow", "odd", "slow"])
+    assert made.notes == ["slow", "odd"]
+
+
+def text_of(markup: str) -> str:
+    """Return what a person reads of some HTML."""
+    return html.unescape(re.sub(r"<[^>]+>", " ", markup))
+
+
+def test_both_views_say_what_happened() -> None:
+    """Terminal and notebook give counts, meanings, what to do, the error and the notes."""
+    made = report(
+        ["added"] * 1200 + ["unknown", "in_exclusion_list", "of_tomorrow"],
+        detail=[""] * 1200 + ["No answer.", "", ""],
+        error=AuthenticationError("The token is not accepted."),
+        notes=[f"note {number}" for number in range(13)],
+    )
+    for view in (repr(made), text_of(made._repr_html_())):
+        assert "1,203 rows for sequence seq_1, sent in 1 chunk" in view
+        assert re.search(r"added\s+1,200\s+In the sequence", view)
+        assert re.search(r"unknown\s+1\s+Sent, but no answer", view)
+        assert "No answer. (1 row)" in view
+        assert "report.retry_unknown()" in view
+        assert "ignore_exclusion_list" in view
+        assert "of_tomorrow_and_skipped" in view
+        assert re.search(r"Stopped early:\s+The token is not accepted\.", view)
+        assert "note 9" in view
+        assert "note 10" not in view
+        assert "and 3 other notes" in view
+
+
+def test_a_dry_run_says_that_nothing_was_sent() -> None:
+    """A dry run begins with that, and calls no row unsent for any other reason."""
+    made = report(["not_sent", "invalid"], dry_run=True)
+    for view in (repr(made), text_of(made._repr_html_()).strip()):
+        assert view.startswith("Nothing was sent")
+        assert "they would be sent" in view
+        assert "ended before their turn" not in view
+    assert "Nothing was sent" not in repr(report(["not_sent"]))
+    assert "none was sent" in repr(report(["not_sent"]))
+
+
+def test_only_the_most_frequent_details_are_shown() -> None:
+    """Of many details the two most frequent are shown, and how many others there are."""
+    details = ["a", "b", "b", "c", "c", "c", "d"]
+    for view in ((made := report(["invalid"] * 7, detail=details)).__repr__(), made._repr_html_()):
+        assert "c (3 rows)" in view
+        assert "b (2 rows)" in view
+        assert "a (1 row)" not in view
+        assert "and 2 other details" in view
+
+
+def test_markup_is_text() -> None:
+    """Whatever the service or the frame says cannot become markup in a notebook."""
+    bad = "<script>alert(1)</script>&"
+    made = report(
+        [bad, "unknown"],
+        detail=["", bad],
+        sequence_id=bad,
+        notes=[bad],
+        error=of.OutreachError(bad),
+    )
+    assert "<script" not in made._repr_html_()
+    assert made._repr_html_().count(html.escape(bad)) == 6
+
+
+def test_html_takes_the_colours_around_it() -> None:
+    """The view sets no colour of its own, so that it can be read on light and dark."""
+    page = report(EVERY_STATUS, notes=["note"])._repr_html_()
+    assert "color:" not in page.replace("color:inherit", "")
+
+
+def test_every_status_has_a_meaning() -> None:
+    """Each status is put in words once, those behind a check with the override that leaves it."""
+    assert set(MEANINGS) == set(statuses.STATUSES)
+    assert all(meaning.means.endswith(".") for meaning in MEANINGS.values())
+    for name, override in spec.CHECK_OVERRIDES.items():
+        assert override in MEANINGS[statuses.status_of_list(name)].next
+
+
+def test_views_of_no_rows() -> None:
+    """A report of no rows can be looked at."""
+    assert repr(report([])).startswith("0 rows for sequence seq_1, none was sent")
+    assert "0 rows" in report([])._repr_html_()

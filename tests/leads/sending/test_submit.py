@@ -1,0 +1,809 @@
+"""Sending a plan: one outcome per row, whatever the service, the network or the analyst does."""
+
+from __future__ import annotations
+
+import dataclasses
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
+from itertools import count, repeat
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    OutreachWarning,
+    ServiceError,
+    ValidationFailedError,
+)
+from outreach_frames.leads import statuses
+from outreach_frames.leads.plan import SubmissionPlan, make_plan
+from outreach_frames.leads.sending.refusals import THEN_BY_CODE, NextStep
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.submit import submit
+from outreach_frames.sandbox import Fault, Sandbox
+from tests import scripted as script
+from tests.scripted import Received, Reply, Service, scripted
+
+_numbers = count()
+
+
+def leads(rows: int) -> pd.DataFrame:
+    """Return leads that no other test has."""
+    run = next(_numbers)
+    return pd.DataFrame({"email": [f"lead{row}.of{run}@example.com" for row in range(rows)]})
+
+
+def added(received: Received) -> Reply:
+    """Answer that all leads of a request were added."""
+    sent = len(received.json["leads"])
+    return script.json({"total": sent, "total_added_to_sequence": sent})
+
+
+def refused(*codes: str, status: int = 422) -> Reply:
+    """Answer that a request cannot be completed."""
+    errors = [{"error_code": code, "message": f"because of {code}"} for code in codes]
+    return script.json({"validation_errors": errors}, status)
+
+
+@contextmanager
+def connected(service: Service, **options: Any) -> Iterator[Client]:
+    """Connect to a scripted service."""
+    with Client(service.url, "token", cache=None, **{"backoff": 0, **options}) as client:
+        yield client
+
+
+def planned(
+    client: Client, frame: pd.DataFrame, chunk_size: int = 2, **more: Any
+) -> SubmissionPlan:
+    """Plan a frame for a sequence that a scripted service has."""
+    return make_plan(frame, "s1", chunk_size=chunk_size, client=client, **more)
+
+
+def stopped(plan: SubmissionPlan, match: str = "", **options: Any) -> SubmissionReport:
+    """Submit a plan that warns and reports an error."""
+    with pytest.warns(OutreachWarning, match=match):
+        report = submit(plan, **options)
+    assert report.error is not None
+    return report
+
+
+def column(report: SubmissionReport, name: str = "status") -> list[Any]:
+    """Return a column of a report's rows; None where it is missing."""
+    return report.rows[name].astype(object).where(report.rows[name].notna(), None).tolist()
+
+
+def sent(service: Service) -> list[list[str]]:
+    """Return whom each request was about, in short."""
+    return [
+        [
+            (lead.get("email") or lead["profnet_url"]).rpartition("/")[2].partition(".")[0]
+            for lead in each.json["leads"]
+        ]
+        for each in service.requests
+        if each.method == "POST"
+    ]
+
+
+def only_posts(turns: Iterable[Any]) -> Callable[[Received], Reply]:
+    """Answer the requests that add leads in turn; to others, there are two active sequences."""
+    rest = iter(turns)
+
+    def turn(received: Received) -> Reply:
+        if received.method == "GET":
+            active = [{"id": name, "status": "active"} for name in ("s1", "s2")]
+            return script.json({"sequences": active, "_links": {}})
+        reply = next(rest)
+        return reply(received) if callable(reply) else reply
+
+    return turn
+
+
+class TestSending:
+    """What reaches the service, and in which order."""
+
+    @pytest.mark.usefixtures("client")
+    def test_all_rows_in_chunks(self, sandbox: Sandbox) -> None:
+        """Every row arrives once, in order, in chunks; each row knows its request."""
+        sequence_id, frame = sandbox.sequence_ids["accepts_any"], leads(5)
+        before = len(sandbox.leads(sequence_id))
+        report = submit(make_plan(frame, sequence_id, chunk_size=2))
+        assert column(report) == ["added"] * 5
+        assert column(report, "chunk") == [1, 1, 2, 2, 3]
+        assert column(report, "attempts") == [1] * 5
+        assert report.error is None
+        there = [lead["email"] for lead in sandbox.leads(sequence_id)[before:]]
+        assert there == frame["email"].tolist()
+
+    def test_exactly_the_plan(self) -> None:
+        """The bodies that arrive are the plan's payloads, settings included."""
+        with scripted(only_posts([added] * 3)) as service, connected(service) as client:
+            plan = planned(
+                client,
+                leads(5).assign(city=["Bern", None, "Oslo", "Rome", "Kyiv"]),
+                data=["city"],
+                leads_distribution="custom_mailboxes",
+                mailboxes=["box@example.com"],
+            )
+            submit(plan)
+            posts = [each for each in service.requests if each.method == "POST"]
+        assert [each.json for each in posts] == list(plan.payloads())
+        assert {each.path for each in posts} == {"/sequences/s1/leads"}
+
+    @pytest.mark.usefixtures("client")
+    def test_invalid_and_duplicate_rows_stay_behind(self, sandbox: Sandbox) -> None:
+        """Rows that the plan leaves out are in the report and never sent."""
+        frame = leads(3)
+        frame.loc[1, "email"] = "unknown"
+        frame.loc[2, "email"] = frame.loc[0, "email"]
+        report = submit(make_plan(frame, sandbox.sequence_ids["accepts_any"]))
+        assert column(report) == ["added", "invalid", "duplicate_in_frame"]
+        assert column(report, "chunk") == [1, None, None]
+        assert column(report, "attempts") == [1, 0, 0]
+
+    @pytest.mark.usefixtures("client")
+    def test_skipped_leads(self, sandbox: Sandbox) -> None:
+        """Leads that the service skips have the status of its list."""
+        known = [sandbox.exclusion_list[0], sandbox.recently_contacted[0], sandbox.draft_leads[0]]
+        frame = pd.concat([pd.DataFrame(known)[["email"]].dropna(), leads(1)])
+        report = submit(make_plan(frame, sandbox.sequence_ids["accepts_any"]))
+        assert column(report)[-1] == "added"
+        assert set(column(report)[:-1]) <= set(statuses.SKIPPED)
+
+    def test_nothing_to_send(self) -> None:
+        """No rows, or none that can be sent, are no request and need no connection."""
+        for frame, expected in (
+            (leads(0), []),
+            (pd.DataFrame({"email": ["unknown", None]}), ["invalid"] * 2),
+        ):
+            assert column(submit(make_plan(frame, "s1"))) == expected
+
+    def test_dry_run(self, tmp_path: Path) -> None:
+        """A dry run sends nothing, needs no connection and leaves the journal alone."""
+        journal = tmp_path / "journal"
+        report = submit(make_plan(leads(2), "s1"), dry_run=True, journal=journal)
+        assert column(report) == ["not_sent"] * 2
+        assert "Dry run" in column(report, "detail")[0]
+        assert report.dry_run
+        assert list(tmp_path.iterdir()) == []
+
+    def test_no_connection(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With no service connected, or a client that is closed, it raises before anything."""
+        monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
+        of.connect("http://localhost:1", "token", cache=None).close()
+        with pytest.raises(ConfigurationError, match="connect"):
+            submit(make_plan(leads(1), "s1"))
+        with scripted([]) as service, connected(service) as client:
+            client.close()
+            with pytest.raises(ConfigurationError, match=r"closed.*Nothing was sent"):
+                submit(planned(client, leads(1)))
+
+    def test_nothing_is_sent_that_nobody_hears_of(self) -> None:
+        """When the watching ends by an error, the request under way is the last one."""
+        begun = threading.Event()
+
+        def slow(received: Received) -> Reply:
+            begun.set()
+            time.sleep(0.3)
+            return added(received)
+
+        with scripted(only_posts(repeat(slow, 5))) as service, connected(service) as client:
+            plan = planned(client, leads(10))
+
+            def leave(*_: object) -> None:
+                begun.wait(5)
+                raise RuntimeError("gone")
+
+            old = signal.signal(signal.SIGALRM, leave)
+            signal.setitimer(signal.ITIMER_REAL, 0.15)
+            try:
+                with pytest.raises(RuntimeError, match="gone"):
+                    submit(plan)
+            finally:
+                signal.signal(signal.SIGALRM, old)
+            time.sleep(0.6)
+            assert len(sent(service)) == 1
+
+    @pytest.mark.usefixtures("client")
+    def test_progress(self, sandbox: Sandbox, capsys: Any) -> None:
+        """The bar counts rows, and says how many were added, skipped and failed."""
+        plan = make_plan(leads(3), sandbox.sequence_ids["accepts_any"])
+        submit(plan, progress=True)
+        shown = capsys.readouterr().err
+        assert "3/3" in shown
+        assert "added=3, skipped=0, failed=0" in shown
+        submit(make_plan(leads(3), sandbox.sequence_ids["accepts_any"]), progress=False)
+        assert capsys.readouterr().err == ""
+
+
+class TestRefusals:
+    """Answers that say no."""
+
+    def test_the_table_is_the_interface_s(self) -> None:
+        """Each of the interface's codes has its meaning for the run, and no other code."""
+        assert THEN_BY_CODE.keys() == spec.ADD_LEADS_ERRORS.keys()
+
+    @pytest.mark.parametrize("code", [*spec.ADD_LEADS_ERRORS, "a_code_of_tomorrow"])
+    def test_each_code(self, code: str) -> None:
+        """A code about the sequence or the account stops the run; another rejects one chunk."""
+        stops = THEN_BY_CODE.get(code) is NextStep.STOP
+        turns = [added, refused(code), added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            plan = planned(client, leads(6))
+            report = stopped(plan, code) if stops else submit(plan)
+            rest = "not_sent" if stops else "added"
+            assert column(report) == ["added"] * 2 + ["rejected"] * 2 + [rest] * 2
+            assert column(report, "error_code") == [None, None, code, code, None, None]
+            assert f"because of {code}" in column(report, "detail")[2]
+            assert any(f"because of {code}" in note for note in report.notes)
+            assert len(sent(service)) == (2 if stops else 3)
+            assert isinstance(report.error, ValidationFailedError) == stops
+            if stops:
+                assert column(report, "chunk")[4:] == [None, None]
+                assert code in column(report, "detail")[4]
+
+    @pytest.mark.usefixtures("client")
+    @pytest.mark.filterwarnings("ignore:The sequence")
+    @pytest.mark.parametrize("code", sorted(spec.ADD_LEADS_ERRORS))
+    def test_each_code_of_the_sandbox(self, code: str, sandbox: Sandbox) -> None:
+        """What the service really answers is understood."""
+        sequence_id = sandbox.sequence_ids[code]
+        before = len(sandbox.leads(sequence_id))
+        plan = make_plan(leads(4), sequence_id, chunk_size=2)
+        report = stopped(plan) if THEN_BY_CODE[code] is NextStep.STOP else submit(plan)
+        assert column(report, "error_code")[0] == code
+        assert column(report)[0] == "rejected"
+        assert len(sandbox.leads(sequence_id)) == before
+
+    def test_several_codes(self) -> None:
+        """One code that stops is enough; all of them are kept, the one that decides first."""
+        turns = [refused("brand_new", "missing_lead_field", "mailbox_unusable")]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = stopped(planned(client, leads(4)))
+        assert column(report) == ["rejected"] * 2 + ["not_sent"] * 2
+        assert column(report, "error_code")[0] == "mailbox_unusable"
+        said = column(report, "detail")[0]
+        for code in ("brand_new", "missing_lead_field", "mailbox_unusable"):
+            assert f"{code}: because of {code}" in said
+            assert f"Chunk 1: {code}: because of {code}" in report.notes
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            script.json({"validation_errors": []}, 422),
+            script.json({"validation_errors": "no"}, 422),
+            script.json([1], 422),
+            script.answer(b"<html>", 422),
+            refused("brand_new"),
+        ],
+    )
+    def test_refused_for_no_known_reason(self, reply: Reply) -> None:
+        """An unexplained refusal rejects its chunk; three in a row stop the run."""
+        turns = [reply, reply, added, reply, reply, reply]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = stopped(planned(client, leads(8), chunk_size=1), "2 rows are not_sent")
+        expected = ["rejected"] * 2 + ["added"] + ["rejected"] * 3 + ["not_sent"] * 2
+        assert column(report) == expected
+
+    def test_split_by_what_leads_bring(self) -> None:
+        """A missing field rejects only the rows that bring the same fields as the guilty ones."""
+        frame = leads(5).assign(phone=["1", None, "3", None, "5"], city=["a", None, "c", "d", "e"])
+        missing = refused("missing_lead_field")
+        turns = [missing, added, missing, added, added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = submit(planned(client, frame, chunk_size=4, data=["phone", "city"]))
+            assert sent(service) == [
+                ["lead0", "lead1", "lead2", "lead3"],
+                ["lead0", "lead2"],
+                ["lead1"],
+                ["lead3"],
+                ["lead4"],
+            ]
+        assert column(report) == ["added", "rejected", "added", "added", "added"]
+        assert column(report, "attempts") == [2, 2, 2, 2, 1]
+        assert column(report, "chunk") == [1, 1, 1, 1, 2]
+        assert column(report, "error_code")[1] == "missing_lead_field"
+        assert report.error is None
+
+    @pytest.mark.usefixtures("client")
+    def test_split_in_the_sandbox(self, sandbox: Sandbox) -> None:
+        """Leads with an address are added though others of their request lack one."""
+        frame = leads(4).assign(profnet_url=None)
+        run = next(_numbers)
+        frame.loc[1, ["email", "profnet_url"]] = [None, f"https://profnet.example/in/split-{run}"]
+        report = submit(make_plan(frame, sandbox.sequence_ids["needs_email"]))
+        assert column(report) == ["added", "rejected", "added", "added"]
+
+    def test_stopped_in_the_middle_of_a_split(self) -> None:
+        """What waited for its turn when a part stopped the run was not sent."""
+        frame = leads(3).assign(a=["1", None, None], b=[None, "2", None])
+        turns = [refused("missing_lead_field"), added, refused("missing_ai_credits")]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = stopped(planned(client, frame, chunk_size=3, data=["a", "b"]))
+        assert column(report) == ["added", "rejected", "not_sent"]
+        assert column(report, "attempts") == [2, 2, 1]
+
+    @pytest.mark.parametrize("status", [400, 413])
+    def test_a_malformed_chunk(self, status: int) -> None:
+        """A 400 or 413 rejects that chunk alone, however many there are."""
+        no = script.json({"error": {"code": "bad", "message": "too odd"}}, status)
+        turns = [no, no, no, no, added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = submit(planned(client, leads(5), chunk_size=1))
+        assert column(report) == ["rejected"] * 4 + ["added"]
+        assert "too odd" in column(report, "detail")[0]
+        assert report.error is None
+
+    @pytest.mark.parametrize("status", [401, 403, 404, 405, 418])
+    def test_nothing_was_done(self, status: int) -> None:
+        """A token that is not accepted, or an unknown sequence, stops the run with nothing done."""
+        turns = [added, script.json({"error": "no"}, status)]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = stopped(planned(client, leads(6)), "To go on")
+            assert len(sent(service)) == 2
+        assert column(report) == ["added"] * 2 + ["not_sent"] * 4
+        assert column(report, "attempts") == [1, 1, 1, 1, 0, 0]
+        assert isinstance(report.error, ServiceError)
+        assert report.error.status_code == status
+        with pytest.raises(ServiceError):
+            report.raise_for_error()
+
+
+class TestDoubt:
+    """Answers that do not come, or make no sense."""
+
+    @pytest.mark.parametrize(
+        "reply",
+        [
+            script.reset(),
+            script.hang_up(),
+            script.truncated(script.json({"total": 1, "total_added_to_sequence": 1})),
+            script.json({"error": "oops"}, 500),
+            script.json({"error": "oops"}, 503),
+            script.answer(b"<html>it worked</html>"),
+            script.answer(b""),
+            script.json(None),
+            script.json([]),
+            script.json({}),
+            script.json({"total": 1, "total_added_to_sequence": 0}),
+        ],
+    )
+    def test_unknown_and_on(self, reply: Reply) -> None:
+        """Rows that may have arrived are unknown, never sent again, and the run goes on."""
+        with scripted(only_posts([added, reply, added])) as service, connected(service) as client:
+            report = stopped(planned(client, leads(3), chunk_size=1), r"retry_unknown\(\)")
+            assert sent(service) == [["lead0"], ["lead1"], ["lead2"]]
+        assert column(report) == ["added", "unknown", "added"]
+        assert column(report, "detail")[1]
+
+    def test_no_answer_in_time(self) -> None:
+        """A service that is too slow leaves its rows unknown."""
+        turns = [script.delayed(5, script.json({})), added]
+        with scripted(only_posts(turns)) as service, connected(service, timeout=0.3) as client:
+            report = stopped(planned(client, leads(2), chunk_size=1))
+        assert column(report) == ["unknown", "added"]
+
+    def test_three_in_a_row(self) -> None:
+        """A service that is evidently down is not asked about all the rest."""
+        down = script.json({"error": "oops"}, 500)
+        odd = script.json({"error": "odd"}, 400)
+        turns = [down, down, added, down, down, odd, down, down, script.reset()]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = stopped(planned(client, leads(12), chunk_size=1), "7 rows are unknown")
+            assert len(sent(service)) == 9
+        some, last = ["unknown"] * 2, ["unknown"] * 3 + ["not_sent"] * 3
+        expected = [*some, "added", *some, "rejected", *last]
+        assert column(report) == expected
+
+    def test_a_redirect(self) -> None:
+        """A redirect is followed by nobody, and stops the run."""
+        turns = [script.answer(status=308, headers={"Location": "https://other.example/"})]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = stopped(planned(client, leads(2), chunk_size=1), "redirects")
+        assert column(report) == ["unknown", "not_sent"]
+
+    def test_nobody_there(self) -> None:
+        """With nothing listening, nothing was sent, and the report says so."""
+        with socket.create_server(("127.0.0.1", 0)) as free:
+            port = free.getsockname()[1]
+        with Client(f"http://127.0.0.1:{port}", "token", cache=None, backoff=0) as client:
+            plan = make_plan(leads(2), "s1", chunk_size=1)
+            report = stopped(dataclasses.replace(plan, client=client), "no answer")
+        assert column(report) == ["not_sent"] * 2
+
+    def test_asked_to_wait(self) -> None:
+        """A 429 is waited out and sent again; a wait that is too long sends nothing."""
+        busy = script.json({}, 429, {"Retry-After": "0.1"})
+        later = script.json({}, 429, {"Retry-After": "100"})
+        turns = [busy, busy, added, later]
+        with (
+            scripted(only_posts(turns)) as service,
+            connected(service, max_wait=2) as client,
+        ):
+            report = stopped(planned(client, leads(3), chunk_size=1), "100 s")
+        assert column(report) == ["added", "not_sent", "not_sent"]
+
+    def test_a_fault_of_the_package(self) -> None:
+        """Even what should not happen leaves a report of what was done."""
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            whole = planned(client, leads(3), chunk_size=1)
+            broken = dataclasses.replace(whole, _lines={0: whole._lines[0]})
+            report = stopped(broken, "KeyError")
+        assert column(report) == ["added", "unknown", "not_sent"]
+        assert report.error is not None
+        assert isinstance(report.error.__cause__, KeyError)
+
+
+class TestRetryUnknown:
+    """Sending what is unknown once more, on request."""
+
+    @pytest.mark.usefixtures("client")
+    def test_by_what_the_first_send_did(self, sandbox: Sandbox) -> None:
+        """What arrived is present, what did not is added, and nothing else is sent."""
+        sequence_id, frame = sandbox.sequence_ids["accepts_any"], leads(6)
+        sandbox.faults = (
+            Fault("drop_after_commit", endpoint="add_leads", after=1, times=1),
+            Fault("drop_before_commit", endpoint="add_leads", after=2, times=1),
+        )
+        try:
+            report = stopped(make_plan(frame, sequence_id, chunk_size=2))
+        finally:
+            sandbox.faults = ()
+        assert column(report) == ["added"] * 2 + ["unknown"] * 4
+        again = report.retry_unknown()
+        assert column(again) == ["added"] * 2 + ["present"] * 2 + ["added"] * 2
+        assert column(again, "attempts") == [1, 1, 2, 2, 2, 2]
+        assert column(again, "chunk") == [1, 1, 2, 2, 3, 3]
+        assert again.error is None
+        assert column(report) == ["added"] * 2 + ["unknown"] * 4
+        emails = [lead["email"] for lead in sandbox.leads(sequence_id)]
+        assert all(emails.count(email) == 1 for email in frame["email"])
+        with pytest.raises(InvalidInputError, match="No row is unknown"):
+            again.retry_unknown()
+
+    @pytest.mark.parametrize(
+        ("reply", "status"),
+        [
+            (refused("max_leads_threshold_reached"), "unknown"),
+            (refused("brand_new"), "unknown"),
+            (script.json({}, 401), "unknown"),
+            (script.json({}, 500), "unknown"),
+            (refused("missing_lead_field"), "rejected"),
+            (script.json({}, 400), "rejected"),
+        ],
+    )
+    def test_refused_the_second_time(self, reply: Reply, status: str) -> None:
+        """Only a refusal for the leads' own sake says that the first send came to nothing."""
+        with scripted(only_posts([script.reset(), reply])) as service, connected(service) as client:
+            report = stopped(planned(client, leads(2)))
+            with pytest.warns(OutreachWarning) if status == "unknown" else nullcontext():
+                again = report.retry_unknown()
+        assert column(again) == [status] * 2
+        assert column(again, "attempts") == [2, 2]
+
+    def test_the_same_requests_again(self) -> None:
+        """Rows go in the requests that they were in, and only what is still unknown."""
+        turns = [script.reset(), added, script.hang_up(), added, added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = stopped(planned(client, leads(6)))
+            assert column(report.retry_unknown()) == ["added"] * 6
+            assert sent(service)[3:] == [["lead0", "lead1"], ["lead4", "lead5"]]
+
+    def test_skipped_the_second_time(self) -> None:
+        """A lead that is skipped now may be so because of the first send; the detail says it."""
+
+        def skipped(received: Received) -> Reply:
+            (lead,) = received.json["leads"]
+            recent = {"recently_contacted_and_skipped": [lead]}
+            return script.json({"total": 1, "total_added_to_sequence": 0} | recent)
+
+        with (
+            scripted(only_posts([script.reset(), skipped])) as service,
+            connected(service) as client,
+        ):
+            report = stopped(planned(client, leads(1))).retry_unknown()
+        assert column(report) == ["recently_contacted"]
+        assert "sent before" in column(report, "detail")[0]
+
+    def test_twice(self) -> None:
+        """One report sends what is unknown once; the report of that knows what became of it."""
+        turns = [script.reset(), script.reset(), added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            first = stopped(planned(client, leads(2)))
+            with pytest.warns(OutreachWarning):
+                second = first.retry_unknown()
+            with pytest.raises(InvalidInputError, match="were sent again before"):
+                first.retry_unknown()
+            assert column(second.retry_unknown()) == ["added"] * 2
+        assert len(sent(service)) == 3
+
+    def test_after_one_that_sent_nothing(self) -> None:
+        """A retry that could not begin does not count."""
+        with scripted(only_posts([script.reset()])) as service:
+            with connected(service) as client:
+                report = stopped(planned(client, leads(2)))
+            for _ in range(2):
+                with pytest.raises(ConfigurationError, match="is closed"):
+                    report.retry_unknown()
+
+
+class TestOnePlanTwice:
+    """A plan goes to a service once, unless its journal knows what to leave out."""
+
+    @pytest.mark.parametrize(
+        ("first", "second", "says"),
+        [
+            (None, None, "without a journal"),
+            (None, "a", "without a journal"),
+            ("a", None, "with the journal"),
+            ("a", "b", "with the journal"),
+        ],
+    )
+    def test_refused(
+        self, first: str | None, second: str | None, says: str, tmp_path: Path
+    ) -> None:
+        """Submitted again, a plan is refused with nothing sent."""
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            plan = planned(client, leads(2))
+            assert column(submit(plan, journal=first and tmp_path / first)) == ["added"] * 2
+            with pytest.raises(InvalidInputError, match=f"before, {says}.*Nothing was sent"):
+                plan.submit(journal=second and tmp_path / second)
+        assert len(sent(service)) == 1
+        assert not (tmp_path / "b").exists()
+
+    def test_at_the_same_time(self) -> None:
+        """Of many threads that submit one plan, one sends it."""
+
+        def attempt(plan: SubmissionPlan) -> bool:
+            try:
+                plan.submit()
+            except InvalidInputError:
+                return False
+            return True
+
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            plan = planned(client, leads(2))
+            with ThreadPoolExecutor(8) as pool:
+                assert sum(pool.map(attempt, [plan] * 8)) == 1
+        assert len(sent(service)) == 1
+
+    def test_after_one_that_sent_nothing(self, tmp_path: Path) -> None:
+        """A dry run and a submission that could not begin do not count."""
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            plan = planned(client, leads(2))
+            plan.submit(dry_run=True)
+            with pytest.raises(InvalidInputError, match="is a folder"):
+                plan.submit(journal=tmp_path)
+            assert column(plan.submit()) == ["added"] * 2
+
+    def test_to_another_service(self) -> None:
+        """A plan that was tried on one service can go to another."""
+        frame = leads(2)
+        plan = make_plan(frame, "s1")
+        for _ in range(2):
+            with scripted(only_posts([added])) as service, of.connect(service.url, "t", cache=None):
+                assert column(plan.submit()) == ["added"] * 2
+
+
+class TestJournal:
+    """Going on with a journal."""
+
+    def test_going_on(self, tmp_path: Path) -> None:
+        """Refused and unsent rows are tried again in order; settled and unknown ones are not."""
+        journal = tmp_path / "journal"
+        frame = leads(9)
+        first = [added, script.reset(), script.json({}, 400), script.json({}, 401)]
+        with (
+            scripted(only_posts([*first, *[added] * 4])) as service,
+            connected(service) as client,
+        ):
+            report = stopped(planned(client, frame), "with the same journal", journal=journal)
+            expected = ["added"] * 2 + ["unknown"] * 2 + ["rejected"] * 2 + ["not_sent"] * 3
+            assert column(report) == expected
+            report = submit(planned(client, frame.copy()), journal=journal)
+            assert sent(service)[4:] == [["lead4", "lead5"], ["lead6", "lead7"], ["lead8"]]
+            assert column(report) == ["added"] * 2 + ["unknown"] * 2 + ["added"] * 5
+            assert column(report, "chunk") == [1, 1, 2, 2, 5, 5, 6, 6, 7]
+            assert column(report, "attempts") == [1, 1, 1, 1, 2, 2, 2, 2, 1]
+            report = submit(planned(client, frame), journal=journal).retry_unknown()
+            assert sent(service)[7:] == [["lead2", "lead3"]]
+            assert column(report) == ["added"] * 9
+            report = submit(planned(client, frame), journal=journal)
+            assert column(report) == ["added"] * 9
+            assert len(sent(service)) == 8
+
+    def test_notes_stay(self, tmp_path: Path) -> None:
+        """What the service said beyond the rows' outcomes is in the next run's report too."""
+        turns = [refused("brand_new"), added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            plan = planned(client, leads(2))
+            assert submit(plan, journal=tmp_path / "j").notes != []
+            report = submit(plan, journal=tmp_path / "j")
+        assert report.notes == ["Chunk 1: brand_new: because of brand_new"]
+        assert column(report) == ["added"] * 2
+
+    def test_another_run_went_on(self, tmp_path: Path) -> None:
+        """An old report's retry leaves alone what another run has settled meanwhile."""
+        journal = tmp_path / "journal"
+        turns = [script.reset(), script.json({}, 401), added, added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            plan = planned(client, leads(4))
+            old = stopped(plan, journal=journal)
+            assert column(old) == ["unknown"] * 2 + ["not_sent"] * 2
+            assert column(submit(plan, journal=journal).retry_unknown()) == ["added"] * 4
+            assert column(old.retry_unknown()) == ["added"] * 4
+            assert len(sent(service)) == 4
+
+    @pytest.mark.parametrize("change", ["rows", "settings", "sequence", "service"])
+    def test_another_submission(self, change: str, tmp_path: Path) -> None:
+        """A journal of other rows, settings, sequence or service is refused with nothing sent."""
+        frame = leads(2)
+        with scripted(only_posts([added])) as service, connected(service) as client:
+            submit(planned(client, frame), journal=tmp_path / "j")
+            other = {
+                "rows": lambda: planned(client, frame.iloc[::-1]),
+                "settings": lambda: planned(client, frame, leads_distribution="sequence_senders"),
+                "sequence": lambda: make_plan(frame, "s2", chunk_size=2, client=client),
+                "service": lambda: planned(client, frame),
+            }[change]()
+            with Client(f"{service.url}/v2", "token", cache=None) as another:
+                if change == "service":
+                    other = dataclasses.replace(other, client=another)
+                with pytest.raises(InvalidInputError, match=f"other {change}\\."):
+                    submit(other, journal=tmp_path / "j")
+            assert len(sent(service)) == 1
+
+    def test_a_journal_that_cannot_be_used(self, tmp_path: Path) -> None:
+        """A file that is no journal, or in use, is refused with nothing sent."""
+        (tmp_path / "notes").write_text("my notes")
+        with scripted(only_posts([])) as service, connected(service) as client:
+            for path in (tmp_path / "notes", tmp_path, tmp_path / "missing" / "journal"):
+                with pytest.raises(InvalidInputError, match=r"Nothing was sent"):
+                    submit(planned(client, leads(1)), journal=path)
+            assert sent(service) == []
+
+    def test_two_at_once(self, tmp_path: Path) -> None:
+        """While one run has the journal, a second is refused; when it ends, the next may."""
+        with scripted(only_posts([script.delayed(1, script.json({}, 400))])) as service:
+            with connected(service) as client:
+                frame = leads(1)
+                with ThreadPoolExecutor(1) as other:
+                    first = other.submit(submit, planned(client, frame), journal=tmp_path / "j")
+                    while not sent(service):
+                        time.sleep(0.01)
+                    with pytest.raises(InvalidInputError, match="in use"):
+                        submit(planned(client, frame), journal=tmp_path / "j")
+                    assert column(first.result()) == ["rejected"]
+                assert len(sent(service)) == 1
+
+    LIMITED = """
+        import resource
+        resource.setrlimit(resource.RLIMIT_FSIZE, (int(more),) * 2)
+        try:
+            report = submit(plan, journal=journal)
+        except of.OutreachError as error:
+            print("raised", error)
+        else:
+            print(*report.rows["status"])
+            print(report.error)
+    """
+
+    @pytest.mark.parametrize("room", [100, 20_000])
+    def test_a_full_disk_at_first(self, room: int, tmp_path: Path) -> None:
+        """A disk that is full before the first request is an error, and nothing is sent."""
+        with scripted(only_posts(repeat(added))) as service:
+            said = run_script(self.LIMITED, service, tmp_path / "j", more=room, chunk_size=250)
+            assert said.communicate()[0].startswith("raised")
+            assert sent(service) == []
+
+    def test_a_full_disk_later(self, tmp_path: Path) -> None:
+        """A disk that is full later stops the run, and what is known is reported."""
+        with scripted(only_posts(repeat(added))) as service:
+            said = run_script(self.LIMITED, service, tmp_path / "j", more=50_000, chunk_size=20)
+            rows, error = said.communicate()[0].splitlines()
+            counts = Counter(rows.split())
+            assert counts["added"] == 20 * len(sent(service)) > 0
+            assert counts["not_sent"] == 2000 - counts["added"] > 0
+            assert "cannot be written. Free some space" in error
+            again = run_script(self.LIMITED, service, tmp_path / "j", more=50_000, chunk_size=20)
+            assert again.communicate()[0].startswith("raised")
+            assert counts["added"] == 20 * len(sent(service))
+
+
+SETUP = """
+import sys, warnings
+import pandas as pd
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.leads.plan import make_plan
+from outreach_frames.leads.sending.submit import submit
+warnings.simplefilter("ignore")
+url, journal, more, chunk_size = sys.argv[1:]
+client = Client(url, "token", cache=None)
+frame = pd.DataFrame({"email": [f"lead{row}@example.com" for row in range(2000)]})
+plan = make_plan(frame, "s1", chunk_size=int(chunk_size), client=client)
+"""
+
+
+def run_script(
+    code: str, service: Service, journal: Path, *, more: int = 0, chunk_size: int = 20
+) -> subprocess.Popen[str]:
+    """Start a process that submits 2,000 rows to a scripted service."""
+    arguments = [service.url, str(journal), str(more), str(chunk_size)]
+    return subprocess.Popen(
+        [sys.executable, "-c", SETUP + textwrap.dedent(code), *arguments],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+
+class TestInterrupting:
+    """Ctrl-C while leads are being added."""
+
+    CODE = """
+        report = submit(plan, journal=journal)
+        print(*report.rows["status"])
+        print(report.error)
+    """
+
+    def interrupted(
+        self, turns: list[Any], journal: Path, requests: int, times: int = 1
+    ) -> tuple[Counter[str], str, float]:
+        """Interrupt a process during a request; return statuses, the error, and the seconds."""
+        with scripted(only_posts(turns)) as service:
+            process = run_script(self.CODE, service, journal)
+            while len(sent(service)) < requests:
+                time.sleep(0.01)
+            time.sleep(0.2)
+            start = time.monotonic()
+            for _ in range(times):
+                process.send_signal(signal.SIGINT)
+                time.sleep(0.2)
+            said, _ = process.communicate(timeout=30)
+            took = time.monotonic() - start
+            assert len(sent(service)) == requests
+        rows, error = said.splitlines()
+        return Counter(rows.split()), error, took
+
+    def test_the_answer_comes(self, tmp_path: Path) -> None:
+        """The request under way gets a moment for its answer, and no other is sent."""
+        turns = [added, lambda received: script.delayed(0.8, added(received))]
+        rows, error, _ = self.interrupted(turns, tmp_path / "j", requests=2)
+        assert rows == {"added": 40, "not_sent": 1960}
+        assert "Interrupted" in error
+
+    def test_no_answer_comes(self, tmp_path: Path) -> None:
+        """Where no answer comes, its rows are unknown, and the report comes soon."""
+        turns = [added, script.delayed(30, script.json({}))]
+        rows, error, took = self.interrupted(turns, tmp_path / "j", requests=2)
+        assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
+        assert "Interrupted" in error
+        assert took < 10
+
+    def test_twice(self, tmp_path: Path) -> None:
+        """A second Ctrl-C is no way around the report."""
+        turns = [added, script.delayed(30, script.json({}))]
+        rows, _, _ = self.interrupted(turns, tmp_path / "j", requests=2, times=3)
+        assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
+
+    def test_while_waiting(self, tmp_path: Path) -> None:
+        """Rows that only waited for their turn were not sent."""
+        turns = [added, script.json({}, 429, {"Retry-After": "60"})]
+        rows, _, took = self.interrupted(turns, tmp_path / "j", requests=2)
+        assert rows == {"added": 20, "not_sent": 1980}
+        assert took < 10

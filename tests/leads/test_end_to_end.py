@@ -1,0 +1,286 @@
+"""Whole submissions into a real service, and what is in its database afterwards."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import OutreachWarning, ValidationFailedError
+from outreach_frames.leads import statuses
+from outreach_frames.leads.plan import make_plan
+from outreach_frames.leads.planning.identity import email_key, url_key
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.sandbox import Fault, Sandbox
+from tests.sandbox.http import Api
+from tests.scripted import Received, Reply, answer, scripted
+
+NUMBERS = count()
+
+# The sandbox's leads behind each check.
+LISTED = {
+    "in_exclusion_list": "exclusion_list",
+    "recently_contacted": "recently_contacted",
+    "in_other_draft_sequences": "draft_leads",
+    "in_other_active_sequences": "active_leads",
+}
+
+# What a 422 says of its own request alone, so that the next ones are sent.
+GOING_ON = {"missing_lead_field", "other_validation_error"}
+FILES = ("added", "skipped", "failed")
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Iterator[Sandbox]:
+    """Start a sandbox whose sequences only this module fills."""
+    with of.sandbox.serve(people=150, seed=17) as running:
+        yield running
+
+
+@pytest.fixture
+def client(sandbox: Sandbox) -> Iterator[Client]:
+    """Connect to it with no pause before a retry, and leave it well-behaved."""
+    with Client(sandbox.url, sandbox.api_key, cache=None, backoff=0) as connected:
+        yield connected
+    sandbox.faults = ()
+
+
+def people(rows: int) -> pd.DataFrame:
+    """Make leads that nobody knows yet, of which some have only one identifier."""
+    numbers = [next(NUMBERS) for _ in range(rows)]
+    return pd.DataFrame(
+        {
+            "email": [f"New.Lead{n}@Example.com" if n % 5 else None for n in numbers],
+            "profnet_url": [
+                f"https://profnet.example/in/new-{n}" if n % 3 or not n % 5 else None
+                for n in numbers
+            ],
+        },
+        dtype="str",
+    )
+
+
+def references(frame: pd.DataFrame) -> list[tuple[str | None, str | None]]:
+    """Read the identifiers of a frame's rows, None for a missing one."""
+    return [
+        (None if pd.isna(email) else email, None if pd.isna(url) else url)
+        for email, url in zip(frame["email"], frame["profnet_url"], strict=True)
+    ]
+
+
+def stored(sandbox: Sandbox, shows: str) -> list[tuple[str | None, str | None]]:
+    """Read the identifiers of the leads that the database holds for a sequence."""
+    leads = sandbox.leads(sandbox.sequence_ids[shows])
+    return [(lead["email"], lead["profnet_url"]) for lead in leads]
+
+
+def submit(
+    frame: pd.DataFrame, client: Client, sandbox: Sandbox, shows: str, **options: Any
+) -> SubmissionReport:
+    """Submit a frame, and hold what is `added` against the database: these leads and no other."""
+    before = stored(sandbox, shows)
+    plan = make_plan(frame, sandbox.sequence_ids[shows], client=client, **options)
+    report = plan.submit(progress=False)
+    assert len(report.rows) == len(frame)
+    assert set(report.rows["status"]) <= set(statuses.STATUSES)
+    added = frame[report.rows["status"].eq("added").to_numpy()]
+    new = stored(sandbox, shows)[len(before) :]
+    assert sorted(new, key=str) == sorted(references(added), key=str)
+    return report
+
+
+def test_every_list_and_nothing_else(client: Client, sandbox: Sandbox) -> None:
+    """Each listed lead has its list's status, in its own row, among leads that are added."""
+    here = people(3)
+    submit(here, client, sandbox, "accepts_any")
+    parts = {"added": people(40), "already_in_sequence": here}
+    parts |= {status: pd.DataFrame(getattr(sandbox, of_it)) for status, of_it in LISTED.items()}
+    frame = pd.concat([part.assign(expected=status) for status, part in parts.items()])
+    frame = frame.sample(frac=1, random_state=1)
+    report = submit(frame, client, sandbox, "accepts_any", chunk_size=7)
+    assert report.rows["status"].to_list() == frame["expected"].to_list()
+    assert set(report.rows["status"]) == {"added", *statuses.SKIPPED}
+    assert report.notes == []
+    assert report.error is None
+
+
+def keys(lead: tuple[str | None, str | None]) -> set[str]:
+    """Return what a lead is compared by."""
+    email, url = lead
+    return {*([email_key(email)] if email else []), *([url_key(url)] if url else [])}
+
+
+@pytest.mark.parametrize("status", LISTED)
+def test_each_override(client: Client, sandbox: Sandbox, status: str) -> None:
+    """A lead behind a check is skipped, and added with that check's override and no other."""
+    override = spec.CHECK_OVERRIDES[f"{status}{spec.SKIPPED_SUFFIX}"]
+    others = {field.name: True for field in spec.OVERRIDES if field.name != override}
+    frame = pd.DataFrame(getattr(sandbox, LISTED[status])[:3])
+    without = submit(frame, client, sandbox, "conditional_email", overrides=others)
+    assert without.rows["status"].to_list() == [status] * 3
+    frame["go"] = [False, True, False]
+    mapped = {**others, override: "go"}
+    report = submit(frame, client, sandbox, "conditional_email", overrides=mapped)
+    assert report.rows["status"].to_list() == [status, "added", status]
+
+
+def test_a_lead_known_in_another_form(client: Client, sandbox: Sandbox) -> None:
+    """A lead that the service knows in another case is skipped, and its row says so."""
+    frame = pd.DataFrame(sandbox.exclusion_list[:4])
+    frame["email"] = frame["email"].str.upper()
+    frame["profnet_url"] = frame["profnet_url"].str.replace("https://", "HTTP://www.") + "/"
+    report = submit(frame, client, sandbox, "accepts_any")
+    assert report.rows["status"].to_list() == ["in_exclusion_list"] * 4
+
+
+@pytest.mark.parametrize("code", spec.ADD_LEADS_ERRORS)
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_each_validation_error(client: Client, sandbox: Sandbox, code: str) -> None:
+    """After any 422 nothing is stored, and every row says why, or was never sent."""
+    frame = people(4).assign(email=[f"{code}.{number}@example.com" for number in range(4)])
+    report = submit(frame, client, sandbox, code, chunk_size=2)
+    rows = report.rows
+    refused = rows["status"].eq("rejected")
+    assert refused.iloc[:2].all()
+    assert rows["error_code"][refused].eq(code).all()
+    assert rows["detail"][refused].str.startswith(f"{code}: ").all()
+    assert rows["status"][~refused].eq("not_sent").all()
+    assert rows["attempts"][~refused].eq(0).all()
+    goes_on = code in GOING_ON
+    assert refused.all() == goes_on
+    assert isinstance(report.error, ValidationFailedError) != goes_on
+
+
+def test_a_field_that_some_rows_lack(client: Client, sandbox: Sandbox) -> None:
+    """Only the rows without a field that the sequence needs are rejected, the others are added."""
+    frame = people(30).assign(first="Ada", company="Acme Example")
+    frame["email"] = [f"field{next(NUMBERS)}@example.com" for _ in range(30)]
+    frame.loc[::4, "first"] = None
+    frame.loc[1::5, "email"] = None
+    frame.loc[1::5, "profnet_url"] = [f"profnet.example/in/f{next(NUMBERS)}" for _ in range(6)]
+    data = {"first_name": "first", "company_name": "company"}
+    report = submit(frame, client, sandbox, "missing_lead_field", data=data, chunk_size=8)
+    lacks = (frame["first"].isna() | frame["email"].isna()).to_numpy()
+    assert report.rows["status"].eq("rejected").to_list() == lacks.tolist()
+    assert report.rows["status"].eq("added").to_list() == (~lacks).tolist()
+    assert report.rows["error_code"][lacks].eq("missing_lead_field").all()
+    assert report.error is None
+
+
+def test_a_sequence_that_needs_email(client: Client, sandbox: Sandbox) -> None:
+    """Rows with nothing but a profile URL are rejected where every lead must have an email."""
+    frame = people(20)
+    report = submit(frame, client, sandbox, "needs_email")
+    expected = ["rejected" if pd.isna(email) else "added" for email in frame["email"]]
+    assert report.rows["status"].to_list() == expected
+
+
+def test_a_sequence_that_fills_up(client: Client, sandbox: Sandbox) -> None:
+    """Where the sequence is full the run stops: nothing beyond that is sent."""
+    frame = people(20).assign(email=[f"full{number}@example.com" for number in range(20)])
+    with pytest.warns(OutreachWarning, match="max_leads_threshold_reached"):
+        report = submit(frame, client, sandbox, "nearly_full", chunk_size=4)
+    assert report.rows["status"].to_list() == ["added"] * 8 + ["rejected"] * 4 + ["not_sent"] * 8
+
+
+@pytest.mark.parametrize("status", spec.MAILBOX_STATUSES)
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_custom_mailboxes(client: Client, sandbox: Sandbox, status: str) -> None:
+    """Leads are spread over mailboxes in use, and rejected with any other."""
+    mailbox = of.mailboxes(status=status, client=client)["email"].iloc[0]
+    settings = {"leads_distribution": "custom_mailboxes", "mailboxes": [mailbox]}
+    report = submit(people(3), client, sandbox, "accepts_any", **settings)
+    codes = {None} if status == "active" else {"mailbox_unusable"}
+    assert {None if pd.isna(code) else code for code in report.rows["error_code"]} == codes
+    expected = "added" if status == "active" else "rejected"
+    assert set(report.rows["status"]) == {expected}
+
+
+def test_a_malformed_chunk(sandbox: Sandbox) -> None:
+    """A 400 rejects the rows of its own request; those before and after it are added."""
+    frame = people(9)
+    spoiled = frame["profnet_url"].fillna(frame["email"]).iloc[4]
+
+    with Api(sandbox) as api:
+
+        def pass_on(received: Received) -> Reply:
+            """Hand a request to the sandbox, with one lead made into what it refuses."""
+            body = received.body.replace(orjson.dumps(spoiled), b"7")
+            response = api.send(received.method, received.target, data=body)
+            return answer(response.content, response.status_code)
+
+        with scripted(pass_on) as between:
+            with Client(between.url, sandbox.api_key, cache=None) as client:
+                report = submit(frame, client, sandbox, "accepts_any", chunk_size=3)
+    expected = ["added"] * 3 + ["rejected"] * 3 + ["added"] * 3
+    assert report.rows["status"].to_list() == expected
+    assert report.rows["detail"].iloc[3:6].str.contains("400").all()
+    assert report.error is None
+
+
+def messy(seed: int) -> pd.DataFrame:
+    """Make 400 rows of which many are duplicates of each other in some form, or invalid."""
+    draw = random.Random(seed)
+    frame = people(260)
+    again = frame.sample(100, random_state=seed)
+    again["email"] = again["email"].str.upper()
+    again["profnet_url"] = again["profnet_url"].str.replace("https://", "www.") + "/"
+    bad = pd.DataFrame(
+        {
+            "email": draw.choices(["N/A", "unknown", "-", "", "not an address", None], k=40),
+            "profnet_url": draw.choices(["nan", "", None, "https://"], k=40),
+        }
+    )
+    parts = pd.concat([frame, again, bad], ignore_index=True)
+    labels = draw.choices("abc", k=len(parts))
+    return parts.sample(frac=1, random_state=seed).set_axis(labels, axis=0)
+
+
+@pytest.mark.parametrize("size", [1, 7, 250])
+def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path, size: int) -> None:
+    """Of any frame each person is added once, and each row is in one file with its outcome."""
+    frame = messy(size).iloc[: 40 if size == 1 else None]
+    report = submit(frame, client, sandbox, "accepts_any", chunk_size=size)
+    counts = Counter(report.rows["status"])
+    assert counts.keys() <= {"added", "duplicate_in_frame", "invalid"}
+    assert size == 1 or len(counts) == 3
+    reached = Counter(key for lead in stored(sandbox, "accepts_any") for key in keys(lead))
+    assert set(reached.values()) == {1}
+    valid = frame[report.rows["status"].ne("invalid").to_numpy()]
+    assert {key for lead in references(valid) for key in keys(lead)} <= reached.keys()
+    report.to_csv(tmp_path)
+    files = {name: of.read_prospects(tmp_path / f"{name}.csv") for name in FILES}
+    assert {name: len(written) for name, written in files.items()} == {
+        "added": counts["added"],
+        "skipped": counts["duplicate_in_frame"],
+        "failed": counts["invalid"],
+    }
+    assert int(report.summary()["rows"].sum()) == len(frame)
+
+
+@pytest.mark.parametrize("kind", ["drop_before_commit", "drop_after_commit", "server_error"])
+def test_a_fault_and_another_try(client: Client, sandbox: Sandbox, kind: str) -> None:
+    """Rows whose answer is lost are `unknown`, whatever was done; another try settles them."""
+    sequence_id = sandbox.sequence_ids["accepts_any"]
+    frame = people(12)
+    before = stored(sandbox, "accepts_any")
+    sandbox.faults = Fault(kind, endpoint=spec.ADD_LEADS.name, after=1, times=1)
+    with pytest.warns(OutreachWarning):
+        report = make_plan(frame, sequence_id, chunk_size=4, client=client).submit(progress=False)
+    assert report.rows["status"].to_list() == ["added"] * 4 + ["unknown"] * 4 + ["added"] * 4
+    settled = report.retry_unknown()
+    middle = "present" if kind == "drop_after_commit" else "added"
+    assert settled.rows["status"].to_list() == ["added"] * 4 + [middle] * 4 + ["added"] * 4
+    assert settled.rows["attempts"].to_list() == [1] * 4 + [2] * 4 + [1] * 4
+    new = stored(sandbox, "accepts_any")[len(before) :]
+    assert sorted(new, key=str) == sorted(references(frame), key=str)

@@ -1,0 +1,416 @@
+"""A plan says of every row whether it is sent, and is exactly what is sent."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.errors import OutreachWarning
+from outreach_frames.leads import statuses
+from outreach_frames.leads.plan import SubmissionPlan, make_plan
+from tests import scripted
+
+if TYPE_CHECKING:
+    from outreach_frames.client.client import Client
+    from outreach_frames.sandbox import Sandbox
+
+SEQUENCE = "seq_1"
+OVERRIDE = spec.OVERRIDES[0].name
+
+TEXT_DTYPES = ["object", "str", "string[python]", "string[pyarrow]", "category"]
+
+
+def people(rows: int) -> pd.DataFrame:
+    """Make rows of people with nothing wrong in them."""
+    return pd.DataFrame(
+        {
+            "email": pd.Series([f"p{row}@x.example" for row in range(rows)], dtype="str"),
+            "name": pd.Series([f"Name {row}" for row in range(rows)], dtype="str"),
+        }
+    )
+
+
+@pytest.mark.parametrize(("rows", "requests"), [(0, 0), (1, 1), (250, 1), (251, 2), (10_001, 41)])
+def test_rows_make_requests_of_at_most_the_limit(rows: int, requests: int) -> None:
+    """Every row is in one request, in order, and no request has too many leads."""
+    plan = make_plan(people(rows), SEQUENCE)
+    sent = [lead["email"] for body in plan.payloads() for lead in body[spec.LEADS_KEY]]
+    assert sent == list(people(rows)["email"])
+    assert len(plan.chunks()) == requests
+    assert all(1 <= len(chunk) <= spec.MAX_LEADS_PER_REQUEST for chunk in plan.chunks())
+    assert plan.outcome_of_unsent().empty
+
+
+def test_a_smaller_chunk_size_makes_smaller_requests() -> None:
+    """The analyst may ask for fewer leads per request."""
+    chunks = make_plan(people(7), SEQUENCE, chunk_size=3).chunks()
+    assert [chunk.tolist() for chunk in chunks] == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+def test_positions_are_those_of_the_frame_whatever_its_labels() -> None:
+    """Duplicate labels and labels of several levels change nothing of what is sent."""
+    frame = people(3)
+    frame.loc[1, "email"] = None
+    expected = list(make_plan(frame, SEQUENCE).payloads())
+    levels = pd.MultiIndex.from_tuples([("a", 1), ("a", 1), ("b", 2)])
+    for labels in (["x", "x", "x"], levels, pd.Index([np.nan, 2.5, np.nan])):
+        plan = make_plan(frame.set_axis(labels), SEQUENCE)
+        assert plan.positions.tolist() == [0, 2]
+        assert plan.outcome_of_unsent()["position"].tolist() == [1]
+        assert list(plan.payloads()) == expected
+
+
+def test_a_lead_has_what_the_analyst_mapped_and_nothing_else() -> None:
+    """Identifiers are at the top, the data named as asked and in that order, missing left out."""
+    frame = pd.DataFrame(
+        {
+            "E-Mail": ["anna@x.example", "ben@x.example"],
+            "Profile": ["p.example/in/anna", None],
+            "First Name": ["Anna", None],
+            "Joined": [2021, np.nan],
+            "secret": ["s", "s"],
+        }
+    )
+    plan = make_plan(
+        frame,
+        SEQUENCE,
+        email="E-Mail",
+        profnet_url="Profile",
+        data={"joined": "Joined", "first_name": "First Name"},
+    )
+    anna, ben = plan.leads(plan.positions)
+    assert anna == {
+        "email": "anna@x.example",
+        "profnet_url": "p.example/in/anna",
+        "data": {"joined": "2021", "first_name": "Anna"},
+    }
+    assert list(anna["data"]) == ["joined", "first_name"]
+    assert ben == {"email": "ben@x.example"}
+    assert plan.identifiers(0) == ("anna@x.example", "p.example/in/anna")
+    assert plan.identifiers(1) == ("ben@x.example", None)
+    assert plan.field_set(0) == {"email", "profnet_url", "joined", "first_name"}
+    assert plan.field_set(1) == {"email"}
+
+
+def test_a_lead_without_data_takes_nobody_elses() -> None:
+    """Rows with no data or no override between others shift nothing."""
+    frame = people(4).assign(name=[None, "B", None, "D"], flag=[True, None, None, True])
+    plan = make_plan(frame, SEQUENCE, data=["name"], overrides={OVERRIDE: "flag"})
+    assert plan.leads(plan.positions) == [
+        {"email": "p0@x.example", "overrides": {OVERRIDE: True}},
+        {"email": "p1@x.example", "data": {"name": "B"}},
+        {"email": "p2@x.example"},
+        {"email": "p3@x.example", "data": {"name": "D"}, "overrides": {OVERRIDE: True}},
+    ]
+
+
+@pytest.mark.parametrize("data", [["name"], ("name",), pd.Index(["name"]), {"name": "name"}])
+def test_data_may_be_any_list_or_a_dict(data: Any) -> None:
+    """A list names fields after their columns."""
+    assert make_plan(people(1), SEQUENCE, data=data).leads([0])[0]["data"] == {"name": "Name 0"}
+
+
+def test_rows_that_are_not_sent_say_why() -> None:
+    """Each row that is not sent has one status, all its reasons, and the code of the first."""
+    frame = pd.DataFrame(
+        {
+            "email": ["p0@x.example", "p0@", "unknown", "P0@x.example"],
+            "name": ["ok", "a" * 2000, None, "ok"],
+        }
+    )
+    unsent = make_plan(frame, SEQUENCE, data=["name"]).outcome_of_unsent()
+    assert unsent["position"].tolist() == [1, 2, 3]
+    assert unsent["status"].tolist() == [
+        statuses.INVALID,
+        statuses.INVALID,
+        statuses.DUPLICATE_IN_FRAME,
+    ]
+    assert "no e-mail address" in unsent["detail"][0]
+    assert "2,000 characters" in unsent["detail"][0]
+    assert "'unknown' stands for nothing" in unsent["detail"][1]
+    assert unsent["error_code"].tolist()[:2] == ["invalid_email", "missing_identifier"]
+    assert unsent["error_code"].isna()[2]
+
+
+def test_the_frame_is_not_changed_and_later_changes_are_not_sent() -> None:
+    """A plan leaves the frame alone, and stays what it was when the frame is edited."""
+    frame = people(3)
+    before = frame.copy()
+    plan = make_plan(frame, SEQUENCE, data=["name"])
+    pd.testing.assert_frame_equal(frame, before)
+    payloads, digests = list(plan.payloads()), dict(plan.fingerprint)
+    frame.loc[0, "email"] = "other@x.example"
+    frame["name"] = "other"
+    frame.index.name = "other"
+    assert list(plan.payloads()) == payloads
+    assert plan.fingerprint == digests
+    pd.testing.assert_frame_equal(plan.frame, before)
+
+
+def test_a_plan_cannot_be_changed() -> None:
+    """Neither its parts nor what it hands out lead back into what is sent."""
+    plan = make_plan(
+        people(2),
+        SEQUENCE,
+        leads_distribution="custom_mailboxes",
+        mailboxes=["a@x.example"],
+    )
+    payloads = list(plan.payloads())
+    (body,) = plan.payloads()
+    body["leads"][0]["email"] = "other@x.example"
+    body["settings"]["mailboxes"].append("b@x.example")
+    for handed_out in (plan.frame, plan.problems, plan.outcome_of_unsent()):
+        handed_out[:] = None
+    with pytest.raises(AttributeError):
+        plan.sequence_id = "other"  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        plan.settings["mailboxes"] = ()  # type: ignore[index]
+    with pytest.raises(ValueError, match="read-only"):
+        plan.positions[0] = 5
+    assert list(plan.payloads()) == payloads
+    pd.testing.assert_frame_equal(plan.frame, people(2))
+
+
+CHANGES: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
+    "a cell": ("rows", {"name": ["A", "other", "C", "D"]}, {}),
+    "a missing cell": ("rows", {"name": ["A", None, "C", "D"]}, {}),
+    "an address": ("rows", {"email": ["a@x.example", "e@x.example", "bad", "A@x.example"]}, {}),
+    "the order": ("rows", {"email": ["b@x.example", "a@x.example", "bad", "b@x.example"]}, {}),
+    "a row's status": (
+        "rows",
+        {"email": ["a@x.example", "b@x.example", "a@x.example", "bad"]},
+        {},
+    ),
+    "a row's reason": ("rows", {"email": ["a@x.example", "b@x.example", None, "A@x.example"]}, {}),
+    "the mapping": ("rows", {}, {"data": {"other": "name"}}),
+    "overrides": ("rows", {}, {"overrides": {OVERRIDE: True}}),
+    "settings": ("settings", {}, {"leads_distribution": "sequence_senders"}),
+    "the sequence": ("sequence", {}, {"sequence_id": "seq_2"}),
+}
+
+
+def digests_of(columns: dict[str, Any], arguments: dict[str, Any]) -> dict[str, str]:
+    """Plan four rows, one invalid and one a duplicate, with some changes."""
+    rows = {
+        "email": ["a@x.example", "b@x.example", "bad", "A@x.example"],
+        "name": ["A", "B", "C", "D"],
+    }
+    options: dict[str, Any] = {"sequence_id": SEQUENCE, "data": ["name"], **arguments}
+    return dict(make_plan(pd.DataFrame({**rows, **columns}), **options).fingerprint)
+
+
+@pytest.mark.parametrize(("part", "columns", "arguments"), CHANGES.values(), ids=CHANGES)
+def test_a_changed_submission_has_another_fingerprint(
+    part: str, columns: dict[str, Any], arguments: dict[str, Any]
+) -> None:
+    """Any change shows in the digest of the part that was changed, and in no other."""
+    before, after = digests_of({}, {}), digests_of(columns, arguments)
+    assert {name for name in before if before[name] != after[name]} == {part}
+
+
+def test_a_fingerprint_tells_nothing() -> None:
+    """Digests are hexadecimal, whatever is in the rows; labels and other columns do not count."""
+    before = digests_of({}, {})
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in before.values())
+    assert digests_of({"unused": [1, 2, 3, 4]}, {}) == before
+
+
+def test_the_chunk_size_is_no_part_of_a_submission() -> None:
+    """The same rows in smaller requests are the same submission, so that a journal goes on."""
+    assert digests_of({}, {"chunk_size": 1}) == digests_of({}, {})
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> pd.DataFrame:
+    """Make frames with few and many of the things that people write into cells."""
+    text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
+    emails = (
+        st.none()
+        | text
+        | st.sampled_from(
+            ["a@x.example", "A@X.example ", "b@x.example", "n/a", "bad@", "zoë@x.example"]
+        )
+    )
+    urls = (
+        st.none()
+        | text
+        | st.sampled_from(
+            ["p.example/in/a", "https://www.p.example/in/A/", "p.example/in/b?x", "-", "p.example"]
+        )
+    )
+    notes = st.none() | text | st.just("é" * (spec.MAX_DATA_VALUE_LENGTH + 1))
+    years = st.none() | st.integers(1900, 2100)
+    rows = draw(st.lists(st.tuples(emails, urls, notes, years), max_size=8))
+    columns = zip(*rows, strict=True) if rows else [[], [], [], []]
+    names = ["email", "profnet_url", "note", "year"]
+    return pd.DataFrame(
+        {
+            name: pd.Series(list(cells), dtype=object)
+            for name, cells in zip(names, columns, strict=True)
+        }
+    )
+
+
+def plan_of(frame: pd.DataFrame, sequence_id: str = SEQUENCE) -> SubmissionPlan:
+    """Plan with all columns."""
+    return make_plan(frame, sequence_id, data=["note", "year"])
+
+
+@settings(max_examples=50, deadline=None)
+@given(frames())
+def test_every_row_is_sent_or_has_one_reason_not_to_be(frame: pd.DataFrame) -> None:
+    """Of any frame each row is sent, invalid or a duplicate: exactly one of these."""
+    plan = plan_of(frame)
+    unsent = plan.outcome_of_unsent()
+    assert sorted([*plan.positions.tolist(), *unsent["position"]]) == list(range(len(frame)))
+    assert set(unsent["status"]) <= {statuses.INVALID, statuses.DUPLICATE_IN_FRAME}
+    invalid = unsent.loc[unsent["status"] == statuses.INVALID, "position"]
+    assert set(invalid) <= set(plan.problems["row"])
+    assert (unsent["detail"] != "").all()
+    sent = plan.problems[plan.problems["row"].isin(plan.positions)]
+    assert set(sent["code"]) <= {"placeholder"}
+
+
+@settings(max_examples=40, deadline=None)
+@given(frames())
+def test_the_dtypes_make_no_difference_to_what_is_sent(frame: pd.DataFrame) -> None:
+    """The same cells in columns of another dtype give the same bytes, problems and digests."""
+    expected = plan_of(frame)
+    years = ["object", "float64", "Int64", "int64[pyarrow]", "category"]
+    for text, year in zip(TEXT_DTYPES, years, strict=True):
+        dtypes = {"email": text, "profnet_url": text, "note": text, "year": year}
+        plan = plan_of(frame.astype(dtypes))
+        assert json.dumps(list(plan.payloads())) == json.dumps(list(expected.payloads()))
+        assert plan.fingerprint == expected.fingerprint
+        pd.testing.assert_frame_equal(plan.problems, expected.problems)
+
+
+@settings(max_examples=50, deadline=None)
+@given(frames())
+def test_every_value_that_is_sent_was_in_the_frame(frame: pd.DataFrame) -> None:
+    """No text comes from a missing cell: each value is its cell's text, each cell's is there."""
+    plan = plan_of(frame)
+    for position, lead in zip(plan.positions, plan.leads(plan.positions), strict=True):
+        row = frame.iloc[position]
+        data = lead.get("data", {})
+        year = row["year"]
+        assert data.get("year") == (None if year is None else str(year))
+        assert data.get("note") in {None, row["note"]}
+        for name in spec.LEAD_IDENTIFIERS:
+            assert lead.get(name) is None or lead[name] in row[name]
+
+
+@settings(
+    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(frames())
+def test_the_service_finds_nothing_malformed_in_what_is_sent(
+    client: Client, sandbox: Sandbox, frame: pd.DataFrame
+) -> None:
+    """Whatever the frame, a sequence that takes any lead takes or skips each lead of the plan."""
+    sequence_id = sandbox.sequence_ids["accepts_any"]
+    for body in plan_of(frame, sequence_id).payloads():
+        answer = client.write(spec.ADD_LEADS, path={"id": sequence_id}, body=body)
+        assert answer["total"] == len(body[spec.LEADS_KEY])
+
+
+def test_a_plan_reads_in_a_terminal() -> None:
+    """The text says what is sent and what is not, and shows the first lead."""
+    frame = people(4)
+    frame["email"] = ["p0@x.example", "P0@x.example", "unknown", "p3@"]
+    text = repr(
+        make_plan(
+            frame,
+            SEQUENCE,
+            data=["name"],
+            overrides={OVERRIDE: True},
+            leads_distribution="custom_mailboxes",
+            mailboxes=["sender@x.example"],
+        )
+    )
+    assert "1 of 4 rows will be sent, in 1 request of at most 250 leads" in text
+    assert "2 invalid, 1 the same person as an earlier row" in text
+    for code in ("placeholder 1", "missing_identifier 1", "invalid_email 1"):
+        assert code in text
+    assert f"{OVERRIDE} for 1" in text
+    assert "mailboxes: sender@x.example" in text
+    assert '"email": "p0@x.example"' in text
+    assert "no service is connected" in text
+
+
+@pytest.mark.parametrize("rows", [0, 1, 300])
+def test_a_plan_reads_for_any_number_of_rows(rows: int) -> None:
+    """With no row and with many, text and HTML are there and stay short."""
+    frame = people(rows).assign(name="a" * 1000)
+    plan = make_plan(frame, SEQUENCE, data={f"field_{number}": "name" for number in range(50)})
+    for view in (repr(plan), plan._repr_html_()):
+        assert f"{rows} of {rows} row" in view
+        assert len(view) < 6000
+
+
+def test_markup_in_a_plan_is_text(client: Client) -> None:
+    """Nothing from cells, names or settings is markup in a notebook, and no token is shown."""
+    frame = pd.DataFrame({"email": ["a@x.example"], "name": ["<script>alert(1)</script>"]})
+    with pytest.warns(OutreachWarning):
+        plan = make_plan(frame, "<b>id</b>", data=["name"], client=client)
+    html = plan._repr_html_()
+    assert "<script" not in html
+    assert "<b>id" not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_no_token_is_in_a_plan() -> None:
+    """A plan that knows its client shows nothing of the token, a refused one neither."""
+    token = "a-secret-token"
+    refused = scripted.json({"error": {"message": f"bad token {token}"}}, status=401)
+    with (
+        scripted.scripted([refused]) as service,
+        of.connect(service.url, token, cache=None) as client,
+    ):
+        plan = make_plan(people(1), SEQUENCE, client=client)
+    assert token not in repr(plan) + plan._repr_html_() + str(plan.fingerprint)
+
+
+@pytest.mark.parametrize("shows", ["accepts_any", "paused"])
+def test_a_sequence_that_takes_leads_is_named(client: Client, sandbox: Sandbox, shows: str) -> None:
+    """With a service connected, the plan knows the sequence's name and status."""
+    plan = make_plan(people(1), sandbox.sequence_ids[shows])
+    status = "paused" if shows == "paused" else "active"
+    assert plan.sequence.status == status
+    assert f"{plan.sequence.name}, {status}" in repr(plan)
+
+
+def test_a_sequence_that_takes_no_leads_is_warned_about(client: Client, sandbox: Sandbox) -> None:
+    """A draft is planned for all the same, with a warning that says which statuses take leads."""
+    sequence_id = sandbox.sequence_ids["invalid_sequence_status"]
+    with pytest.warns(OutreachWarning, match="is draft.*active or paused"):
+        plan = make_plan(people(1), sequence_id, client=client)
+    assert len(plan.positions) == 1
+
+
+def test_an_unknown_sequence_is_warned_about(client: Client, sandbox: Sandbox) -> None:
+    """An id that is not among the sequences is planned for, with a warning and a suggestion."""
+    sequence_id = sandbox.sequence_ids["accepts_any"]
+    with pytest.warns(OutreachWarning, match=f"Did you mean {sequence_id}"):
+        plan = make_plan(people(1), f"{sequence_id}x", client=client)
+    assert "not among the account's sequences" in repr(plan)
+
+
+def test_a_service_that_fails_does_not_stop_a_plan() -> None:
+    """Where the sequences cannot be listed, the plan says so and is made."""
+    with (
+        scripted.scripted([scripted.json({}, status=401)]) as service,
+        of.connect(service.url, "token", cache=None) as client,
+    ):
+        plan = make_plan(people(1), SEQUENCE, client=client)
+    assert len(plan.positions) == 1
+    assert "the sequences could not be listed" in repr(plan)

@@ -1,0 +1,401 @@
+"""People search: whole, in order, each person once, and honest about what is missing."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidResponseError, OutreachWarning, ServerError, ServiceError
+from outreach_frames.sandbox import Sandbox
+from tests.common.test_arguments import good_value
+from tests.conftest import PEOPLE
+from tests.scripted import Received, Reply, Service, answer, delayed, json, scripted
+
+MORE = "ignore:.*people were read; limit=None:outreach_frames.errors.OutreachWarning"
+
+
+def person(number: int) -> dict[str, Any]:
+    """Return a person of a scripted service."""
+    return {"id": str(uuid.UUID(int=number)), "object": "person", "name": f"Person {number}"}
+
+
+def result(people: list[dict[str, Any]], **pagination: Any) -> Reply:
+    """Return the answer of a people search."""
+    return json(
+        {
+            "object": "person_search_result",
+            "results": people,
+            "_pagination": {"page": 1, "page_size": 100, "total_pages": 1, "total": len(people)}
+            | pagination,
+        }
+    )
+
+
+def service_of(there: int, **pagination: Any) -> Callable[[Received], Reply]:
+    """Return a script that pages through people 1 to `there`."""
+
+    def reply(request: Received) -> Reply:
+        body = request.json
+        size, page = body["page_size"], body["page"]
+        numbers = range((page - 1) * size + 1, min(page * size, there) + 1)
+        told = {"page": page, "page_size": size, "total": there, "total_pages": -(-there // size)}
+        return result([person(number) for number in numbers], **{**told, **pagination})
+
+    return reply
+
+
+def connected(service: Service, **options: Any) -> Client:
+    """Connect to a scripted service with no cache and short pauses."""
+    return of.connect(service.url, "token", **{"cache": None} | options)
+
+
+def numbers(frame: pd.DataFrame) -> list[int]:
+    """Return the numbers of scripted people."""
+    return [uuid.UUID(identity).int for identity in frame["id"]]
+
+
+def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
+    """With no limit the frame holds everybody once, in the service's order."""
+    everybody = of.search_people(limit=None)
+    assert len(everybody) == PEOPLE == everybody.attrs["total"]
+    assert everybody["id"].is_unique
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        pieces = of.search_people(limit=150, page_size=7)
+    pd.testing.assert_frame_equal(pieces, everybody.head(150))
+
+
+@pytest.mark.parametrize("limit", [1, 99, 100, 101, 250])
+def test_a_limit_is_kept_and_said(client: Client, limit: int) -> None:
+    """Exactly `limit` people come, and a warning says how many there are."""
+    with pytest.warns(OutreachWarning, match=f"{limit:,} of {PEOPLE:,} people"):
+        assert len(of.search_people(limit=limit)) == limit
+
+
+def test_no_more_is_asked_than_needed() -> None:
+    """A limit of five asks for five, and 150 for two pages of a hundred."""
+    with scripted(service_of(1000)) as service, connected(service):
+        for limit, requests in ((5, [(1, 5)]), (150, [(1, 100), (2, 100)])):
+            service.requests.clear()
+            with pytest.warns(OutreachWarning, match="limit=None"):
+                frame = of.search_people(limit=limit)
+            assert numbers(frame) == list(range(1, limit + 1))
+            assert [(r.json["page"], r.json["page_size"]) for r in service.requests] == requests
+
+
+@pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
+def test_every_filter_reaches_the_service_as_given(known: spec.Filter) -> None:
+    """The request's body holds the filter, the paging fields, and nothing else."""
+    with scripted(service_of(0)) as service, connected(service):
+        frame = of.search_people({known.name: good_value(known)})
+        assert service.requests[0].json == {
+            known.name: good_value(known),
+            "page": 1,
+            "page_size": 100,
+        }
+        assert frame.attrs["filters"] == {known.name: good_value(known)}
+
+
+@pytest.mark.parametrize(
+    "known",
+    [known for known in spec.FILTERS if known.suggestions and known.type == "array"],
+    ids=lambda known: known.name,
+)
+def test_filters_narrow_in_the_sandbox(client: Client, known: spec.Filter) -> None:
+    """What a suggested value finds is counted alike by count_people and search_people."""
+    counts = {value: of.count_people({known.name: [value]}) for value in known.suggestions[:4]}
+    value = max(counts, key=lambda suggested: counts[suggested])
+    frame = of.search_people({known.name: [value]}, limit=None)
+    assert len(frame) == counts[value] == frame.attrs["total"]
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("headcount", ["all", "department", "none"])
+def test_columns_and_dtypes_do_not_depend_on_the_data(
+    client: Client, backend: Any, headcount: Any
+) -> None:
+    """Nobody, one person and everybody give the same columns with the same dtypes."""
+    options: dict[str, Any] = {"headcount": headcount, "dtype_backend": backend, "limit": None}
+    many = of.search_people(**options)
+    none = of.search_people(person_name="nobody has this name", **options)
+    one = of.search_people(person_name=many["name"].iloc[0], **options)
+    assert len(none) == 0
+    assert len(one) >= 1
+    pd.testing.assert_series_equal(none.dtypes, many.dtypes)
+    pd.testing.assert_series_equal(one.dtypes, many.dtypes)
+    expected = [
+        name
+        for name in spec.columns(spec.PERSON)
+        if "_headcount_" not in name
+        or headcount == "all"
+        or (headcount == "department" and name.startswith("company_department_headcount_"))
+    ]
+    assert list(many.columns) == expected
+
+
+def test_count_is_one_small_request(client: Client) -> None:
+    """count_people asks for one person and returns the service's total."""
+    with scripted(service_of(12345)) as service, connected(service):
+        assert of.count_people() == 12345
+        assert [request.json["page_size"] for request in service.requests] == [1]
+
+
+@pytest.mark.parametrize("total", [-1, None, "many", True, 1.5])
+def test_a_count_that_is_none_is_an_error(total: Any) -> None:
+    """A total that is no count is never returned as one."""
+    with scripted(service_of(3, total=total)) as service, connected(service):
+        with pytest.raises(InvalidResponseError, match="total"):
+            of.count_people()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"total_pages": -1},
+        {"total_pages": 10**9},
+        {"total": -1, "total_pages": 10**9},
+        {"total": 0},
+        {"total": None, "total_pages": None},
+        {"total": "250", "total_pages": "3"},
+        {"total_pages": 1},
+        {"total": None},
+    ],
+)
+def test_senseless_totals_neither_lose_nor_loop(told: dict[str, int]) -> None:
+    """With a wrong total or number of pages everybody is read, and the read ends."""
+    with scripted(service_of(250, **told)) as service, connected(service):
+        assert numbers(of.search_people(limit=None)) == list(range(1, 251))
+        assert len(service.requests) < 20
+
+
+@pytest.mark.parametrize("limit", [None, 150, 30])
+def test_a_service_that_gives_fewer_on_a_page_loses_nobody(limit: int | None) -> None:
+    """Where a page has fewer people than asked for, the rest is on further pages."""
+
+    def capped(request: Received) -> Reply:
+        page = request.json["page"]
+        numbers = range(25 * (page - 1) + 1, min(25 * page, 190) + 1)
+        return result([person(number) for number in numbers], total=190, total_pages=2)
+
+    with scripted(capped) as service, connected(service):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if limit else "error", OutreachWarning)
+            frame = of.search_people(limit=limit)
+    assert numbers(frame) == list(range(1, (limit or 190) + 1))
+
+
+def test_more_than_asked_is_cut() -> None:
+    """Where a page has more people than asked for, the limit holds."""
+    everybody = result([person(number) for number in range(1, 21)])
+    with scripted([everybody]) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="5 of 20"):
+            assert numbers(of.search_people(limit=5)) == list(range(1, 6))
+
+
+@pytest.mark.parametrize("told", [{"total_pages": 10**9}, {"total": None, "total_pages": None}])
+def test_a_service_that_ignores_the_page_ends(told: dict[str, Any]) -> None:
+    """Where every page is the same, everybody is kept once and the read ends."""
+    same = result([person(number) for number in range(1, 101)], **told)
+    with scripted(lambda request: same) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="came twice"):
+            assert numbers(of.search_people(limit=None)) == list(range(1, 101))
+        assert len(service.requests) < 20
+
+
+def test_a_limit_beyond_all_numbers_is_all() -> None:
+    """A limit that no table could hold reads everybody."""
+    with scripted(service_of(150)) as service, connected(service):
+        assert len(of.search_people(limit=10**30)) == 150
+
+
+def test_a_total_that_grows_is_followed() -> None:
+    """When more people appear while reading, they are read too."""
+    script = service_of(350)
+
+    def growing(request: Received) -> Reply:
+        reply = script(request)
+        if request.json["page"] == 1:
+            return service_of(350, total=200, total_pages=2)(request)
+        return reply
+
+    with scripted(growing) as service, connected(service):
+        assert numbers(of.search_people(limit=None)) == list(range(1, 351))
+
+
+def test_missing_people_are_told() -> None:
+    """When the service counts more people than it returns, a warning says so."""
+    with scripted(service_of(150, total=160, total_pages=2)) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="counts 160 people and returned 150"):
+            assert len(of.search_people(limit=None)) == 150
+
+
+def test_a_person_seen_twice_is_kept_once_and_told() -> None:
+    """A person whom drift puts on two pages is kept once, first place first, with a warning."""
+
+    def drifting(request: Received) -> Reply:
+        page = request.json["page"]
+        start = 1 + 100 * (page - 1) - (page > 1)
+        people = [person(number) for number in range(start, start + 100)]
+        return result(people, page=page, total=200, total_pages=2)
+
+    with scripted(drifting) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="1 of the people came twice"):
+            frame = of.search_people(limit=None)
+    assert numbers(frame) == list(range(1, 200))
+
+
+def test_pages_that_arrive_out_of_order_are_put_in_order() -> None:
+    """The order is the service's, whichever page arrives first."""
+    script = service_of(600)
+
+    def late(request: Received) -> Reply:
+        return delayed(0.02 * (7 - request.json["page"]), script(request))
+
+    with scripted(late) as service, connected(service, workers=6):
+        assert numbers(of.search_people(limit=None)) == list(range(1, 601))
+
+
+def test_reported_errors_are_kept_and_told_once() -> None:
+    """`_errors` of all pages are in .attrs, and one warning names the first."""
+    script = service_of(150)
+
+    def complaining(request: Received) -> Reply:
+        reply = script(request)
+        value = {**_value(reply), "_errors": [{"reason": f"page {request.json['page']}"}]}
+        return json(value)
+
+    with scripted(complaining) as service, connected(service):
+        with pytest.warns(OutreachWarning, match="page 1") as caught:
+            frame = of.search_people(limit=None)
+    assert frame.attrs["errors"] == [{"reason": "page 1"}, {"reason": "page 2"}]
+    assert len(caught) == 1
+
+
+def test_an_error_midway_carries_what_was_read() -> None:
+    """A failure raises, with the people read before it in .partial."""
+    script = service_of(400)
+
+    def failing(request: Received) -> Reply:
+        return json({}, status=500) if request.json["page"] == 3 else script(request)
+
+    with scripted(failing) as service, connected(service, max_wait=0):
+        with pytest.raises(of.OutreachError) as caught:
+            of.search_people(limit=None)
+    partial = caught.value.partial
+    assert partial is not None
+    assert numbers(partial) == list(range(1, 201))
+    assert any("200 rows" in note for note in caught.value.__notes__)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+@pytest.mark.parametrize("failure", [json({}, status=400), answer(b"<html>")])
+def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
+    """Whichever page fails, .partial ends right before it, though pages are read in runs."""
+    script = service_of(500)
+
+    def reply(request: Received) -> Reply:
+        return failure if request.json["page"] == 48 else script(request)
+
+    with scripted(reply) as service, connected(service, workers=workers, max_wait=0):
+        with pytest.raises(ServiceError) as caught:
+            of.search_people(page_size=10, limit=None)
+    assert caught.value.partial is not None
+    assert numbers(caught.value.partial) == list(range(1, 471))
+
+
+@pytest.mark.parametrize("cached", [False, True])
+def test_a_broken_page_of_a_run_is_asked_for_again(cached: bool, tmp_path: Path) -> None:
+    """An answer that breaks once among pages read as one loses nobody, and is not kept."""
+    script = service_of(500)
+    seen: list[int] = []
+
+    def reply(request: Received) -> Reply:
+        seen.append(request.json["page"])
+        broken = request.json["page"] == 48 and seen.count(48) == 1
+        return answer(b'{"results": [') if broken else script(request)
+
+    cache = tmp_path / "cache" if cached else None
+    with scripted(reply) as service, connected(service, workers=1, max_wait=0, cache=cache):
+        for _ in range(2):
+            frame = of.search_people(page_size=10, limit=None)
+            assert numbers(frame) == list(range(1, 501))
+    assert seen.count(48) == (2 if cached else 3)
+
+
+def test_an_error_at_once_carries_an_empty_frame() -> None:
+    """A failure on the first page raises; it never comes back as an empty frame."""
+    with scripted(lambda request: json({}, status=501)) as service:
+        with connected(service, max_wait=0), pytest.raises(ServerError) as caught:
+            of.search_people()
+    assert caught.value.partial is not None
+    assert list(caught.value.partial.columns) == list(spec.columns(spec.PERSON))
+
+
+def test_ctrl_c_ends_a_long_read_within_two_seconds() -> None:
+    """Ctrl-C among 400 pages comes out promptly, with what was read."""
+    script = service_of(40_000)
+
+    def slow(request: Received) -> Reply:
+        return delayed(0.05, script(request))
+
+    with scripted(slow) as service, connected(service):
+        timer = threading.Timer(1.0, signal.raise_signal, [signal.SIGINT])
+        timer.start()
+        with pytest.raises(KeyboardInterrupt) as caught:
+            of.search_people(limit=None)
+        ended = time.monotonic()
+        assert numbers(caught.value.partial)[:100] == list(range(1, 101))  # type: ignore[attr-defined]
+        asked = len(service.requests)
+        time.sleep(0.3)
+        assert len(service.requests) <= asked + 4
+        assert time.monotonic() - ended < 2
+
+
+@pytest.mark.parametrize("name", ["page", "page_size"])
+def test_paging_fields_are_no_filters(client: Client, name: str) -> None:
+    """page and page_size in the filters are told what to use instead."""
+    with pytest.raises(of.OutreachError, match="limit="):
+        of.search_people({name: 5})
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"person_title": ["CEO"]},
+        {"limit": 0},
+        {"limit": True},
+        {"page_size": 0},
+        {"page_size": 101},
+        {"page_size": True},
+        {"headcount": "some"},
+        {"headcount": None},
+        {"dtype_backend": "numpy"},
+    ],
+    ids=str,
+)
+def test_bad_arguments_send_nothing(arguments: dict[str, Any]) -> None:
+    """A bad argument is an error that names it, before any request."""
+    with scripted([]) as service, connected(service):
+        with pytest.raises(of.OutreachError, match=next(iter(arguments))):
+            of.search_people(**arguments)
+        assert service.requests == []
+
+
+def _value(reply: Reply) -> Any:
+    import orjson
+
+    return orjson.loads(
+        b"".join(part for part in reply.parts if isinstance(part, bytes)).split(b"\r\n\r\n", 1)[1]
+    )

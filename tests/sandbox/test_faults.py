@@ -1,0 +1,366 @@
+"""The sandbox's faults, as they show on the wire."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import time
+import zlib
+from collections.abc import Iterator, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+import pytest
+import requests
+
+from outreach_frames import spec
+from outreach_frames.sandbox import FAULT_KINDS, Fault, Sandbox, serve
+from tests.sandbox.http import Api, connect, everything, head
+
+
+@pytest.fixture(scope="module")
+def module_api() -> Iterator[Api]:
+    """Start a small sandbox for this module, and a session with it."""
+    with serve(people=60) as sandbox, Api(sandbox) as session:
+        yield session
+
+
+@pytest.fixture
+def api(module_api: Api) -> Iterator[Api]:
+    """Return the module's session; the sandbox behaves well again afterwards."""
+    yield module_api
+    module_api.sandbox.faults = ()
+
+
+def raw(sandbox: Sandbox, path: str = "/mailboxes") -> tuple[bytes, bytes]:
+    """Read everything that comes over the wire: the head and the body."""
+    with connect(sandbox) as connection:
+        connection.sendall(head(sandbox, "GET", path, "Connection: close"))
+        first, _, body = everything(connection).partition(b"\r\n\r\n")
+    return first.lower(), body
+
+
+class TestWhen:
+    """Which requests a fault strikes."""
+
+    def statuses(self, api: Api, requests_: int = 6) -> list[int]:
+        """Read the statuses of several equal requests."""
+        return [api.get("/mailboxes").status_code for _ in range(requests_)]
+
+    def test_good_behaviour(self, api: Api) -> None:
+        """Without faults the service behaves well."""
+        assert api.sandbox.faults == ()
+        assert self.statuses(api) == [200] * 6
+
+    def test_always(self, api: Api) -> None:
+        """A fault by its mere name strikes every request, until the faults are replaced."""
+        api.sandbox.faults = "server_error"
+        assert self.statuses(api) == [500] * 6
+        api.sandbox.faults = None
+        assert self.statuses(api) == [200] * 6
+
+    def test_after_and_times(self, api: Api) -> None:
+        """A fault begins after some requests, and is over after some strikes."""
+        api.sandbox.faults = [{"kind": "unavailable", "after": 2, "times": 3}]
+        assert self.statuses(api) == [200, 200, 503, 503, 503, 200]
+
+    def test_endpoint(self, api: Api) -> None:
+        """A fault of one endpoint counts and strikes that endpoint's requests only."""
+        api.sandbox.faults = [Fault("rate_limit", endpoint="search_people", after=1)]
+        assert self.statuses(api) == [200] * 6
+        assert [api.search().status_code for _ in range(3)] == [200, 429, 429]
+
+    def test_probability(self, api: Api) -> None:
+        """A fault that is not certain strikes some requests, the same ones every time."""
+        seen = []
+        for _ in range(2):
+            api.sandbox.faults = Fault("server_error", probability=0.5)
+            seen.append(self.statuses(api, 60))
+        assert seen[0] == seen[1]
+        assert 10 < seen[0].count(500) < 50
+        api.sandbox.faults = Fault("server_error", probability=0.0)
+        assert self.statuses(api) == [200] * 6
+
+    def test_several(self, api: Api) -> None:
+        """Several faults strike one request together."""
+        api.sandbox.faults = ["retry_after", {"kind": "errors", "endpoint": "search_people"}]
+        response = api.search()
+        assert response.headers["Retry-After"] == "1"
+        assert response.json()["_errors"]
+
+    def test_token_comes_first(self, api: Api) -> None:
+        """A request with a wrong token uses no fault up."""
+        api.sandbox.faults = [Fault("server_error", times=1)]
+        wrong = api.send("GET", "/mailboxes", headers={"Authorization": "Bearer wrong"})
+        assert wrong.status_code == 401
+        assert self.statuses(api, 2) == [500, 200]
+
+    def test_from_the_start(self) -> None:
+        """Faults given to `serve` are in force from the first request on."""
+        with serve(people=20, faults=["token_revoked"]) as sandbox, Api(sandbox) as api:
+            assert api.get("/mailboxes").status_code == 401
+            assert sandbox.faults == (Fault("token_revoked"),)
+
+    @pytest.mark.parametrize(
+        ("wrong", "said"),
+        [
+            ("gremlins", "rate_limit"),
+            ({"kind": "gremlins"}, "rate_limit"),
+            ({"times": 1}, "kind"),
+            ({"kind": "rate_limit", "often": 1}, "often"),
+            ({"kind": "rate_limit", "endpoint": "/mailboxes"}, "list_mailboxes"),
+            ({"kind": "page_drift", "endpoint": "list_mailboxes"}, "search_people"),
+            ({"kind": "rate_limit", "times": -1}, "negative"),
+            ({"kind": "rate_limit", "after": -1}, "negative"),
+            ({"kind": "slow_body", "delay": -1}, "negative"),
+            ({"kind": "rate_limit", "probability": 2}, "probability"),
+        ],
+    )
+    def test_unknown(self, api: Api, wrong: str | Mapping[str, Any], said: str) -> None:
+        """A fault that there is not is a ValueError that says what there is."""
+        api.sandbox.faults = [Fault("rate_limit")]
+        with pytest.raises(ValueError, match=said):
+            api.sandbox.faults = [wrong]
+        assert api.sandbox.faults == (Fault("rate_limit"),)
+        with pytest.raises(ValueError, match=said):
+            serve(people=20, faults=[wrong])
+
+
+class TestRefusals:
+    """Faults that answer with an error status."""
+
+    @pytest.mark.parametrize(
+        ("kind", "status"),
+        [
+            ("rate_limit", 429),
+            ("rate_limit_date", 429),
+            ("rate_limit_bare", 429),
+            ("server_error", 500),
+            ("unavailable", 503),
+            ("unavailable_bare", 503),
+            ("token_revoked", 401),
+        ],
+    )
+    def test_status(self, api: Api, kind: str, status: int) -> None:
+        """The answer has the status and the standard error format, and nothing is done."""
+        sequence_id = api.sandbox.sequence_ids["accepts_any"]
+        api.sandbox.faults = kind
+        response = api.add(sequence_id, [{"email": "refused@example.com"}])
+        assert response.status_code == status
+        assert set(response.json()["error"]) == {"code", "message"}
+        assert api.sandbox.leads(sequence_id) == []
+
+    @pytest.mark.parametrize(
+        ("kind", "asked", "sent"),
+        [
+            ("rate_limit", None, "1"),
+            ("rate_limit", 7, "7"),
+            ("rate_limit", "soon", "soon"),
+            ("unavailable", 0.5, "0.5"),
+            ("rate_limit_date", "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2015 07:28:00 GMT"),
+            ("rate_limit_bare", 7, None),
+            ("unavailable_bare", 7, None),
+            ("server_error", 7, None),
+        ],
+    )
+    def test_retry_after(
+        self, api: Api, kind: str, asked: float | str | None, sent: str | None
+    ) -> None:
+        """The time to wait is in Retry-After, a text as it was given."""
+        api.sandbox.faults = Fault(kind, retry_after=asked)
+        assert api.get("/mailboxes").headers.get("Retry-After") == sent
+
+    @pytest.mark.parametrize("kind", ["rate_limit_date", "retry_after_date"])
+    def test_retry_after_date(self, api: Api, kind: str) -> None:
+        """The time to wait is an HTTP date, never earlier than asked for."""
+        api.sandbox.faults = Fault(kind, retry_after=30)
+        before = time.time()
+        until = parsedate_to_datetime(api.get("/mailboxes").headers["Retry-After"]).timestamp()
+        assert before + 30 <= until <= time.time() + 31
+
+    def test_retry_after_on_a_good_answer(self, api: Api) -> None:
+        """A good answer stays what it is, and asks the client to wait."""
+        good = api.get("/sequences").json()
+        api.sandbox.faults = Fault("retry_after", retry_after=3)
+        response = api.get("/sequences")
+        assert (response.status_code, response.headers["Retry-After"]) == (200, "3")
+        assert response.json() == good
+
+
+class TestConnections:
+    """Faults of the way between the service and its client."""
+
+    @pytest.mark.parametrize(
+        ("kind", "stored"), [("drop_before_commit", 0), ("drop_after_commit", 1)]
+    )
+    def test_dropped(self, api: Api, kind: str, stored: int) -> None:
+        """The connection breaks without an answer; the lead is stored in one case only."""
+        sequence_id = api.sandbox.sequence_ids["conditional_email"]
+        before = len(api.sandbox.leads(sequence_id))
+        api.sandbox.faults = Fault(kind, times=1)
+        with pytest.raises(requests.ConnectionError):
+            api.add(sequence_id, [{"email": f"{kind}@example.com"}])
+        assert len(api.sandbox.leads(sequence_id)) - before == stored
+        again = api.add(sequence_id, [{"email": f"{kind}@example.com"}]).json()
+        assert again["total_added_to_sequence"] == 1 - stored
+        assert len(again["already_in_sequence_and_skipped"]) == stored
+
+    @pytest.mark.parametrize("kind", ["drop_before_commit", "drop_after_commit"])
+    def test_dropped_without_a_byte(self, api: Api, kind: str) -> None:
+        """Not one byte of an answer is sent before the connection breaks."""
+        api.sandbox.faults = kind
+        with connect(api.sandbox) as connection:
+            connection.sendall(head(api.sandbox, "GET", "/mailboxes"))
+            assert everything(connection) == b""
+
+    def test_truncated(self, api: Api) -> None:
+        """The body is cut: less comes than Content-Length says."""
+        whole = api.get("/mailboxes").content
+        api.sandbox.faults = "truncated_body"
+        first, body = raw(api.sandbox)
+        assert body == whole
+        assert f"content-length: {len(whole) + 1 + len(whole) // 10}".encode() in first
+        with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            api.get("/mailboxes")
+
+    def test_truncated_gzip(self, api: Api) -> None:
+        """The compressed body ends early, while its length is as announced."""
+        whole = api.get("/mailboxes").content
+        api.sandbox.faults = "truncated_gzip"
+        first, body = raw(api.sandbox)
+        assert b"content-encoding: gzip" in first
+        assert f"content-length: {len(body)}".encode() in first
+        assert whole.startswith(zlib.decompressobj(31).decompress(body))
+        with pytest.raises(EOFError):
+            gzip.decompress(body)
+
+    def test_slow(self, api: Api) -> None:
+        """The body comes byte by byte with pauses, and is whole in the end."""
+        path = f"/contacts?ids[]={api.sandbox.contact_ids[0]}"
+        whole = api.get(path).content
+        api.sandbox.faults = Fault("slow_body", delay=0.0002)
+        with connect(api.sandbox) as connection:
+            connection.sendall(head(api.sandbox, "GET", path, "Connection: close"))
+            parts = []
+            while part := connection.recv(65_536):
+                parts.append(part)
+        assert len(parts) > len(whole) // 4
+        assert b"".join(parts).partition(b"\r\n\r\n")[2] == whole
+
+    def test_slow_answers_leave_others_alone(self, api: Api) -> None:
+        """While one body is trickling, other requests are answered."""
+        api.sandbox.faults = Fault("slow_body", endpoint="list_mailboxes", delay=30)
+        with connect(api.sandbox) as connection:
+            connection.sendall(head(api.sandbox, "GET", "/mailboxes"))
+            assert connection.recv(65_536).startswith(b"HTTP/1.1 200 ")
+            assert api.get("/sequences").status_code == 200
+
+    def test_connection_is_kept_otherwise(self, api: Api) -> None:
+        """A fault that only changes the answer leaves the connection open for the next request."""
+        api.sandbox.faults = Fault("rate_limit", times=1)
+        host = api.sandbox.url.removeprefix("http://")
+        connection = http.client.HTTPConnection(host, timeout=20)
+        headers = {"Authorization": f"Bearer {api.sandbox.api_key}"}
+        seen = []
+        for _ in range(2):
+            connection.request("GET", "/mailboxes", headers=headers)
+            socket_before = connection.sock
+            seen.append(connection.getresponse().read())
+            assert connection.sock is socket_before
+        connection.close()
+        assert b"too_many_requests" in seen[0]
+        assert b"daily_email_limit" in seen[1]
+
+
+class TestAnswers:
+    """Faults of what an answer says."""
+
+    def lists(self, sandbox: Sandbox) -> list[str]:
+        """Name the path of each list."""
+        return ["/sequences", "/mailboxes", f"/lead-lists/{sandbox.lead_list_ids[0]}"]
+
+    def test_repeated_next_link(self, api: Api) -> None:
+        """The next link of every page leads to the page itself, on the last page too."""
+        api.sandbox.faults = "repeated_next_link"
+        for path in self.lists(api.sandbox):
+            for size in (5, 20):
+                page = api.get(path, {"page[size]": size}).json()
+                assert page["_links"]["next"] == page["_links"]["self"]
+                assert api.get(page["_links"]["next"]["href"]).json() == page
+
+    def test_foreign_next_link(self, api: Api) -> None:
+        """The next link of every page leads to another host, or wherever the fault says."""
+        for href in ("http://foreign.example/sequences", "//other.example/x"):
+            api.sandbox.faults = Fault("foreign_next_link", href=href)
+            for path in self.lists(api.sandbox):
+                assert api.get(path).json()["_links"]["next"] == {"href": href}
+
+    def test_page_drift(self, api: Api) -> None:
+        """Somebody moves to the next page: one person appears twice and one is missed."""
+
+        def ids() -> list[str]:
+            return [
+                person["id"]
+                for page in range(1, 5)
+                for person in api.search(page=page, page_size=15).json()["results"]
+            ]
+
+        everybody = ids()
+        for fault, missed in (
+            (Fault("page_drift"), 59),
+            (Fault("page_drift", after=1, times=1), 29),
+        ):
+            api.sandbox.faults = fault
+            seen = ids()
+            assert len(seen) == 60
+            assert set(everybody) - set(seen) == {everybody[missed]}
+            assert [each for each in everybody if seen.count(each) == 2] == [everybody[14]]
+
+    def test_errors(self, api: Api) -> None:
+        """A good answer says that something went wrong, beside what it said already."""
+        lists = [f"/lead-lists/{each}" for each in api.sandbox.lead_list_ids]
+        good = [api.get(path).json() for path in lists]
+        api.sandbox.faults = "errors"
+        for path, before in zip(lists, good, strict=True):
+            answer = api.get(path).json()
+            assert len(answer["_errors"]) == len(before.get("_errors", [])) + 1
+            assert answer["leads"] == before["leads"]
+        answer = api.search(page_size=3).json()
+        assert len(answer["results"]) == 3
+        assert answer["_errors"]
+
+    def test_refusals_stay_as_they_are(self, api: Api) -> None:
+        """Faults that change a good answer leave an error as it is."""
+        api.sandbox.faults = ["errors", "repeated_next_link", "foreign_next_link", "page_drift"]
+        assert api.search(page=0).status_code == 400
+        assert api.get("/mailboxes", {"page[size]": 21}).status_code == 400
+        assert api.get("/lead-lists/unknown").status_code == 404
+
+
+@pytest.mark.parametrize("kind", FAULT_KINDS)
+def test_every_kind_is_said_and_shows(api: Api, kind: str) -> None:
+    """Every kind has its sentence, and changes what a client sees of some endpoint."""
+    assert FAULT_KINDS[kind]
+    for path in (f"/lead-lists/{api.sandbox.lead_list_ids[0]}", "search"):
+        seen = []
+        for faults in ((), Fault(kind, delay=0)):
+            api.sandbox.faults = faults
+            seen.append(_outcome(api, path))
+        if seen[0] != seen[1]:
+            return
+    assert kind == "slow_body"
+
+
+def _outcome(api: Api, path: str) -> tuple[object, ...]:
+    try:
+        response = api.search(page=2) if path == "search" else api.get(path)
+    except requests.RequestException as error:
+        return (type(error),)
+    return response.status_code, response.headers.get("Retry-After"), response.content
+
+
+def test_endpoint_names() -> None:
+    """A fault can be given for every endpoint of the interface."""
+    assert [Fault("rate_limit", endpoint=each.name).endpoint for each in spec.ENDPOINTS] == [
+        each.name for each in spec.ENDPOINTS
+    ]

@@ -1,0 +1,457 @@
+"""The sandbox's way of adding leads: what it refuses, what it skips, and what it holds after."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import count
+from typing import Any
+
+import pytest
+
+from outreach_frames import spec
+from outreach_frames.sandbox import Sandbox, serve
+from tests.sandbox.http import Api
+
+Lead = dict[str, Any]
+
+NUMBERS = count()
+
+SKIPPED_LISTS = [
+    field.name for field in spec.ADD_LEADS_RESULT if field.name.endswith(spec.SKIPPED_SUFFIX)
+]
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Api]:
+    """Start a small sandbox for this module, and a session with it."""
+    with serve(people=120, seed=3) as sandbox, Api(sandbox) as session:
+        yield session
+
+
+@pytest.fixture
+def sandbox(api: Api) -> Sandbox:
+    """Return the module's sandbox."""
+    return api.sandbox
+
+
+@pytest.fixture
+def open_id(sandbox: Sandbox) -> str:
+    """Return the id of a sequence that takes any lead."""
+    return sandbox.sequence_ids["accepts_any"]
+
+
+def new_lead(**more: object) -> Lead:
+    """Make a lead that nobody knows yet."""
+    number = next(NUMBERS)
+    return {
+        "email": f"lead{number}@example.com",
+        "profnet_url": f"https://profnet.example/in/lead-{number}",
+        **more,
+    }
+
+
+def reference(lead: Lead) -> Lead:
+    """Make what the result lists show of a lead."""
+    return {name: lead.get(name) for name in spec.LEAD_IDENTIFIERS}
+
+
+def identifiers(sandbox: Sandbox, sequence_id: str) -> list[Lead]:
+    """Read the identifiers of the leads that the database holds."""
+    return [reference(lead) for lead in sandbox.leads(sequence_id)]
+
+
+def lists(result: dict[str, Any]) -> dict[str, Any]:
+    """Read the lists of a result that hold anything."""
+    return {name: value for name, value in result.items() if isinstance(value, list) and value}
+
+
+NINES = {f"field_{number}": "x" for number in range(spec.MAX_DATA_FIELDS)}
+
+
+class TestMalformed:
+    """Requests that are malformed in themselves: 400, and nothing is stored."""
+
+    BODIES: tuple[dict[str, Any], ...] = (
+        {},
+        {"leads": None},
+        {"leads": {}},
+        {"leads": "anna@example.com"},
+        {"leads": []},
+        {"leads": [None]},
+        {"leads": ["anna@example.com"]},
+        {"leads": [[]]},
+        {"leads": [{}]},
+        {"leads": [{"email": None}]},
+        {"leads": [{"email": None, "profnet_url": None}]},
+        {"leads": [{"data": {"profnet_url": "https://profnet.example/in/anna"}}]},
+        {"leads": [{"email": 7}]},
+        {"leads": [{"email": ""}]},
+        {"leads": [{"email": "unknown"}]},
+        {"leads": [{"email": "N/A"}]},
+        {"leads": [{"email": "-"}]},
+        {"leads": [{"email": ["anna@example.com"]}]},
+        {"leads": [{"profnet_url": 7}]},
+        {"leads": [{"profnet_url": ""}]},
+        {"leads": [{"profnet_url": "nan"}]},
+        {"leads": [{"profnet_url": "http://["}]},
+        {"leads": [{"email": "anna\0@example.com"}]},
+        {"leads": [{"email": f"{'a' * 1013}@example.com"}]},
+        {"leads": [{"profnet_url": "https://profnet.example/in/\0anna"}]},
+        {"leads": [{"profnet_url": f"https://profnet.example/in/{'a' * 1000}"}]},
+        {"leads": [{"profnet_url": "https://profnet.example"}]},
+        {"leads": [{"profnet_url": {"href": "https://profnet.example/in/anna"}}]},
+        {"leads": [new_lead()], "sequence": "x"},
+        {"leads": [new_lead()], "settings": None},
+        {"leads": [new_lead()], "settings": []},
+        {"leads": [new_lead()], "settings": {"mailbox": []}},
+        {"leads": [new_lead()], "settings": {"leads_distribution": "evenly"}},
+        {"leads": [new_lead()], "settings": {"leads_distribution": None}},
+        {"leads": [new_lead()], "settings": {"leads_distribution": ["custom_mailboxes"]}},
+        {"leads": [new_lead()], "settings": {"mailboxes": "anna@example.com"}},
+        {"leads": [new_lead()], "settings": {"mailboxes": [7]}},
+        {"leads": [new_lead()], "settings": {"leads_distribution": "custom_mailboxes"}},
+    )
+    MEMBERS = (
+        {"first_name": "Anna"},
+        {"data": None},
+        {"data": []},
+        {"data": {"first_name": None}},
+        {"data": {"employees": 7}},
+        {"data": {"is_new": True}},
+        {"data": {"tags": ["a"]}},
+        {"data": {**NINES, "one_more": "x"}},
+        {"data": {"a" * (spec.MAX_DATA_NAME_LENGTH + 1): "x"}},
+        {"data": {"a": "x" * (spec.MAX_DATA_VALUE_LENGTH + 1)}},
+        {"data": {"": "x"}},
+        {"data": {"First": "x"}},
+        {"data": {"first name": "x"}},
+        {"data": {"1st": "x"}},
+        {"data": {"_first": "x"}},
+        {"data": {"größe": "x"}},
+        {"data": {"first\n": "x"}},
+        {"overrides": None},
+        {"overrides": []},
+        {"overrides": {"ignore_everything": True}},
+        *(
+            {"overrides": {field.name: value}}
+            for field in spec.OVERRIDES
+            for value in (None, 1, "true")
+        ),
+    )
+
+    @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body)[:70])
+    def test_bodies(self, api: Api, open_id: str, body: object) -> None:
+        """A body of another form is refused."""
+        before = api.sandbox.leads(open_id)
+        response = api.send("POST", f"/sequences/{open_id}/leads", json=body)
+        assert (response.status_code, response.json()["error"]["code"]) == (400, "bad_request")
+        assert api.sandbox.leads(open_id) == before
+
+    @pytest.mark.parametrize("member", MEMBERS, ids=lambda member: repr(member)[:70])
+    def test_leads(self, api: Api, open_id: str, member: Lead) -> None:
+        """One lead of another form refuses the whole request, and the good leads stay out too."""
+        before = api.sandbox.leads(open_id)
+        response = api.add(open_id, [new_lead(), new_lead(**member), new_lead()])
+        assert response.status_code == 400
+        assert "leads[1]" in response.json()["error"]["message"]
+        assert api.sandbox.leads(open_id) == before
+
+    def test_too_many(self, api: Api, open_id: str) -> None:
+        """250 leads are taken, 251 are refused."""
+        before = api.sandbox.leads(open_id)
+        leads = [new_lead() for _ in range(spec.MAX_LEADS_PER_REQUEST + 1)]
+        assert api.add(open_id, leads).status_code == 400
+        assert api.sandbox.leads(open_id) == before
+        assert api.add(open_id, leads[1:]).json()["total_added_to_sequence"] == 250
+        assert identifiers(api.sandbox, open_id)[len(before) :] == leads[1:]
+
+    @pytest.mark.parametrize(
+        "member",
+        [
+            {"data": {}},
+            {"data": NINES},
+            {"data": {"a" * spec.MAX_DATA_NAME_LENGTH: "x" * spec.MAX_DATA_VALUE_LENGTH}},
+            {"data": {"email": "", "profnet_url": "-", "a1_": "\n\0'\"; --"}},
+            {"overrides": {}},
+            {"overrides": {field.name: False for field in spec.OVERRIDES}},
+            {"email": None},
+            {"profnet_url": None},
+        ],
+        ids=lambda member: repr(member)[:70],
+    )
+    def test_within_the_limits(self, api: Api, open_id: str, member: Lead) -> None:
+        """What just keeps the limits is taken, and stored as it was sent."""
+        lead = new_lead(**member)
+        response = api.add(open_id, [lead])
+        assert response.status_code == 200
+        assert api.sandbox.leads(open_id)[-1] == {**reference(lead), "data": lead.get("data", {})}
+
+
+class TestImpossible:
+    """Requests that are well formed and cannot be completed: 422, and nothing is stored."""
+
+    def codes(self, api: Api, shows: str, leads: list[Lead], **more: object) -> list[str]:
+        """Send leads, and read the error codes of the answer; no leads are stored then."""
+        sequence_id = api.sandbox.sequence_ids[shows]
+        before = api.sandbox.leads(sequence_id)
+        response = api.add(sequence_id, leads, **more)
+        if response.status_code == 200:
+            return []
+        assert response.status_code == 422
+        assert api.sandbox.leads(sequence_id) == before
+        (errors,) = response.json().values()
+        assert response.json() == {"validation_errors": errors}
+        assert all(set(error) == {"error_code", "message"} for error in errors)
+        assert all(error["message"] for error in errors)
+        return [error["error_code"] for error in errors]
+
+    @pytest.mark.parametrize("code", spec.ADD_LEADS_ERRORS)
+    def test_every_code(self, api: Api, code: str) -> None:
+        """Every code has a sequence that leads to it, and to it alone."""
+        assert self.codes(api, code, [new_lead()]) == [code]
+
+    def test_several_at_once(self, api: Api) -> None:
+        """All reasons are said together."""
+        assert self.codes(api, "several_errors", [new_lead()]) == [
+            "invalid_sequence_status",
+            "missing_feature_dialer",
+            "missing_lead_field",
+            "other_validation_error",
+        ]
+
+    @pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
+    def test_statuses(self, api: Api, status: str) -> None:
+        """Exactly active and paused sequences take leads."""
+        plain = [
+            each["id"]
+            for page in api.pages("/sequences", {"status": status})
+            for each in page["sequences"]
+            if each["id"] not in api.sandbox.sequence_ids.values()
+        ]
+        assert plain
+        for sequence_id in plain:
+            response = api.add(sequence_id, [new_lead()])
+            assert response.status_code == (200 if status in {"active", "paused"} else 422)
+            if response.status_code == 422:
+                codes = [error["error_code"] for error in response.json()["validation_errors"]]
+                assert codes == ["invalid_sequence_status"]
+
+    def test_fields_of_leads(self, api: Api) -> None:
+        """One lead without a field that the sequence needs is enough; an empty field is none."""
+        full = {"first_name": "Anna", "company_name": "Brightforge"}
+        good = new_lead(data=full)
+        for data in ({}, {"first_name": "Anna"}, {**full, "company_name": ""}):
+            leads = [good, new_lead(data=data)]
+            assert self.codes(api, "missing_lead_field", leads) == ["missing_lead_field"]
+        assert self.codes(api, "missing_lead_field", [good]) == []
+
+    @pytest.mark.parametrize(
+        ("shows", "expected"),
+        [
+            ("needs_email", ["missing_lead_field"]),
+            ("paused", ["missing_lead_field"]),
+            ("conditional_email", []),
+            ("accepts_any", []),
+        ],
+    )
+    def test_email_stages(self, api: Api, shows: str, expected: list[str]) -> None:
+        """Email stages without conditional logic need every lead's email, others do not."""
+        assert self.codes(api, shows, [new_lead(), new_lead(email=None)]) == expected
+        assert self.codes(api, shows, [new_lead()]) == []
+
+    def test_limit_of_leads(self, api: Api) -> None:
+        """A sequence takes leads up to the account's limit, and none beyond."""
+        leads = [new_lead() for _ in range(11)]
+        assert self.codes(api, "nearly_full", leads) == ["max_leads_threshold_reached"]
+        assert self.codes(api, "nearly_full", leads[:10]) == []
+        assert self.codes(api, "nearly_full", leads[10:]) == ["max_leads_threshold_reached"]
+
+    def test_custom_mailboxes(self, api: Api) -> None:
+        """Custom mailboxes have to be connected and active, whatever the sequence's own are."""
+        boxes = [box for page in api.pages("/mailboxes") for box in page["mailboxes"]]
+        by_status = {box["status"]: box["email"] for box in boxes}
+        good = by_status["active"]
+
+        def settings(*emails: str) -> dict[str, object]:
+            return {"leads_distribution": "custom_mailboxes", "mailboxes": emails}
+
+        for bad in (by_status["inactive"], by_status["needs_reconnection"], "nobody@example.com"):
+            codes = self.codes(api, "accepts_any", [new_lead()], settings=settings(good, bad))
+            assert codes == ["mailbox_unusable"]
+        assert self.codes(api, "accepts_any", [new_lead()], settings=settings(good.upper())) == []
+        assert self.codes(api, "mailbox_unusable", [new_lead()], settings=settings(good)) == []
+
+    @pytest.mark.parametrize("distribution", [{}, {"leads_distribution": "sequence_senders"}])
+    def test_ignored_mailboxes(self, api: Api, distribution: dict[str, str]) -> None:
+        """Mailboxes without `custom_mailboxes` are ignored, unknown ones too."""
+        settings = {**distribution, "mailboxes": ["nobody@example.com"]}
+        assert self.codes(api, "accepts_any", [new_lead()], settings=settings) == []
+
+
+class TestResult:
+    """Where each lead ends."""
+
+    def known(self, sandbox: Sandbox) -> dict[str, list[Lead]]:
+        """Leads with both identifiers that the checks know, but for those already here."""
+        known = {
+            "in_exclusion_list_and_skipped": sandbox.exclusion_list,
+            "recently_contacted_and_skipped": sandbox.recently_contacted,
+            "in_other_draft_sequences_and_skipped": sandbox.draft_leads,
+            "in_other_active_sequences_and_skipped": sandbox.active_leads,
+        }
+        return {
+            name: [lead for lead in leads if all(lead.values())] for name, leads in known.items()
+        }
+
+    def test_added(self, api: Api, open_id: str) -> None:
+        """New leads are added in order, and the result has every field of the interface."""
+        leads = [new_lead(), new_lead(email=None), new_lead(profnet_url=None)]
+        result = api.add(open_id, leads).json()
+        assert list(result) == [field.name for field in spec.ADD_LEADS_RESULT]
+        assert (result["total"], result["total_added_to_sequence"]) == (3, 3)
+        assert lists(result) == {}
+        assert identifiers(api.sandbox, open_id)[-3:] == [reference(lead) for lead in leads]
+
+    @pytest.mark.parametrize("name", sorted(spec.CHECK_OVERRIDES))
+    def test_skipped(self, api: Api, open_id: str, name: str) -> None:
+        """A lead that a check knows ends in the check's list, with its identifiers as sent."""
+        known = self.known(api.sandbox)[name][0]
+        for sent in (
+            known,
+            {"email": known["email"].upper()},
+            {"profnet_url": known["profnet_url"].replace("https://", "http://WWW.") + "/"},
+            {"email": known["email"], "profnet_url": "https://profnet.example/in/other"},
+            {**known, "overrides": {field.name: False for field in spec.OVERRIDES}},
+        ):
+            new = new_lead()
+            result = api.add(open_id, [sent, new]).json()
+            assert (result["total"], result["total_added_to_sequence"]) == (2, 1)
+            assert lists(result) == {name: [reference(sent)]}
+            assert identifiers(api.sandbox, open_id)[-1] == new
+
+    @pytest.mark.parametrize("name", sorted(spec.CHECK_OVERRIDES))
+    @pytest.mark.parametrize("override", [field.name for field in spec.OVERRIDES])
+    def test_overrides(self, api: Api, sandbox: Sandbox, name: str, override: str) -> None:
+        """An override lets its own check pass and no other."""
+        sequence_id = sandbox.sequence_ids["needs_email"]
+        place = [field.name for field in spec.OVERRIDES].index(override)
+        known = self.known(sandbox)[name][1 + place]
+        result = api.add(sequence_id, [{**known, "overrides": {override: True}}]).json()
+        if spec.CHECK_OVERRIDES[name] == override:
+            assert (result["total_added_to_sequence"], lists(result)) == (1, {})
+        else:
+            assert (result["total_added_to_sequence"], lists(result)) == (0, {name: [known]})
+
+    def test_already_here(self, api: Api, open_id: str) -> None:
+        """A lead that is here by either identifier is skipped, whatever the overrides say."""
+        lead = new_lead(data={"first_name": "Anna"})
+        api.add(open_id, [lead])
+        stored = api.sandbox.leads(open_id)
+        everything = {field.name: True for field in spec.OVERRIDES}
+        for sent in (
+            {**lead, "data": {"first_name": "Other"}, "overrides": everything},
+            {"email": lead["email"].title()},
+            {"profnet_url": lead["profnet_url"]},
+        ):
+            result = api.add(open_id, [sent]).json()
+            assert lists(result) == {"already_in_sequence_and_skipped": [reference(sent)]}
+        assert api.sandbox.leads(open_id) == stored
+
+    def test_leads_in_other_sequences(self, api: Api, sandbox: Sandbox) -> None:
+        """What one active or paused sequence has taken, another skips unless overridden."""
+        lead = new_lead()
+        api.add(sandbox.sequence_ids["paused"], [lead])
+        open_id = sandbox.sequence_ids["conditional_email"]
+        name = "in_other_active_sequences_and_skipped"
+        assert lists(api.add(open_id, [lead]).json()) == {name: [lead]}
+        overrides = {spec.CHECK_OVERRIDES[name]: True}
+        assert (
+            api.add(open_id, [{**lead, "overrides": overrides}]).json()["total_added_to_sequence"]
+            == 1
+        )
+
+    def test_first_check_wins(self, api: Api, sandbox: Sandbox, open_id: str) -> None:
+        """A lead that several checks know is in one list only: the first in the result's order."""
+        known = self.known(sandbox)
+        mixed = {
+            "email": known[SKIPPED_LISTS[1]][-1]["email"],
+            "profnet_url": known[SKIPPED_LISTS[0]][-1]["profnet_url"],
+        }
+        assert lists(api.add(open_id, [mixed]).json()) == {SKIPPED_LISTS[0]: [mixed]}
+        passing = {**mixed, "overrides": {spec.CHECK_OVERRIDES[SKIPPED_LISTS[0]]: True}}
+        assert lists(api.add(open_id, [passing]).json()) == {SKIPPED_LISTS[1]: [mixed]}
+
+    def test_duplicates(self, api: Api, open_id: str) -> None:
+        """Of leads that share an identifier the first is added, and the value is listed once."""
+        first, other, third = new_lead(), new_lead(), new_lead(profnet_url=None)
+        leads = [
+            first,
+            {"email": first["email"].upper()},
+            {"email": first["email"], "profnet_url": other["profnet_url"] + "/"},
+            other,
+            third,
+            {"profnet_url": other["profnet_url"]},
+        ]
+        result = api.add(open_id, leads).json()
+        assert (result["total"], result["total_added_to_sequence"]) == (6, 2)
+        assert lists(result) == {
+            "duplicate_emails": [first["email"]],
+            "duplicate_profnet_urls": [other["profnet_url"] + "/"],
+        }
+        assert identifiers(api.sandbox, open_id)[-2:] == [first, third]
+
+    def test_duplicate_of_a_skipped_lead(self, api: Api, open_id: str) -> None:
+        """A duplicate stays one when its first is skipped, even if it has the override."""
+        known = self.known(api.sandbox)["in_exclusion_list_and_skipped"][0]
+        leads = [known, {**known, "overrides": {"ignore_exclusion_list": True}}]
+        result = api.add(open_id, leads).json()
+        assert result["total_added_to_sequence"] == 0
+        assert lists(result) == {
+            "duplicate_emails": [known["email"]],
+            "duplicate_profnet_urls": [known["profnet_url"]],
+            "in_exclusion_list_and_skipped": [known],
+        }
+
+    def test_everything_at_once(self, api: Api, sandbox: Sandbox, open_id: str) -> None:
+        """The counts of a mixed request add up to its total."""
+        known = self.known(sandbox)
+        twice = new_lead()
+        here = new_lead()
+        api.add(open_id, [here])
+        leads = [new_lead(), twice, twice, here, *(leads[2] for leads in known.values())]
+        result = api.add(open_id, leads).json()
+        skipped = sum(len(result[name]) for name in SKIPPED_LISTS)
+        assert [len(result[name]) for name in SKIPPED_LISTS] == [1, 1, 1, 1, 1]
+        assert result["total"] == result["total_added_to_sequence"] + skipped + 1
+
+
+def test_parallel_requests_add_a_lead_once(api: Api, sandbox: Sandbox, open_id: str) -> None:
+    """The same leads sent sixteen times at once are added once, and skipped fifteen times."""
+    before = len(sandbox.leads(open_id))
+    leads = [new_lead() for _ in range(40)]
+
+    def send(_: int) -> int:
+        with Api(sandbox) as own:
+            return int(own.add(open_id, leads).json()["total_added_to_sequence"])
+
+    with ThreadPoolExecutor(16) as pool:
+        added = list(pool.map(send, range(16)))
+    assert sorted(added) == [0] * 15 + [40]
+    assert identifiers(sandbox, open_id)[before:] == leads
+
+
+def test_largest_request() -> None:
+    """The largest request within the interface's limits is not too large for the sandbox."""
+    data = {
+        f"f{number}".ljust(spec.MAX_DATA_NAME_LENGTH, "_"): "\N{ROCKET}"
+        * spec.MAX_DATA_VALUE_LENGTH
+        for number in range(spec.MAX_DATA_FIELDS)
+    }
+    leads = [new_lead(data=data) for _ in range(spec.MAX_LEADS_PER_REQUEST)]
+    body = json.dumps({"leads": leads}, ensure_ascii=False).encode()
+    with serve(people=20) as sandbox, Api(sandbox) as api:
+        path = f"/sequences/{sandbox.sequence_ids['accepts_any']}/leads"
+        response = api.send("POST", path, data=body)
+    assert response.json()["total_added_to_sequence"] == spec.MAX_LEADS_PER_REQUEST

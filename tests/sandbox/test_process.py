@@ -1,0 +1,398 @@
+"""The sandbox as a process: starting, stopping, its file, and being killed."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections import Counter
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import pytest
+import requests
+
+from outreach_frames.sandbox import Fault, Sandbox, serve
+from tests.sandbox.http import Api, connect, head
+
+
+def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run a script in an interpreter of its own, where every warning is shown."""
+    command = [sys.executable, "-X", "dev", "-W", "always", "-c", textwrap.dedent(code), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+
+
+class TestStarting:
+    """`serve` and what it refuses."""
+
+    def test_loopback_only(self) -> None:
+        """The service listens on loopback, on the port that its address says."""
+        with serve(people=20) as sandbox, connect(sandbox) as connection:
+            assert connection.getpeername()[0] == "127.0.0.1"
+            assert sandbox.url == f"http://127.0.0.1:{connection.getpeername()[1]}"
+
+    def test_repr_hides_the_token(self) -> None:
+        """The object shows where it is, and not its token."""
+        with serve(people=20) as sandbox:
+            assert sandbox.url in repr(sandbox)
+            assert sandbox.api_key not in repr(sandbox)
+
+    def test_taken_port(self) -> None:
+        """A port that is taken is an OSError that names it and says what to do."""
+        with serve(people=20) as sandbox:
+            port = int(sandbox.url.rpartition(":")[2])
+            with pytest.raises(OSError, match=f"port {port} .*port=0"):
+                serve(port=port, people=20)
+
+    def test_same_port_again(self) -> None:
+        """A port can be taken again right after the sandbox there has stopped."""
+        with serve(people=20) as sandbox, Api(sandbox) as api:
+            api.get("/mailboxes")
+            port = int(sandbox.url.rpartition(":")[2])
+        with serve(port=port, people=20) as sandbox:
+            assert sandbox.url.endswith(f":{port}")
+
+    @pytest.mark.parametrize("port", [-1, 65_536])
+    def test_no_port(self, port: int) -> None:
+        """A number that is no port is an OSError too."""
+        with pytest.raises(OSError, match=f"port {port} "):
+            serve(port=port, people=20)
+
+    @pytest.mark.parametrize("people", [0, -5])
+    def test_no_people(self, people: int) -> None:
+        """A world without people is refused."""
+        with pytest.raises(ValueError, match="people must be at least 1"):
+            serve(people=people)
+
+    @pytest.mark.parametrize("people", [1, 2, 7])
+    def test_few_people(self, people: int) -> None:
+        """A world of very few people has everything that a large one has, as far as it goes."""
+        with serve(people=people) as sandbox, Api(sandbox) as api:
+            assert len(sandbox.contact_ids) == people
+            assert len(sandbox.school_ids) <= 2 * people
+            assert len(sandbox.network_users) == 6
+            assert isinstance(sandbox.investors, list)
+            assert api.search().json()["_pagination"]["total"] == people
+            assert api.add(sandbox.sequence_ids["accepts_any"], [{"email": "a@b.example"}]).ok
+
+    def test_two_at_once(self) -> None:
+        """Two sandboxes in one process know nothing of each other."""
+        lead = [{"email": "a@b.example"}]
+        with serve(people=20) as one, serve(people=20, seed=1) as other, Api(one) as api:
+            sequence_id = one.sequence_ids["accepts_any"]
+            api.add(sequence_id, lead)
+            assert len(one.leads(sequence_id)) == 1
+            assert other.leads(other.sequence_ids["accepts_any"]) == []
+            assert one.api_key != other.api_key
+
+    def test_without_the_extra(self) -> None:
+        """Without the extra the module can be imported, and `serve` says how to install it."""
+        done = run(
+            """
+            import sys
+            sys.modules.update(starlette=None, uvicorn=None)
+            import outreach_frames.sandbox
+            try:
+                outreach_frames.sandbox.serve(people=20)
+            except ImportError as error:
+                print(error)
+            """
+        )
+        assert 'pip install "outreach-frames[sandbox]"' in done.stdout
+        assert done.stderr == ""
+
+    def test_import_is_light(self) -> None:
+        """Importing the module does not import the web server."""
+        done = run(
+            """
+            import sys
+            import outreach_frames.sandbox
+            print({"starlette", "uvicorn", "asyncio"} & set(sys.modules))
+            """
+        )
+        assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+class TestStopping:
+    """`stop`, a `with` block, and the end of the interpreter."""
+
+    def test_with_open_connections(self) -> None:
+        """Connections that are idle, half a request or half an answer do not hold it up."""
+        before = set(threading.enumerate())
+        with serve(people=20, faults=[Fault("slow_body", times=1, delay=60)]) as sandbox:
+            slow, half, idle = connect(sandbox), connect(sandbox), connect(sandbox)
+            with slow, half, idle:
+                slow.sendall(head(sandbox, "GET", "/mailboxes"))
+                assert slow.recv(65_536).startswith(b"HTTP/1.1 200 ")
+                half.sendall(head(sandbox, "POST", "/people/search", "Content-Length: 10") + b"{")
+                idle.sendall(head(sandbox, "GET", "/mailboxes"))
+                assert idle.recv(65_536).startswith(b"HTTP/1.1 200 ")
+                sandbox.stop()
+                for connection in (slow, half, idle):
+                    with pytest.raises(ConnectionError):
+                        self.read_to_the_end(connection)
+        assert set(threading.enumerate()) <= before
+
+    def read_to_the_end(self, connection: socket.socket) -> None:
+        """Read until the other side is gone, which may show as a reset or as an end."""
+        while connection.recv(65_536):
+            pass
+        raise ConnectionResetError
+
+    def test_without_a_word(self) -> None:
+        """Neither what is no HTTP nor stopping in the middle of an answer leaves a log entry."""
+        done = run(
+            """
+            import socket
+            from outreach_frames.sandbox import Fault, serve
+            with serve(people=20, faults=[Fault("slow_body", delay=60)]) as sandbox:
+                host, _, port = sandbox.url.removeprefix("http://").partition(":")
+                with socket.create_connection((host, int(port))) as connection:
+                    connection.sendall(b"\\x16\\x03\\x01\\r\\n\\r\\n")
+                    print(connection.recv(12).decode())
+                connection = socket.create_connection((host, int(port)))
+                request = f"GET /mailboxes HTTP/1.1\\r\\nAuthorization: Bearer {sandbox.api_key}"
+                upgrade = b"\\r\\nUpgrade: h2c\\r\\nConnection: Upgrade"
+                connection.sendall(request.encode() + upgrade + b"\\r\\nHost: x\\r\\n\\r\\n")
+                print(connection.recv(12).decode())
+            connection.close()
+            """
+        )
+        assert done.stdout == "HTTP/1.1 400\nHTTP/1.1 200\n"
+        assert (done.stderr, done.returncode) == ("", 0)
+
+    def test_twice(self) -> None:
+        """Stopping twice does nothing the second time, and leads cannot be read any more."""
+        sandbox = serve(people=20)
+        sandbox.stop()
+        sandbox.stop()
+        with pytest.raises(requests.ConnectionError), Api(sandbox) as api:
+            api.get("/mailboxes")
+        with pytest.raises(RuntimeError, match="stopped"):
+            sandbox.leads("any")
+
+    def test_end_of_the_interpreter(self, tmp_path: Path) -> None:
+        """A sandbox that nobody stopped ends with the interpreter, and closes its file."""
+        done = run(
+            """
+            import socket, sys
+            from outreach_frames.sandbox import serve
+            sandbox = serve(people=20, db=sys.argv[1])
+            host, _, port = sandbox.url.removeprefix("http://").partition(":")
+            with socket.create_connection((host, int(port))) as connection:
+                connection.sendall(b"GET /mailboxes HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+                print(connection.recv(12).decode())
+            """,
+            str(tmp_path / "world.db"),
+        )
+        assert (done.stdout, done.stderr, done.returncode) == ("HTTP/1.1 401\n", "", 0)
+        assert [path.name for path in tmp_path.iterdir()] == ["world.db"]
+
+
+class TestFile:
+    """A world in a file."""
+
+    def test_world_and_leads_stay(self, tmp_path: Path) -> None:
+        """A file is made if missing, and found again with what was added to it."""
+        db = tmp_path / "world.db"
+        with serve(people=40, seed=2, db=db) as sandbox, Api(sandbox) as api:
+            sequence_id = sandbox.sequence_ids["accepts_any"]
+            mailbox = api.get("/mailboxes").json()["mailboxes"][0]
+            api.add(sequence_id, [{"email": "a@b.example", "data": {"first_name": "Anna"}}])
+            api.send("PATCH", f"/mailboxes/{mailbox['id']}", json={"daily_email_limit": 7})
+            everybody = api.search(page_size=40).json()["results"]
+        with serve(people=40, seed=2, db=str(db)) as sandbox, Api(sandbox) as api:
+            assert sandbox.leads(sequence_id) == [
+                {"email": "a@b.example", "profnet_url": None, "data": {"first_name": "Anna"}}
+            ]
+            assert api.get("/mailboxes").json()["mailboxes"][0]["daily_email_limit"] == 7
+            assert api.search(page_size=40).json()["results"] == everybody
+            again = api.add(sequence_id, [{"email": "A@B.example"}]).json()
+            assert len(again["already_in_sequence_and_skipped"]) == 1
+
+    def test_same_world_in_memory(self, tmp_path: Path) -> None:
+        """A world in a file is the same as one in memory of the same seed."""
+        shown = []
+        for db in (None, tmp_path / "world.db"):
+            with serve(people=40, seed=2, db=db) as sandbox, Api(sandbox) as api:
+                shown.append((api.search(page_size=40).text, sandbox.contact_ids))
+        assert shown[0] == shown[1]
+
+    @pytest.mark.parametrize(("people", "seed"), [(41, 2), (40, 3)])
+    def test_another_world(self, tmp_path: Path, people: int, seed: int) -> None:
+        """A file that holds another world is refused, and says which it holds."""
+        db = tmp_path / "world.db"
+        serve(people=40, seed=2, db=db).stop()
+        with pytest.raises(ValueError, match=r"people=40, seed=2, not"):
+            serve(people=people, seed=seed, db=db)
+        serve(people=40, seed=2, db=db).stop()
+
+    @pytest.mark.parametrize("content", ["text", "database"])
+    def test_foreign_file(self, tmp_path: Path, content: str) -> None:
+        """A file that is something else is refused, and left as it is."""
+        db = tmp_path / "notes.db"
+        if content == "text":
+            db.write_text("my notes " * 200)
+        else:
+            with closing(sqlite3.connect(db)) as connection:
+                connection.execute("CREATE TABLE notes (text TEXT)")
+        before = db.read_bytes()
+        with pytest.raises(ValueError, match="no database of the sandbox"):
+            serve(people=20, db=db)
+        assert db.read_bytes() == before
+
+    @pytest.mark.parametrize("change", ["UPDATE world SET format = 0", "DELETE FROM world"])
+    def test_another_version(self, tmp_path: Path, change: str) -> None:
+        """A world with other tables than this version's is refused, and left as it is."""
+        db = tmp_path / "world.db"
+        serve(people=20, db=db).stop()
+        with closing(sqlite3.connect(db)) as connection, connection:
+            connection.execute(change)
+        before = db.read_bytes()
+        with pytest.raises(ValueError, match="another version"):
+            serve(people=20, db=db)
+        assert db.read_bytes() == before
+
+    @pytest.mark.parametrize("name", ["no folder/world.db", "file/world.db", "folder"])
+    def test_no_place_for_a_file(self, tmp_path: Path, name: str) -> None:
+        """A path that no file can have is an OSError that names it and says what to do."""
+        (tmp_path / "file").touch()
+        (tmp_path / "folder").mkdir()
+        with pytest.raises(OSError, match=f"cannot keep its world in .*{name}.* can be written"):
+            serve(people=20, db=tmp_path / name)
+
+    def test_world_that_cannot_be_opened(self, tmp_path: Path) -> None:
+        """A world in a place that is out of reach is an OSError, not called something else."""
+        db = tmp_path / "world.db"
+        serve(people=20, db=db).stop()
+        (tmp_path / "world.db-wal").mkdir()
+        with pytest.raises(OSError, match=r"cannot keep its world in .*world\.db"):
+            serve(people=20, db=db)
+
+    def test_never_older(self, tmp_path: Path) -> None:
+        """A mailbox that was changed later than the clock says does not become older."""
+        db = tmp_path / "world.db"
+        serve(people=20, db=db).stop()
+        with closing(sqlite3.connect(db)) as connection, connection:
+            connection.execute("UPDATE mailboxes SET updated_at = '2999-01-01T00:00:00Z'")
+        with serve(people=20, db=db) as sandbox, Api(sandbox) as api:
+            mailbox = api.get("/mailboxes").json()["mailboxes"][0]
+            path = f"/mailboxes/{mailbox['id']}"
+            after = api.send("PATCH", path, json={"daily_email_limit": 7}).json()
+        assert after == {**mailbox, "daily_email_limit": 7}
+
+    def test_pages_of_the_file(self, tmp_path: Path) -> None:
+        """The file has pages of 16 KB: in the usual ones people of 2 KB leave much room unused."""
+        db = tmp_path / "world.db"
+        serve(people=20, db=db).stop()
+        with closing(sqlite3.connect(db)) as connection:
+            assert connection.execute("PRAGMA page_size").fetchone() == (16_384,)
+
+    def test_empty_file(self, tmp_path: Path) -> None:
+        """An empty file, as a temporary file is at first, gets a world."""
+        db = tmp_path / "world.db"
+        db.touch()
+        serve(people=20, db=db).stop()
+        assert db.stat().st_size > 0
+
+    def test_half_made_world(self, tmp_path: Path) -> None:
+        """A world whose making was killed does not count, and is made again."""
+        db = tmp_path / "world.db"
+        code = (
+            "import sys; from outreach_frames.sandbox import serve; serve(0, 9000, db=sys.argv[1])"
+        )
+        process = subprocess.Popen([sys.executable, "-c", code, str(db)])
+        deadline = time.monotonic() + 20
+        while not any(path.stat().st_size for path in tmp_path.iterdir()):
+            assert time.monotonic() < deadline
+            time.sleep(0.001)
+        process.kill()
+        process.wait()
+        assert [path.name for path in tmp_path.iterdir()] == ["world.db.making"]
+        with serve(people=40, db=db) as sandbox:
+            assert len(sandbox.contact_ids) == 40
+        assert [path.name for path in tmp_path.iterdir()] == ["world.db"]
+
+
+SERVE = """
+    import sys, threading
+    from outreach_frames.sandbox import serve
+    sandbox = serve(people=40, db=sys.argv[1])
+    print(sandbox.url, sandbox.sequence_ids["accepts_any"], flush=True)
+    threading.Event().wait()
+"""
+
+
+def test_killed_while_adding(tmp_path: Path) -> None:
+    """Killed at any moment, the database holds each request's leads entirely or not at all."""
+    db = tmp_path / "world.db"
+    with serve(people=40, db=db) as sandbox:
+        token = sandbox.api_key
+    numbers = count()
+    acknowledged: set[str] = set()
+    for delay in (0.05, 0.12, 0.2):
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(SERVE), str(db)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        url, sequence_id = process.stdout.readline().split()
+        timer = threading.Timer(delay, process.kill)
+        target = f"{url}/sequences/{sequence_id}/leads"
+        assert _add_request(target, token, next(numbers), acknowledged)
+        timer.start()
+        while _add_request(target, token, next(numbers), acknowledged):
+            pass
+        process.wait()
+        process.stdout.close()
+        timer.join()
+    with serve(people=40, db=db) as sandbox:
+        stored = Counter(lead["data"]["request"] for lead in sandbox.leads(sequence_id))
+    assert set(stored.values()) == {250}
+    assert acknowledged <= set(stored)
+    assert len(set(stored) - acknowledged) <= 3
+
+
+def _add_request(url: str, token: str, number: int, acknowledged: set[str]) -> bool:
+    """Add 250 leads; False if the service is gone."""
+    request = str(number)
+    leads = [
+        {"email": f"{place}.{request}@example.com", "data": {"request": request}}
+        for place in range(250)
+    ]
+    headers = {"Authorization": f"Bearer {token}"}
+    try:
+        answer = requests.post(url, json={"leads": leads}, headers=headers, timeout=10)
+    except requests.RequestException:
+        return False
+    assert answer.json()["total_added_to_sequence"] == 250
+    acknowledged.add(request)
+    return True
+
+
+def test_leads_can_be_read_while_requests_come(tmp_path: Path) -> None:
+    """The database can be looked into from other threads while it is being written to."""
+    with serve(people=20, db=tmp_path / "world.db") as sandbox:
+        sequence_id = sandbox.sequence_ids["accepts_any"]
+        writer = threading.Thread(target=_add_forty, args=(sandbox, sequence_id))
+        writer.start()
+        seen = [0]
+        while writer.is_alive():
+            seen.append(len(sandbox.leads(sequence_id)))
+        writer.join()
+        assert seen == sorted(seen)
+        assert all(number % 10 == 0 for number in seen)
+        assert len(sandbox.leads(sequence_id)) == 400
+
+
+def _add_forty(sandbox: Sandbox, sequence_id: str) -> None:
+    with Api(sandbox) as api:
+        for request in range(40):
+            leads = [{"email": f"{request}.{place}@example.com"} for place in range(10)]
+            assert api.add(sequence_id, leads).ok

@@ -1,0 +1,383 @@
+"""The sandbox's sequences, mailboxes, contacts, lead lists and people, over HTTP."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from outreach_frames import spec
+from outreach_frames.sandbox import serve
+from tests.sandbox.http import Api, refused
+
+UNKNOWN_UUID = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Api]:
+    """Start a small sandbox for this module, and a session with it."""
+    with serve(people=60) as sandbox, Api(sandbox) as session:
+        yield session
+
+
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "string": str,
+    "integer": int,
+    "number": (int, float),
+    "boolean": bool,
+    "object": dict,
+    "array": list,
+}
+
+
+def _conforms(value: object, field: spec.Field) -> bool:
+    """Whether a value is what the interface says of a field."""
+    if value is None:
+        return field.nullable
+    inner: list[Any] = value if isinstance(value, list) else [value]
+    return (
+        isinstance(value, KINDS[field.type])
+        and value in ((field.constant,) if field.constant else field.values or (value,))
+        and (field.format != "date-time" or _is_time(value))
+        and (not field.members or all(_fits(each, field.members) for each in inner))
+    )
+
+
+def _is_time(value: object) -> bool:
+    return datetime.datetime.fromisoformat(str(value)).tzinfo is not None
+
+
+def _fits(document: dict[str, Any], fields: tuple[spec.Field, ...]) -> bool:
+    known = {field.name: field for field in fields}
+    return all(
+        _conforms(value, known[name]) for name, value in document.items() if name != "_links"
+    ) and {name for name, field in known.items() if field.required} <= set(document)
+
+
+class TestSequences:
+    """GET /sequences."""
+
+    def all(self, api: Api, **query: str) -> list[dict[str, Any]]:
+        """Read all sequences that the filters let through, in small pages."""
+        return [
+            each
+            for page in api.pages("/sequences", {**query, "page[size]": 3})
+            for each in page["sequences"]
+        ]
+
+    def test_fields(self, api: Api) -> None:
+        """There are more than 40, by several users, each with the interface's fields."""
+        found = self.all(api)
+        assert len(found) > 40
+        assert len({each["created_by_user_id"] for each in found}) == 6
+        assert len({each["name"] for each in found}) == len(found)
+        assert all(_fits(each, spec.SEQUENCE) for each in found)
+        assert all(each["created_at"] < each["updated_at"] for each in found)
+
+    @pytest.mark.parametrize("status", spec.SEQUENCE_STATUSES)
+    def test_status(self, api: Api, status: str) -> None:
+        """Every status is there, and its filter gives exactly the sequences of it."""
+        found = self.all(api, status=status)
+        assert len(found) >= 2
+        assert found == [each for each in self.all(api) if each["status"] == status]
+
+    @pytest.mark.parametrize("text", ["nordics", "NORDICS", "rdic"])
+    def test_name(self, api: Api, text: str) -> None:
+        """A name is found by any part of it, in either case."""
+        found = self.all(api, name=text)
+        assert found
+        assert found == [each for each in self.all(api) if text.lower() in each["name"].lower()]
+
+    @pytest.mark.parametrize("text", ["%", "_", "' OR 1=1 --", "C%Os", "\\"])
+    def test_name_is_literal(self, api: Api, text: str) -> None:
+        """Signs that databases give a meaning to have none."""
+        assert self.all(api, name=text) == []
+
+    @pytest.mark.parametrize("name", ["created_by_user_id", "created_by_user_email"])
+    def test_creator(self, api: Api, name: str) -> None:
+        """Sequences are found by who created them; an unknown user created none."""
+        found = self.all(api)
+        for value in {each[name] for each in found}:
+            assert self.all(api, **{name: value}) == [e for e in found if e[name] == value]
+        assert self.all(api, **{name: "nobody@example.com"}) == []
+
+    def test_filters_together(self, api: Api) -> None:
+        """Filters given together all have to fit, and the next links keep them."""
+        email = self.all(api, status="active")[0]["created_by_user_email"].upper()
+        found = self.all(api, status="active", created_by_user_email=email, name="a")
+        assert found
+        assert {each["status"] for each in found} == {"active"}
+        assert {each["created_by_user_email"].upper() for each in found} == {email}
+
+    @pytest.mark.parametrize("status", ["", "ACTIVE", "running"])
+    def test_unknown_status(self, api: Api, status: str) -> None:
+        """A status that there is not is refused."""
+        assert refused(api.get("/sequences", {"status": status}), 400)
+
+    def test_cursor_of_another_status(self, api: Api) -> None:
+        """A cursor holds its place when the filter leaves out what it names."""
+        ids = [each["id"] for each in self.all(api)]
+        draft = self.all(api, status="draft")[1]["id"]
+        page = api.get("/sequences", {"status": "active", "page[after]": draft}).json()
+        rest = [each["id"] for each in self.all(api, status="active")]
+        assert [each["id"] for each in page["sequences"]] == [
+            each for each in rest if ids.index(each) > ids.index(draft)
+        ][:20]
+
+
+class TestMailboxes:
+    """GET /mailboxes and PATCH /mailboxes/{id}."""
+
+    def all(self, api: Api, **query: str) -> list[dict[str, Any]]:
+        """Read all mailboxes that the filters let through."""
+        return [each for page in api.pages("/mailboxes", query) for each in page["mailboxes"]]
+
+    def test_fields(self, api: Api) -> None:
+        """There are more than 24, with the interface's fields, and a self link each."""
+        found = self.all(api)
+        assert len(found) > 24
+        assert len({each["email"] for each in found}) == len(found)
+        assert all(_fits(each, spec.MAILBOX) for each in found)
+        assert all(set(each["_links"]) == {"self"} for each in found)
+
+    @pytest.mark.parametrize("status", spec.MAILBOX_STATUSES)
+    @pytest.mark.parametrize("provider", spec.EMAIL_PROVIDERS)
+    def test_filters(self, api: Api, status: str, provider: str) -> None:
+        """Status and provider filter alone and together."""
+        found = self.all(api)
+        both = [e for e in found if e["status"] == status and e["email_provider"] == provider]
+        assert self.all(api, status=status, email_provider=provider) == both
+        assert self.all(api, status=status) == [e for e in found if e["status"] == status]
+        assert self.all(api, email_provider=provider)
+        assert self.all(api, status=status)
+
+    def test_user(self, api: Api) -> None:
+        """Mailboxes are found by their user's address, in either case."""
+        found = self.all(api)
+        for email in {each["user"]["email"] for each in found}:
+            expected = [each for each in found if each["user"]["email"] == email]
+            assert self.all(api, user_email=email.upper()) == expected
+        assert self.all(api, user_email="nobody@example.com") == []
+
+    @pytest.mark.parametrize("name", ["status", "email_provider"])
+    def test_unknown_values(self, api: Api, name: str) -> None:
+        """A status or provider that there is not is refused."""
+        assert refused(api.get("/mailboxes", {name: "carrier_pigeon"}), 400)
+
+    @pytest.mark.parametrize("limit", [0, 37, 1000])
+    def test_update(self, api: Api, limit: int) -> None:
+        """The new limit is answered and stays, and nothing else of the mailbox changes but when."""
+        before = self.all(api)[3]
+        path = f"/mailboxes/{before['id']}"
+        response = api.send("PATCH", path, json={"daily_email_limit": limit})
+        assert response.status_code == 200
+        after = response.json()
+        assert after["updated_at"] >= before["updated_at"]
+        changed = {"daily_email_limit": limit, "updated_at": after["updated_at"]}
+        assert after == {**before, **changed}
+        assert self.all(api)[3] == after
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {},
+            {"daily_email_limit": None},
+            {"daily_email_limit": True},
+            {"daily_email_limit": "50"},
+            {"daily_email_limit": 50.0},
+            {"daily_email_limit": -1},
+            {"daily_email_limit": 1001},
+            {"daily_email_limit": 10**30},
+            {"daily_email_limit": 50, "status": "active"},
+        ],
+    )
+    def test_wrong_updates(self, api: Api, body: object) -> None:
+        """What is no whole number within the bounds is refused and changes nothing."""
+        before = self.all(api)[5]
+        response = api.send("PATCH", f"/mailboxes/{before['id']}", json=body)
+        assert refused(response, 400)
+        assert self.all(api)[5] == before
+
+
+class TestContacts:
+    """GET /contacts and GET /contacts/email/{email}."""
+
+    def all(self, api: Api) -> list[dict[str, Any]]:
+        """Read all contacts."""
+        ids = api.sandbox.contact_ids
+        parts = [ids[start : start + 20] for start in range(0, len(ids), 20)]
+        return [
+            each
+            for part in parts
+            for each in api.get("/contacts", {"ids[]": part}).json()["contacts"]
+        ]
+
+    def test_fields(self, api: Api) -> None:
+        """All contacts have the interface's fields, with a null here and there."""
+        found = self.all(api)
+        assert [each["id"] for each in found] == api.sandbox.contact_ids
+        assert all(_fits(each, spec.CONTACT) for each in found)
+        assert all("recent_activity" not in each for each in found)
+        for name in ("email", "profnet_url", "time_zone", "title"):
+            assert {each[name] is None for each in found} == {True, False}
+        assert any(each["phone_numbers"] for each in found)
+
+    def test_order_is_the_accounts_own(self, api: Api) -> None:
+        """Contacts come in the account's order, each once, and unknown ids are left out."""
+        ids = api.sandbox.contact_ids[:5]
+        asked = [*reversed(ids), UNKNOWN_UUID, ids[0]]
+        found = api.get("/contacts", {"ids[]": asked}).json()["contacts"]
+        assert [each["id"] for each in found] == ids
+
+    def test_at_most_twenty(self, api: Api) -> None:
+        """Twenty ids are answered, one more and none at all are refused."""
+        ids = api.sandbox.contact_ids
+        twenty = api.get("/contacts", {"ids[]": ids[: spec.MAX_CONTACT_IDS]})
+        assert len(twenty.json()["contacts"]) == spec.MAX_CONTACT_IDS
+        assert refused(api.get("/contacts", {"ids[]": ids[: spec.MAX_CONTACT_IDS + 1]}), 400)
+        assert refused(api.get("/contacts"), 400)
+        assert refused(api.get("/contacts", {"ids": ids[:1]}), 400)
+
+    def test_by_email(self, api: Api) -> None:
+        """Every address arrives as it is, in either case, and brings the recent activity."""
+        found = [each for each in self.all(api) if each["email"]]
+        assert {"+", "'", "/"} <= set("".join(each["email"] for each in found))
+        activities = []
+        for contact in found:
+            for email in (contact["email"], contact["email"].upper()):
+                response = api.get(f"/contacts/email/{quote(email, safe='')}")
+                answer = response.json()
+                activity = answer.pop("recent_activity")
+                assert answer == contact
+                activities.append(activity)
+        assert any(activities)
+        for activity in activities:
+            times = [each["event_at"] for each in activity]
+            assert times == sorted(times, reverse=True)
+            assert all(_conforms([each], spec.CONTACT[-1]) for each in activity)
+
+    @pytest.mark.parametrize(
+        "email", ["a?b@example.com", "a#b@example.com", "100%25@example.com", ""]
+    )
+    def test_unknown_addresses(self, api: Api, email: str) -> None:
+        """Signs that mean something in a URL are part of the address, which nobody has."""
+        assert refused(api.get(f"/contacts/email/{quote(email, safe='')}"), 404)
+
+
+class TestLeadLists:
+    """GET /lead-lists/{id}."""
+
+    def test_every_type_and_status(self, api: Api) -> None:
+        """Every type and status is there, with the interface's fields; one list has errors."""
+        found = [api.get(f"/lead-lists/{each}").json() for each in api.sandbox.lead_list_ids]
+        assert {each["type"] for each in found} == set(spec.LEAD_LIST_TYPES)
+        assert {each["status"] for each in found} == set(spec.LEAD_LIST_STATUSES)
+        assert all(_fits(each, spec.LEAD_LIST) for each in found)
+        assert sum("_errors" in each for each in found) == 1
+        assert any(each["leads"] == [] for each in found)
+        shapes = {frozenset(lead) for each in found for lead in each["leads"]}
+        assert len(shapes) > 8
+
+
+class TestPeopleSearch:
+    """POST /people/search: the request and the frame of the answer."""
+
+    def test_defaults(self, api: Api) -> None:
+        """An empty search gives the first five of all people."""
+        answer = api.search({}).json()
+        assert answer["object"] == "person_search_result"
+        assert len(answer["results"]) == spec.DEFAULT_SEARCH_PAGE_SIZE
+        assert answer["_pagination"] == {"page": 1, "page_size": 5, "total_pages": 12, "total": 60}
+        assert set(answer) == {field.name for field in spec.PEOPLE_SEARCH_RESULT} - {"_errors"}
+
+    @pytest.mark.parametrize("page_size", [1, 7, 25, 100])
+    def test_pages(self, api: Api, page_size: int) -> None:
+        """The pages hold everybody once, and a page after the last is empty."""
+        first = api.search(page_size=page_size).json()
+        pages = range(1, first["_pagination"]["total_pages"] + 1)
+        ids = [
+            person["id"]
+            for page in pages
+            for person in api.search(page_size=page_size, page=page).json()["results"]
+        ]
+        assert len(set(ids)) == len(ids) == first["_pagination"]["total"] == 60
+        after = api.search(page_size=page_size, page=len(pages) + 1)
+        assert (after.status_code, after.json()["results"]) == (200, [])
+        far = api.search(page_size=page_size, page=10**18)
+        assert (far.status_code, far.json()["results"]) == (200, [])
+
+    def test_nobody(self, api: Api) -> None:
+        """A search that nobody matches has no results and no pages."""
+        answer = api.search(person_name="zzzzzz").json()
+        assert answer["results"] == []
+        assert answer["_pagination"] == {"page": 1, "page_size": 5, "total_pages": 0, "total": 0}
+
+    @pytest.mark.parametrize("search_filter", spec.FILTERS, ids=lambda each: each.name)
+    def test_types(self, api: Api, search_filter: spec.Filter) -> None:
+        """Every filter takes a value of its own type and no other."""
+        name = search_filter.name
+        right: dict[str, object] = {
+            "string": "Anna",
+            "boolean": True,
+            "array": [UNKNOWN_UUID if search_filter.format == "uuid" else "example.com"],
+        }
+        for kind, value in right.items():
+            expected = 200 if kind == search_filter.type else 400
+            assert api.search({name: value}).status_code == expected
+        wrongs: tuple[object, ...] = (None, 7, {}, [7], [None], [["x"]], ["x", True])
+        for wrong in wrongs:
+            assert refused(api.search({name: wrong}), 400)
+        if search_filter.format == "uuid":
+            for wrong in ("no-uuid", f"{{{UNKNOWN_UUID}}}", UNKNOWN_UUID.replace("-", "")):
+                assert refused(api.search({name: [wrong]}), 400)
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            {"page": 0},
+            {"page": -1},
+            {"page": True},
+            {"page": "1"},
+            {"page": 1.0},
+            {"page": None},
+            {"page_size": 0},
+            {"page_size": 101},
+            {"page_size": True},
+            {"page_size": "5"},
+            {"page_size": 5.5},
+            {"page_size": None},
+            {"person_email": "anna@example.com"},
+            {"page[size]": 5},
+        ],
+    )
+    def test_wrong_bodies(self, api: Api, body: object) -> None:
+        """Pages out of range, true and false as numbers, and unknown fields are refused."""
+        assert refused(api.search(body), 400)
+
+
+def test_same_seed_same_account() -> None:
+    """Two sandboxes of one seed show the same account, and one of another seed another."""
+    paths = ("/sequences", "/mailboxes")
+    shown = []
+    for seed in (5, 5, 6):
+        with serve(people=30, seed=seed) as sandbox, Api(sandbox) as api:
+            lists = [f"/lead-lists/{each}" for each in sandbox.lead_list_ids]
+            contacts = {"ids[]": sandbox.contact_ids[:20]}
+            texts = [api.get(path).text for path in (*paths, *lists)]
+            texts.append(api.get("/contacts", contacts).text)
+            shown.append((sandbox.api_key, texts, sandbox.exclusion_list, sandbox.draft_leads))
+    assert shown[0] == shown[1]
+    for one, other in zip(shown[0], shown[2], strict=True):
+        assert one != other
+
+
+def test_sample_data_uses_reserved_domains(api: Api) -> None:
+    """No address in the account has a domain that somebody could own."""
+    texts = [api.get("/mailboxes").text, api.get("/sequences", {"page[size]": 100}).text]
+    texts += [api.get("/contacts", {"ids[]": api.sandbox.contact_ids[:20]}).text]
+    domains = {found for text in texts for found in re.findall(r"@[\w.-]+\.(\w+)", text)}
+    assert domains <= {"example", "test"}

@@ -1,0 +1,233 @@
+"""What holds for the whole of the sandbox: tokens, methods, bodies and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from outreach_frames import spec
+from outreach_frames.sandbox import Sandbox, serve
+from tests.sandbox.http import Api, connect, everything, head, refused
+
+UNKNOWN_UUID = "00000000-0000-4000-8000-000000000000"
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Api]:
+    """Start a small sandbox for this module, and a session with it."""
+    with serve(people=60) as sandbox, Api(sandbox) as session:
+        yield session
+
+
+@pytest.fixture
+def sandbox(api: Api) -> Sandbox:
+    """Return the module's sandbox."""
+    return api.sandbox
+
+
+def _path(endpoint: spec.Endpoint) -> str:
+    return endpoint.path.replace("{id}", "unknown").replace("{email}", "nobody@example.com")
+
+
+class TestEveryEndpoint:
+    """What holds for all of them."""
+
+    @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda each: each.name)
+    @pytest.mark.parametrize(
+        "header", [None, "", "Bearer", "Bearer wrong", "Basic {key}", "{key}", "Bearer {key}x"]
+    )
+    def test_needs_the_token(self, api: Api, endpoint: spec.Endpoint, header: str | None) -> None:
+        """Every endpoint answers 401 to anything but the bearer header with the right token."""
+        value = header and header.format(key=api.sandbox.api_key)
+        response = api.send(endpoint.method, _path(endpoint), headers={"Authorization": value})
+        assert refused(response, 401)
+        assert response.headers["WWW-Authenticate"] == "Bearer"
+
+    @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda each: each.name)
+    @pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "PUT", "DELETE"])
+    def test_other_methods(self, api: Api, endpoint: spec.Endpoint, method: str) -> None:
+        """Another method than the endpoint's is answered with 405, and says which is right."""
+        if method == endpoint.method:
+            assert api.send(method, _path(endpoint)).status_code != 405
+            return
+        response = api.send(method, _path(endpoint))
+        assert refused(response, 405)
+        assert endpoint.method in response.headers["Allow"].split(", ")
+
+    @pytest.mark.parametrize(
+        "path", ["/", "/sequence", "/sequences/", "/sequences/x", "/people", "/mailboxes/x/y"]
+    )
+    def test_unknown_paths(self, api: Api, path: str) -> None:
+        """A path that the interface does not have is 404, one with a slash at its end too."""
+        assert refused(api.get(path), 404)
+
+    @pytest.mark.parametrize(
+        ("method", "path", "body"),
+        [
+            ("POST", "/sequences/unknown/leads", {"leads": [{"email": "anna@example.com"}]}),
+            ("GET", "/contacts/email/nobody@example.com", None),
+            ("GET", f"/lead-lists/{UNKNOWN_UUID}", None),
+            ("PATCH", "/mailboxes/unknown", {"daily_email_limit": 10}),
+        ],
+    )
+    def test_unknown_ids(self, api: Api, method: str, path: str, body: object) -> None:
+        """An id or address that names nothing is 404."""
+        assert refused(api.send(method, path, json=body), 404)
+
+    @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda each: each.name)
+    def test_unknown_query_parameters(self, api: Api, endpoint: spec.Endpoint) -> None:
+        """A query parameter that the endpoint does not have is refused, not ignored."""
+        response = api.send(endpoint.method, _path(endpoint), params={"colour": "red"}, json={})
+        assert refused(response, 400)
+
+
+class TestBodies:
+    """Bodies that nobody should send."""
+
+    BODIES = (
+        b"",
+        b"{",
+        b"null",
+        b"[]",
+        b'"text"',
+        b"7",
+        b'{"page": NaN}',
+        b'{"page": 1e999}',
+        b'{"page": ' + b"9" * 5000 + b"}",
+        b"[" * 100_000,
+        b'{"person_name": "\xff"}',
+        b'{"person_name": "\\ud800"}',
+    )
+
+    @pytest.mark.parametrize("body", BODIES, ids=lambda body: repr(body[:20]))
+    @pytest.mark.parametrize(
+        "endpoint",
+        [spec.SEARCH_PEOPLE, spec.ADD_LEADS, spec.UPDATE_MAILBOX],
+        ids=lambda each: each.name,
+    )
+    def test_no_json_object(self, api: Api, endpoint: spec.Endpoint, body: bytes) -> None:
+        """What is no JSON object is refused with 400, never with a 500."""
+        path = endpoint.path.format(id=api.sandbox.sequence_ids["accepts_any"])
+        assert refused(api.send(endpoint.method, path, data=body), 400)
+
+    def test_too_large_by_its_header(self, sandbox: Sandbox) -> None:
+        """A body that says it has 200 MB is refused with 413 before any of it is sent."""
+        with connect(sandbox) as connection:
+            connection.sendall(
+                head(
+                    sandbox,
+                    "POST",
+                    "/people/search",
+                    "Content-Length: 200000000",
+                    "Connection: close",
+                )
+            )
+            answer = everything(connection)
+        assert answer.startswith(b"HTTP/1.1 413 ")
+        assert b'"code":"content_too_large"' in answer
+
+    def test_too_large_in_chunks(self, sandbox: Sandbox) -> None:
+        """A chunked body is refused as soon as it has become too large, before it ends."""
+        chunk = b"%x\r\n%s\r\n" % (1_000_000, b" " * 1_000_000)
+        with connect(sandbox) as connection:
+            connection.sendall(
+                head(sandbox, "POST", "/people/search", "Transfer-Encoding: chunked")
+            )
+            for _ in range(11):
+                connection.sendall(chunk)
+            answer = connection.recv(65_536)
+        assert answer.startswith(b"HTTP/1.1 413 ")
+
+    def test_connection_survives_a_large_body(self, api: Api) -> None:
+        """After a body of 11 MB was refused the same connection answers the next request."""
+        assert refused(api.send("POST", "/people/search", data=b" " * 11_000_000), 413)
+        assert api.search(page_size=1).status_code == 200
+
+
+class TestLists:
+    """Paging by cursor, wherever a list has pages."""
+
+    def paths(self, sandbox: Sandbox) -> dict[str, tuple[str, str, int]]:
+        """Path, key and largest page of each list."""
+        longest = sandbox.lead_list_ids[0]
+        return {
+            "sequences": ("/sequences", spec.SEQUENCES_KEY, 100),
+            "mailboxes": ("/mailboxes", spec.MAILBOXES_KEY, spec.MAX_MAILBOX_PAGE_SIZE),
+            "leads": (f"/lead-lists/{longest}", spec.LEADS_KEY, 100),
+        }
+
+    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
+    def test_default_pages_leave_nothing_out(self, api: Api, name: str) -> None:
+        """Following the links from the start meets every item once, on more than one page."""
+        path, key, largest = self.paths(api.sandbox)[name]
+        pages = list(api.pages(path))
+        ids = [item["id"] for page in pages for item in page[key]]
+        assert len(pages) > 1
+        assert len(set(ids)) == len(ids)
+        large = [
+            item["id"] for page in api.pages(path, {"page[size]": largest}) for item in page[key]
+        ]
+        assert large == ids
+
+    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
+    @pytest.mark.parametrize("size", [1, 7, 20])
+    def test_prev_leads_back(self, api: Api, name: str, size: int) -> None:
+        """The prev link of each page leads to the page before it, and the first has none."""
+        path, key, _ = self.paths(api.sandbox)[name]
+        pages = list(api.pages(path, {"page[size]": size}))
+        assert "prev" not in pages[0]["_links"]
+        for page, earlier in zip(pages[1:], pages, strict=False):
+            back = api.get(page["_links"]["prev"]["href"]).json()
+            assert back[key] == earlier[key]
+
+    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
+    def test_self_is_the_same_page(self, api: Api, name: str) -> None:
+        """The self link gives the same page again, and all links are relative."""
+        path, _, _ = self.paths(api.sandbox)[name]
+        for page in api.pages(path, {"page[size]": 15}):
+            assert api.get(page["_links"]["self"]["href"]).json() == page
+            assert all(link["href"].startswith(f"{path}?") for link in page["_links"].values())
+
+    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
+    @pytest.mark.parametrize(
+        "size", ["", "0", "-1", "many", "1.5", "1e1", "101", "9" * 5000, "٣", " 5"]
+    )
+    def test_wrong_page_sizes(self, api: Api, name: str, size: str) -> None:
+        """A page size that is no number from 1 to the maximum is refused."""
+        path, _, largest = self.paths(api.sandbox)[name]
+        assert refused(api.get(path, {"page[size]": size}), 400)
+        assert refused(api.get(path, {"page[size]": largest + 1}), 400)
+        assert api.get(path, {"page[size]": largest}).status_code == 200
+
+    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
+    def test_wrong_cursors(self, api: Api, name: str) -> None:
+        """A cursor that names nothing is refused, and so are two cursors, or one given twice."""
+        path, key, _ = self.paths(api.sandbox)[name]
+        first = api.get(path).json()[key][0]["id"]
+        assert refused(api.get(path, {"page[after]": "nothing"}), 400)
+        assert refused(api.get(path, {"page[after]": ""}), 400)
+        assert refused(api.get(path, {"page[before]": "nothing"}), 400)
+        assert refused(api.get(path, {"page[after]": first, "page[before]": first}), 400)
+        assert refused(api.get(path, {"page[after]": [first, first]}), 400)
+
+    @pytest.mark.parametrize("name", ["mailboxes", "leads"])
+    def test_before_is_the_nearest(self, api: Api, name: str) -> None:
+        """`page[before]` gives the items just before the cursor, in the list's order."""
+        path, key, _ = self.paths(api.sandbox)[name]
+        ids = [item["id"] for page in api.pages(path) for item in page[key]]
+        page = api.get(path, {"page[before]": ids[12], "page[size]": 5}).json()
+        assert [item["id"] for item in page[key]] == ids[7:12]
+        start = api.get(path, {"page[before]": ids[0]}).json()
+        assert start[key] == []
+        assert "prev" not in start["_links"]
+        assert api.get(start["_links"]["next"]["href"]).json()[key][0]["id"] == ids[0]
+
+    @pytest.mark.parametrize("name", ["sequences", "mailboxes", "leads"])
+    def test_after_the_last(self, api: Api, name: str) -> None:
+        """After the last item comes an empty page that leads nowhere further."""
+        path, key, _ = self.paths(api.sandbox)[name]
+        last = list(api.pages(path))[-1][key][-1]["id"]
+        page = api.get(path, {"page[after]": last}).json()
+        assert page[key] == []
+        assert "next" not in page["_links"]

@@ -1,0 +1,627 @@
+"""Response bytes become flat frames: names, values and dtypes, whatever the service sends."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+import warnings
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.tables.fast_reader import LossyParseError, read_fast
+from outreach_frames.tables.flatten import (
+    check_dtype_backend,
+    concat_tables,
+    free_frame,
+    people_frame,
+    read_people_page,
+    read_people_pages,
+    records_frame,
+)
+from outreach_frames.tables.tolerant_reader import records_table
+from tests.tables.people_strategies import odd_people, people
+
+COLUMNS = spec.columns(spec.PERSON)
+DTYPES = {
+    "string": "str",
+    "integer": "Int64",
+    "number": "Float64",
+    "boolean": "boolean",
+    "date": "datetime64[us]",
+    "date-time": "datetime64[us, UTC]",
+}
+some = settings(
+    max_examples=40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+
+
+def body(*persons: Any, **more: Any) -> bytes:
+    """Write a search result."""
+    return json.dumps({"results": persons, "_pagination": {"page": 1}, **more}).encode()
+
+
+def frame_of(*persons: Any) -> pd.DataFrame:
+    """Read one page into a frame."""
+    return people_frame([read_people_page(body(*persons))])
+
+
+def expected_dtype(field: spec.Field) -> str:
+    """Name a column's dtype by the rules that the package states."""
+    if field.type == "array":
+        return "list"
+    return DTYPES[field.format if field.format in DTYPES else field.type]
+
+
+def plain(value: Any) -> Any:
+    """Make missing values None, in lists of objects too, where absent and null are alike."""
+    if isinstance(value, list):
+        return [plain(element) for element in value]
+    if isinstance(value, dict):
+        return {key: plain(member) for key, member in value.items() if member is not None}
+    if isinstance(value, pd.Timestamp):
+        return str(value.date())
+    return None if value is None or pd.isna(value) else value
+
+
+@pytest.mark.parametrize("rows", [0, 1, 3])
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_columns_are_those_of_the_interface(rows, backend):
+    """Any number of people has the interface's 262 columns, in its order, with the same dtypes."""
+    page = read_people_page(body(*[{"id": str(number)} for number in range(rows)]))
+    frame = people_frame([page], backend)
+    assert list(frame.columns) == list(COLUMNS)
+    assert len(frame.columns) == 262
+    assert len(frame) == rows
+    assert frame.dtypes.to_dict() == people_frame([], backend).dtypes.to_dict()
+
+
+def test_default_dtypes_are_the_nullable_ones_of_pandas():
+    """Each type of the interface has its own dtype of pandas, and lists are Arrow."""
+    dtypes = {name: str(dtype).split("<")[0] for name, dtype in people_frame([]).dtypes.items()}
+    assert dtypes == {name: expected_dtype(field) for name, field in COLUMNS.items()}
+
+
+def test_pyarrow_backend_makes_every_column_arrow():
+    """With dtype_backend="pyarrow" every column is Arrow-backed, text as in pandas' own readers."""
+    frame = people_frame([read_people_page(body({"id": "1", "zz": None}))], "pyarrow")
+    assert {type(dtype) for dtype in frame.dtypes} == {pd.ArrowDtype}
+    assert frame["name"].dtype == pd.ArrowDtype(pa.string())
+
+
+@pytest.mark.parametrize("backend", ["numpy", "", None, "PYARROW", ["pyarrow"]])
+def test_other_backends_are_refused(backend):
+    """A dtype_backend that there is not is an error which names those that there are."""
+    with pytest.raises(InvalidInputError, match="numpy_nullable"):
+        check_dtype_backend(backend)
+
+
+@some
+@given(st.lists(people(), max_size=3))
+def test_names_and_values_are_those_of_json_normalize(persons):
+    """Both ways give what pandas' json_normalize gives, under the same names."""
+    before = copy.deepcopy(persons)
+    usual = pd.json_normalize(persons, sep="_")
+    for table in (read_fast([body(*persons)]).people, records_table(persons, spec.PERSON)):
+        frame = people_frame([table])
+        assert len(frame) == len(persons)
+        # An object that is null has no columns of its own here.
+        for name in usual.columns.intersection(frame.columns):
+            assert [plain(v) for v in frame[name]] == [plain(v) for v in usual[name]]
+        others = usual.columns.difference(frame.columns)
+        assert usual[others].isna().all(axis=None)
+    assert persons == before
+
+
+@some
+@given(st.lists(odd_people(), max_size=3))
+def test_both_ways_agree(persons):
+    """Where the fast reader accepts a page, it gives the same table as the tolerant way."""
+    slow = records_table(persons, spec.PERSON)
+    try:
+        fast = read_fast([body(*persons)]).people
+    except (pa.ArrowInvalid, pa.ArrowTypeError, LossyParseError):
+        fast = read_people_page(body(*persons)).people
+    assert fast.schema == slow.schema
+    assert fast.equals(slow)
+
+
+@some
+@given(
+    st.lists(st.lists(odd_people(), max_size=2), max_size=3),
+    st.sampled_from(["numpy_nullable", "pyarrow"]),
+)
+def test_any_pages_make_one_frame(pages, backend):
+    """Pages with anything in them become one frame: every row, the interface's columns first."""
+    together = [read_people_pages([body(*persons) for persons in pages])] if pages else []
+    frame = people_frame(together, backend)
+    assert len(frame) == sum(map(len, pages))
+    assert list(frame.columns[: len(COLUMNS)]) == list(COLUMNS)
+    empty = people_frame([], backend).dtypes
+    scalars = [name for name, field in COLUMNS.items() if field.type != "array"]
+    assert frame.dtypes[scalars].equals(empty[scalars])
+    assert frame.columns.is_unique
+
+
+def test_list_cells_are_python_lists():
+    """A list cell reads as a list of dicts, explodes, and is missing where the list is missing."""
+    frame = frame_of({"experiences": [{"title": "CTO"}, {"title": "CEO"}]}, {}, {"experiences": []})
+    cell = frame.loc[0, "experiences"]
+    assert isinstance(cell, list)
+    assert [item["title"] for item in cell] == ["CTO", "CEO"]
+    assert frame["experiences"].isna().tolist() == [False, True, False]
+    assert frame.explode("experiences").index.tolist() == [0, 0, 1, 2]
+
+
+def test_dates_inside_lists_stay_text():
+    """Dates of experiences are the text that the service sent."""
+    frame = frame_of({"experiences": [{"start_date": "2020-01-01", "end_date": None}]})
+    assert frame.loc[0, "experiences"][0]["start_date"] == "2020-01-01"
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"),
+    [
+        (["2020-01-01", "2021-01-01T00:00:00Z"], ["2020-01-01", "2021-01-01T00:00:00Z"]),
+        ([1, 2.5, None], ["1", "2.5", None]),
+        ([True], ["true"]),
+        ([{"b": "x", "a": 1.0, "c": None}], ['{"a":1,"b":"x"}']),
+        ([{"a": 1}, "x"], ['{"a":1}', "x"]),
+        ([[1, "x"], {}], ['[1,"x"]', "{}"]),
+        ([None], [None]),
+        ([], []),
+        (None, pd.NA),
+    ],
+)
+@pytest.mark.parametrize("name", ["locations", "technologies"])
+def test_elements_that_are_not_shown_become_text(name, sent, kept):
+    """Lists of anything are lists of text, with what is no text as JSON."""
+    frame = frame_of({"company": {name: sent}})
+    cell = frame.loc[0, f"company_{name}"]
+    assert cell is kept if kept is pd.NA else cell == kept
+    assert frame.dtypes.equals(people_frame([]).dtypes)
+
+
+def test_lists_of_objects_do_not_leave_the_fast_way():
+    """A page whose locations are objects is still read by the fast reader."""
+    sent = body({"company": {"locations": [{"city": "Oslo"}]}})
+    people_read = read_fast([sent]).people
+    assert people_read["company_locations"].to_pylist() == [['{"city":"Oslo"}']]
+
+
+@pytest.mark.parametrize(
+    ("sent", "dtype"),
+    [
+        ("2020-01-01", "str"),
+        ("2020-01-01T10:00:00Z", "str"),
+        ("", "str"),
+        (None, "str"),
+        (5, "Int64"),
+        (5.5, "Float64"),
+        (True, "boolean"),
+        ([1, 2], "list<item: int64>[pyarrow]"),
+        ([None, None], "list<item: null>[pyarrow]"),
+        (["2020-01-01"], "list<item: string>[pyarrow]"),
+        ([{"a": "2020-01-01"}], "list<item: struct<a: string>>[pyarrow]"),
+    ],
+)
+def test_unknown_fields_are_kept_at_the_end(sent, dtype):
+    """A field that the interface does not know is a column at the end, with its value unchanged."""
+    frame = frame_of({"zz": sent, "company": {"new": sent}}, {})
+    assert list(frame.columns[len(COLUMNS) :]) == ["company_new", "zz"]
+    for name in ("zz", "company_new"):
+        assert plain(frame.loc[0, name]) == sent
+        assert str(frame[name].dtype) == dtype
+        assert pd.isna(frame.loc[1, name])
+
+
+def test_unknown_objects_are_flattened_too():
+    """An object that the interface does not know becomes one column per member."""
+    frame = frame_of({"zz": {"a": {"b": 1}, "c": "x"}, "location_details": {"zip": "0150"}})
+    assert frame.iloc[0, len(COLUMNS) :].to_dict() == {
+        "location_details_zip": "0150",
+        "zz_a_b": 1,
+        "zz_c": "x",
+    }
+
+
+def test_unknown_keys_inside_lists_stay_in_the_cells():
+    """An unknown key of an experience is in the cell's dicts, whatever its type."""
+    frame = frame_of(
+        {"experiences": [{"title": "CTO", "zz": {"a": 1}}]}, {"experiences": [{"zz": None}]}
+    )
+    assert frame.loc[0, "experiences"][0]["zz"] == {"a": 1}
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "kept"),
+    [
+        (1, 2.5, [1.0, 2.5]),
+        (1, "x", ["1", "x"]),
+        (True, 1, ["true", "1"]),
+        ([1], ["x"], ["[1]", '["x"]']),
+        (2**53 + 1, 0.5, [str(2**53 + 1), "0.5"]),
+        ([{"a": 1}], [{"b": 2}], [[{"a": 1, "b": None}], [{"a": None, "b": 2}]]),
+        (None, "x", [None, "x"]),
+    ],
+)
+def test_types_that_differ_meet_in_one_that_holds_both(first, second, kept):
+    """An unknown field with other types on another page, or row, keeps every value."""
+    apart = people_frame(
+        [read_people_page(body({"zz": first})), read_people_page(body({"zz": second}))]
+    )
+    together = frame_of({"zz": first}, {"zz": second})
+    for frame in (apart, together):
+        assert [v if isinstance(v, list) else plain(v) for v in frame["zz"]] == kept
+
+
+def test_objects_of_no_names_in_lists_are_json():
+    """An empty object inside an unknown list is JSON text, as no file could hold it otherwise."""
+    frame = frame_of({"zz": [{}], "experiences": [{"title": "CTO", "zz": {}}]})
+    assert frame.loc[0, "zz"] == "[{}]"
+    assert frame.loc[0, "experiences"][0]["zz"] == "{}"
+
+
+def test_names_that_meet_are_told_apart():
+    """A further field whose name is taken by a flattened one gets a number, and both stay."""
+    frame = frame_of(
+        {"company_name": "top", "company": {"name": "nested"}, "zz_a": 1, "zz": {"a": 2}}
+    )
+    assert frame.loc[0, ["company_name", "company_name_2"]].tolist() == ["nested", "top"]
+    assert frame.loc[0, ["zz_a", "zz_a_2"]].tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("column", "person", "raw"),
+    [
+        ("name", {"name": 5}, "5"),
+        ("name", {"name": True}, "true"),
+        ("name", {"name": {"first": "Ada"}}, '{"first":"Ada"}'),
+        ("company_followers", {"company": {"followers": "12"}}, "12"),
+        ("company_followers", {"company": {"followers": 12.5}}, "12.5"),
+        ("company_followers", {"company": {"followers": True}}, "true"),
+        ("company_followers", {"company": {"followers": 2**63}}, str(2**63)),
+        ("company_total_funding", {"company": {"total_funding": 2**53 + 1}}, str(2**53 + 1)),
+        ("company_total_funding", {"company": {"total_funding": "1M"}}, "1M"),
+        ("company_is_b2b", {"company": {"is_b2b": "yes"}}, "yes"),
+        ("company_is_b2b", {"company": {"is_b2b": 1}}, "1"),
+        (
+            "current_position_start_date",
+            {"current_position_start_date": "2020-02-30"},
+            "2020-02-30",
+        ),
+        (
+            "current_position_start_date",
+            {"current_position_start_date": "0000-01-01"},
+            "0000-01-01",
+        ),
+        ("current_position_start_date", {"current_position_start_date": "May 2020"}, "May 2020"),
+        ("current_position_start_date", {"current_position_start_date": ""}, ""),
+        ("current_position_start_date", {"current_position_start_date": 2020}, "2020"),
+        ("company_sic_codes", {"company": {"sic_codes": [1, "x"]}}, '[1,"x"]'),
+        ("company_keywords", {"company": {"keywords": "x"}}, "x"),
+        ("experiences", {"experiences": [{"title": 5}]}, '[{"title":5}]'),
+        ("experiences", {"experiences": ["x", {}]}, '["x",{}]'),
+        ("company_technologies", {"company": {"technologies": "x"}}, "x"),
+    ],
+)
+def test_values_of_another_type_are_kept_as_text(column, person, raw):
+    """A value that does not fit is missing in its column and stands as text in `<column>_raw`."""
+    frame = frame_of({"id": "1", **person}, {"id": "2"})
+    assert frame["id"].tolist() == ["1", "2"]
+    assert pd.isna(frame.loc[0, column])
+    assert frame.columns[-1] == f"{column}_raw"
+    assert frame[f"{column}_raw"].dtype == "str"
+    assert frame.loc[0, f"{column}_raw"] == raw
+    assert pd.isna(frame.loc[1, f"{column}_raw"])
+    assert frame.dtypes[: len(COLUMNS)].equals(people_frame([]).dtypes)
+
+
+@pytest.mark.parametrize("company", ["Example", ["a"], 5])
+def test_an_object_that_is_none_is_kept_as_text(company):
+    """A company that is no object leaves its columns missing and is kept as text."""
+    frame = frame_of({"company": company})
+    assert frame.loc[0, "company_raw"] == (
+        company if isinstance(company, str) else json.dumps(company)
+    )
+    assert pd.isna(frame.loc[0, "company_name"])
+
+
+def test_whole_numbers_written_with_a_fraction_are_integers():
+    """12.0 in an integer column is 12, with nothing beside it."""
+    frame = frame_of({"company": {"followers": 12.0, "sic_codes": [1.0]}})
+    assert frame.loc[0, "company_followers"] == 12
+    assert frame.loc[0, "company_sic_codes"] == [1]
+    assert len(frame.columns) == len(COLUMNS)
+
+
+def test_people_that_are_no_objects_keep_their_rows():
+    """A result that is no object is a row with a column `value`; null is an empty row."""
+    frame = frame_of({"id": "1"}, None, "x")
+    assert frame["id"].isna().tolist() == [False, True, True]
+    assert frame.loc[2, "value"] == "x"
+
+
+@pytest.mark.parametrize(
+    "number", ["NaN", "Infinity", "-Infinity", "1e999", "9" * 5000, "-" + "9" * 30]
+)
+@pytest.mark.parametrize("column", ["total_funding", "followers", "zz"])
+def test_numbers_that_nothing_holds_are_kept_as_they_were_written(column, number):
+    """NaN, infinity and huge numbers stay as text."""
+    sent = b'{"results":[{"company":{"%b":%b}}],"_pagination":{}}' % (
+        column.encode(),
+        number.encode(),
+    )
+    frame = people_frame([read_people_page(sent)])
+    kept = frame.iloc[0, len(COLUMNS)]
+    if column == "total_funding" and number == "-" + "9" * 30:
+        number = str(-int("9" * 30))
+    assert kept == number
+
+
+def test_half_a_surrogate_pair_is_kept_as_its_escape():
+    """Text that no encoding holds is kept with the escape that the service sent."""
+    sent = rb'{"results":[{"name":"a\ud800b","z\udc00":"\ud83d\ude00"}],"_pagination":{}}'
+    frame = people_frame([read_people_page(sent)])
+    assert frame.loc[0, "name"] == r"a\ud800b"
+    assert frame.loc[0, r"z\udc00"] == "\U0001f600"
+
+
+def test_nul_and_line_breaks_stay():
+    """Control characters in text come through."""
+    assert frame_of({"name": "a\x00b\r\n\tc\u2028"}).loc[0, "name"] == "a\x00b\r\n\tc\u2028"
+
+
+def test_the_last_of_a_repeated_key_counts():
+    """A key that stands twice has its last value, as everywhere in Python."""
+    sent = b'{"results":[{"name":"a","name":"b"}],"_pagination":{}}'
+    assert people_frame([read_people_page(sent)]).loc[0, "name"] == "b"
+
+
+@pytest.mark.parametrize("wrap", [b"\xef\xbb\xbf%b", b"\n %b\r\n", b"%b"])
+def test_white_space_and_a_byte_order_mark_do_not_matter(wrap):
+    """A byte order mark, line breaks around the JSON and inside it are read over."""
+    text = json.dumps({"results": [{"id": "1"}], "_pagination": {"total": 1}}, indent=1)
+    page = read_fast([wrap % text.replace("\n", "\r\n").encode()])
+    assert page.people["id"].to_pylist() == ["1"]
+    assert page.pagination == {"total": 1}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        b" ",
+        b"null",
+        b"[]",
+        b"5",
+        b"<html></html>",
+        b'{"results":[{"id":"1"}',
+        b'{"_pagination":{}}',
+        b'{"results":null,"_pagination":{}}',
+        b'{"results":{},"_pagination":{}}',
+        b'{"results":"x","_pagination":{}}',
+        b'{"results":[]}',
+        b'{"results":[],"_pagination":null}',
+        b'{"results":[],"_pagination":[]}',
+        b'{"results":[],"_pagination":{}} null',
+        b'{"results":[],"_pagination":{}}\nnull',
+        b'{"results":[],"_pagination":{}}{"results":[],"_pagination":{}}',
+        b'{"results":[{"name":"a\nb"}],"_pagination":{}}',
+        b'{"results":[{"name":"\xff"}],"_pagination":{}}',
+        b'{"results":[{"zz":"\xed\xa0\x80"}],"_pagination":{}}',
+        b"\xff\xfe{\x00}\x00",
+        b'{"results":[{"zz":' + b"[" * 100_000 + b"]" * 100_000 + b'}],"_pagination":{}}',
+    ],
+)
+def test_what_is_no_search_result_is_refused(sent):
+    """An answer that is cut off, or is no people search result, is one clear error."""
+    with pytest.raises(InvalidResponseError, match="POST /people/search") as caught:
+        read_people_page(sent)
+    assert len(str(caught.value)) < 500
+    with pytest.raises(InvalidResponseError):
+        read_people_pages([body(), sent, body()])
+
+
+@pytest.mark.parametrize("opening", ["[", '{"a":'])
+@pytest.mark.parametrize("levels", [200, 20_000])
+def test_deep_nesting_does_not_end_the_process(opening, levels):
+    """JSON nested to any depth is read or refused; Arrow's own reader would crash on it."""
+    closing = "]" if opening == "[" else "}"
+    code = (
+        "import sys\n"
+        "from outreach_frames.errors import InvalidResponseError\n"
+        "from outreach_frames.tables.flatten import people_frame, read_people_page\n"
+        "text = sys.stdin.buffer.read()\n"
+        "try:\n"
+        "    print(len(people_frame([read_people_page(text)])))\n"
+        "except InvalidResponseError as error:\n"
+        "    print('too deeply' in str(error))\n"
+    )
+    sent = '{"results":[{"zz":' + opening * levels + "1" + closing * levels + '}],"_pagination":{}}'
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=sent.encode(), capture_output=True, check=False
+    )
+    assert (done.returncode, done.stdout.split()) == (0, [b"1" if levels == 200 else b"True"])
+
+
+def test_pagination_and_errors_come_with_the_page():
+    """`_pagination` and `_errors` are given as they came."""
+    errors = [{"code": "x", "at": "2020-01-01", "big": 2**70}, "text"]
+    page = read_people_page(
+        body({"id": "1"}, _errors=errors, _pagination={"page": 3, "zz": "2020-01-01"})
+    )
+    assert page.errors == [{**errors[0], "big": str(2**70)}, "text"]
+    assert page.pagination == {"page": 3, "zz": "2020-01-01"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "kept"), [(None, []), ([], []), ({"code": 1}, [{"code": 1}]), ([None], [None])]
+)
+def test_errors_are_a_list(sent, kept):
+    """`_errors` that is null is no error; one that is no list is not dropped."""
+    assert read_people_page(body(_errors=sent)).errors == kept
+
+
+def test_pages_read_together_are_those_read_alone():
+    """Pages read as one have all people and errors, and the last page's pagination."""
+    bodies = [
+        body({"id": "1"}, {"id": "2"}, _pagination={"page": 1}),
+        body(_pagination={"page": 2}, _errors=["x"]),
+        body({"id": "3", "name": 5}, _pagination={"page": 3}),
+    ]
+    for chosen in (bodies[:2], bodies):
+        together = read_people_pages(chosen)
+        alone = [read_people_page(one) for one in chosen]
+        people = [person for page in alone for person in page.people["id"].to_pylist()]
+        assert together.people["id"].to_pylist() == people
+        assert together.pagination == alone[-1].pagination
+        assert together.errors == [error for page in alone for error in page.errors]
+
+
+def test_the_frame_is_not_fragmented():
+    """Adding a column to people warns of nothing."""
+    frame = frame_of({"id": "1"})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        frame["new"] = 1
+    assert frame.loc[0, "new"] == 1
+
+
+RESOURCES = {"sequence": spec.SEQUENCE, "mailbox": spec.MAILBOX, "contact": spec.CONTACT}
+
+
+@pytest.mark.parametrize("resource", RESOURCES)
+@pytest.mark.parametrize("records", [[], [{}], [{"_links": {"self": {"href": "/x"}}}, {"id": "1"}]])
+def test_small_resources_have_the_columns_of_the_interface(resource, records):
+    """Sequences, mailboxes and contacts have their columns and dtypes, without links."""
+    fields = RESOURCES[resource]
+    frame = records_frame(records, fields)
+    assert {name: str(dtype).split("<")[0] for name, dtype in frame.dtypes.items()} == {
+        name: expected_dtype(field) for name, field in spec.columns(fields).items()
+    }
+    assert len(frame) == len(records)
+    assert {type(d) for d in records_frame(records, fields, "pyarrow").dtypes} == {pd.ArrowDtype}
+
+
+@pytest.mark.parametrize(
+    ("sent", "read"),
+    [
+        ("2024-01-31T10:20:30Z", "2024-01-31T10:20:30Z"),
+        ("2024-01-31T10:20:30.5Z", "2024-01-31T10:20:30.500Z"),
+        ("2024-01-31T10:20:30.123456789+00:00", "2024-01-31T10:20:30.123456Z"),
+        ("2024-01-31T10:20:30+02:00", "2024-01-31T08:20:30Z"),
+        ("2024-01-31 10:20-0530", "2024-01-31T15:50:00Z"),
+        ("2024-01-31T10:20:30", "2024-01-31T10:20:30Z"),
+    ],
+)
+def test_date_times_are_read_with_offsets_and_fractions(sent, read):
+    """Date-times become UTC, which one without an offset is in; a microsecond is the finest."""
+    frame = records_frame([{"created_at": sent}], spec.SEQUENCE)
+    assert frame.loc[0, "created_at"] == pd.Timestamp(read)
+    assert list(frame.columns) == list(spec.columns(spec.SEQUENCE))
+
+
+@pytest.mark.parametrize(
+    "sent", ["yesterday", "2024-01-31", "2024-13-01T00:00:00Z", "0001-01-01T00:00:00+09:00", 5]
+)
+def test_date_times_that_cannot_be_read_stay_text(sent):
+    """An unreadable date-time is in `<column>_raw`."""
+    frame = records_frame(
+        [{"created_at": sent}, {"created_at": "2024-01-31T00:00:00Z"}], spec.SEQUENCE
+    )
+    assert frame["created_at"].isna().tolist() == [True, False]
+    assert frame.loc[0, "created_at_raw"] == str(sent)
+
+
+def test_nested_objects_and_lists_of_small_resources():
+    """A mailbox's user is flattened, a contact's phone numbers are a list, extras come last."""
+    mailbox = {"id": "m", "user": {"id": "u", "zz": 1}, "warmup": {"on": True}}
+    before = copy.deepcopy(mailbox)
+    frame = records_frame([mailbox], spec.MAILBOX)
+    assert frame.loc[0, ["user_id", "user_zz", "warmup_on"]].tolist() == ["u", 1, True]
+    assert mailbox == before
+    contact = records_frame([{"phone_numbers": [{"number": "+4712345678"}]}], spec.CONTACT)
+    assert contact.loc[0, "phone_numbers"][0]["number"] == "+4712345678"
+
+
+def test_free_records_have_whatever_columns_they_bring():
+    """Records that the interface does not show are flattened, one row each, and stay as sent."""
+    records = [
+        {"email": "a@example.com", "data": {"n": 1, "day": "2020-01-01"}},
+        5,
+        {"data": "x"},
+        None,
+        {},
+    ]
+    frame = free_frame(records)
+    assert list(frame.columns) == ["email", "data", "data_n", "data_day", "value"]
+    assert frame["data_day"].tolist()[0] == "2020-01-01"
+    assert frame.loc[1, "value"] == 5
+    assert frame.loc[2, "data"] == "x"
+    assert len(frame) == len(records)
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.parametrize("records", [[], [{}], [None, {}]])
+def test_free_records_with_nothing_in_them_keep_their_rows(records, backend):
+    """Empty records are rows without columns."""
+    assert free_frame(records, backend).shape == (len(records), 0)
+
+
+@some
+@given(
+    st.lists(
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+            lambda inner: (
+                st.lists(inner, max_size=3)
+                | st.dictionaries(st.text(max_size=3), inner, max_size=3)
+            ),
+            max_leaves=6,
+        ),
+        max_size=4,
+    )
+)
+def test_any_json_becomes_a_row(records):
+    """Whatever JSON holds, each record is one row, in both backends."""
+    for backend in ("numpy_nullable", "pyarrow"):
+        assert len(free_frame(records, backend)) == len(records)
+        assert len(records_frame(records, spec.MAILBOX, backend)) == len(records)
+
+
+def test_tables_of_some_columns_make_a_frame_of_those():
+    """People tables that were cut to some columns keep to them."""
+    table = read_people_page(body({"id": "1", "name": "Ada"})).people.select(["name", "id"])
+    assert list(people_frame([table, table]).columns) == ["name", "id"]
+
+
+@pytest.mark.parametrize("records", [[{"a": "\ud800"}], [{"\ud800": [{"a": "\ud800"}]}]])
+def test_half_a_surrogate_pair_in_records_is_kept(records):
+    """Records with text that no encoding holds keep their rows, with the escape as text."""
+    assert r"\ud800" in free_frame(records).to_csv()
+
+
+def test_records_nested_too_deeply_are_one_clear_error():
+    """Records nested beyond all use raise an error of this package."""
+    record: Any = 1
+    for _ in range(5_000):
+        record = {"a": record}
+    with pytest.raises(InvalidResponseError, match="too deeply"):
+        free_frame([record])
+
+
+def test_tables_are_joined_by_column_name():
+    """Tables under one another keep the order of first appearance."""
+    joined = concat_tables([pa.table({"a": [1]}), pa.table({"b": ["x"], "a": ["y"]})])
+    assert joined.to_pylist() == [{"a": "1", "b": None}, {"a": "y", "b": "x"}]

@@ -1,0 +1,731 @@
+"""AddToSequence with no browser: what the page may send, and what the kernel makes of it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.widgets import AddToSequence
+from outreach_frames.widgets.add_to_sequence.sender import Sender
+from outreach_frames.widgets.add_to_sequence.state import read_value
+from tests import scripted as script
+from tests.leads.sending.test_submit import added, sent
+from tests.scripted import Received, Reply, Service
+
+TOKEN = "a-token-that-nobody-may-see"
+CHUNK = 250
+SLOW = 0.3
+
+
+class Page:
+    """What a page does with a widget, and what it is told."""
+
+    def __init__(self, frame: pd.DataFrame, client: Client | None, **options: Any) -> None:
+        self.widget = AddToSequence(frame, client, **options)
+        self.told: dict[str, dict[str, Any]] = {}
+        # Where there is no kernel, there is nobody that messages could go to.
+        self.widget.send = self._hear
+
+    def _hear(self, content: dict[str, Any], _buffers: object = None) -> None:
+        # A message that is no JSON would not arrive.
+        self.told[content["kind"]] = json.loads(
+            json.dumps(content, allow_nan=False, ensure_ascii=False).encode()
+        )
+
+    def click(self, action: str, **more: Any) -> None:
+        """Send what a click sends."""
+        self.widget._on_message(self.widget, {"action": action, **more}, [])
+
+    async def idle(self) -> None:
+        """Wait until nothing is under way."""
+        for _ in range(1000):
+            if not self.widget.busy:
+                return
+            await asyncio.sleep(0.01)
+        raise AssertionError(f"still busy: {self.widget.busy}")
+
+    async def check(self, **part: Any) -> None:
+        """Choose, and check the rows."""
+        chosen = {**self.widget.value, "sequence_id": "s1", **part}
+        self.click("check", value=chosen)
+        await self.idle()
+
+    def send(self, **more: Any) -> None:
+        """Click on the button that sends what is shown."""
+        self.click("submit", plan=self.state["plan"], value=self.widget.value, **more)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """What the page knows of what can be done."""
+        return self.widget.state
+
+    @property
+    def notices(self) -> str:
+        """All that the widget tells."""
+        return " ".join(f"{one['text']} {' '.join(one['details'])}" for one in self.widget.notices)
+
+    @property
+    def statuses(self) -> list[str]:
+        """What became of each row."""
+        assert self.widget.report is not None
+        return self.widget.report.rows["status"].tolist()
+
+
+def leads(rows: int) -> pd.DataFrame:
+    """Return leads of which each has an address."""
+    return pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(rows)]})
+
+
+@contextmanager
+def serving(*turns: Reply | Callable[[Received], Reply]) -> Iterator[tuple[Service, Client]]:
+    """Serve three sequences; requests that add leads are answered in turn, and then with yes."""
+    rest = list(turns)
+
+    def turn(received: Received) -> Reply:
+        if received.method == "GET":
+            states = {"s1": "active", "s2": "active", "old": "archived"}
+            listed = [
+                {"id": one, "name": f"The {one}", "status": status}
+                for one, status in states.items()
+            ]
+            return script.json({"sequences": listed, "mailboxes": [], "_links": {}})
+        reply = rest.pop(0) if rest else added
+        return reply if isinstance(reply, Reply) else reply(received)
+
+    with script.scripted(turn) as service:
+        with Client(service.url, TOKEN, cache=None, backoff=0) as client:
+            yield service, client
+
+
+def slow(received: Received) -> Reply:
+    """Answer, after a while, that all leads were added."""
+    return script.delayed(SLOW, added(received))
+
+
+def slowly_lost(_received: Received) -> Reply:
+    """Break the connection, after a while, with no answer."""
+    return script.delayed(SLOW, script.hang_up())
+
+
+async def begun(service: Service, requests: int = 1) -> None:
+    """Wait until so many requests that add leads have arrived."""
+    for _ in range(1000):
+        if len(sent(service)) >= requests:
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError(f"{len(sent(service))} requests, not {requests}")
+
+
+def run(test: Coroutine[Any, Any, None]) -> None:
+    """Run a test on a loop, as a kernel has one."""
+    asyncio.run(test)
+
+
+def test_a_plan_is_sent_once_however_often_it_is_clicked() -> None:
+    """Clicks at once, later, and from another view send each row once."""
+
+    async def test() -> None:
+        page = Page(leads(3), client)
+        await page.check()
+        click = {"plan": page.state["plan"], "value": dict(page.widget.value)}
+        for _ in range(3):
+            page.click("submit", **click)
+        await page.idle()
+        page.click("submit", **click)
+        assert page.notices.strip() == "3 of 3 rows are in the sequence now."
+        page.click("ready")
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * 3
+        assert page.state["button"] == ""
+
+    with serving(slow) as (service, client):
+        run(test())
+        assert sent(service) == [["lead0", "lead1", "lead2"]]
+
+
+@pytest.mark.parametrize(
+    "change", [{"email": None, "profnet_url": "url"}, {"sequence_id": "s2"}, {"data": {"a": "url"}}]
+)
+def test_a_plan_that_is_out_of_date_is_refused(change: dict[str, Any]) -> None:
+    """A click that meets another choice, in the page or in the kernel, sends nothing."""
+
+    async def test() -> None:
+        page = Page(leads(2).assign(url="profnet.example/in/a"), client)
+        await page.check()
+        number, planned = page.state["plan"], dict(page.widget.value)
+        assert page.state["button"] == "Add 2 leads to 'The s1'"
+        page.widget.value = {**planned, **change}
+        assert page.state["button"] == ""
+        for value in (planned, page.widget.value):
+            page.click("submit", plan=number, value=value)
+            assert "Nothing was sent" in page.notices
+        page.widget.value = planned
+        page.click("submit", plan=number, value={**planned, **change})
+        page.click("submit", plan=number + 1, value=planned)
+        page.click("submit", plan=0, value=planned)
+        await page.idle()
+        assert page.widget.report is None
+
+    with serving() as (service, client):
+        run(test())
+        assert sent(service) == []
+
+
+def test_what_is_sent_is_the_frame_of_the_plan() -> None:
+    """A frame that is changed after its rows were checked is sent as it was; it is not changed."""
+    frame = leads(2)
+
+    async def test() -> None:
+        page = Page(frame, client)
+        await page.check()
+        frame["email"] = "other.x@example.com"
+        frame["new"] = 1
+        page.send()
+        await page.idle()
+        assert frame.columns.tolist() == ["email", "new"]
+
+    with serving() as (service, client):
+        run(test())
+        assert sent(service) == [["lead0", "lead1"]]
+
+
+def test_cancel_then_only_the_rest() -> None:
+    """After Cancel only rows that never left can be sent, by their place, to that sequence."""
+    frame = leads(CHUNK + 2)
+
+    async def test() -> None:
+        page = Page(frame, client)
+        await page.check()
+        page.send()
+        await begun(service)
+        page.click("break_off")
+        page.click("cancel")
+        assert page.state["phase"] == "cancelling"
+        await page.idle()
+        assert page.statuses == ["added"] * CHUNK + ["not_sent"] * 2
+        frame["email"] = frame["email"].to_numpy()[::-1]
+        await page.check(sequence_id="s2")
+        assert "another sequence" in page.notices
+        await page.check()
+        assert page.state["button"] == "Add 2 leads to 'The s1'"
+        assert page.told["outcome"]["mode"] == "sent"
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * (CHUNK + 2)
+        assert f"{CHUNK + 2} of {CHUNK + 2} rows are in the sequence now" in page.notices
+        assert page.widget.report is not None
+        assert page.widget.report.frame["email"].tolist() == leads(CHUNK + 2)["email"].tolist()
+        await page.check()
+        assert page.state["why_not"] == "There is nothing to send."
+
+    with serving(slow) as (service, client):
+        run(test())
+        assert [len(chunk) for chunk in sent(service)] == [CHUNK, 2]
+        assert len({name for chunk in sent(service) for name in chunk}) == CHUNK + 2
+
+
+def test_where_nothing_arrived_all_can_be_sent_elsewhere() -> None:
+    """A sequence that refuses everything leaves the frame free for another."""
+    refused = script.json({"validation_errors": [{"error_code": "x", "message": "no"}]}, 422)
+
+    async def test() -> None:
+        page = Page(leads(2), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["rejected"] * 2
+        await page.check(sequence_id="s2")
+        assert page.state["button"] == "Add 2 leads to 'The s2'"
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * 2
+
+    with serving(refused) as (service, client):
+        run(test())
+        assert [each.path for each in service.requests if each.method == "POST"] == [
+            "/sequences/s1/leads",
+            "/sequences/s2/leads",
+        ]
+
+
+def test_unknown_rows_are_sent_again_only_by_their_own_button() -> None:
+    """A plan never has rows that may have arrived; their button sends them once."""
+
+    async def test() -> None:
+        page = Page(leads(2), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * 2
+        await page.check()
+        assert page.state["button"] == ""
+        for _ in range(2):
+            page.click("retry", report=page.state["report"])
+        page.click("retry", report=page.state["report"] - 1)
+        await page.idle()
+        assert page.statuses == ["added"] * 2
+
+    with serving(script.hang_up()) as (service, client):
+        run(test())
+        assert len(sent(service)) == 2
+
+
+def test_a_plan_of_the_rest_outlives_sending_unknown_rows_again() -> None:
+    """Rows that their own button found refused keep that when a plan from before it is sent."""
+    inactive = {"validation_errors": [{"error_code": "invalid_sequence_status", "message": "no"}]}
+    turns = [script.hang_up(), script.json(inactive, 422), script.json({"error": "odd"}, 400)]
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 2), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * CHUNK + ["rejected"] * 2
+        await page.check()
+        page.click("retry", report=page.state["report"])
+        await page.idle()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
+        assert page.widget.report is not None
+        assert page.widget.report.rows["attempts"].tolist() == [2] * (CHUNK + 2)
+        await page.check()
+        assert page.state["button"] == f"Add {CHUNK} leads to 'The s1'"
+
+    with serving(*turns) as (_, client):
+        run(test())
+
+
+def test_cancel_also_ends_sending_unknown_rows_of_a_later_run() -> None:
+    """After Cancel, nothing is sent once more of the rows that the run after this one left."""
+    lost = script.hang_up()
+
+    async def test() -> None:
+        page = Page(leads(2 * CHUNK), client)
+        await page.check()
+        page.send()
+        await begun(service)
+        page.click("cancel")
+        await page.idle()
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * (2 * CHUNK)
+        page.click("retry", report=page.state["report"])
+        await begun(service, 3)
+        page.click("cancel")
+        await page.idle()
+        assert page.statuses == ["added"] * CHUNK + ["unknown"] * CHUNK
+
+    with serving(slowly_lost, lost, slow) as (service, client):
+        run(test())
+        assert len(sent(service)) == 3
+
+
+def test_sending_unknown_rows_again_tells_what_ended_it() -> None:
+    """An error of that is told with all that it says, and stays with the report of all runs."""
+    said = [{"error_code": code, "message": f"{code}!"} for code in ("missing_ai_credits", "odd")]
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 1), client)
+        await page.check()
+        page.send()
+        await begun(service)
+        page.click("cancel")
+        await page.idle()
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * CHUNK + ["added"]
+        page.click("retry", report=page.state["report"])
+        await page.idle()
+        assert page.widget.notices[0]["details"] == [
+            "missing_ai_credits: missing_ai_credits!",
+            "odd: odd!",
+        ]
+        assert page.widget.report is not None
+        assert page.widget.report.error is not None
+
+    refused = script.json({"validation_errors": said}, 422)
+    with serving(slowly_lost, added, refused) as (service, client):
+        run(test())
+
+
+def test_cancel_and_break_off_while_a_cell_runs() -> None:
+    """Both are heard in a thread of their own while the loop is busy; once it is over, neither."""
+
+    async def test() -> None:
+        page = Page(leads(2 * CHUNK), client)
+        await page.check()
+        page.send()
+        await begun(service)
+        for action, phase in (("cancel", "cancelling"), ("break_off", "breaking off")):
+            click = threading.Thread(target=page.click, args=(action,))
+            click.start()
+            click.join()
+            assert page.state["phase"] == phase
+        await page.idle()
+        assert page.state["phase"] == ""
+
+    with serving(slow) as (service, client):
+        run(test())
+        assert len(sent(service)) == 1
+
+
+def test_who_was_there_already_is_there() -> None:
+    """Rows that the service skipped as they are in the sequence count as being there."""
+
+    def there(received: Received) -> Reply:
+        who = [{"email": lead["email"]} for lead in received.json["leads"]]
+        lists = {"already_in_sequence_and_skipped": who}
+        return script.json({"total": len(who), "total_added_to_sequence": 0, **lists})
+
+    async def test() -> None:
+        page = Page(leads(1), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["already_in_sequence"]
+        assert page.notices.strip() == "1 of 1 row is in the sequence now."
+
+    with serving(there) as (_, client):
+        run(test())
+
+
+def test_two_widgets_on_one_frame() -> None:
+    """A second widget cannot send at the same time, and later says who was sent to before."""
+
+    async def test() -> None:
+        first, second = Page(leads(2), client), Page(leads(3), client)
+        await first.check()
+        await second.check()
+        first.send()
+        second.send()
+        await second.idle()
+        assert "Another widget" in second.notices
+        await first.idle()
+        await second.check()
+        assert second.state["sent_before"] == 2
+        second.send()
+        assert "sent to this sequence before" in second.notices
+        second.send(again=True)
+        await second.idle()
+        assert second.statuses == ["added"] * 3
+
+    with serving(slow) as (service, client):
+        run(test())
+        assert [len(chunk) for chunk in sent(service)] == [2, 3]
+
+
+def test_two_widgets_that_were_checked_before_either_sent() -> None:
+    """What another widget sent since the rows were checked is said before it is sent again."""
+
+    async def test() -> None:
+        first, second = Page(leads(2), client), Page(leads(2), client)
+        await first.check()
+        await second.check()
+        first.send()
+        await first.idle()
+        second.send()
+        assert "sent to this sequence before" in second.notices
+        assert second.state["sent_before"] == 2
+        second.send(again=True)
+        await second.idle()
+        assert second.statuses == ["added"] * 2
+
+    with serving() as (service, client):
+        run(test())
+        assert len(sent(service)) == 2
+
+
+def test_another_connection_is_met_by_no_click() -> None:
+    """What was read, checked or sent with one connection never goes on with another unseen."""
+
+    def connect(service: Service, token: str = TOKEN) -> None:
+        connections.enter_context(of.connect(service.url, token, cache=None))
+
+    async def test() -> None:
+        connect(first)
+        page = Page(leads(CHUNK + 2), None)
+        page.click("ready")
+        await page.idle()
+        await page.check()
+        connect(other)
+        page.send()
+        assert "checked with another connection" in page.notices
+        assert "refused" in page.told
+        await page.check()
+        assert "read with another connection" in page.notices
+        connect(first, "a-new-token")
+        page.click("reload")
+        await page.idle()
+        await page.check()
+        page.send()
+        await begun(first)
+        page.click("cancel")
+        await page.idle()
+        connect(other)
+        page.click("reload")
+        await page.idle()
+        await page.check()
+        assert "went to another sequence" in page.notices
+        connect(first)
+        page.click("reload")
+        await page.idle()
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * (CHUNK + 2)
+
+    with serving(slow) as (first, _), serving() as (other, _), ExitStack() as connections:
+        run(test())
+        assert [len(chunk) for chunk in sent(first)] == [CHUNK, 2]
+        assert sent(other) == []
+
+
+def test_a_kernel_that_goes_down_sends_no_more() -> None:
+    """Once the loop has ended, the request under way is the last one."""
+    begun = threading.Event()
+
+    def first(received: Received) -> Reply:
+        begun.set()
+        return slow(received)
+
+    async def test() -> None:
+        page = Page(leads(3 * CHUNK), client)
+        await page.check()
+        page.send()
+        while not begun.is_set():
+            await asyncio.sleep(0.01)
+
+    with serving(first, slow, slow) as (service, client):
+        run(test())
+        time.sleep(SLOW * 3)
+        assert len(sent(service)) == 1
+
+
+def test_a_run_that_ends_without_a_report_ends_all_sending() -> None:
+    """Where it is not known what was sent nothing is sent again; an error from before is known."""
+    value = read_value({"sequence_id": "s1", "email": "email"})
+    with serving() as (_, client):
+        sender = Sender(leads(2), None, is_over=lambda: False)
+        for error, why in ((OutreachError("known"), ""), (RuntimeError("what?"), "not known")):
+            sender.take(sender.planning(value, client)(), value)
+            sender.begin()
+            sender.broke(error)
+            assert why in sender.why_not(sender.number, value, again=True)
+            assert sender.is_lost == bool(why)
+
+
+def test_a_journal(tmp_path: Path) -> None:
+    """With a journal another widget goes on where one was cancelled; without its file none does."""
+    path = tmp_path / "leads.journal"
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 1), client, journal=path)
+        await page.check()
+        page.send()
+        await begun(service)
+        page.click("cancel")
+        await page.idle()
+        other = Page(leads(CHUNK + 1), client, journal=path)
+        await other.check()
+        assert str(path) in other.told["plan"]["note"]
+        assert f"journal={str(path)!r}".replace("'", '"') in other.widget.code
+        other.send()
+        await other.idle()
+        assert other.statuses == ["added"] * (CHUNK + 1)
+        await page.check()
+        assert page.state["button"] == "Add 1 lead to 'The s1'"
+        path.unlink()
+        page.send()
+        assert "is gone" in page.notices
+        await page.idle()
+
+    with serving(slow) as (service, client):
+        run(test())
+        assert [len(chunk) for chunk in sent(service)] == [CHUNK, 1]
+
+
+def test_errors_before_the_first_request_leave_the_plan() -> None:
+    """What is told before anything was sent can be mended, and the same plan sent."""
+
+    async def test() -> None:
+        page = Page(leads(1), client, journal="/")
+        await page.check()
+        page.send()
+        await page.idle()
+        assert "Nothing was sent" in page.notices
+        assert page.widget.report is None
+        assert page.state["button"] == "Add 1 lead to 'The s1'"
+
+    with serving() as (service, client):
+        run(test())
+        assert sent(service) == []
+
+
+def test_what_cannot_be_checked_is_told() -> None:
+    """No sequence, one that takes none, wrong names and no identifier are told, with no plan."""
+
+    async def test() -> None:
+        page = Page(leads(1), client)
+        page.click("ready")
+        await page.idle()
+        for part, words in (
+            ({"sequence_id": None}, "No sequence is chosen"),
+            ({"sequence_id": "old"}, "takes no leads"),
+            ({"data": {"First": "email"}}, "'First' cannot be the name"),
+            ({"email": None}, "Nothing identifies the leads"),
+            ({"email": "gone"}, "no column 'gone'"),
+            ({"leads_distribution": "custom_mailboxes"}, "give them"),
+            ({"nonsense": 1}, "'nonsense' is no part"),
+        ):
+            await page.check(**part)
+            assert words in page.notices
+            page.widget.value = {**page.widget.value, "email": "email", "data": {}}
+        assert page.widget.plan is None
+
+    with serving() as (_, client):
+        run(test())
+
+
+HOSTILE = pd.DataFrame(
+    [["ada@example.com", 1, "x", "<b>", "y"], ["\ud800", 2, None, None, "z"]],
+    columns=pd.Index(["email", 7, "twice", "\ud800", "twice"], dtype="object"),
+    index=pd.MultiIndex.from_tuples([("a", 1), ("b", float("nan"))]),
+    dtype="object",
+)
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        HOSTILE,
+        HOSTILE.iloc[:0],
+        pd.DataFrame(),
+        pd.DataFrame([[1]], columns=pd.MultiIndex.from_tuples([("a", "b")])),
+        pd.DataFrame({"email": pd.Categorical(["ada@example.com", None])}),
+    ],
+)
+def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
+    """Odd columns, labels and cells break nothing; every row is in the outcome."""
+
+    async def test() -> None:
+        page = Page(frame, client)
+        await page.check()
+        if page.widget.plan is not None:
+            page.click("try_out", plan=page.state["plan"])
+            assert sum(count for _, count, *_ in page.told["outcome"]["summary"]) == len(frame)
+            page.send()
+            await page.idle()
+        assert "should not happen" not in page.notices
+        page.click("ready")
+        await page.idle()
+
+    with serving() as (_, client):
+        run(test())
+
+
+def test_no_frame() -> None:
+    """What is no frame is refused at once."""
+    with pytest.raises(InvalidInputError, match="DataFrame"):
+        AddToSequence([])  # type: ignore[arg-type]
+
+
+def test_people_and_token_are_in_no_trait(tmp_path: Path) -> None:
+    """What a saved notebook may hold has no lead and no token, and messages have no token."""
+
+    async def test() -> None:
+        page = Page(leads(2), client)
+        await page.check()
+        page.click("try_out", plan=page.state["plan"])
+        page.send()
+        await page.idle()
+        page.click("ready")
+        await page.idle()
+        state = json.dumps({key: str(value) for key, value in page.widget.get_state().items()})
+        assert "lead1" not in state
+        assert TOKEN not in state
+        assert "lead1" in json.dumps(page.told)
+        assert TOKEN not in json.dumps(page.told)
+        for folder, words in (
+            (" ", "Give a folder"),
+            ("~nobody-of-this-name/a", "cannot be saved"),
+            ("a\0b", "cannot be saved"),
+        ):
+            page.click("save", folder=folder)
+            assert words in page.notices
+
+    with serving() as (_, client):
+        run(test())
+
+
+def test_filter_by_status() -> None:
+    """The table shows the first 500 rows, of one status where that is wished."""
+    frame = leads(600)
+    frame.loc[599, "email"] = "n/a"
+
+    async def test() -> None:
+        page = Page(frame, client)
+        await page.check()
+        page.send()
+        await page.idle()
+        shown = page.told["outcome"]
+        assert (len(shown["rows"]), shown["more"]) == (500, 100)
+        page.click("show", status="invalid")
+        shown = page.told["outcome"]
+        assert [row[:4] for row in shown["rows"]] == [["599", "599", "n/a", "invalid"]]
+        assert page.widget.failed.index.tolist() == [599]
+
+    with serving() as (_, client):
+        run(test())
+
+
+def test_python_on_a_plan_and_a_click_send_once() -> None:
+    """A plan that was submitted in a cell is not sent by the button, nor unseen by the next."""
+
+    async def test() -> None:
+        page = Page(leads(1), client)
+        await page.check()
+        assert page.widget.plan is not None
+        page.widget.plan.submit(progress=False)
+        page.send()
+        await page.idle()
+        assert "submitted before" in page.notices
+        await page.check()
+        assert page.state["sent_before"] == 1
+        page.send()
+        assert "sent to this sequence before" in page.notices
+
+    with serving() as (service, client):
+        run(test())
+        assert len(sent(service)) == 1
+
+
+def test_closing_the_widget_ends_the_sending() -> None:
+    """A widget that is closed sends nothing after the request under way."""
+
+    async def test() -> None:
+        page = Page(leads(2 * CHUNK), client)
+        await page.check()
+        page.send()
+        await begun(service)
+        page.widget.close()
+        await page.idle()
+
+    with serving(slow) as (service, client):
+        run(test())
+        assert len(sent(service)) == 1

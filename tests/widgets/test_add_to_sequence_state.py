@@ -1,0 +1,390 @@
+"""The choice, the guesses and the code of adding leads, as tables; no browser, no service."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.leads.plan import make_plan
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.sandbox import Sandbox
+from outreach_frames.widgets.add_to_sequence.code import code_of
+from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
+from outreach_frames.widgets.add_to_sequence.history import History, Ledger, only
+from outreach_frames.widgets.add_to_sequence.state import (
+    column_options,
+    data_problems,
+    mailbox_options,
+    plan_arguments,
+    read_value,
+    sequence_options,
+)
+from outreach_frames.widgets.add_to_sequence.tables import PROBLEMS_SHOWN, plan_content
+
+ADDRESSES = ["ada@example.com", "bo@example.com", "cy@example.com"]
+PROFILES = [f"https://profnet.example/in/{name}" for name in ("ada", "bo", "cy")]
+WORDS = ["yes", "no", "yes"]
+
+EMAILS = [
+    "email", "E-Mail", "e-mail address ", "Email Address", "EmailAddress", "emailaddress",
+    "work_email", "workEmail", "Work E-Mail", "Mail", "EMAIL", "Email (work)", "contact email",
+    "E Mail", "Primary Email", "Email ID",
+]  # fmt: skip
+NO_EMAILS = [
+    "Email Status", "email_sent_at", "Email Opened", "mailing", "email domain", "Email Owner",
+    "Manager Email", "female", "Email opt-in",
+]  # fmt: skip
+URLS = [
+    "profnet_url", "Profile URL", "profile link (optional)", "ProfileURL", "Profnet", "profnet url",
+    "Person Profile Url", "Public profile",
+]  # fmt: skip
+NO_URLS = [
+    "company_profnet_url", "Profile picture", "url", "website", "Company Profile", "profile_id",
+    "school_profnet_url",
+]  # fmt: skip
+
+
+def guessed(**columns: list[Any]) -> dict[str, Any]:
+    """Guess the columns of a frame."""
+    frame = pd.DataFrame(columns)
+    return guess_columns(frame, list(frame.columns))
+
+
+@pytest.mark.parametrize("name", EMAILS)
+def test_spellings_of_email(name: str) -> None:
+    """A column that is called an address is taken for one, whatever the spelling."""
+    assert guessed(**{"Name": WORDS, name: ADDRESSES})["email"].column == name
+    assert guessed(**{"Name": [], name: []})["email"].column == name
+
+
+@pytest.mark.parametrize("name", NO_EMAILS)
+def test_what_is_only_about_email(name: str) -> None:
+    """A column about addresses, or with other people's, is not taken by its name."""
+    assert guessed(**{"Name": WORDS, name: WORDS})["email"].column is None
+    assert guessed(**{"E-Mail": ADDRESSES, name: ADDRESSES})["email"].column == "E-Mail"
+
+
+@pytest.mark.parametrize("name", URLS)
+def test_spellings_of_profile(name: str) -> None:
+    """A column that is called a profile's address is taken for one."""
+    assert guessed(**{"Name": WORDS, name: PROFILES})["profnet_url"].column == name
+
+
+@pytest.mark.parametrize("name", NO_URLS)
+def test_what_is_no_profile_of_a_person(name: str) -> None:
+    """Companies' profiles, pictures and other links are not taken."""
+    assert guessed(**{"Name": WORDS, name: PROFILES})["profnet_url"].column is None
+
+
+def test_names_of_the_network() -> None:
+    """What the service calls the network is a name of the column, too."""
+    frame = pd.DataFrame({"Othernet URL": PROFILES})
+    columns = list(frame.columns)
+    assert guess_columns(frame, columns)["profnet_url"].column is None
+    found = guess_columns(frame, columns, {"profnet", "othernet"})["profnet_url"]
+    assert found.column == "Othernet URL"
+
+
+def test_two_that_fit() -> None:
+    """Of two columns the cells decide; where they do not, none is taken, and it is said."""
+    twins = guessed(**{"Work Email": ADDRESSES, "Private Email": ADDRESSES})["email"]
+    assert twins.column is None
+    assert "equally: 'Work Email', 'Private Email'" in twins.note
+    emptier = guessed(**{"Work Email": ADDRESSES, "Other Email": [*WORDS[:2], ADDRESSES[0]]})
+    assert emptier["email"].column == "Work Email"
+    assert "'Other Email' would fit too" in emptier["email"].note
+    plain = guessed(**{"work email": ADDRESSES, "email": ADDRESSES})["email"]
+    assert plain.column == "email"
+    assert "'work email' would fit too" in plain.note
+    blank = guessed(**{"work email": ADDRESSES, "email": ["", " ", ""]})["email"]
+    assert blank.column == "work email"
+    assert "what is in 'email' looks different" in blank.note
+
+
+def test_cells_that_look_different() -> None:
+    """A column whose cells are no addresses is not taken, and it is said."""
+    found = guessed(**{"Mail": ["by post", "by post", "none"]})["email"]
+    assert found.column is None
+    assert "'Mail' looks different" in found.note
+
+
+@pytest.mark.parametrize("name", ["Manager Email", "Email Owner", "created_by", "Sender", "cc"])
+def test_other_people_are_not_taken_by_cells(name: str) -> None:
+    """A column of addresses that are somebody else's by its name is never guessed."""
+    assert guessed(**{"Name": WORDS, name: ADDRESSES})["email"].column is None
+
+
+def test_by_cells_alone() -> None:
+    """Where no name fits, the one column that is full of addresses is taken, and it is said."""
+    found = guessed(Kontakt=ADDRESSES, Name=WORDS)["email"]
+    assert found.column == "Kontakt"
+    assert "by its cells" in found.note
+    assert guessed(Kontakt=ADDRESSES, Other=ADDRESSES)["email"].column is None
+    assert guessed(Name=WORDS, Number=[1, 2, 3])["email"].note == ""
+
+
+COLUMNS = ["email", 'a "quoted"', "back\\slash", "new\nline", "Größe", "{x}", "'both\"", "{", "e"]
+
+
+@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("long", [False, True])
+def test_code_does_the_same(column: str, long: bool) -> None:
+    """The code is Python that names exactly what was chosen, whatever the columns are called."""
+    value = read_value(
+        {
+            "sequence_id": "seq",
+            "email": column,
+            "data": {"first_name": column} if long else {},
+            "overrides": {field.name: True for field in spec.OVERRIDES} if long else {},
+            "leads_distribution": spec.MAILBOXES_LEADS_DISTRIBUTION if long else None,
+            "mailboxes": ["anna@example.org"] if long else [],
+        }
+    )
+    code = code_of(value, [column], journal="a.journal" if long else None, with_client=long)
+    (statement,) = ast.parse(code).body
+    assert isinstance(statement, ast.Assign)
+    assert isinstance(statement.value, ast.Call)
+    assert ast.unparse(statement.value.func) == "df.outreach.add_to_sequence"
+    given = {one.arg: one.value for one in statement.value.keywords}
+    if long:
+        assert ast.unparse(given.pop("client")) == "client"
+    named = {name: ast.literal_eval(node) for name, node in given.items()}
+    expected = {
+        name: chosen
+        for name, chosen in plan_arguments(value).items()
+        if chosen is not None and name != "sequence_id" and (name, chosen) != ("email", "email")
+    }
+    assert named == expected | ({"journal": "a.journal"} if long else {})
+    assert ast.literal_eval(statement.value.args[0]) == "seq"
+    assert all(len(line) <= 100 for line in code.splitlines())
+
+
+def test_default_columns_are_named_where_they_are_not_meant() -> None:
+    """A default column that is there and not chosen is left out by name; no sequence, no code."""
+    value = read_value({"sequence_id": "s", "profnet_url": "profnet_url"})
+    assert code_of(value, ["email", "profnet_url"]) == (
+        'report = df.outreach.add_to_sequence("s", email=None)'
+    )
+    assert code_of(read_value({}), []) == ""
+
+
+def test_code_runs(sandbox: Sandbox, client: Client) -> None:
+    """The code sends what a plan of the choice sends."""
+    df = pd.DataFrame({'E"Mail': ["code.runs@example.com"], "Ä": ["x"]})
+    value = read_value(
+        {
+            "sequence_id": sandbox.sequence_ids["accepts_any"],
+            "email": 'E"Mail',
+            "data": {"first_name": "Ä"},
+            "overrides": {"ignore_exclusion_list": True},
+        }
+    )
+    before = len(sandbox.leads(value["sequence_id"]))
+    names: dict[str, Any] = {"df": df, "client": client}
+    exec(code_of(value, df.columns, with_client=True), names)
+    (lead,) = sandbox.leads(value["sequence_id"])[before:]
+    assert lead["email"] == "code.runs@example.com"
+    assert names["report"].rows["status"].tolist() == ["added"]
+    assert lead["data"] == {"first_name": "x"}
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ({"sequence": "s"}, "no part of the choice"),
+        ({"email": 1}, "email takes text"),
+        ({"data": ["a"]}, "data takes"),
+        ({"data": {"a": 1}}, "data takes"),
+        ({"overrides": {"all": True}}, "overrides takes"),
+        ({"overrides": True}, "overrides takes"),
+        ({"leads_distribution": "evenly"}, "leads_distribution takes one of"),
+        ({"mailboxes": "a@example.org"}, "mailboxes takes a list"),
+    ],
+)
+def test_choices_that_make_no_sense(part: dict[str, Any], words: str) -> None:
+    """A part that does not exist, or is of another type, is refused."""
+    with pytest.raises(InvalidInputError, match=words):
+        read_value(part)
+
+
+def test_only_what_is_on_is_an_override() -> None:
+    """An override that is off is left out, and mailboxes count only with their distribution."""
+    value = read_value({"overrides": {spec.OVERRIDES[0].name: False}, "mailboxes": ["a@b.example"]})
+    assert value["overrides"] == {}
+    assert plan_arguments(value)["overrides"] is None
+    assert plan_arguments(value)["mailboxes"] is None
+
+
+def sequences_frame(*rows: dict[str, Any]) -> pd.DataFrame:
+    """Return a frame as of.sequences() does."""
+    names = [field.name for field in spec.SEQUENCE if field.name != "_links"]
+    return pd.DataFrame(rows, columns=names).astype({"created_at": "datetime64[ns, UTC]"})
+
+
+def test_sequences_by_status() -> None:
+    """Each state of the interface can be chosen or not; what nobody knows can, with a hint."""
+    states = [*spec.SEQUENCE_STATUSES, "sleeping", None]
+    options = sequence_options(
+        sequences_frame(
+            *({"id": f"i{n}", "name": f"n{n}", "status": s} for n, s in enumerate(states))
+        )
+    )
+    for option, status in zip(options, states, strict=True):
+        accepts = spec.SEQUENCE_STATUSES.get(status or "", True)
+        assert option["accepts"] == accepts
+        assert bool(option["why"]) == (not accepts)
+        assert bool(option["hint"]) == (status not in spec.SEQUENCE_STATUSES)
+
+
+def test_sequences_of_one_name() -> None:
+    """Two of one name are told apart by creator, date and id; without an id none can be chosen."""
+    twin = {"name": "Twin", "status": "active", "created_by_user_email": "ada@example.org"}
+    options = sequence_options(
+        sequences_frame(
+            {**twin, "id": "b", "created_at": pd.Timestamp("2026-01-02", tz="UTC")},
+            {**twin, "id": "a"},
+            {"id": "c", "name": "alone", "status": "active"},
+            {"name": "lost", "status": "active"},
+        )
+    )
+    assert [option["label"] for option in options] == [
+        "alone",
+        "lost",
+        "Twin · ada@example.org · 2026-01-02 · b",
+        "Twin · ada@example.org · a",
+    ]
+    assert [option["accepts"] for option in options] == [True, False, True, True]
+
+
+def test_mailboxes() -> None:
+    """Only active ones can be chosen, each address once."""
+    states = [*spec.MAILBOX_STATUSES, None]
+    frame = pd.DataFrame(
+        {
+            "email": [*(f"{n}@example.org" for n in range(len(states))), None],
+            "status": [*states, "active"],
+        }
+    )
+    options = mailbox_options(pd.concat([frame, frame]))
+    assert [option["active"] for option in options] == [True, False, False, False]
+    assert [option["why"] for option in options] == [
+        "", "inactive", "needs reconnection", "status not known",
+    ]  # fmt: skip
+
+
+def test_columns_that_cannot_be_used() -> None:
+    """Labels that are no text, or there twice, are told and cannot be chosen."""
+    options = column_options(["First Name", 7, "twice", "twice", "\ud800", "艳", ("a", "b")])
+    assert [option["name"] for option in options] == ["First Name", None, None, None, "艳", None]
+    assert [bool(option["problem"]) for option in options] == [False, True, True, True, False, True]
+    assert options[0]["field"] == of.field_name("First Name")
+    assert options[4]["field"] == ""
+
+
+def test_names_of_fields() -> None:
+    """Wrong names, identifiers and too many fields are told, right ones are not."""
+    assert data_problems({"first_name": "a"}) == []
+    for wrong in ("First Name", "1a", "_a", "", "a" * (spec.MAX_DATA_NAME_LENGTH + 1)):
+        assert "cannot be the name" in data_problems({wrong: "a"})[0]
+    assert "identifies a lead" in data_problems({spec.LEAD_IDENTIFIERS[0]: "a"})[0]
+    many = {f"f{number}": "a" for number in range(spec.MAX_DATA_FIELDS + 1)}
+    assert f"{spec.MAX_DATA_FIELDS} at most" in data_problems(many)[0]
+
+
+def test_problems_are_cut() -> None:
+    """The page gets the first problems, and how many there are."""
+    plan = make_plan(pd.DataFrame({"email": ["n/a"] * PROBLEMS_SHOWN}), "s")
+    content = plan_content(plan)
+    assert len(content["problems"]) == PROBLEMS_SHOWN
+    assert content["problem_count"] - content["more_problems"] == PROBLEMS_SHOWN
+    assert content["headline"] == f"None of {PROBLEMS_SHOWN} rows would be sent."
+
+
+def report_of(statuses: list[str], **options: Any) -> SubmissionReport:
+    """Return a report of rows that were each sent once."""
+    rows = pd.DataFrame({"index": range(len(statuses)), "status": statuses, "attempts": 1})
+    return SubmissionReport(pd.DataFrame({"email": statuses}), rows, sequence_id="s", **options)
+
+
+def test_history_of_two_runs() -> None:
+    """A later run speaks for the rows that it tried alone, and says what it noted."""
+    history = History()
+    history.add(report_of(["added", "rejected", "unknown", "not_sent"], notes=["first"]))
+    assert history.arrived
+    assert history.rest().tolist() == [1, 3]
+    history.add(
+        report_of(["not_sent", "added", "not_sent", "invalid"], notes=["b"]), history.rest()
+    )
+    report = history.report
+    assert report is not None
+    assert report.rows["status"].tolist() == ["added", "added", "unknown", "invalid"]
+    assert report.rows["attempts"].tolist() == [1, 2, 1, 2]
+    assert report.notes == ["first", "Run 2: b"]
+
+
+def test_history_sends_what_is_unknown_run_by_run() -> None:
+    """What is unknown in any run is sent again by that run, and only that."""
+    calls: list[str] = []
+
+    def retry(name: str, statuses: list[str]) -> Any:
+        def again(watch: object = None) -> SubmissionReport:
+            calls.append(name)
+            return report_of(statuses)
+
+        return again
+
+    history = History()
+    history.add(report_of(["unknown", "rejected"], retry=retry("one", ["present", "rejected"])))
+    history.add(
+        report_of(["not_sent", "unknown"], retry=retry("two", ["not_sent", "added"])),
+        history.rest(),
+    )
+    assert history.report is not None
+    assert history.report.rows["status"].tolist() == ["unknown", "unknown"]
+    assert history.report.retry_unknown().rows["status"].tolist() == ["present", "added"]
+    assert calls == ["one", "two"]
+
+
+@pytest.mark.parametrize(
+    ("statuses", "arrived"),
+    [
+        (["rejected", "not_sent", "invalid", "duplicate_in_frame"], False),
+        *[([one], True) for one in ("added", "present", "unknown", "recently_contacted", "new")],
+    ],
+)
+def test_whether_rows_have_arrived(statuses: list[str], arrived: bool) -> None:
+    """Only what certainly never reached the sequence leaves the frame free."""
+    history = History()
+    history.add(report_of(statuses))
+    assert history.arrived == arrived
+
+
+def test_a_plan_of_some_rows() -> None:
+    """A plan that is cut sends no other row, and nobody whom an earlier row stands for."""
+    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example", "A@x.example", "c@x.example"]})
+    plan = only(make_plan(frame, "s"), np.array([1, 2]))
+    assert plan.positions.tolist() == [1]
+    assert list(plan.payloads()) == [{"leads": [{"email": "b@x.example"}]}]
+
+
+def test_ledger() -> None:
+    """Whom was sent to is known by sequence and service, however the address is written."""
+    ledger = Ledger()
+    plan = make_plan(pd.DataFrame({"email": ["a@x.example", "b@x.example"]}), "s")
+    ledger.note("here", plan, plan.positions[:1])
+    again = make_plan(pd.DataFrame({"email": ["A@X.example", "b@x.example"]}), "s")
+    assert ledger.count("here", again) == 1
+    assert ledger.count("there", again) == 0
+    assert ledger.count("here", make_plan(again.frame, "other")) == 0
+    with ledger.sending("here", plan) as first, ledger.sending("here", again) as second:
+        assert (first, second) == (True, False)
+    with ledger.sending("here", again) as third:
+        assert third

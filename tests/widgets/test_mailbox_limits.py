@@ -1,0 +1,452 @@
+"""MailboxLimits without a browser: what changes, what it adds up to, its code, and its results."""
+
+from __future__ import annotations
+
+import ast
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.sandbox import Fault, Sandbox
+from outreach_frames.widgets import MailboxLimits
+from outreach_frames.widgets.mailbox_limits.state import (
+    CHANGE_DTYPES,
+    RESULT_DTYPES,
+    Change,
+    Mailbox,
+    Result,
+    capacity,
+    changes_code,
+    changes_frame,
+    check_new_limit,
+    describe_capacity,
+    describe_results,
+    list_changes,
+    results_frame,
+)
+from tests.scripted import Received, Reply, delayed, json, scripted
+
+
+def mailbox(
+    identity: str | None = "m1", limit: int | None = 40, status: str | None = "active"
+) -> Mailbox:
+    """Return a mailbox with an address that goes with its id."""
+    return Mailbox(identity, f"{identity}@example.com", "google", status, limit)
+
+
+@pytest.mark.parametrize(
+    ("before", "limits", "expected"),
+    [
+        (40, {"m1": 60}, [(40, 60)]),
+        (40, {"m1": 40}, []),
+        (40, {}, []),
+        (None, {"m1": 0}, [(None, 0)]),
+        (40, {"m2": 60}, []),
+    ],
+)
+def test_only_what_differs_is_a_change(
+    before: int | None, limits: dict[str, int], expected: list[tuple[int | None, int]]
+) -> None:
+    """A limit that is as it was, or of a mailbox that is not there, is no change."""
+    changes = list_changes([mailbox(limit=before)], limits)
+    assert [(one.before, one.after) for one in changes] == expected
+
+
+def test_a_mailbox_without_id_cannot_be_changed() -> None:
+    """Where the service gives no id, there is nothing to change."""
+    assert list_changes([mailbox(None)], {"None": 60, "": 60}) == []
+
+
+@pytest.mark.parametrize("status", [*spec.MAILBOX_STATUSES, "warming", None])
+def test_only_active_mailboxes_count(status: str | None) -> None:
+    """The day's capacity is that of the active mailboxes, now and with the changes."""
+    listed = [mailbox("m1", 40, "active"), mailbox("m2", 50, status)]
+    counts = status == "active"
+    assert capacity(listed, {"m2": 70}) == ((90, 110) if counts else (40, 40))
+
+
+def test_the_capacity_says_which_mailboxes_count() -> None:
+    """In words: the sums, how many count, how many do not, and how many have no limit."""
+    listed = [
+        mailbox("m1", 1000),
+        mailbox("m2", None),
+        mailbox("m3", 50, "inactive"),
+        mailbox("m4", 50, "needs_reconnection"),
+    ]
+    assert describe_capacity(listed, {}) == (
+        "1,000 emails a day. The 2 active mailboxes count; 2 of another status do not; "
+        "1 of the active has no limit."
+    )
+    assert describe_capacity(listed, {"m2": 20}).startswith(
+        "1,000 emails a day, 1,020 with the changes."
+    )
+
+
+@pytest.mark.parametrize("value", [True, 1.5, 60.0, "60", None, float("nan"), 2**63, -(2**63) - 1])
+def test_a_limit_is_a_whole_number(value: object) -> None:
+    """What is no whole number, or none that a frame can hold, is refused."""
+    with pytest.raises(InvalidInputError, match="daily limit"):
+        check_new_limit(value)
+
+
+@pytest.mark.parametrize("value", [0, -5, 10**9])
+def test_no_bounds_are_invented(value: int) -> None:
+    """The interface gives no bounds, so a limit's size is the service's business."""
+    assert check_new_limit(value) == value
+
+
+@given(identity=st.text(min_size=1), email=st.text(), limit=st.integers())
+def test_the_code_makes_the_change_and_nothing_else(identity: str, email: str, limit: int) -> None:
+    """Whatever an id or an address holds, the code is one call with that id and limit."""
+    code = changes_code([Change(identity, email, None, limit)])
+    assert code.isprintable() or code.replace("\n", "").isprintable()
+    _, statement = ast.parse(code).body
+    assert isinstance(statement, ast.Expr)
+    assert isinstance(statement.value, ast.Call)
+    assert ast.unparse(statement.value.func) == "of.set_daily_email_limit"
+    assert [ast.literal_eval(argument) for argument in statement.value.args] == [identity, limit]
+
+
+def test_the_frames_have_the_same_dtypes_with_and_without_rows() -> None:
+    """Changes and results are frames with fixed columns and dtypes."""
+    change = Change("m1", "ada@example.com", None, 60)
+    result = Result("m1", "ada@example.com", None, "unknown", "May have changed.")
+    for dtypes, frames in (
+        (CHANGE_DTYPES, (changes_frame([]), changes_frame([change]))),
+        (RESULT_DTYPES, (results_frame([]), results_frame([result]))),
+    ):
+        for frame in frames:
+            assert {name: str(dtype) for name, dtype in frame.dtypes.items()} == dtypes
+
+
+def test_results_in_words() -> None:
+    """The summary counts every kind of result that there is."""
+    kinds = ("changed", "changed", "differs", "failed", "unknown", "not_sent")
+    results = [Result(str(number), "", None, kind, "") for number, kind in enumerate(kinds)]
+    assert describe_results(results) == (
+        "Of 6 mailboxes: 2 changed; 1 changed to another limit than asked for; 1 not changed; "
+        "1 may have changed: Reload shows its limit; 1 not sent."
+    )
+
+
+def in_a_kernel(use: Callable[[], Awaitable[None]]) -> None:
+    """Use a widget on a running loop, as a kernel does."""
+
+    async def with_a_limit() -> None:
+        async with asyncio.timeout(30):
+            await use()
+
+    asyncio.run(with_a_limit())
+
+
+async def idle(widget: MailboxLimits) -> None:
+    """Wait until nothing is under way."""
+    while widget.busy:
+        await asyncio.sleep(0.005)
+
+
+async def changed(widget: MailboxLimits, limits: dict[str, int]) -> pd.DataFrame:
+    """Change limits as the page does, with a click on the button; return the results."""
+    await idle(widget)
+    widget.edit(limits)
+    widget.apply(widget.revision)
+    await idle(widget)
+    return widget.results
+
+
+def test_the_service_has_the_limit_afterwards(client: Client) -> None:
+    """A change is in the service, in the frame and in the results, and no longer a change."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        before = widget.mailboxes
+        target = before.iloc[0]
+        asked = int(target["daily_email_limit"]) + 1
+        results = await changed(widget, {target["id"]: asked})
+        assert results[["id", "limit", "status"]].to_numpy().tolist() == [
+            [target["id"], asked, "changed"]
+        ]
+        now = of.mailboxes(refresh=True)
+        assert now.set_index("id")["daily_email_limit"][target["id"]] == asked
+        assert widget.mailboxes["daily_email_limit"].tolist() == now["daily_email_limit"].tolist()
+        assert widget.mailboxes.dtypes.equals(before.dtypes)
+        assert widget.changes.empty
+        assert widget.value == {}
+        assert widget.code.endswith(f'("{target["id"]}", {asked})  # {target["email"]}')
+
+    in_a_kernel(use)
+
+
+def test_the_mailboxes_can_be_asked_for_at_once(client: Client) -> None:
+    """`.mailboxes` in the cell that made the widget waits for them; new limits can be assigned."""
+
+    async def use() -> None:
+        widget = MailboxLimits()
+        frame = widget.mailboxes
+        assert frame["id"].tolist() == of.mailboxes()["id"].tolist()
+        widget.value = {frame["id"].iloc[1]: 7}
+        await idle(widget)
+        assert widget.changes["to"].tolist() == [7]
+        with pytest.raises(InvalidInputError, match="whole number"):
+            widget.value = {frame["id"].iloc[1]: 7.5}
+
+    in_a_kernel(use)
+
+
+def test_a_revision_is_sent_once_and_only_as_it_was_shown(client: Client) -> None:
+    """A second click does nothing, and a click on what has changed since is told."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        target = widget.mailboxes["id"].iloc[2]
+        widget.edit({target: 31})
+        stale = widget.revision
+        widget.edit({target: 32})
+        widget.apply(stale)
+        assert "Look again" in widget.notices[0]["text"]
+        assert widget.results.empty
+        shown = widget.revision
+        widget.apply(shown)
+        await idle(widget)
+        first = widget.notices
+        widget.apply(shown)
+        assert not widget.busy
+        assert widget.notices == first
+        assert widget.results["limit"].tolist() == [32]
+
+    in_a_kernel(use)
+
+
+@pytest.mark.parametrize(
+    ("kind", "statuses", "left"),
+    [
+        ("token_revoked", ["failed", "not_sent", "not_sent"], 3),
+        ("server_error", ["unknown", "changed", "changed"], 1),
+        ("drop_after_commit", ["unknown", "changed", "changed"], 1),
+        ("truncated_body", ["unknown", "changed", "changed"], 1),
+    ],
+)
+def test_a_failure_hides_no_other_result(
+    sandbox: Sandbox, client: Client, kind: str, statuses: list[str], left: int
+) -> None:
+    """Each mailbox has its own result; what was not done stays a change; a 401 stops the rest."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        limits = widget.mailboxes.set_index("id")["daily_email_limit"].iloc[:3]
+        sandbox.faults = Fault(kind, endpoint="update_mailbox", times=1)
+        results = await changed(widget, {key: int(limit) + 3 for key, limit in limits.items()})
+        assert results["status"].tolist() == statuses
+        assert len(widget.changes) == left
+        assert all(results["detail"].str.len() > 0)
+
+    try:
+        in_a_kernel(use)
+    finally:
+        sandbox.faults = None
+
+
+def slow_account(received: Received) -> Reply:
+    """Answer as an account with three mailboxes does that takes its time for changes."""
+    if received.method == "GET":
+        shown = [
+            {"id": key, "daily_email_limit": 40, "status": "active"} for key in ("m1", "m2", "m3")
+        ]
+        return json({"mailboxes": shown, "_links": {}})
+    return delayed(0.2, json({"id": received.path[-2:], **received.json}))
+
+
+def test_cancel_ends_one_run_and_not_the_next() -> None:
+    """Cancel finishes the change under way; what it left can be sent afterwards."""
+    with scripted(slow_account) as service, of.connect(service.url, "token", cache=None):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            await idle(widget)
+            widget.edit({"m1": 50, "m2": 60, "m3": 70})
+            widget.apply(widget.revision)
+            while len(service.requests) < 2:
+                await asyncio.sleep(0.005)
+            widget.cancel()
+            await idle(widget)
+            assert widget.results["status"].tolist() == ["changed", "not_sent", "not_sent"]
+            assert widget.value == {"m2": 60, "m3": 70}
+            widget.apply(widget.revision)
+            await idle(widget)
+            assert widget.results["status"].tolist() == ["changed", "changed"]
+
+        in_a_kernel(use)
+    assert [one.path for one in service.requests][1:] == [f"/mailboxes/m{key}" for key in (1, 2, 3)]
+
+
+def test_while_limits_are_sent_nothing_else_begins() -> None:
+    """Until all have a result, nothing is edited, taken back, sent or read."""
+    with scripted(slow_account) as service, of.connect(service.url, "token", cache=None):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            widget.reload()
+            await idle(widget)
+            widget.edit({"m1": 50, "m2": 60})
+            widget.apply(widget.revision)
+            widget.edit({"m2": 61, "m3": 70})
+            widget.discard()
+            widget.apply(widget.revision)
+            widget.reload()
+            await idle(widget)
+            assert widget.results["limit"].tolist() == [50, 60]
+            assert widget.value == {}
+
+        in_a_kernel(use)
+    assert [one.method for one in service.requests] == ["GET", "PATCH", "PATCH"]
+
+
+def answering(limit: Any) -> Callable[[Received], Reply]:
+    """Return a service that answers each change with a limit of its own."""
+    one = {"id": "m1", "email": "ada@example.com", "daily_email_limit": 40, "status": "active"}
+
+    def reply(received: Received) -> Reply:
+        if received.method == "GET":
+            return json({"mailboxes": [one], "_links": {}})
+        return json(one | {"daily_email_limit": limit})
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("limit", "status", "reported"),
+    [(60, "changed", [60]), (50, "differs", [50]), (None, "unknown", [40])],
+)
+def test_what_the_service_reports_counts(limit: int, status: str, reported: list[int]) -> None:
+    """A service that reports another limit, or none, is believed and told, not the request."""
+    with scripted(answering(limit)) as service, of.connect(service.url, "token", cache=None):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            results = await changed(widget, {"m1": 60})
+            assert results["status"].tolist() == [status]
+            assert widget.mailboxes["daily_email_limit"].tolist() == reported
+
+        in_a_kernel(use)
+
+
+def test_limits_go_to_the_account_they_were_read_from() -> None:
+    """After a new `connect` nothing is sent before the mailboxes are read from there, too."""
+    with (
+        scripted(answering(60)) as first,
+        scripted(answering(60)) as second,
+        of.connect(first.url, "token", cache=None),
+    ):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            await idle(widget)
+            widget.edit({"m1": 60})
+            with of.connect(second.url, "token", cache=None):
+                widget.apply(widget.revision)
+                await idle(widget)
+                assert "another connection" in widget.notices[0]["text"]
+                assert not [one for one in second.requests if one.method == "PATCH"]
+                widget.reload()
+                await idle(widget)
+                widget.apply(widget.revision)
+                await idle(widget)
+                assert widget.results["status"].tolist() == ["changed"]
+
+        in_a_kernel(use)
+        assert [one.method for one in first.requests] == ["GET"]
+
+
+def test_all_changes_of_a_run_go_to_one_account() -> None:
+    """Who connects elsewhere while limits are being sent changes none of that account."""
+
+    def reply(received: Received) -> Reply:
+        one = {"id": received.path[-2:], "email": "ada@example.com", "status": "active"}
+        if received.method == "GET":
+            both = [one | {"id": key, "daily_email_limit": 40} for key in ("m1", "m2")]
+            return json({"mailboxes": both, "_links": {}})
+        return delayed(0.2, json(one | {"daily_email_limit": 60}))
+
+    with (
+        scripted(reply) as first,
+        scripted(reply) as second,
+        of.connect(first.url, "token", cache=None),
+    ):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            await idle(widget)
+            widget.edit({"m1": 60, "m2": 60})
+            widget.apply(widget.revision)
+            with of.connect(second.url, "token", cache=None):
+                await idle(widget)
+            assert widget.results["status"].tolist() == ["changed", "changed"]
+
+        in_a_kernel(use)
+        assert [one.path for one in first.requests][1:] == ["/mailboxes/m1", "/mailboxes/m2"]
+        assert second.requests == []
+
+
+def test_a_value_changed_in_place_is_shown_before_it_is_sent(client: Client) -> None:
+    """A change that Python slips into `value` is sent only once the page has shown it."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        first, second = widget.mailboxes["id"].iloc[3:5]
+        widget.edit({first: 21})
+        shown = widget.revision
+        widget.value[second] = 22
+        widget.apply(shown)
+        assert "Look again" in widget.notices[0]["text"]
+        assert widget.results.empty
+        widget.apply(widget.revision)
+        await idle(widget)
+        assert widget.results["limit"].tolist() == [21, 22]
+
+    in_a_kernel(use)
+
+
+def test_mailboxes_that_went_are_told(client: Client) -> None:
+    """A new limit of a mailbox that is no longer there is told after a reload."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        widget.value = {"gone": 5}
+        widget.reload()
+        await idle(widget)
+        assert widget.notices[0]["text"] == "1 mailbox with a new limit is no longer there."
+        assert widget.changes.empty
+
+    in_a_kernel(use)
+
+
+def test_no_token_and_no_address_is_in_the_state(sandbox: Sandbox, client: Client) -> None:
+    """What a saved notebook may keep of the widget has neither the token nor an address."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        widget.edit({widget.mailboxes["id"].iloc[0]: 5})
+        kept = repr(
+            {name: value for name, value in widget.get_state().items() if name not in {"_esm"}}
+        )
+        assert "5" in kept
+        assert sandbox.api_key not in kept
+        assert widget.mailboxes["email"].iloc[0] not in kept
+        assert sandbox.api_key not in repr(widget)
+
+    in_a_kernel(use)

@@ -1,0 +1,619 @@
+"""PeopleSearch with no browser: what it counts, sends, finds and says."""
+
+from __future__ import annotations
+
+import asyncio
+import json as json_module
+import threading
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.common.warnings import collected
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.sandbox import Sandbox
+from outreach_frames.widgets import PeopleSearch
+from tests.common.test_arguments import good_value
+from tests.conftest import PEOPLE
+from tests.scripted import Received, Reply, answer, delayed, json, scripted
+
+TOKEN = "secret-token"
+ALL = {one.name: good_value(one) for one in spec.FILTERS}
+PATIENCE = 20
+
+
+def in_a_kernel(scenario: Callable[[], Awaitable[None]]) -> None:
+    """Run a scenario on a loop, as a notebook's kernel does."""
+    asyncio.run(asyncio.wait_for(scenario(), PATIENCE * 2))
+
+
+async def until(predicate: Callable[[], object]) -> None:
+    """Let the loop run until something is so."""
+    async with asyncio.timeout(PATIENCE):
+        while not predicate():
+            await asyncio.sleep(0.01)
+
+
+def click(builder: PeopleSearch, action: str, **given: Any) -> None:
+    """Do what the page does when a button is clicked."""
+    builder._handle_custom_msg({"action": action, **given}, [])
+
+
+def people(received: Received, total: int = 250) -> Reply:
+    """Answer a search of so many people, page by page."""
+    number, size = received.json["page"], received.json["page_size"]
+    rows = range((number - 1) * size, min(number * size, total))
+    pagination = {"page": number, "page_size": size, "total": total}
+    return json(
+        {
+            "object": "person_search_result",
+            "results": [{"id": f"p{row}", "name": f"Person {row}"} for row in rows],
+            "_pagination": pagination | {"total_pages": -(-total // size)},
+        }
+    )
+
+
+def searches(requests: list[Received]) -> list[Received]:
+    """Return the requests that are no counts."""
+    return [one for one in requests if one.json["page_size"] > 1]
+
+
+def counted(builder: PeopleSearch) -> bool:
+    """Return whether no count is under way."""
+    return builder.count["state"] != "counting"
+
+
+def texts(builder: PeopleSearch) -> str:
+    """Return all that the widget tells."""
+    return " ".join(text for one in builder.notices for text in (one["text"], *one["details"]))
+
+
+def test_the_total_follows_the_filters(client: Client) -> None:
+    """The number of people is there from the start and after each change."""
+
+    async def scenario() -> None:
+        builder = PeopleSearch()
+        await until(lambda: builder.total == PEOPLE)
+        assert builder.count["text"] == f"{PEOPLE} people"
+        builder.value = {"person_seniorities": ["vp"]}
+        assert builder.total is None
+        await until(lambda: builder.total is not None)
+        assert builder.total == of.count_people(person_seniorities=["vp"])
+
+    in_a_kernel(scenario)
+
+
+def test_it_works_in_a_plain_script(client: Client) -> None:
+    """With no loop the total and the results come all the same."""
+    builder = PeopleSearch({"person_seniorities": ["vp"]}, limit=None)
+
+    async def wait(predicate: Callable[[], object]) -> None:
+        await until(predicate)
+
+    asyncio.run(wait(lambda: builder.total is not None))
+    builder.search()
+    asyncio.run(wait(lambda: builder.results is not None))
+    assert len(builder.results) == builder.total
+
+
+def test_edits_in_a_row_are_counted_once() -> None:
+    """Five quick changes send one request, for the last of them."""
+
+    async def scenario() -> None:
+        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client)
+            await until(lambda: builder.total == 250)
+            for number in range(5):
+                builder.value = {"person_name": f"Ada {number}"}
+            await until(lambda: builder.total == 250)
+            assert [one.json.get("person_name") for one in service.requests] == [None, "Ada 4"]
+            assert service.requests[-1].json["page_size"] == 1
+
+    in_a_kernel(scenario)
+
+
+def test_a_late_answer_is_dropped() -> None:
+    """The answer to an earlier question does not stand beside later filters."""
+
+    def answer(received: Received) -> Reply:
+        if received.json.get("person_name") == "slow":
+            return delayed(1.5, people(received, 111))
+        return people(received, 222)
+
+    async def scenario() -> None:
+        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch({"person_name": "slow"}, client)
+            await until(lambda: service.requests)
+            builder.value = {"person_name": "fast"}
+            totals: list[object] = []
+            builder.observe(lambda change: totals.append(change.new), "total")
+            await until(lambda: builder.total == 222)
+            await asyncio.sleep(1.5)
+            assert totals == [222]
+            assert builder.count["text"] == "222 people"
+
+    in_a_kernel(scenario)
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        ({"company_ids": ["Brightforge"]}, "UUID"),
+        ({"company_domains": ["https://brightforge.example"]}, "bare domains"),
+        ({"person_name": "  "}, "blank"),
+    ],
+)
+def test_what_cannot_be_used_is_marked(value: dict[str, Any], words: str) -> None:
+    """An unusable value is told at its field, and neither counted nor searched with."""
+
+    async def scenario() -> None:
+        with scripted([]) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch.from_code("of.search_people()", client)
+            await until(lambda: counted(builder))
+            before = len(service.requests)
+            builder.value = value
+            (name,) = value
+            assert words in builder.marks["problems"][name]
+            assert builder.total is None
+            click(builder, "search_page", value=value, limit=None)
+            assert words in texts(builder)
+            with pytest.raises(InvalidInputError, match=words):
+                _ = builder.filters
+            await asyncio.sleep(0.6)
+            assert len(service.requests) == before
+
+    in_a_kernel(scenario)
+
+
+def test_a_clash_is_marked() -> None:
+    """A value in an including and its excluding filter is told, and searched with all the same."""
+    value = {"company_names": ["Brightforge"], "company_exclude_names": ["Brightforge"]}
+    builder = PeopleSearch(value)
+    assert builder.marks["clashes"] == {"company_exclude_names": ["Brightforge"]}
+    assert builder.filters == value
+
+
+@pytest.mark.parametrize("filters", [{"person_title": ["CEO"]}, {"person_titles": []}, ["CEO"]])
+def test_wrong_filters_are_refused_at_once(filters: Any) -> None:
+    """A builder cannot begin with filters that a search would refuse."""
+    with pytest.raises(InvalidInputError):
+        PeopleSearch(filters)
+
+
+@pytest.mark.parametrize("given", [{"limit": 0}, {"headcount": "some"}, {"suggest_from": 5}])
+def test_wrong_settings_are_refused_at_once(given: dict[str, Any]) -> None:
+    """A builder cannot begin with a limit, headcount or suggestions that make no sense."""
+    with pytest.raises(InvalidInputError):
+        PeopleSearch(**given)
+
+
+def test_a_wrong_assignment_changes_nothing() -> None:
+    """A value or limit that makes no sense is an error, and the one before stays."""
+    builder = PeopleSearch({"person_titles": ["CEO"]}, limit=5)
+    with pytest.raises(InvalidInputError):
+        builder.value = {"person_titles": "CTO"}
+    with pytest.raises(InvalidInputError):
+        builder.limit = 0
+    assert (builder.value, builder.limit) == ({"person_titles": ["CEO"]}, 5)
+
+
+@pytest.mark.parametrize("limit", [None, 120, 5])
+def test_the_body_of_a_search_is_the_filters(limit: int | None) -> None:
+    """Search sends `.filters` and the paging, nothing else; the frame is `search_people`'s."""
+
+    async def scenario() -> None:
+        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client, limit=limit)
+            value = {**ALL, "person_titles": [], "person_name": ""}
+            builder.value = value
+            click(builder, "search_page", value=value, limit=limit)
+            assert builder.busy
+            click(builder, "search_page", value=value, limit=limit)
+            await until(lambda: builder.results is not None and counted(builder))
+            sent = searches(service.requests)
+            paging = {one.name for one in spec.SEARCH_PAGING}
+            for one in sent:
+                body = {name: given for name, given in one.json.items() if name not in paging}
+                assert body == builder.filters
+                assert not {"person_titles", "person_name"} & set(body)
+            assert sorted(one.json["page"] for one in sent) == list(range(1, len(sent) + 1))
+            with collected():
+                expected = of.search_people(
+                    builder.filters, limit=limit, progress=False, client=client
+                )
+            pd.testing.assert_frame_equal(builder.results, expected)
+            assert builder.results.attrs["filters"] == builder.filters
+            assert builder.total == 250
+
+    in_a_kernel(scenario)
+
+
+def test_the_page_is_searched_for_as_it_is() -> None:
+    """A click that overtakes the change before it searches with what the page shows."""
+
+    async def scenario() -> None:
+        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch({"person_name": "Ada"}, client)
+            click(builder, "search_page", value={"person_titles": ["CEO"]}, limit=30)
+            await until(lambda: builder.results is not None)
+            (sent,) = searches(service.requests)
+            paging = {"page": 1, "page_size": 30}
+            assert sent.json == {"person_titles": ["CEO"]} | paging
+            assert (builder.filters, builder.limit) == ({"person_titles": ["CEO"]}, 30)
+
+    in_a_kernel(scenario)
+
+
+def test_what_comes_in_another_thread_is_done_on_the_loop(client: Client) -> None:
+    """Changes and clicks from a thread of the kernel's act on the loop, and are counted."""
+
+    async def scenario() -> None:
+        builder = PeopleSearch(client=client)
+        builder.value = {"company_ids": ["x"]}
+        threads: set[str] = set()
+        note = ["code", "count", "marks", "busy", "notices"]
+        builder.observe(lambda _: threads.add(threading.current_thread().name), note)
+        await asyncio.to_thread(lambda: setattr(builder, "value", {}))
+        await until(lambda: builder.total == PEOPLE)
+        await asyncio.to_thread(lambda: click(builder, "search_page", value={}, limit=5))
+        await until(lambda: builder.results is not None)
+        assert threads == {threading.main_thread().name}
+
+    in_a_kernel(scenario)
+
+
+def test_nobody_found_is_told(client: Client) -> None:
+    """A search that nobody matches has an empty frame with all columns, and says so."""
+
+    async def scenario() -> None:
+        builder = PeopleSearch({"person_name": "nobody is called so"}, client)
+        builder.search()
+        await until(lambda: builder.results is not None)
+        assert builder.results.shape == (0, len(of.search_people(limit=1).columns))
+        assert "Nobody matches" in texts(builder)
+        assert builder.total == 0
+
+    with pytest.warns(of.errors.OutreachWarning):
+        in_a_kernel(scenario)
+
+
+def test_search_says_what_was_left_out(client: Client) -> None:
+    """A limit below the total is told in the widget, with how many were read."""
+
+    async def scenario() -> None:
+        builder = PeopleSearch(client=client, limit=5)
+        builder.search()
+        await until(lambda: builder.results is not None)
+        assert "Read 5 people" in texts(builder)
+        assert f"5 of {PEOPLE} people were read" in texts(builder)
+        assert (builder.total, builder.busy) == (PEOPLE, "")
+
+    in_a_kernel(scenario)
+
+
+def test_headcount_columns_are_as_asked_for(client: Client) -> None:
+    """`headcount` is what the results have and what the code says."""
+
+    async def scenario() -> None:
+        builder = PeopleSearch(client=client, limit=5, headcount="none")
+        builder.search()
+        await until(lambda: builder.results is not None)
+        assert builder.results.shape == (5, 54)
+        assert 'headcount="none"' in builder.code
+
+    in_a_kernel(scenario)
+
+
+def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
+    """While a count hangs, Search finds people and tells the total, which stays."""
+
+    def answer(received: Received) -> Reply:
+        if received.json["page_size"] == 1:
+            return delayed(1.5, people(received, 111))
+        return people(received)
+
+    async def scenario() -> None:
+        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client, limit=None)
+            await until(lambda: service.requests)
+            builder.search()
+            await until(lambda: builder.results is not None)
+            assert (len(builder.results), builder.total) == (250, 250)
+            await asyncio.sleep(1.7)
+            assert builder.total == 250
+            assert builder.count["text"] == "250 people"
+
+    in_a_kernel(scenario)
+
+
+def test_cancel_keeps_what_was_read() -> None:
+    """Cancel ends a search at once; the people read before are the results, and that is told."""
+
+    def answer(received: Received) -> Reply:
+        reply = people(received)
+        return delayed(30, reply) if received.json["page"] > 1 else reply
+
+    async def scenario() -> None:
+        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch({"person_titles": ["CEO"]}, client, limit=None)
+            builder.search()
+            await until(lambda: builder.progress == [100, 250])
+            click(builder, "cancel")
+            await until(lambda: not builder.busy)
+            assert len(builder.results) == 100
+            assert builder.results.attrs["filters"] == builder.filters
+            assert texts(builder).startswith("Cancelled.")
+            assert "100 people, not all" in texts(builder)
+
+    in_a_kernel(scenario)
+
+
+def test_an_error_midway_keeps_what_was_read() -> None:
+    """When the service fails on a later page, its words are told, and how many were read."""
+
+    def answer(received: Received) -> Reply:
+        return people(received) if received.json["page"] == 1 else json({}, 401)
+
+    async def scenario() -> None:
+        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client, limit=None)
+            builder.search()
+            await until(lambda: builder.results is not None)
+            assert "401" in texts(builder)
+            assert "100 people, not all" in texts(builder)
+
+    in_a_kernel(scenario)
+
+
+def test_an_error_at_once_leaves_the_results_before() -> None:
+    """A search that reads nobody does not take the earlier results away, and says so."""
+    refuse = False
+
+    def answer(received: Received) -> Reply:
+        return json({}, 401) if refuse else people(received)
+
+    async def scenario() -> None:
+        nonlocal refuse
+        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client, limit=None)
+            builder.search()
+            await until(lambda: builder.results is not None)
+            refuse = True
+            builder.search()
+            await until(lambda: not builder.busy)
+            assert len(builder.results) == 250
+            assert "still has the search before" in texts(builder)
+            fresh = PeopleSearch(client=client)
+            fresh.search()
+            await until(lambda: not fresh.busy)
+            assert fresh.results is None
+            assert "Nobody was read" in texts(fresh)
+
+    in_a_kernel(scenario)
+
+
+def test_a_refused_token_is_told_with_the_total() -> None:
+    """What the service answers a count with stands where the number would."""
+
+    async def scenario() -> None:
+        with scripted(lambda _: json({}, 401)) as service:
+            with Client(service.url, TOKEN, cache=None) as client:
+                builder = PeopleSearch(client=client)
+                await until(lambda: counted(builder))
+        assert builder.count["state"] == "failed"
+        assert "401" in builder.count["text"]
+        assert builder.total is None
+
+    in_a_kernel(scenario)
+
+
+def test_a_wait_is_told_at_once() -> None:
+    """While the service asks to wait, that is told; a change of filters ends the wait."""
+
+    async def scenario() -> None:
+        with scripted(lambda _: json({}, 429, {"Retry-After": "30"})) as service:
+            with Client(service.url, TOKEN, cache=None) as client:
+                builder = PeopleSearch(client=client)
+                await until(lambda: "asks to wait 30 s" in builder.count["text"])
+                waiting = builder._counting
+                builder.value = {"company_ids": ["x"]}
+                assert waiting is not None
+                assert waiting.stopped
+                await asyncio.sleep(0.2)
+                assert builder.count["text"].startswith("Not counted")
+
+    in_a_kernel(scenario)
+
+
+def test_a_wait_midway_is_told_until_it_is_over() -> None:
+    """Pages that come while another has to wait do not hide the wait; its end does."""
+    waits = iter([True])
+
+    def answer(received: Received) -> Reply:
+        number = received.json["page"]
+        if number == 4 and next(waits, False):
+            return json({}, 429, {"Retry-After": "2"})
+        reply = people(received, 800)
+        return delayed({2: 0.6, 8: 1.5}.get(number, 0), reply)
+
+    async def scenario() -> None:
+        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client, limit=None)
+            builder.search()
+            await until(lambda: builder.progress[0] >= 200)
+            assert "asks to wait" in builder.news
+            await until(lambda: builder.progress[0] >= 400)
+            await until(lambda: not builder.news)
+            assert builder.busy
+            await until(lambda: builder.results is not None)
+            assert len(builder.results) == 800
+
+    in_a_kernel(scenario)
+
+
+def test_with_no_connection_it_says_how_to_get_one(
+    sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A builder with no service says what to do, and counts once there is one."""
+    monkeypatch.setattr("outreach_frames.client.connect._default", None)
+    monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
+
+    async def scenario() -> None:
+        builder = PeopleSearch()
+        assert "of.connect(" in builder.count["text"]
+        click(builder, "search_page", value={}, limit=5)
+        assert "of.connect(" in texts(builder)
+        with of.connect(sandbox.url, sandbox.api_key, cache=None):
+            click(builder, "count_again")
+            await until(lambda: builder.total == PEOPLE)
+
+    in_a_kernel(scenario)
+
+
+def test_messages_of_a_service_with_errors_are_told() -> None:
+    """`_errors` of a count stand with the number."""
+
+    def answer(received: Received) -> Reply:
+        pagination = {"page": 1, "page_size": 1, "total": 7, "total_pages": 7}
+        return json({"results": [], "_pagination": pagination, "_errors": ["half is asleep"]})
+
+    async def scenario() -> None:
+        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch(client=client)
+            await until(lambda: builder.total == 7)
+            assert "half is asleep" in " ".join(builder.count["notes"])
+
+    in_a_kernel(scenario)
+
+
+def test_code_follows_value_and_limit() -> None:
+    """The code is that of the present filters and limit, and makes the same builder."""
+    builder = PeopleSearch(limit=50)
+    builder.value = ALL
+    again = PeopleSearch.from_code(builder.code)
+    assert (again.filters, again.limit) == (ALL, 50)
+    builder.limit = None
+    assert "limit=None" in builder.code
+    builder.value, builder.limit = {}, 1000
+    assert builder.code == "people = of.search_people()"
+
+
+def test_code_names_the_client_that_was_given(client: Client) -> None:
+    """Code of a builder with a client of its own does not search with the last `connect`'s."""
+    of.connect("http://127.0.0.1:9", "t", cache=None).close()
+    builder = PeopleSearch({"person_seniorities": ["vp"]}, client, limit=5)
+    names: dict[str, Any] = {"of": of, "client": client}
+    with collected():
+        exec(builder.code, names)
+    assert len(names["people"]) == 5
+    bare = PeopleSearch.from_code("of.search_people(client=client)", client)
+    assert "client=client" in bare.code
+    assert PeopleSearch.from_code(bare.code).code == "people = of.search_people()"
+
+
+def test_a_preset_comes_back(tmp_path: Path) -> None:
+    """What is saved is loaded, by method and by button, in the format of `save_filters`."""
+    path = tmp_path / "all.json"
+    builder = PeopleSearch(ALL)
+    assert builder.save(path) == path
+    assert of.load_filters(path) == ALL
+    other = PeopleSearch()
+    other.load(path)
+    assert other.value == ALL
+    click(other, "save_preset", path=str(tmp_path / "two.json"), value={"person_name": "Ada"})
+    assert of.load_filters(tmp_path / "two.json") == {"person_name": "Ada"}
+    click(other, "load", path=str(path))
+    assert other.value == ALL
+
+
+def test_a_preset_is_replaced_only_when_asked(tmp_path: Path) -> None:
+    """Saving over a file asks first."""
+    path = of.save_filters(tmp_path / "p.json", {"person_name": "Ada"})
+    builder = PeopleSearch()
+    click(builder, "save_preset", path=str(path), value={"person_name": "Bo"})
+    assert of.load_filters(path) == {"person_name": "Ada"}
+    assert builder.preset_to_replace == str(path)
+    assert "exists" in texts(builder)
+    click(builder, "save_preset", path=str(path), value={"person_name": "Bo"}, replace=True)
+    assert of.load_filters(path) == {"person_name": "Bo"}
+    assert builder.preset_to_replace == ""
+
+
+@pytest.mark.parametrize("content", ["{", "[]", '{"filters": {}}', None])
+def test_a_damaged_preset_changes_nothing(tmp_path: Path, content: str | None) -> None:
+    """A preset that cannot be used is told, and the filters stay."""
+    path = tmp_path / "damaged.json"
+    if content is not None:
+        path.write_text(content, encoding="utf-8")
+    builder = PeopleSearch({"person_titles": ["CEO"]})
+    click(builder, "load", path=str(path))
+    assert "damaged.json" in texts(builder)
+    assert builder.notices[0]["kind"] == "error"
+    assert builder.value == {"person_titles": ["CEO"]}
+
+
+@pytest.mark.parametrize(
+    "path", ["", "  ", "no/such/folder/p.json", "x" * 300, ".", "~no-such-user/p.json"]
+)
+def test_a_preset_that_cannot_be_saved_is_told(path: str) -> None:
+    """A missing name, folder or place is an error in words when saving and when loading."""
+    builder = PeopleSearch()
+    click(builder, "save_preset", path=path, value={})
+    if builder.preset_to_replace:
+        click(builder, "save_preset", path=path, value={}, replace=True)
+    assert [one["kind"] for one in builder.notices] == ["error"]
+    assert path.strip() in texts(builder)
+    click(builder, "load", path=path)
+    assert [one["kind"] for one in builder.notices] == ["error"]
+    assert path.strip() in texts(builder)
+
+
+def test_unusable_filters_are_not_saved(tmp_path: Path) -> None:
+    """What cannot be searched with is told and makes no file."""
+    builder = PeopleSearch()
+    click(builder, "save_preset", path=str(tmp_path / "p.json"), value={"company_ids": ["x"]})
+    assert "UUID" in texts(builder)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_nothing_of_people_or_tokens_is_in_the_state() -> None:
+    """The state, which a notebook may save, has no token, no person and no suggestion."""
+
+    async def scenario() -> None:
+        with scripted(people) as service, Client(service.url, TOKEN, cache=None) as client:
+            frame = pd.DataFrame({"title": ["Chief Mystery Officer"]})
+            builder = PeopleSearch(client=client, suggest_from=frame)
+            builder.search()
+            await until(lambda: builder.results is not None)
+            click(builder, "ready")
+            assert builder.get_state()["progress"] == [250, 250]
+            state = json_module.dumps(builder.get_state(), default=str)
+            for secret in (TOKEN, "Person 1", "Mystery"):
+                assert secret not in state
+
+    in_a_kernel(scenario)
+
+
+def test_what_quotes_the_service_is_not_in_the_state() -> None:
+    """An error may quote an answer that has people in it: the page is told, the state is not."""
+
+    async def scenario() -> None:
+        broken = answer(b'{"results": [{"name": "Person 1"}')
+        with (
+            scripted(lambda _request: broken) as service,
+            Client(service.url, TOKEN, cache=None, backoff=0) as client,
+        ):
+            builder = PeopleSearch(client=client)
+            builder.search()
+            await until(lambda: not builder.busy and builder.count["state"] == "failed")
+            assert "Person 1" in texts(builder)
+            assert "Person 1" in builder.count["text"]
+            assert "Person 1" not in json_module.dumps(builder.get_state(), default=str)
+
+    in_a_kernel(scenario)

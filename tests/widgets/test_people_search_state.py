@@ -1,0 +1,396 @@
+"""A people search that is being edited: its form, its body, its code and back, its suggestions."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import HEADCOUNTS
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.widgets.people_search.code import (
+    DEFAULT_LIMIT,
+    code_to_filters,
+    filters_code,
+    read_code,
+)
+from outreach_frames.widgets.people_search.state import clashes, describe_form, problems, tidy
+from outreach_frames.widgets.people_search.suggestions import COLUMNS, MAX_SUGGESTIONS, suggest
+from tests.common.test_arguments import good_value
+
+TEXTS = [
+    "CEO",
+    "it's",
+    'the "best"',
+    """both ' and " here""",
+    """more "double" than '""",
+    "back\\slash \\' \\\" \\n",
+    "C:\\new\\",
+    "東京 Zoë",
+    "two\nlines\tand a tab",
+    "{braces} %s $x",
+    "\u202e\u200b\x00",
+    "#no comment",
+]
+ALL = {one.name: good_value(one) for one in spec.FILTERS}
+EXCLUDING = [one for one in spec.FILTERS if one.excludes]
+
+
+def filters_of_any_kind() -> st.SearchStrategy[dict[str, Any]]:
+    """Return filters that a search takes, with any text where any text is allowed."""
+    text = st.text(min_size=1).filter(lambda one: bool(one.strip()))
+    free = {"string": text, "boolean": st.booleans(), "array": st.lists(text, min_size=1)}
+    values = {
+        one.name: st.just(good_value(one)) if one.format else free[one.type] for one in spec.FILTERS
+    }
+    return st.fixed_dictionaries({}, optional=values)
+
+
+def fields_of(form: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return all fields of a form, in the order of the page."""
+    return [field for group in form["groups"] for row in group["rows"] for field in row]
+
+
+def test_the_form_has_every_filter_once() -> None:
+    """Each filter of the interface is one field of its group, under a label of its own."""
+    form = describe_form()
+    assert form["order"] == [one.name for one in spec.FILTERS]
+    assert [group["name"] for group in form["groups"]] == list(spec.FILTER_GROUPS)
+    for group in form["groups"]:
+        fields = [field for row in group["rows"] for field in row]
+        expected = {one.name for one in spec.FILTERS if one.group == group["name"]}
+        assert len(fields) == len(expected)
+        assert {field["name"] for field in fields} == expected
+        assert len({field["label"] for field in fields}) == len(fields)
+    assert len(fields_of(form)) == len(spec.FILTERS)
+
+
+@pytest.mark.parametrize("one", spec.FILTERS, ids=lambda one: one.name)
+def test_a_field_says_what_the_interface_says(one: spec.Filter) -> None:
+    """A field has its type, suggestions, format and closed list, and its name and note to read."""
+    (field,) = [field for field in fields_of(describe_form()) if field["name"] == one.name]
+    assert (field["type"], field["format"], field["excludes"]) == (
+        one.type,
+        one.format,
+        one.excludes,
+    )
+    assert field["suggestions"] == list(one.suggestions)
+    assert field["values"] == list(one.values)
+    assert one.name in field["title"]
+    assert one.note in field["title"]
+
+
+def test_a_new_filter_appears_by_itself() -> None:
+    """A filter that is added to the interface, and a group that is new, are in the form."""
+    added = (
+        spec.Filter("company_moods", "array", "company", values=("good", "bad")),
+        spec.Filter("company_exclude_moods", "array", "company", excludes="company_moods"),
+        spec.Filter("weather_is_fair", "boolean", "weather", note="as the service sees it"),
+    )
+    form = describe_form((*spec.FILTERS, *added))
+    assert form["order"][-3:] == [one.name for one in added]
+    company = form["groups"][1]
+    assert [field["label"] for field in company["rows"][-1]] == ["Moods", "Exclude moods"]
+    assert company["rows"][-1][0]["values"] == ["good", "bad"]
+    assert form["groups"][-1]["title"] == "Weather"
+    (weather,) = form["groups"][-1]["rows"][0]
+    assert (weather["label"], weather["type"]) == ("Is fair", "boolean")
+    assert weather["title"] == "weather_is_fair: as the service sees it"
+
+
+@pytest.mark.parametrize("one", EXCLUDING, ids=lambda one: one.name)
+def test_including_and_excluding_stand_side_by_side(one: spec.Filter) -> None:
+    """An excluding filter is in the row of the one that it is the opposite of."""
+    rows = [row for group in describe_form()["groups"] for row in group["rows"]]
+    assert [[field["name"] for field in row] for row in rows if len(row) > 1].count(
+        [one.excludes, one.name]
+    ) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "commas"),
+    [
+        ("person_titles", True),
+        ("person_job_functions", True),
+        ("company_domains", True),
+        ("person_locations", False),
+        ("company_exclude_locations", False),
+        ("company_names", False),
+        ("education_company_names", False),
+        ("company_investors", False),
+    ],
+)
+def test_commas_belong_to_places_and_names(name: str, commas: bool) -> None:
+    """A comma ends a value, but not where values have commas; the field's title says which."""
+    (field,) = [field for field in fields_of(describe_form()) if field["name"] == name]
+    assert field["commas"] == commas
+    assert ("or a comma adds" in field["title"]) == commas
+
+
+@pytest.mark.parametrize("one", spec.FILTERS, ids=lambda one: one.name)
+def test_empty_filters_are_absent(one: spec.Filter) -> None:
+    """What is not filled in is no filter; False is one."""
+    assert tidy({one.name: {"string": "", "array": []}.get(one.type)}) == {}
+    assert tidy({one.name: None}) == {}
+    if one.type == "boolean":
+        assert tidy({one.name: False}) == {one.name: False}
+
+
+def test_filters_are_in_the_interfaces_order() -> None:
+    """The order in which fields are filled in does not matter, and nothing else changes."""
+    backwards = dict(reversed(ALL.items()))
+    assert list(tidy(backwards)) == list(ALL)
+    assert tidy(backwards) == ALL
+
+
+def test_columns_and_numpys_booleans_become_plain() -> None:
+    """A value from a frame is a list of text or a boolean."""
+    given = {"person_titles": pd.Series(["CEO"]), "person_title_exact_match": np.True_}
+    tidied = tidy(given)
+    assert tidied == {"person_titles": ["CEO"], "person_title_exact_match": True}
+    assert [type(value) for value in tidied.values()] == [list, bool]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"person_title": ["CEO"]},
+        {"person_titles": "CEO"},
+        {"person_titles": [1]},
+        {"person_name": ["Ada"]},
+        {"person_title_exact_match": "yes"},
+    ],
+)
+def test_what_no_form_could_hold_is_refused(value: dict[str, Any]) -> None:
+    """A filter that does not exist or has another type is an error that names it."""
+    with pytest.raises(InvalidInputError, match=next(iter(value))):
+        tidy(value)
+
+
+def test_a_value_is_a_copy() -> None:
+    """What is changed in the given list afterwards does not change the filters."""
+    titles = ["CEO"]
+    tidied = tidy({"person_titles": titles})
+    titles.append("CTO")
+    assert tidied == {"person_titles": ["CEO"]}
+
+
+def test_problems_are_told_by_field() -> None:
+    """Every field that cannot be searched with has its own words; good ones have none."""
+    value = ALL | {
+        "company_ids": ["Brightforge"],
+        "company_domains": ["https://brightforge.example"],
+        "person_titles": ["CEO", " "],
+    }
+    found = problems(tidy(value))
+    assert set(found) == {"company_ids", "company_domains", "person_titles"}
+    assert all(name in words for name, words in found.items())
+    assert problems(ALL) == {}
+
+
+@pytest.mark.parametrize("one", EXCLUDING, ids=lambda one: one.name)
+def test_included_and_excluded_at_once_is_a_clash(one: spec.Filter) -> None:
+    """A value in both is told, whatever its case; others are not."""
+    value = {one.excludes: ["Alpha", "Beta"], one.name: ["alpha", "Gamma"]}
+    assert clashes(value) == {one.name: ["alpha"]}
+    assert clashes({one.name: ["alpha"]}) == {}
+
+
+def test_values_in_different_fields_are_no_clash() -> None:
+    """All filters set to the same text clash only where one excludes the other."""
+    assert set(clashes(ALL)) == {one.name for one in EXCLUDING}
+
+
+@pytest.mark.parametrize("one", spec.FILTERS, ids=lambda one: one.name)
+def test_every_filter_survives_code(one: spec.Filter) -> None:
+    """Each filter of the interface comes back from its code, both values of a switch."""
+    values = [True, False] if one.type == "boolean" else [good_value(one)]
+    for value in values:
+        assert code_to_filters(filters_code({one.name: value})) == {one.name: value}
+    assert code_to_filters(filters_code(ALL)) == ALL
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_every_text_survives_code(text: str) -> None:
+    """Quotes, backslashes, line ends and other scripts come back as they were."""
+    filters = {"person_name": text, "person_titles": [text, f"{text}{text}"]}
+    assert code_to_filters(filters_code(filters)) == filters
+
+
+@given(filters_of_any_kind(), st.none() | st.integers(1, 10**9), st.sampled_from(HEADCOUNTS))
+def test_code_says_the_same(filters: dict[str, Any], limit: int | None, headcount: Any) -> None:
+    """Code of any search reads back as that search, and passes just that when it is run."""
+    named = filters_code(filters, limit, headcount, with_client=True)
+    assert read_code(named) == (filters, limit, headcount)
+    code = filters_code(filters, limit, headcount)
+    assert code_to_filters(code) == filters
+    assert read_code(code) == (filters, limit, headcount)
+    names: dict[str, Any] = {"of": SimpleNamespace(search_people=lambda **given: given)}
+    exec(code, names)
+    given = names["people"]
+    assert given.pop("limit", DEFAULT_LIMIT) == limit
+    assert given.pop("headcount", "all") == headcount
+    assert given == filters
+
+
+def test_code_is_formatted() -> None:
+    """A formatter leaves the code as it is."""
+    many = {"person_titles": [f"Head of {text}" for text in TEXTS], "company_names": ["x" * 90]}
+    code = "\n".join(
+        filters_code(filters)
+        for filters in ({}, {"person_titles": ["CEO"]}, ALL, many, {"person_titles": TEXTS[:3]})
+    )
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length=88", "-"]
+    formatted = subprocess.run(
+        command, input=f"{code}\n", capture_output=True, check=True, text=True
+    )
+    assert formatted.stdout == f"{code}\n"
+
+
+def test_defaults_are_left_out_of_code() -> None:
+    """What a search does anyway is not written down."""
+    assert filters_code({}) == "people = of.search_people()"
+    assert filters_code({"person_titles": ["CEO"]}, None, "none").splitlines() == [
+        "people = of.search_people(",
+        '    person_titles=["CEO"],',
+        "    limit=None,",
+        '    headcount="none",',
+        ")",
+    ]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        'of.search_people(person_titles=["CEO"])',
+        'search_people({"person_titles": ["CEO"]}, limit=None)',
+        'of.count_people(filters={"person_titles": ["CEO"]}, client=client)',
+        'import outreach_frames as of\n\npeople = of.search_people(person_titles=("CEO",))\npeople',
+        '  people = of.search_people(  # these\n person_titles=["CEO"], page_size=100)\n',
+        'of.search_people(person_titles=["CEO"], person_name=None).head()',
+    ],
+)
+def test_code_in_other_words_is_read(code: str) -> None:
+    """Any code with one search in it gives that search's filters."""
+    assert code_to_filters(code) == {"person_titles": ["CEO"]}
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [
+        ("", "no calls"),
+        ("people = of.search_people(", "no Python"),
+        ("\x00", "no Python"),
+        ("(" * 10_000, "no Python"),
+        ("of.search_people(); of.search_people()", "2 calls"),
+        ("of.search_people(person_titles=titles)", "person_titles is not written out"),
+        ("of.search_people(person_titles=[__import__('os').getcwd()])", "not written out"),
+        ("of.search_people(person_titles={[]: 1})", "person_titles"),
+        ("of.search_people(**filters)", "unpacks"),
+        ("of.search_people(*filters)", "not written out"),
+        ("of.search_people({}, {})", "one dict"),
+        ("of.search_people(person_title=['CEO'])", "Did you mean person_titles"),
+        ("of.search_people(person_titles='CEO')", "list"),
+        ("of.search_people({'person_name': 'Ada'}, person_name='Bob')", "twice"),
+        ("of.search_people(limit=0)", "limit=0"),
+        ("of.search_people(headcount='some')", "headcount"),
+        ("of.search_people(headcount=[])", "headcount"),
+        ("of.search_people(['CEO'])", "filters takes a dict"),
+    ],
+)
+def test_other_code_is_told(code: str, words: str) -> None:
+    """Code that is no search with its values written out is an error in words, and is not run."""
+    with pytest.raises(InvalidInputError, match=words):
+        code_to_filters(code)
+
+
+def test_code_is_not_run() -> None:
+    """Reading code does nothing that the code says."""
+    code = f"{__name__.partition('.')[0]}_ran = 1 / 0\nof.search_people()"
+    assert ast.parse(code)
+    assert code_to_filters(code) == {}
+
+
+def test_suggestions_come_from_columns_that_there_are() -> None:
+    """Each column is one of a frame of people or contacts, each filter takes a list."""
+    known = {*spec.columns(spec.PERSON), *spec.columns(spec.CONTACT)}
+    members = {field.name: field for field in spec.PERSON}
+    for name, columns in COLUMNS.items():
+        assert spec.FILTERS_BY_NAME[name].type == "array"
+        for column in columns:
+            outer, _, member = column.partition(".")
+            assert outer in known
+            if member:
+                assert member in {one.name for one in members[outer].members}
+
+
+def test_the_most_frequent_is_suggested_first() -> None:
+    """Suggestions are ordered by how often they occur, each once, and blanks are none."""
+    titles = ["CTO", "CEO", None, "CEO ", "", " ", np.nan, 7, "VP"]
+    assert suggest(pd.DataFrame({"title": titles})) == {"person_titles": ["CEO", "CTO", "VP"]}
+
+
+def test_the_excluding_filter_is_suggested_the_same() -> None:
+    """What can be included can be excluded."""
+    found = suggest(pd.DataFrame({"company_industry": ["Tools"]}))
+    assert found == {"company_industries": ["Tools"], "company_exclude_industries": ["Tools"]}
+
+
+def test_domains_are_bare() -> None:
+    """Of a website's address the domain is suggested, and nothing of what has none."""
+    websites = ["https://www.alpha.example/a", "beta.example", "http://[", "mailto:x"]
+    found = suggest(pd.DataFrame({"company_website": websites}))
+    assert found["company_domains"] == ["alpha.example", "beta.example"]
+
+
+def test_schools_are_suggested() -> None:
+    """The members of a list column's elements are used; what is no element is not."""
+    educations = [[{"school_name": "Uni A"}, None, {}], None, "text", [{"school_name": "Uni A"}]]
+    frame = pd.DataFrame({"educations": educations})
+    assert suggest(frame) == {"education_company_names": ["Uni A"]}
+    as_arrays = frame.map(lambda cell: np.array(cell) if isinstance(cell, list) else cell)
+    assert suggest(as_arrays) == {"education_company_names": ["Uni A"]}
+
+
+def test_suggestions_add_up() -> None:
+    """A dict and a frame together give both, counted as one; None gives nothing."""
+    by_hand = {"person_titles": ["VP", "VP"], "person_seniorities": pd.Series(["vp"])}
+    found = suggest(by_hand, None, pd.DataFrame({"title": ["CEO"], "other": [1]}))
+    assert found == {"person_titles": ["VP", "CEO"], "person_seniorities": ["vp"]}
+    assert suggest(None) == {}
+
+
+def test_suggestions_have_an_end() -> None:
+    """A frame with thousands of titles does not flood the page."""
+    found = suggest(pd.DataFrame({"title": [f"Title {number}" for number in range(2000)]}))
+    assert len(found["person_titles"]) == MAX_SUGGESTIONS
+
+
+def test_a_column_that_stands_twice_is_no_trouble() -> None:
+    """Of two columns of one name the first is used."""
+    frame = pd.DataFrame([["CEO", "x"]], columns=["title", "title"])
+    assert suggest(frame) == {"person_titles": ["CEO"]}
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        (["CEO"], "frame of people"),
+        ({"person_title": ["CEO"]}, "Did you mean person_titles"),
+        ({"person_titles": "CEO"}, "list of text"),
+        ({"person_titles": 5}, "list of text"),
+    ],
+)
+def test_other_suggestions_are_told(given: Any, words: str) -> None:
+    """What suggestions cannot come from is an error in words."""
+    with pytest.raises(InvalidInputError, match=words):
+        suggest(given)
