@@ -1,4 +1,4 @@
-"""A tiny loopback service that answers from a script, for what no well-behaved service does.
+"""A tiny loopback service that replies from a script, for what no well-behaved service does.
 
 >>> with scripted([reset(), json({"sequences": []})]) as service:
 ...     with Client(service.url, "token", cache=None, backoff=0) as client:
@@ -81,12 +81,12 @@ def raw(data: bytes) -> Reply:
 
 
 def reset() -> Reply:
-    """Reset the connection without an answer."""
+    """Reset the connection without a response."""
     return Reply((), "reset")
 
 
 def hang_up() -> Reply:
-    """Close the connection without an answer."""
+    """Close the connection without a response."""
     return Reply((), "close")
 
 
@@ -114,7 +114,7 @@ def _whole(reply: Reply) -> bytes:
 
 @dataclass
 class Service:
-    """A running service: its address, and what it was asked so far."""
+    """A running service: its address, and the requests that it received in whole."""
 
     url: str
     requests: list[Received] = field(default_factory=list)
@@ -129,7 +129,8 @@ class Service:
 def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
     """Serve replies in order, or what a function makes of each request, on a free port.
 
-    A request beyond the script is answered with status 418. `base_path` only ends `Service.url`.
+    A request beyond the script gets status 418; one broken off before its end is not counted.
+    `base_path` only ends `Service.url`.
     """
     turns = iter(()) if callable(script) else iter(script)
     lock, stopped = threading.Lock(), threading.Event()
@@ -159,9 +160,11 @@ def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
 
         def do_GET(self) -> None:
             length = int(self.headers.get("Content-Length", 0))
-            received = Received(
-                self.command, self.path, self.headers, self.rfile.read(length), id(self.request)
-            )
+            body = self.rfile.read(length)
+            if len(body) < length:  # broken off by the client: not a request
+                self.close_connection = True
+                return
+            received = Received(self.command, self.path, self.headers, body, id(self.request))
             with lock:
                 service.requests.append(received)
                 turn = script if callable(script) else next(turns, _END)

@@ -235,9 +235,10 @@ def test_retry_after_is_obeyed_on_every_answer(status: int, asked: str) -> None:
     assert moments[1] - moments[0] > 0.85
 
 
-@pytest.mark.parametrize("asked", ["soon", "", "-5", "0", "0.0", http_date(-3600), "1e9", "٣"])
+@pytest.mark.parametrize("asked", ["soon", "", "-5", "0", "0.0", "an hour ago", "1e9", "٣"])
 def test_retry_after_of_no_use_does_not_stop_anything(asked: str) -> None:
     """A time in the past is none, and nonsense is ignored."""
+    asked = http_date(-3600) if asked == "an hour ago" else asked
     header = {"Retry-After": asked.encode().decode("latin-1")}
     with scripted([json({}, 429, headers=header), json(GOOD)]) as service:
         with connected(service, max_wait=1) as client:

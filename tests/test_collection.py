@@ -1,0 +1,25 @@
+"""The collected tests are the same everywhere: xdist runs nothing where two workers differ."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+
+def test_the_same_tests_are_collected_everywhere(request: pytest.FixtureRequest) -> None:
+    """No test's id depends on the time, the zone, the locale or the order of a set."""
+    collected = [item.nodeid for item in request.session.items]
+    files = sorted({item.path for item in request.session.items})
+    elsewhere = {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu", "LC_ALL": "C", "COLUMNS": "40"}
+    shown = subprocess.run(
+        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", *files],
+        env={**os.environ, **elsewhere, "PYTHONUTF8": "1"},
+        cwd=request.config.rootpath,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+    ).stdout.splitlines()
+    assert set(collected) <= set(shown)
