@@ -1,4 +1,4 @@
-"""Long work of a widget in a thread, and its news on the kernel's own loop."""
+"""Long work of a widget in a thread, with its results delivered on the kernel's own loop."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
@@ -15,22 +16,30 @@ T = TypeVar("T")
 
 
 class Task:
-    """One piece of work under way. `stop` breaks off its requests and waits."""
+    """A piece of work under way."""
 
     def __init__(self) -> None:
-        self.stop = CancellationToken()
+        self._token = CancellationToken()
 
     @property
-    def stopped(self) -> bool:
-        """Whether somebody wished that it ends."""
-        return self.stop.is_set
+    def cancelled(self) -> bool:
+        """Whether it was cancelled."""
+        return self._token.is_set
+
+    def cancel(self) -> None:
+        """Abort its requests and waits."""
+        self._token.set()
+
+    def bind_thread(self, notify: Callable[[str], None]) -> None:
+        """Make the current thread work for this task, and say by `notify` why it takes longer."""
+        bind_thread(self._token, notify)
 
 
 class Background:
-    """Where a widget's long work is done, so that its buttons go on working.
+    """Does a widget's long work, so that its buttons keep working.
 
-    All that changes the widget runs on the loop that it was made on, one after the other. Where
-    there is none, as in a plain script, it runs where it arises.
+    Everything that changes the widget runs on the loop that it was made on, one call after the
+    other. Without a loop, as in a plain script, each call runs in the thread that makes it.
     """
 
     def __init__(self) -> None:
@@ -41,28 +50,28 @@ class Background:
 
     @property
     def over(self) -> bool:
-        """Whether the loop has ended, as in a kernel that is going down."""
+        """Whether the loop has ended, as in a kernel that is shutting down."""
         return self._loop is not None and not self._loop.is_running()
 
     def deliver(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Call a function on the loop, from whatever thread."""
+        """Call a function on the loop, from any thread."""
         if self._loop is None:
             function(*arguments)
         else:
-            # A loop that is closed belongs to a kernel that is going down.
+            # A closed loop belongs to a kernel that is shutting down.
             with suppress(RuntimeError):
                 self._loop.call_soon_threadsafe(function, *arguments)
 
     def on_loop(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Call a function at once where this is the loop's own thread, else as soon as it can."""
-        # What comes from the page may come in another thread: Lab talks to widgets in a subshell.
+        """Call a function at once in the loop's own thread, else as soon as the loop is free."""
+        # Messages of the page may come in another thread: Lab talks to widgets in a subshell.
         if self._loop is None or threading.current_thread() is self._thread:
             function(*arguments)
         else:
             self.deliver(function, *arguments)
 
     def later(self, seconds: float, function: Callable[[], object]) -> None:
-        """Call a function on the loop, some seconds from now, from whatever thread."""
+        """Call a function on the loop, some seconds from now, from any thread."""
         timer = threading.Timer(seconds, self.deliver, [function])
         timer.daemon = True
         timer.start()
@@ -71,33 +80,33 @@ class Background:
         self,
         work: Callable[[Task], T],
         then: Callable[[Future[T]], object],
-        news: Callable[[str], object],
+        show_status: Callable[[str], object],
     ) -> Task:
         """Do some work in a thread of its own.
 
         Parameters
         ----------
         work : callable
-            Called with its task in the thread; may say what happens with `deliver`.
+            Called with its task in the thread; may report progress with `deliver`.
         then : callable
             Called on the loop with the work's future once it is done.
-        news : callable
-            Called on the loop with why it takes longer, such as a wait that the service asked for.
+        show_status : callable
+            Called on the loop with why the work takes longer, such as a wait that the service asked
+            for, and with "" when that is over.
 
         Returns
         -------
         Task
-            Its `stop` breaks off requests and waits.
+            Can be cancelled.
         """
         task = Task()
-
-        def notify(words: str) -> None:
-            self.deliver(news, words)
-
         executor = ThreadPoolExecutor(
-            1, "outreach_frames_widget", initializer=bind_thread, initargs=(task.stop, notify)
+            1,
+            "outreach_frames_widget",
+            initializer=task.bind_thread,
+            initargs=(partial(self.deliver, show_status),),
         )
         future = executor.submit(work, task)
-        future.add_done_callback(lambda done: self.deliver(then, done))
+        future.add_done_callback(partial(self.deliver, then))
         executor.shutdown(wait=False)
         return task

@@ -1,4 +1,4 @@
-// What all widgets share. It stands in front of each widget's own file, as one module.
+// What all widgets share. It is put in front of each widget's own file, as one module.
 // Texts go into the page as text only: what the service says is never markup.
 
 /** Make an element: `on...` are listeners, true/false attributes are switches, the rest is text. */
@@ -15,14 +15,14 @@ function h(tag, attributes = {}, ...children) {
   return element;
 }
 
-/** Make an input for a whole number. Who scrolls over it scrolls, and changes no number. */
+/** Make an input for a whole number. Scrolling over it scrolls the page and changes no number. */
 function numberInput(attributes) {
   const input = h("input", { type: "number", step: "1", ...attributes });
   input.addEventListener("wheel", () => input.blur());
   return input;
 }
 
-/** Make an element the root of a widget; Lab's shortcuts do not reach what is typed in it. */
+/** Make an element the root of a widget; what is typed in it triggers no shortcut of Lab. */
 function makeRoot(element, label) {
   element.classList.add("outreach");
   element.setAttribute("role", "group");
@@ -33,7 +33,7 @@ function makeRoot(element, label) {
   element.addEventListener("focusin", (event) => suppress(event.target));
 }
 
-/** Call a function now and whenever one of the traits changes, until the signal ends it. */
+/** Call a function now and whenever one of the traits changes, until the signal aborts. */
 function follow(model, traits, signal, update) {
   for (const trait of traits) model.on(`change:${trait}`, update);
   signal.addEventListener("abort", () => {
@@ -42,7 +42,7 @@ function follow(model, traits, signal, update) {
   update();
 }
 
-/** Hear the kernel's messages of one kind, until the signal ends it. */
+/** Call a function for each of the kernel's messages of one kind, until the signal aborts. */
 function hear(model, kind, signal, update) {
   const listener = (message) => {
     if (message && message.kind === kind) update(message);
@@ -51,16 +51,16 @@ function hear(model, kind, signal, update) {
   signal.addEventListener("abort", () => model.off("msg:custom", listener));
 }
 
-/** Hear what one of the kernel's traits says that go in messages, until the signal ends it. */
-function hearTold(model, name, signal, update) {
-  hear(model, "told", signal, (message) => {
+/** Follow a trait that is sent in messages and never saved, until the signal aborts. */
+function hearTrait(model, name, signal, update) {
+  hear(model, "trait", signal, (message) => {
     if (message.name === name) update(message.value);
   });
 }
 
 const noticeAreas = new WeakMap();
 
-/** Return something to tell, as the area of a widget shows it. */
+/** Return a message as an element. */
 function noticeOf({ kind, text, details }) {
   return h(
     "div",
@@ -70,25 +70,25 @@ function noticeOf({ kind, text, details }) {
   );
 }
 
-/** Return the area in which the widget tells what happened. */
+/** Return the area for the widget's messages. */
 function noticeArea(model, signal) {
   const area = h("div", { class: "outreach-notices", "aria-live": "polite" });
   noticeAreas.set(model, area);
-  hearTold(model, "notices", signal, (notices) => area.replaceChildren(...notices.map(noticeOf)));
+  hearTrait(model, "notices", signal, (notices) => area.replaceChildren(...notices.map(noticeOf)));
   return area;
 }
 
-/** Send the kernel a message; where it was restarted, nobody hears it, and the page says so. */
+/** Send the kernel a message; where it was restarted nobody listens, and the page says so. */
 function post(model, message) {
   try {
     model.send(message);
   } catch {
-    const text = "Nothing was done: the kernel that made this was restarted or has ended. Run the cell again.";
+    const text = "Nothing was done: the kernel behind this widget was restarted or has ended. Run the cell again.";
     noticeAreas.get(model)?.replaceChildren(noticeOf({ kind: "error", text, details: [] }));
   }
 }
 
-/** Return the area that says what is under way, with a bar and buttons to end it. */
+/** Return the area that says what is under way, with a progress bar and buttons to end it. */
 function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cancel"]] } = {}) {
   const words = h("span", { class: "outreach-busy-words" });
   const bar = h("progress", { "aria-label": "Progress" });
@@ -101,7 +101,7 @@ function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cance
       h("button", { type: "button", onclick: () => post(model, { action }) }, label),
     ),
   );
-  let news = "";
+  let status = "";
   const update = () => {
     area.hidden = !model.get("busy");
     const [done, total] = (progress && model.get(progress)) || [0, 0];
@@ -110,17 +110,17 @@ function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cance
       bar.value = done;
     } else bar.removeAttribute("value");
     const counted = total ? `${done.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
-    words.textContent = [model.get("busy"), counted, news].filter(Boolean).join(" · ");
+    words.textContent = [model.get("busy"), counted, status].filter(Boolean).join(" · ");
   };
   follow(model, ["busy", ...(progress ? [progress] : [])], signal, update);
-  hearTold(model, "news", signal, (told) => {
-    news = told;
+  hearTrait(model, "status", signal, (value) => {
+    status = value;
     update();
   });
   return area;
 }
 
-/** Copy text, also where the page has no right to the clipboard's own interface. */
+/** Copy text, also where the page may not use the clipboard's own interface. */
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -153,7 +153,7 @@ function codeArea(model, signal, trait = "code") {
   );
 }
 
-/** Return a table; `columns` are texts, `rows` lists of texts or elements, null for missing. */
+/** Return a table; `columns` are texts, `rows` lists of texts or elements, or null where missing. */
 function tableOf(columns, rows, label) {
   return h(
     "div",

@@ -58,7 +58,7 @@ def accepted(received: Received) -> Reply:
 
 def set_all(widget: Locator, limit: int) -> None:
     """Select every mailbox, and give all the same new limit."""
-    widget.get_by_label("Select all that are shown").check()
+    widget.get_by_label("Select all shown").check()
     widget.get_by_label("Set selected to").fill(str(limit))
     widget.get_by_role("button", name="Set", exact=True).click()
 
@@ -85,7 +85,7 @@ def test_a_limit_that_is_changed_is_what_the_service_reports(
     widget = notebook.widget
     widget.get_by_label(f"New limit of {address}").fill(str(before[address] + 21))
     expect_text(
-        widget.get_by_role("list", name="What will change"),
+        widget.get_by_role("list", name="Pending changes"),
         f"{address}: {before[address]} → {before[address] + 21}",
     )
     assert limits_by_address(account) == before
@@ -106,7 +106,7 @@ def test_all_by_keyboard(notebook: Notebook, account: Sandbox) -> None:
     widget.get_by_role("row").filter(has_text=chosen[0]).wait_for()
     widget.get_by_role("searchbox", name="Address").focus()
     keyboard.type("Marta")
-    tab_to(notebook, "Select all that are shown")
+    tab_to(notebook, "Select all shown")
     keyboard.press("Space")
     tab_to(notebook, "Set selected to")
     keyboard.type("77")

@@ -287,7 +287,7 @@ def test_a_value_in_include_and_exclude_is_warned_of(notebook: Notebook, sandbox
     field(notebook, "Names").press_sequentially("Brightforge\n")
     field(notebook, "Exclude names").press_sequentially("Other\nbrightforge\n")
     warning = notebook.widget.get_by_role("status").filter(has_text="Warning")
-    check(warning).to_have_text("Warning: included and excluded at once: brightforge")
+    check(warning).to_have_text("Both included and excluded: brightforge")
     notebook.screenshot("people_search_warning")
     notebook.widget.get_by_role("button", name="Remove brightforge", exact=True).click()
     check(warning).to_have_count(0)

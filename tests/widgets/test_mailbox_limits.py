@@ -133,8 +133,8 @@ def test_results_in_words() -> None:
     kinds = ("changed", "changed", "differs", "failed", "unknown", "not_sent")
     results = [Result(str(number), "", None, kind, "") for number, kind in enumerate(kinds)]
     assert describe_results(results) == (
-        "Of 6 mailboxes: 2 changed; 1 changed to another limit than asked for; 1 not changed; "
-        "1 may have changed: Reload shows its limit; 1 not sent."
+        "Of 6 mailboxes: 2 changed; 1 changed to a limit other than the requested one; "
+        "1 not changed; 1 may have changed: Reload shows its limit; 1 not sent."
     )
 
 
@@ -214,7 +214,7 @@ def test_a_revision_is_sent_once_and_only_as_it_was_shown(client: Client) -> Non
         stale = widget.revision
         widget.edit({target: 32})
         widget.apply(stale)
-        assert "Look again" in widget.notices[0]["text"]
+        assert "Check them again" in widget.notices[0]["text"]
         assert widget.results.empty
         shown = widget.revision
         widget.apply(shown)
@@ -357,7 +357,7 @@ def test_limits_go_to_the_account_they_were_read_from() -> None:
             with of.connect(second.url, "token", cache=None):
                 widget.apply(widget.revision)
                 await idle(widget)
-                assert "another connection" in widget.notices[0]["text"]
+                assert "other than the current one" in widget.notices[0]["text"]
                 assert not [one for one in second.requests if one.method == "PATCH"]
                 widget.reload()
                 await idle(widget)
@@ -410,7 +410,7 @@ def test_a_value_changed_in_place_is_shown_before_it_is_sent(client: Client) -> 
         shown = widget.revision
         widget.value[second] = 22
         widget.apply(shown)
-        assert "Look again" in widget.notices[0]["text"]
+        assert "Check them again" in widget.notices[0]["text"]
         assert widget.results.empty
         widget.apply(widget.revision)
         await idle(widget)

@@ -118,7 +118,7 @@ class AddToSequence(Panel):
         "save",
     )
 
-    at_once: ClassVar[tuple[str, ...]] = ("cancel", "break_off")
+    immediate: ClassVar[tuple[str, ...]] = ("cancel", "break_off")
 
     _esm = source("common.js", "add_to_sequence/widget.js")
     _css = source("common.css", "add_to_sequence/widget.css")
@@ -222,7 +222,7 @@ class AddToSequence(Panel):
             why = "These rows were checked with another connection than the present one. Reload, "
             why += "and check rows again."
         if why:
-            self._tell(notice("warning", f"{why} Nothing was sent."))
+            self._notify(notice("warning", f"{why} Nothing was sent."))
             self._refresh()
             self.send({"kind": "refused"})
             return
@@ -253,7 +253,7 @@ class AddToSequence(Panel):
         if self._phase == "sending":
             self._wish("drain", "cancelling")
         elif not self._phase and task is not None:
-            task.stop.set()
+            task.cancel()
 
     def break_off(self) -> None:
         """Break off the request under way, once the run is cancelled."""
@@ -323,7 +323,7 @@ class AddToSequence(Panel):
             )
         problems += data_problems(value["data"])
         if problems:
-            self._tell(notice("error", "The rows cannot be checked yet.", problems))
+            self._notify(notice("error", "The rows cannot be checked yet.", problems))
             return None
         return value
 
@@ -332,7 +332,7 @@ class AddToSequence(Panel):
         sender.take(planned, value)
         self._show_report()
         self._show("plan", value=value, note=sender.note(), **plan_content(planned.plan))
-        self._tell(*(notice("warning", warning) for warning in warnings))
+        self._notify(*(notice("warning", warning) for warning in warnings))
         self._refresh()
 
     def _refresh(self) -> None:
@@ -374,7 +374,7 @@ class AddToSequence(Panel):
                 self._show("mailboxes", options=mailbox_options(others))
             else:
                 told.append(error_notice(others))
-            self._tell(*told)
+            self._notify(*told)
 
         self._start("Reading sequences and mailboxes", work, loaded)
 
@@ -412,7 +412,7 @@ class AddToSequence(Panel):
         busy = f"{self._doing}: {so_far}"
         if busy != self.busy:
             # Only an answer ends what was said of a wait for it.
-            self.busy, self.news = busy, ""
+            self.busy, self.status = busy, ""
         if moment.outcomes is not None:
             self._show_outcomes("live", "Sending.", moment.outcomes)
 
@@ -426,7 +426,7 @@ class AddToSequence(Panel):
             self._report_number += 1
             self._set_phase("")
             self._show_report()
-            self._tell(*_told(self.report or report, warnings))
+            self._notify(*_told(self.report or report, warnings))
 
         return done
 

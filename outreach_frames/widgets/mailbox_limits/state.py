@@ -1,4 +1,4 @@
-"""Daily limits that somebody wants to change: what changes, what it adds up to, and its code."""
+"""Changes of daily limits: what changes, what it adds up to, the code, and the results."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.widgets.python_code import literal
 
 Outcome = Literal["changed", "differs", "failed", "unknown", "not_sent"]
 
 CHANGE_DTYPES = {"id": "str", "email": "str", "from": "Int64", "to": "Int64"}
 RESULT_DTYPES = {"id": "str", "email": "str", "limit": "Int64", "status": "str", "detail": "str"}
 
-# The service's numbers are small; what is beyond this is a slip of the keyboard, and no Int64.
+# Anything beyond is a slip of the keyboard, and does not fit into the frames' Int64.
 _INT64 = range(-(2**63), 2**63)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One mailbox's limit: as it is (None where the service does not say), and as it shall be."""
+    """One mailbox's limit: what it is (None where the service does not say) and what it will be."""
 
     id: str
     email: str
@@ -33,7 +34,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What became of one change; `limit` is what the service reports now, None if it did not."""
+    """What became of one change; `limit` is what the service reports now, None if it is silent."""
 
     id: str
     email: str
@@ -44,7 +45,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Mailbox:
-    """What the widget shows of a mailbox, None for what the service does not say."""
+    """What the widget shows of a mailbox; None where the service does not say."""
 
     id: str | None
     email: str | None
@@ -66,14 +67,14 @@ def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
 
 
 def check_new_limit(value: object) -> int:
-    """Return a limit that can be asked for; the service alone knows its bounds.
+    """Return a limit that can be requested; only the service knows its bounds.
 
     >>> check_new_limit(60)
     60
     """
     limit = check_integer("A daily limit", value)
     if limit not in _INT64:
-        raise InvalidInputError(f"A daily limit of {limit:.3g} is no number that a service keeps.")
+        raise InvalidInputError(f"A daily limit of {limit:.3g} is too large a number.")
     return limit
 
 
@@ -94,7 +95,7 @@ def list_changes(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> lis
 
 
 def capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> tuple[int, int]:
-    """Return how many emails all active mailboxes may send in a day: now, and with these limits.
+    """Return how many emails all active mailboxes may send in a day: now, and with new limits.
 
     >>> capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
     (40, 60)
@@ -106,7 +107,7 @@ def capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> tuple[i
 
 
 def describe_capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> str:
-    """Return the day's capacity in words, with which mailboxes count.
+    """Return the daily capacity in words, and which mailboxes count towards it.
 
     >>> describe_capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
     '40 emails a day, 60 with the changes. The 1 active mailbox counts.'
@@ -138,7 +139,7 @@ def count_mailboxes(number: int, kind: str = "") -> str:
 
 
 def describe_results(results: Iterable[Result]) -> str:
-    """Return in words what became of all changes.
+    """Return in words what became of the changes.
 
     >>> describe_results([Result("m1", "ada@example.com", 60, "changed", "")])
     '1 mailbox changed.'
@@ -146,20 +147,20 @@ def describe_results(results: Iterable[Result]) -> str:
     listed = list(results)
     words = {
         "changed": "changed",
-        "differs": "changed to another limit than asked for",
+        "differs": "changed to a limit other than the requested one",
         "failed": "not changed",
         "unknown": "may have changed: Reload shows its limit",
         "not_sent": "not sent",
     }
     counts = {status: sum(one.status == status for one in listed) for status in words}
-    told = [f"{count:,} {words[status]}" for status, count in counts.items() if count]
-    if len(told) == 1 and counts["changed"]:
+    parts = [f"{count:,} {words[status]}" for status, count in counts.items() if count]
+    if len(parts) == 1 and counts["changed"]:
         return f"{count_mailboxes(counts['changed'])} changed."
-    return f"Of {count_mailboxes(len(listed))}: {'; '.join(told)}."
+    return f"Of {count_mailboxes(len(listed))}: {'; '.join(parts)}."
 
 
 def changes_code(changes: Iterable[Change]) -> str:
-    """Return Python that makes these changes.
+    """Return Python code that makes these changes.
 
     >>> print(changes_code([Change("m1", "ada@example.com", 40, 60)]))
     import outreach_frames as of
@@ -167,7 +168,7 @@ def changes_code(changes: Iterable[Change]) -> str:
     of.set_daily_email_limit("m1", 60)  # ada@example.com
     """
     lines = [
-        f"of.set_daily_email_limit({_literal(one.id)}, {one.after}){_comment(one.email)}"
+        f"of.set_daily_email_limit({literal(one.id)}, {one.after}){_comment(one.email)}"
         for one in changes
     ]
     return "\n".join(["import outreach_frames as of", "", *lines]) if lines else ""
@@ -185,13 +186,8 @@ def results_frame(results: Iterable[Result]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(RESULT_DTYPES)).astype(RESULT_DTYPES)
 
 
-def _literal(text: str) -> str:
-    plain = text.isprintable() and not {'"', "\\"} & set(text)
-    return f'"{text}"' if plain else repr(text)
-
-
 def _comment(email: str) -> str:
-    # An address is the service's word: a line break in it would end the comment.
+    # Addresses come from the service, and a line break in one would end the comment.
     shown = "".join(character if character.isprintable() else "?" for character in email)
     return f"  # {shown}" if shown else ""
 

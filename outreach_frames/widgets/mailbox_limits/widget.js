@@ -1,7 +1,7 @@
 const COLUMNS = ["Address", "Provider", "Status", "Daily limit", "New limit"];
 const UNKNOWN = "not given";
 
-/** Something that stands for a model where what it holds must not be kept in the notebook. */
+/** Return a stand-in for a model, for values that the notebook must not keep. */
 function localModel(values) {
   const listeners = new Set();
   return {
@@ -15,7 +15,7 @@ function localModel(values) {
   };
 }
 
-/** What an input for a limit asks for: null where it is empty, text where it is no number. */
+/** Return an input's limit: null where it is empty, "" where it is not a number. */
 function askedLimit(input) {
   if (input.validity.badInput) return "";
   return input.value === "" ? null : Number(input.value);
@@ -25,7 +25,7 @@ function limitInput(label) {
   return numberInput({ class: "outreach-limit", "aria-label": label });
 }
 
-/** Make the rows of one mailbox, the second for its result, with what fills and hides them. */
+/** Make the two rows of a mailbox, the second for its result, with functions that update them. */
 function mailboxRow(mailbox, number, { onSelect, onLimit }) {
   const name = mailbox.email ?? UNKNOWN;
   const select = h("input", { type: "checkbox", "aria-label": `Select ${name}`, onchange: onSelect });
@@ -35,7 +35,7 @@ function mailboxRow(mailbox, number, { onSelect, onLimit }) {
   const resultRow = h("tr", { hidden: true }, result);
   input.addEventListener("input", () => onLimit(mailbox.id, askedLimit(input)));
   input.setAttribute("aria-describedby", problem.id);
-  // Without an id there is nothing that a change could be sent to.
+  // A mailbox without an id cannot be changed.
   select.disabled = input.disabled = mailbox.id === null;
   const row = h(
     "tr",
@@ -57,13 +57,13 @@ function mailboxRow(mailbox, number, { onSelect, onLimit }) {
       problem.textContent = words ?? "";
       input.setAttribute("aria-invalid", String(Boolean(words)));
       element.classList.toggle("outreach-changed", limit !== undefined);
-      // What is being typed is not taken away.
+      // What is being typed stays.
       if (!words && document.activeElement !== input) input.value = limit ?? "";
     },
-    showResult: (told) => {
-      resultRow.hidden = !told;
-      result.textContent = told?.detail ?? "";
-      result.dataset.status = told?.status ?? "";
+    showResult: (shown) => {
+      resultRow.hidden = !shown;
+      result.textContent = shown?.detail ?? "";
+      result.dataset.status = shown?.status ?? "";
     },
   };
 }
@@ -81,7 +81,7 @@ function renderMailboxLimits({ model, el, signal }) {
   let plan = { revision: -1, limits: {}, changes: [], problems: {} };
   let listed = null;
   let selected = new Set();
-  // The revision that was sent from here: a second click finds it done.
+  // The revision that this page has sent: a second click does nothing.
   let sent = null;
 
   const sendLimit = (id, limit) => post(model, { action: "edit", limits: { [id]: limit } });
@@ -103,7 +103,7 @@ function renderMailboxLimits({ model, el, signal }) {
     if (event.key === "Enter") setSelected();
   });
   const selection = h("span", { class: "outreach-muted", role: "status" });
-  const all = h("input", { type: "checkbox", "aria-label": "Select all that are shown", disabled: true });
+  const all = h("input", { type: "checkbox", "aria-label": "Select all shown", disabled: true });
   all.addEventListener("change", () => {
     for (const row of shownRows()) mark(row, all.checked && row.mailbox.id !== null);
     showSelection();
@@ -116,7 +116,7 @@ function renderMailboxLimits({ model, el, signal }) {
   const table = h("table", {}, head);
   const empty = h("p", { class: "outreach-muted outreach-empty" });
   const capacity = h("p", { class: "outreach-capacity" });
-  const changes = h("ul", { class: "outreach-changes", "aria-label": "What will change" });
+  const changes = h("ul", { class: "outreach-changes", "aria-label": "Pending changes" });
   const nothing = h("p", { class: "outreach-muted" }, "No limit is changed yet.");
   const apply = h("button", { type: "button", class: "outreach-primary" }, "");
   const discard = h(
@@ -167,7 +167,7 @@ function renderMailboxLimits({ model, el, signal }) {
 
   function showRows() {
     for (const row of rows) row.element.hidden = !isShown(row);
-    empty.textContent = rows.length ? "No mailbox is like that." : "The account has no mailbox.";
+    empty.textContent = rows.length ? "No mailbox matches." : "The account has no mailboxes.";
     empty.hidden = shownRows().length > 0;
     showSelection();
   }
@@ -206,10 +206,10 @@ function renderMailboxLimits({ model, el, signal }) {
 
   hear(model, "mailboxes", signal, (message) => {
     for (const row of rows) row.showResult(message.results[row.mailbox.id]);
-    // The same news may come twice; what is being typed stays.
-    const news = JSON.stringify(message.mailboxes);
-    if (news === listed) return;
-    listed = news;
+    // The same list may come twice; what is being typed stays.
+    const list = JSON.stringify(message.mailboxes);
+    if (list === listed) return;
+    listed = list;
     const focused = rows.find((row) => row.element.contains(document.activeElement));
     const field = focused?.input === document.activeElement ? "input" : "select";
     const chosen = status.value;
@@ -262,7 +262,7 @@ function renderMailboxLimits({ model, el, signal }) {
       empty,
     ),
     h("div", { class: "outreach-tools" }, h("label", {}, "Set selected to ", bulk), setBulk),
-    h("h3", {}, "What will change"),
+    h("h3", {}, "Pending changes"),
     changes,
     nothing,
     capacity,

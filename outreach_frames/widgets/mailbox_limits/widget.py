@@ -1,4 +1,4 @@
-"""MailboxLimits: the daily limits of the account's mailboxes, changed by hand."""
+"""MailboxLimits: change the daily limits of the account's mailboxes by hand."""
 
 from __future__ import annotations
 
@@ -39,21 +39,22 @@ from outreach_frames.widgets.mailbox_limits.state import (
     results_frame,
 )
 
-# What one mailbox was told, all others would be.
-_ENDS_ALL = (AuthenticationError, ConfigurationError, WaitTooLongError)
+# An error that every further request would meet.
+_STOPPING = (AuthenticationError, ConfigurationError, WaitTooLongError)
 
-# Ids of one account may be those of other mailboxes in another.
+# The same id may stand for another mailbox in another account.
 _OTHER_CONNECTION = (
-    "These mailboxes were read with another connection than the present one. Nothing was sent. "
-    "Reload, and look again."
+    "These mailboxes were read with a connection other than the current one. Nothing was sent. "
+    "Reload and check the changes again."
 )
+_NOT_AS_SHOWN = "The changes differ from those that were shown. Nothing was sent. Check them again."
 
 
 class MailboxLimits(Panel):
     """Change daily limits of mailboxes in a notebook, and see each one's result.
 
-    The mailboxes are read at once. Nothing is sent before the button that says how many mailboxes
-    it changes is pressed.
+    The mailboxes are read at once. Nothing is sent until you press the button that says how many
+    mailboxes it changes.
 
     Parameters
     ----------
@@ -65,12 +66,12 @@ class MailboxLimits(Panel):
     value : dict of str to int
         The new limits by mailbox id; can be assigned.
     revision : int
-        Counts how often what will change has changed; the button sends what it showed, or nothing.
+        Increases whenever the pending changes differ; the button sends what it showed, or nothing.
 
     Notes
     -----
-    Interface: GET /mailboxes, PATCH /mailboxes/{id}. The interface gives no bounds for a limit: a
-    service's refusal is shown at the mailbox.
+    Interface: GET /mailboxes, PATCH /mailboxes/{id}. The interface gives no bounds for a limit; a
+    refusal by the service is shown at the mailbox.
 
     Examples
     --------
@@ -100,7 +101,7 @@ class MailboxLimits(Panel):
         self._results: dict[str, Result] = {}
         self._asked: dict[str, Change] = {}
         self._made: dict[str, Change] = {}
-        self._told: list[Change] = []
+        self._shown_changes: list[Change] = []
         self.revision = 0
         self._sent_revision = -1
         self._cancelled = threading.Event()
@@ -108,7 +109,7 @@ class MailboxLimits(Panel):
 
     @property
     def mailboxes(self) -> pd.DataFrame:
-        """The mailboxes as they were read last, with the limits that were changed since."""
+        """The mailboxes as last read, with the limits that were changed since."""
         if self._frame is None:
             self._take(*self._read())
         assert self._frame is not None
@@ -116,36 +117,36 @@ class MailboxLimits(Panel):
 
     @property
     def changes(self) -> pd.DataFrame:
-        """What would change: id, email (str), from, to (Int64)."""
+        """The pending changes: id, email (str), from, to (Int64)."""
         return changes_frame(self._changes())
 
     @property
     def results(self) -> pd.DataFrame:
-        """What became of the changes that were sent last, one row per mailbox.
+        """What became of the last changes, one row per mailbox.
 
         id, email (str), limit (Int64: what the service reports now), status (str: `changed`;
-        `differs`, where the service reports another limit than was asked for; `failed`; `unknown`,
-        where it may have changed; `not_sent`), detail (str).
+        `differs`, where the service reports a limit other than the requested one; `failed`;
+        `unknown`, where it may have changed; `not_sent`), detail (str).
         """
         return results_frame(self._results.values())
 
     @property
     def code(self) -> str:
-        """Python that makes the changes that were made here, and those that are shown."""
+        """Python code for the changes that were made here and the pending ones."""
         wanted = {change.id: change for change in self._changes()}
         return changes_code((self._made | wanted).values())
 
     def ready(self) -> None:
-        """Tell a new view in the page everything."""
+        """Send a new view in the page everything it shows."""
         self._send_mailboxes()
         self._send_plan()
 
     def reload(self) -> None:
-        """Read the mailboxes again; new limits that are not sent yet are kept."""
+        """Read the mailboxes again; pending changes are kept."""
         self._start("Reading the mailboxes", lambda _task: self._read(), self._take_read)
 
     def edit(self, limits: Mapping[str, object]) -> None:
-        """Note new limits by mailbox id; None takes one back."""
+        """Set new limits by mailbox id; None discards one."""
         known = {one.id for one in self._listed}
         value = dict(self.value)
         for identity, limit in limits.items():
@@ -161,28 +162,26 @@ class MailboxLimits(Panel):
         self._set_value(value)
 
     def discard(self) -> None:
-        """Take all new limits back."""
+        """Discard all pending changes."""
         if not self._is_sending():
             self._problems = {}
             self._set_value({})
 
     def apply(self, revision: int) -> None:
-        """Send the changes that the page showed at a revision; a second time does nothing."""
+        """Send the changes that the page showed at a revision; a second call does nothing."""
         if self.busy or revision == self._sent_revision:
             return
         changes = self._changes()
-        # Who changes `value` in place changes no revision.
-        if revision != self.revision or self._problems or changes != self._told:
-            self._tell(
-                notice("warning", "The changes are not the ones that were shown. Look again.")
-            )
+        # A `value` changed in place leaves the revision as it was.
+        if revision != self.revision or self._problems or changes != self._shown_changes:
+            self._notify(notice("warning", _NOT_AS_SHOWN))
             self._changed()
             return
         if not changes:
             return
         client = self._client()
         if client is not self._read_from:
-            self._tell(notice("warning", _OTHER_CONNECTION))
+            self._notify(notice("warning", _OTHER_CONNECTION))
             return
         self._sent_revision = revision
         self._cancelled.clear()
@@ -195,16 +194,16 @@ class MailboxLimits(Panel):
             f"Changing {count_mailboxes(len(changes))}",
             lambda task: self._send_all(task, client, changes),
             self._sent,
-            lambda error: self._broke_off(changes, error),
+            lambda error: self._failed(changes, error),
         )
 
     def cancel(self) -> None:
-        """Send no further change; the one under way is finished."""
+        """Send no further changes; the request under way is finished."""
         self._cancelled.set()
-        # The page's thread asks, and the loop may forget the task meanwhile.
+        # This runs in the page's thread, and the loop may clear the task meanwhile.
         task = self._task
-        if task is not None and (self.news or not self._is_sending()):
-            task.stop.set()
+        if task is not None and (self.status or not self._is_sending()):
+            task.cancel()
 
     @traitlets.observe("value")
     def _on_value(self, _change: object) -> None:
@@ -243,56 +242,60 @@ class MailboxLimits(Panel):
         self._take(*read)
         gone = len(self.value.keys() - {one.id for one in self._listed})
         if gone:
-            warnings = [*warnings, f"{count_mailboxes(gone)} with a new limit is no longer there."]
-        self._tell(*(notice("warning", warning) for warning in warnings))
+            verb = "is" if gone == 1 else "are"
+            warnings = [
+                *warnings,
+                f"{count_mailboxes(gone)} with a new limit {verb} no longer there.",
+            ]
+        self._notify(*(notice("warning", warning) for warning in warnings))
 
     def _send_all(
         self, task: Task, client: Client, changes: Sequence[Change]
     ) -> BaseException | None:
-        """Make changes one after the other; return what ended them early."""
-        ended_by: OutreachError | None = None
+        """Send changes one after the other; return the error that stopped them early."""
+        stopped_by: OutreachError | None = None
         for change in changes:
-            if ended_by is not None:
-                result = _not_sent(change, "Not sent: what stopped the one before stops this too.")
+            if stopped_by is not None:
+                result = _not_sent(change, "Not sent: the error before would stop this one too.")
             elif self._cancelled.is_set():
-                result = _not_sent(change, "Not sent: cancelled before.")
+                result = _not_sent(change, "Not sent: cancelled.")
             else:
                 result, error = _send_one(client, change)
-                ended_by = error if error is not None and _ends_all(error) else None
-                if error is not None and task.stopped and result.status == "failed":
-                    ended_by, result = None, _not_sent(change, "Not sent: cancelled before.")
+                stopped_by = error if error is not None and _stops_all(error) else None
+                if error is not None and task.cancelled and result.status == "failed":
+                    stopped_by, result = None, _not_sent(change, "Not sent: cancelled.")
             self._background.deliver(self._note, result)
-        return ended_by
+        return stopped_by
 
     def _note(self, result: Result) -> None:
         self._results[result.id] = result
         self.progress = [len(self._results), self.progress[1]]
-        self.news = ""
+        self.status = ""
         if result.limit is not None:
             self._made[result.id] = self._asked[result.id]
         self.send({"kind": "result", "id": result.id, **_shown(result)})
 
-    def _sent(self, ended_by: BaseException | None, warnings: list[str]) -> None:
+    def _sent(self, stopped_by: BaseException | None, warnings: list[str]) -> None:
         self._settle()
         results = self._results.values()
         good = all(one.status == "changed" for one in results)
-        told = [notice("info" if good else "warning", describe_results(results))]
-        if ended_by is not None:
-            told.insert(0, error_notice(ended_by))
-        self._tell(*told, *(notice("warning", warning) for warning in warnings))
+        notices = [notice("info" if good else "warning", describe_results(results))]
+        if stopped_by is not None:
+            notices.insert(0, error_notice(stopped_by))
+        self._notify(*notices, *(notice("warning", warning) for warning in warnings))
 
-    def _broke_off(self, changes: Sequence[Change], error: BaseException) -> None:
-        """Say of every change that has no result yet what is known of it."""
+    def _failed(self, changes: Sequence[Change], error: BaseException) -> None:
+        """Give every change that has no result yet one that says what is known of it."""
         without = [change for change in changes if change.id not in self._results]
         for change in without[:1]:
             words = f"May have changed: {type(error).__name__}. Reload shows its limit."
             self._note(Result(change.id, change.email, None, "unknown", words))
         for change in without[1:]:
-            self._note(_not_sent(change, "Not sent: the run broke off before."))
+            self._note(_not_sent(change, "Not sent: an error stopped the run."))
         self._settle()
 
     def _settle(self) -> None:
-        """Take over what the service reported, and keep as changes what it did not do."""
+        """Adopt the limits that the service reported; what it did not change stays pending."""
         reported = {one.id: one.limit for one in self._results.values() if one.limit is not None}
         assert self._frame is not None
         frame = self._frame.copy()
@@ -310,7 +313,7 @@ class MailboxLimits(Panel):
         self._send_mailboxes()
 
     def _send_mailboxes(self) -> None:
-        # Addresses go as a message, so that a saved notebook does not hold them unseen.
+        # Addresses are sent as a message, so that a saved notebook does not hold them unseen.
         if self._frame is not None:
             known = dict.fromkeys([*spec.MAILBOX_STATUSES, *(one.status for one in self._listed)])
             self.send(
@@ -323,7 +326,7 @@ class MailboxLimits(Panel):
             )
 
     def _send_plan(self) -> None:
-        changes = self._told = self._changes()
+        changes = self._shown_changes = self._changes()
         self.send(
             {
                 "kind": "plan",
@@ -346,15 +349,15 @@ def _send_one(client: Client, change: Change) -> tuple[Result, OutreachError | N
     return _reported(change, read_mailboxes(updated)[0]), None
 
 
-def _ends_all(error: OutreachError) -> bool:
-    nobody_there = isinstance(error, ConnectionFailedError) and not error.may_have_acted
-    return nobody_there or isinstance(error, _ENDS_ALL)
+def _stops_all(error: OutreachError) -> bool:
+    unreachable = isinstance(error, ConnectionFailedError) and not error.may_have_acted
+    return unreachable or isinstance(error, _STOPPING)
 
 
 def _reported(change: Change, mailbox: Mailbox) -> Result:
-    """Return what a service's answer to a change says."""
+    """Return what a response to a change says."""
     if mailbox.id != change.id or mailbox.limit is None:
-        words = "May have changed: the answer does not say so. Reload shows its limit."
+        words = "May have changed: the response does not say. Reload shows its limit."
         return Result(change.id, change.email, None, "unknown", words)
     if mailbox.limit != change.after:
         words = f"The service now reports {mailbox.limit:,}, not {change.after:,}."
@@ -365,10 +368,11 @@ def _reported(change: Change, mailbox: Mailbox) -> Result:
 
 def _refused(change: Change, error: OutreachError) -> Result:
     """Return what an error says about a change."""
-    told = error_notice(error)
-    words = " ".join([told["text"], *(one for one in told["details"] if one not in told["text"])])
+    shown = error_notice(error)
+    details = [one for one in shown["details"] if one not in shown["text"]]
+    words = " ".join([shown["text"], *details])
     if isinstance(error, ServiceError) and error.may_have_acted:
-        words = f"May have changed all the same: Reload shows its limit. {words}"
+        words = f"May have changed nevertheless: Reload shows its limit. {words}"
         return Result(change.id, change.email, None, "unknown", words)
     return Result(change.id, change.email, None, "failed", f"Not changed. {words}")
 

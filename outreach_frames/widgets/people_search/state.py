@@ -1,4 +1,4 @@
-"""The state of a people search that is being edited: pure, with no widget and no service."""
+"""The state of a people search that is being edited; pure, without widget or service."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from outreach_frames.common.arguments import check_filters
 from outreach_frames.errors import InvalidInputError
 
 _UPPERCASE = {"ids": "IDs", "urls": "URLs"}
-# What is called by one of these words may have a comma in it: "Austin, Texas", "Acme, Inc.".
+# Values of filters with one of these words may contain a comma: "Austin, Texas", "Acme, Inc.".
 _WORDS_OF_COMMA_VALUES = frozenset({"locations", "names", "investors"})
 
 
@@ -95,27 +95,27 @@ def _capitalised(words: Sequence[str], first: bool = True) -> str:
 
 
 def _title(field: spec.Filter, commas: bool) -> str:
-    """Return what to know of a field: its name in code, its note, and how values are ended."""
+    """Return a field's tooltip: its name in code, its note, and how a value is entered."""
     parts = [f"{field.name}: {field.note}" if field.note else field.name]
     if field.type == "array":
         parts.append(
-            "Enter, Tab or a comma adds what is typed; a pasted list is split at line breaks, tabs "
+            "Press Enter, Tab or comma to add a value; a pasted list is split at line breaks, tabs "
             "and, on a single line, commas."
             if commas
-            else "Enter or Tab adds what is typed; commas belong to it. A pasted list is split at "
-            "line breaks and tabs."
+            else "Press Enter or Tab to add a value, which may contain commas; a pasted list is "
+            "split at line breaks and tabs."
         )
     return ". ".join(parts)
 
 
 def tidy(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return edited filters in the interface's order, without those that are empty.
+    """Return edited filters in the interface's order, without empty ones.
 
     Raises
     ------
     InvalidInputError
-        A filter does not exist, or has a value that no form could hold. What is only not usable
-        yet, such as an id that is none, is told by `problems`.
+        A filter does not exist, or has a value that no form can hold. Values that are not valid
+        yet, such as half an id, are left to `problems`.
 
     Examples
     --------
@@ -135,14 +135,14 @@ def tidy(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _fits(given: object, kind: spec.JsonType) -> bool:
-    """Return whether a form can hold this as it is."""
+    """Whether a form can hold this as it is."""
     if kind == "array":
         return isinstance(given, list) and all(isinstance(text, str) for text in given)
     return isinstance(given, bool if kind == "boolean" else str)
 
 
 def problems(value: Mapping[str, Any]) -> dict[str, str]:
-    """Return by filter why it cannot be searched with.
+    """Return why filters cannot be used, by filter.
 
     >>> problems({"company_ids": ["Brightforge"]})["company_ids"]
     "company_ids takes ids (UUIDs) as the service gives them; 'Brightforge' is none."
@@ -159,7 +159,7 @@ def problems(value: Mapping[str, Any]) -> dict[str, str]:
 def clashes(
     value: Mapping[str, Any], filters: Sequence[spec.Filter] = spec.FILTERS
 ) -> dict[str, list[str]]:
-    """Return by excluding filter the values that its including one has too, whatever their case.
+    """Return the values that are both included and excluded, ignoring case, by excluding filter.
 
     >>> clashes({"company_names": ["Brightforge"], "company_exclude_names": ["brightforge"]})
     {'company_exclude_names': ['brightforge']}

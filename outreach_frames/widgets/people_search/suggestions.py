@@ -1,4 +1,4 @@
-"""Suggestions for search filters, from columns of frames: pure."""
+"""Suggestions for search filters, from columns of frames; pure."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _PLACES: Final = (
     "location",
 )
 
-# A Parquet file that pandas reads has arrays where lists were.
+# A frame that pandas read from Parquet has arrays in place of lists.
 _LISTS: Final = (list, tuple, np.ndarray)
 
-# Which columns of people or contacts have values for a filter; the part behind a dot is a member
-# of the column's elements. An excluding filter has those of its including one.
+# The columns of people or contacts that suggest values for a filter; the part after a dot is a
+# member of the column's elements. An excluding filter uses those of its including one.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
         "person_titles": ("title",),
@@ -51,13 +51,13 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 def suggest(
     *sources: pd.DataFrame | Mapping[str, Iterable[Any]] | None,
 ) -> dict[str, list[str]]:
-    """Return suggestions by filter, the most frequent ones first.
+    """Return suggestions by filter, the most frequent first.
 
     Parameters
     ----------
     *sources : DataFrame, mapping or None
-        Frames of people or contacts, of which the columns in `COLUMNS` are used as far as they
-        are there; mappings of filter name to texts.
+        Frames of people or contacts, whose columns in `COLUMNS` are used where present; mappings
+        of filter name to texts.
 
     Returns
     -------
@@ -97,9 +97,9 @@ def _by_filter(source: object) -> Mapping[str, Iterable[Any]]:
     for name, texts in source.items():
         if name not in spec.FILTERS_BY_NAME:
             close = suggestion(str(name), spec.FILTERS_BY_NAME)
-            raise InvalidInputError(f"suggest_from: {name!r} is no search filter.{close}")
+            raise InvalidInputError(f"suggest_from: {name!r} is not a search filter.{close}")
         if isinstance(texts, str) or not isinstance(texts, Iterable):
-            raise InvalidInputError(f"suggest_from: {name} takes a list of text or a column.")
+            raise InvalidInputError(f"suggest_from: {name} takes a list of texts or a column.")
     return source
 
 
@@ -114,7 +114,7 @@ def _from_frame(frame: pd.DataFrame) -> dict[str, list[Any]]:
 
 def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
     name, _, member = column.partition(".")
-    # By position, because a name may stand twice.
+    # By position, because a name may occur twice.
     positions = [position for position, label in enumerate(frame.columns) if label == name]
     cells = [cell for position in positions[:1] for cell in frame.iloc[:, position].dropna()]
     if not member:
@@ -132,7 +132,7 @@ def _usable(texts: Iterable[Any], wanted: spec.Format) -> Iterable[str]:
 
 
 def _domain(text: str) -> str:
-    """Return the bare domain of a website's address, or nothing where there is none.
+    """Return the bare domain of a website's address, or "" where there is none.
 
     >>> _domain("https://www.brightforge.example/about")
     'brightforge.example'

@@ -4,22 +4,22 @@ let lastId = 0;
 /** Return an id that no other element of the page has. */
 const newId = () => `outreach-search-${++lastId}`;
 
-/** Return text as it is compared with what is typed: underscores are blanks. */
+/** Return text as it is compared with what is typed: underscores count as spaces. */
 const folded = (text) => text.toLowerCase().replaceAll("_", " ");
 
-/** Return text without blanks around it, and without the commas that only end it. */
-const ended = (text) => text.trim().replace(/[\s,]+$/, "");
+/** Return text without surrounding spaces and trailing commas. */
+const trimmed = (text) => text.trim().replace(/[\s,]+$/, "");
 
-/** Cut pasted text into values: at line breaks and tabs, a single line at commas too. */
+/** Split pasted text into values at line breaks and tabs, a single line also at commas. */
 function splitPasted(text, commas, known) {
   const whole = text.trim();
   const lines = /[\n\r\t]/.test(text);
   const cut = lines ? /[\n\r\t]+/ : commas && !known.includes(whole) ? "," : null;
-  const values = (cut ? text.split(cut) : [whole]).map(ended).filter(Boolean);
+  const values = (cut ? text.split(cut) : [whole]).map(trimmed).filter(Boolean);
   return { values, isList: lines || values.length > 1 };
 }
 
-/** Return the filters with one changed, in the interface's order, without what is empty. */
+/** Return the filters with one changed, in the interface's order, without empty ones. */
 function changed(model, name, value) {
   const filters = { ...model.get("value"), [name]: value };
   const order = model.get("form").order.filter((one) => {
@@ -29,20 +29,20 @@ function changed(model, name, value) {
   return Object.fromEntries(order.map((one) => [one, filters[one]]));
 }
 
-/** The options that go with what is typed, in a layer above the page, and the one that is lit. */
+/** The options that match what is typed, in a layer above the page, and the active one. */
 function optionList(input, label, pick) {
   const list = h("ul", { id: newId(), class: "ops-options", role: "listbox", "aria-label": label });
   const more = h("div", { class: "ops-more outreach-muted" });
   const layer = h("div", { class: "ops-layer", popover: "manual" }, list, more);
-  let lit = -1;
+  let active = -1;
   // The focus stays in the input.
   layer.addEventListener("mousedown", (event) => event.preventDefault());
 
   const isOpen = () => layer.matches(":popover-open");
-  const light = (index) => {
-    lit = index;
-    [...list.children].forEach((option, at) => option.setAttribute("aria-selected", at === lit));
-    const option = list.children[lit];
+  const activate = (index) => {
+    active = index;
+    [...list.children].forEach((option, at) => option.setAttribute("aria-selected", at === active));
+    const option = list.children[active];
     if (option) {
       input.setAttribute("aria-activedescendant", option.id);
       option.scrollIntoView({ block: "nearest" });
@@ -51,7 +51,7 @@ function optionList(input, label, pick) {
   const close = () => {
     if (isOpen()) layer.hidePopover();
     input.setAttribute("aria-expanded", "false");
-    light(-1);
+    activate(-1);
     removeEventListener("scroll", onScroll, true);
   };
   const place = () => {
@@ -83,15 +83,15 @@ function optionList(input, label, pick) {
     }
     place();
     input.setAttribute("aria-expanded", "true");
-    light(-1);
+    activate(-1);
   };
   const move = (step) => {
     const count = list.children.length;
-    // One place is for none: what is typed.
-    light(((lit + 1 + step + count + 1) % (count + 1)) - 1);
+    // One place is for no option: what is typed.
+    activate(((active + 1 + step + count + 1) % (count + 1)) - 1);
   };
   input.setAttribute("aria-controls", list.id);
-  return { layer, isOpen, open, close, move, lit: () => list.children[lit]?.textContent ?? null };
+  return { layer, isOpen, open, close, move, active: () => list.children[active]?.textContent ?? null };
 }
 
 /** Return an input for several values: tags, free text and suggestions. */
@@ -126,8 +126,8 @@ function tagInput(field, labelId, context) {
     const usable = field.values.length ? given.filter((text) => field.values.includes(text)) : given;
     const refused = given.filter((text) => !usable.includes(text));
     input.value = refused.join(", ");
-    input.setCustomValidity(refused.length ? "Choose one of the list." : "");
-    // Telling takes the focus, which somebody who leaves the field wants elsewhere.
+    input.setCustomValidity(refused.length ? "Choose one from the list." : "");
+    // Reporting takes the focus, which must not happen when somebody leaves the field.
     if (refused.length && input.getRootNode().activeElement === input) input.reportValidity();
     options.close();
     if (usable.length) write([...new Set([...values(), ...usable])]);
@@ -139,13 +139,13 @@ function tagInput(field, labelId, context) {
     // In one browser the key that ends a composition comes after it, with this old code.
     if (event.isComposing || event.keyCode === 229) return;
     const { key } = event;
-    const typed = ended(input.value);
+    const typed = trimmed(input.value);
     if (key === "Enter") {
       event.preventDefault();
-      add([options.lit() ?? typed]);
-    } else if (key === "Tab" && !event.shiftKey && isUsable(options.lit() ?? typed)) {
+      add([options.active() ?? typed]);
+    } else if (key === "Tab" && !event.shiftKey && isUsable(options.active() ?? typed)) {
       event.preventDefault();
-      add([options.lit() ?? typed]);
+      add([options.active() ?? typed]);
     } else if (key === "," && field.commas) {
       const begins = `${typed},`.toLowerCase();
       if (typed && known().some((text) => text.toLowerCase().startsWith(begins))) return;
@@ -175,15 +175,15 @@ function tagInput(field, labelId, context) {
     if (!pasted.isList) return;
     event.preventDefault();
     const { value, selectionStart, selectionEnd } = input;
-    add([ended(value.slice(0, selectionStart) + value.slice(selectionEnd)), ...pasted.values]);
+    add([trimmed(value.slice(0, selectionStart) + value.slice(selectionEnd)), ...pasted.values]);
   });
   input.addEventListener("blur", () => {
     options.close();
-    // Another window in front is no end of typing.
-    if (input.getRootNode().activeElement !== input) add([ended(input.value)]);
+    // Switching to another window does not end the typing.
+    if (input.getRootNode().activeElement !== input) add([trimmed(input.value)]);
   });
-  // The focus stays in the input: what is typed would else be added, and the tags made anew,
-  // between the button's being pressed and released.
+  // The focus stays in the input. Otherwise pressing the button would add what is typed and make
+  // the tags anew before the button is released.
   tags.addEventListener("mousedown", (event) => event.preventDefault());
   box.addEventListener("click", (event) => event.target === box && input.focus());
   signal.addEventListener("abort", options.close);
@@ -211,7 +211,7 @@ function tagInput(field, labelId, context) {
     const now = values();
     let same = 0;
     while (same < Math.min(now.length, shown.length) && now[same] === shown[same]) same += 1;
-    // Tags that stay are not made anew: one of them may be about to get the focus.
+    // Tags that stay are kept as elements: one of them may be about to get the focus.
     for (const gone of [...tags.children].slice(same)) gone.remove();
     tags.append(...now.slice(same).map((text, at) => tag(text, same + at)));
     shown = now;
@@ -231,7 +231,7 @@ function textInput(field, labelId, context) {
   return { element: input, input, show };
 }
 
-/** Return a switch that is not set, yes or no. */
+/** Return a switch with three states: not set, yes, no. */
 function switchInput(field, labelId, context) {
   const group = newId();
   const radios = [
@@ -257,7 +257,7 @@ function switchInput(field, labelId, context) {
 
 const INPUTS = { array: tagInput, string: textInput, boolean: switchInput };
 
-/** Return a field with its label and what is wrong with it. */
+/** Return a field with its label and its problem. */
 function fieldOf(field, context) {
   const { model, signal } = context;
   const label = h("span", { id: newId(), class: "ops-label", title: field.title }, field.label);
@@ -276,7 +276,7 @@ function fieldOf(field, context) {
   return h("div", { class: "ops-field" }, label, element, problem);
 }
 
-/** Return one or two fields side by side, with a warning where both have a value. */
+/** Return one or two fields side by side, with a warning about values that both have. */
 function rowOf(fields, context) {
   const { model, signal } = context;
   const warning = h("p", { class: "ops-clash", role: "status" });
@@ -284,7 +284,7 @@ function rowOf(fields, context) {
     const both = fields.flatMap((field) => model.get("marks").clashes?.[field.name] ?? []);
     warning.hidden = !both.length;
     warning.textContent = both.length
-      ? `Warning: included and excluded at once: ${both.join(" · ")}`
+      ? `Both included and excluded: ${both.join(" · ")}`
       : "";
   });
   return h(
@@ -295,7 +295,7 @@ function rowOf(fields, context) {
   );
 }
 
-/** Return a group of fields that folds; one with something set is open. */
+/** Return a group of fields that folds; it is open where a field is set. */
 function groupOf(group, isFirst, context) {
   const { model, signal } = context;
   const count = h("span", { class: "ops-set" });
@@ -318,27 +318,27 @@ function groupOf(group, isFirst, context) {
   return details;
 }
 
-/** Return the line with the total, the number to fetch, and what starts it. */
+/** Return the line with the total, how many to fetch, and the button. */
 function searchBar(context) {
   const { model, signal } = context;
   const total = h("span", { class: "ops-total", role: "status" });
   const again = h("button", { type: "button", onclick: () => post(model, { action: "count_again" }) }, "Count again");
   const limit = numberInput({ min: "1", placeholder: "all", title: "Empty fetches all" });
-  const problem = h("span", { class: "ops-problem", role: "alert", hidden: true }, "A whole number from 1; empty fetches all.");
+  const problem = h("span", { class: "ops-problem", role: "alert", hidden: true }, "Give a whole number from 1; empty fetches all.");
   const search = h("button", { type: "button", class: "outreach-primary" }, "Search");
   const clear = h("button", { type: "button", onclick: () => context.writeAll({}) }, "Clear all");
 
-  let said = {};
+  let counted = {};
   const showTotal = () => {
-    const isOfOthers = JSON.stringify(said.filters) !== JSON.stringify(model.get("value"));
-    const { state, text, notes } = isOfOthers ? { state: "counting", text: "Counting …", notes: [] } : said;
+    const isOutdated = JSON.stringify(counted.filters) !== JSON.stringify(model.get("value"));
+    const { state, text, notes } = isOutdated ? { state: "counting", text: "Counting …", notes: [] } : counted;
     total.className = `ops-total ops-${state}`;
     total.replaceChildren(h("span", {}, text), ...notes.map((note) => h("span", { class: "ops-note" }, note)));
     again.hidden = state !== "failed";
   };
   follow(model, ["value"], signal, showTotal);
-  hearTold(model, "count", signal, (count) => {
-    said = count;
+  hearTrait(model, "count", signal, (count) => {
+    counted = count;
     showTotal();
   });
   follow(model, ["value"], signal, () => (clear.disabled = !Object.keys(model.get("value")).length));
@@ -361,7 +361,7 @@ function searchBar(context) {
     }
   });
   const start = () => {
-    // With the message, because it may overtake the last change of the trait.
+    // The values go with the message, because it may overtake the last change of the trait.
     if (!search.disabled) post(model, { action: "search_page", value: model.get("value"), limit: model.get("limit") });
   };
   search.addEventListener("click", start);
@@ -376,14 +376,14 @@ function searchBar(context) {
   );
 }
 
-/** Return the line that saves and loads the filters as a file. */
+/** Return the line that saves the filters to a file and loads them. */
 function presetBar(context) {
   const { model, signal } = context;
   const name = h("input", { type: "text", placeholder: "people.json", spellcheck: "false", title: "A file beside the notebook" });
   const write = (replace) =>
     post(model, { action: "save_preset", path: name.value, value: model.get("value"), replace });
   const save = h("button", { type: "button", onclick: () => write(false) }, "Save");
-  // A button of its own, because a double click on Save would press what Save turns into.
+  // A button of its own: a double click on Save must not confirm the replacement.
   const replace = h("button", { type: "button" }, "Replace");
   replace.addEventListener("click", () => {
     write(true);
@@ -396,7 +396,7 @@ function presetBar(context) {
   return h("div", { class: "ops-presets" }, h("label", {}, "Preset file ", name), save, load, replace);
 }
 
-/** Return the first people that Search found. */
+/** Return the area for the first people found. */
 function resultArea(context) {
   const { model, signal } = context;
   const area = h("div", { class: "ops-results" });

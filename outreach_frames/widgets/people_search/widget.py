@@ -1,4 +1,4 @@
-"""PeopleSearch: search filters built by hand, with the number of people that they find."""
+"""PeopleSearch: build search filters by hand, and see how many people they find."""
 
 from __future__ import annotations
 
@@ -29,8 +29,7 @@ from outreach_frames.widgets.base import Panel, error_notice, notice, source
 from outreach_frames.widgets.people_search.code import (
     DEFAULT_HEADCOUNT,
     DEFAULT_LIMIT,
-    filters_code,
-    read_code,
+    search_code,
 )
 from outreach_frames.widgets.people_search.state import clashes, describe_form, problems, tidy
 from outreach_frames.widgets.people_search.suggestions import suggest
@@ -47,7 +46,7 @@ _SHOWN_COLUMNS = {
 
 
 class _Found(NamedTuple):
-    """What a search came to: `frame` is what was read, before an error where there is one."""
+    """The result of a search: `frame` is what was read, up to the error where there is one."""
 
     filters: dict[str, Any]
     total: int | None
@@ -58,44 +57,44 @@ class _Found(NamedTuple):
 
 
 class PeopleSearch(Panel):
-    """Build a people search in a notebook by hand, see how many it finds, and fetch them.
+    """Build a people search by hand in a notebook, see how many people it finds, and fetch them.
 
-    The number of people follows every change. `code` is the Python that does the same.
+    The number of people follows every change. `code` is Python that does the same.
 
     Parameters
     ----------
     filters : mapping, optional
-        Filters to begin with, for example from `load_filters`.
+        Initial filters, for example from `load_filters`.
     client : Client, optional
         By default the one of the last `connect`.
     limit : int or None
-        How many people Search fetches at the most; None fetches all.
+        How many people Search fetches at most; None fetches all.
     suggest_from : DataFrame or mapping, optional
-        What to suggest: a frame of people or contacts, or a dict of filter names and texts. What
-        a search finds is suggested too.
+        What to suggest: a frame of people or contacts, or a dict of filter names and texts.
+        Results of searches are suggested too.
     headcount : {"all", "department", "none"}
         Which of the company's headcount columns the results have, as in `search_people`.
 
     Attributes
     ----------
     value : dict
-        The filters as they are being edited; can be assigned.
+        The filters being edited; can be assigned.
     filters : dict
-        The same as the body of a search.
+        The same, checked, as the body of a search.
     total : int or None
-        How many people the service counts; None while that is not known.
+        How many people the service counts; None while that is unknown.
     results : DataFrame or None
-        What Search found last, as `search_people` returns it; `.attrs["filters"]` says for what.
-        After Cancel or an error what was read until then.
+        The people of the last search, as `search_people` returns them; `.attrs["filters"]` has its
+        filters. After Cancel or an error, what was read until then.
     code : str
-        Python that does the same; it names the client, as `client`, where one was given.
+        Python that does the same; it names the client, as `client`, if one was given.
     limit : int or None
-        How many people Search fetches at the most; can be assigned.
+        How many people Search fetches at most; can be assigned.
 
     Raises
     ------
     InvalidInputError
-        A filter does not exist or has a wrong value.
+        A filter does not exist or has an invalid value.
 
     Notes
     -----
@@ -116,7 +115,7 @@ class PeopleSearch(Panel):
     )
     """
 
-    told = (*Panel.told, "count")
+    unsaved = (*Panel.unsaved, "count")
     actions: ClassVar[tuple[str, ...]] = (
         "ready",
         "count_again",
@@ -156,67 +155,41 @@ class PeopleSearch(Panel):
         )
         self._results: pd.DataFrame | None = None
         self._suggestions = self._suggest_from
-        self._question = 0
+        self._revision = 0
         self._counting: Task | None = None
-        # The page's changes come in whatever thread.
+        # The page's changes may come in any thread.
         self.observe(lambda _: self._background.on_loop(self._on_edit), ["value"])
         self.observe(lambda _: self._background.on_loop(self._write_code), ["value", "limit"])
         self._write_code()
         self._on_edit(delay=0)
 
-    @classmethod
-    def from_code(cls, code: str, client: Client | None = None) -> PeopleSearch:
-        """Return a builder with the search that Python code makes; the code is read and never run.
-
-        Parameters
-        ----------
-        code : str
-            Python with one call of `search_people`, its values written out.
-        client : Client, optional
-            By default the one of the last `connect`.
-
-        Raises
-        ------
-        InvalidInputError
-            It is no Python, has not exactly one search, or values that are not written out.
-
-        Examples
-        --------
-        >>> code = 'people = of.search_people(person_titles=["CEO"], limit=None)'
-        >>> builder = PeopleSearch.from_code(code)
-        >>> builder.filters, builder.limit
-        ({'person_titles': ['CEO']}, None)
-        """
-        call = read_code(code)
-        return cls(call.filters, client, limit=call.limit, headcount=call.headcount)
-
     @property
     def filters(self) -> dict[str, Any]:
-        """The filters as the body of a search; raises InvalidInputError where they are unusable."""
+        """The filters as the body of a search; raises InvalidInputError if they cannot be used."""
         return check_filters(self.value)
 
     @property
     def results(self) -> pd.DataFrame | None:
-        """What Search found last, or None."""
+        """The people of the last search, or None."""
         return self._results
 
     def ready(self) -> None:
-        """Give a new view what is in no trait."""
+        """Send a new view what is not in a trait."""
         self._send_suggestions()
         self._send_results()
 
     def count_again(self) -> None:
-        """Ask how many people the filters find."""
+        """Count again how many people the filters find."""
         self._on_edit(delay=0)
 
     def search_page(self, value: Mapping[str, Any], limit: int | None) -> None:
-        """Search with what the page shows, which may not have come as traits yet."""
+        """Search with what the page shows, which may not have arrived as traits yet."""
         if not self.busy:
             self.value, self.limit = dict(value), limit
             self.search()
 
     def search(self) -> None:
-        """Begin to fetch the people; `results` has them once that is done."""
+        """Start fetching the people; `results` has them afterwards."""
         if self.busy:
             return
         client = self._client()
@@ -225,33 +198,33 @@ class PeopleSearch(Panel):
         self._start("Reading people", partial(self._read, search), self._take)
 
     def cancel(self) -> None:
-        """End the search that is under way; what was read is kept."""
+        """Cancel the search under way; what was read is kept."""
         task = self._task
         if task is not None:
-            task.stop.set()
+            task.cancel()
 
     def save(self, path: str | Path) -> Path:
-        """Save the filters to a file, as `save_filters` does; an existing one is replaced."""
+        """Save the filters to a file, as `save_filters` does; an existing file is replaced."""
         return save_filters(path, self.filters)
 
     def load(self, path: str | Path) -> None:
-        """Load filters that were saved, as `load_filters` does; a damaged file changes nothing."""
+        """Load filters from a file, as `load_filters` does; a damaged file changes nothing."""
         self.value = load_filters(_file(path))
         self.preset_to_replace = ""
-        self._tell(notice("info", f"Loaded {path}."))
+        self._notify(notice("info", f"Loaded {path}."))
 
     def save_preset(self, path: str, value: Mapping[str, Any], replace: bool = False) -> None:
-        """Save the page's filters; ask first where that replaces a file."""
+        """Save the page's filters; ask before replacing a file."""
         self.value = dict(value)
         file = _file(path)
         self.preset_to_replace = ""
         if not replace and _exists(file):
-            self.filters  # noqa: B018 - nothing is asked where nothing could be saved
+            self.filters  # noqa: B018 - what cannot be saved is an error, not a question
             self.preset_to_replace = path
-            self._tell(notice("warning", f"{path} exists. Replace it?"))
+            self._notify(notice("warning", f"{path} exists. Replace it?"))
             return
         self.save(file)
-        self._tell(notice("info", f"Saved {path}."))
+        self._notify(notice("info", f"Saved {path}."))
 
     @traitlets.validate("value")
     def _tidy_value(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
@@ -262,40 +235,40 @@ class PeopleSearch(Panel):
         return check_limit(proposal["value"])
 
     def _write_code(self) -> None:
-        # Without it the code would search in the account of the last connect.
+        # Without it the code would search the account of the last connect.
         with_client = self._given_client is not None
-        self.code = filters_code(self.value, self.limit, self._headcount, with_client=with_client)
+        self.code = search_code(self.value, self.limit, self._headcount, with_client=with_client)
 
     def _on_edit(self, *, delay: float = _DEBOUNCE_SECONDS) -> None:
         unusable = problems(self.value)
         self.marks = {"problems": unusable, "clashes": clashes(self.value)}
-        self._question += 1
+        self._revision += 1
         if self._counting is not None:
-            self._counting.stop.set()
+            self._counting.cancel()
         self.total = None
         if unusable:
-            self._say("waiting", "Not counted: see what is marked.")
+            self._show_count("waiting", "Not counted: correct the marked fields first.")
             return
-        self._say("counting", "Counting …")
-        ask = partial(self._ask, self._question)
+        self._show_count("counting", "Counting …")
+        start = partial(self._start_count, self._revision)
         if delay:
-            self._background.later(delay, ask)
+            self._background.later(delay, start)
         else:
-            ask()
+            start()
 
-    def _say(self, state: str, text: str, notes: Iterable[str] = ()) -> None:
-        # With the filters, because the page may be ahead of a kernel that is busy.
-        said = {"state": state, "text": text, "notes": list(notes)}
-        self.count = {**said, "filters": self.value}
+    def _show_count(self, state: str, text: str, notes: Iterable[str] = ()) -> None:
+        # With the filters, because the page may be ahead of a busy kernel.
+        shown = {"state": state, "text": text, "notes": list(notes)}
+        self.count = {**shown, "filters": self.value}
 
-    def _ask(self, question: int) -> None:
-        """Count in a thread of its own, whatever else is under way; late answers are dropped."""
-        if question != self._question:
+    def _start_count(self, revision: int) -> None:
+        """Count in a thread of its own, whatever else is under way; late results are dropped."""
+        if revision != self._revision:
             return
         try:
             client, filters = self._client(), self.filters
         except OutreachError as error:
-            self._say("failed", str(error))
+            self._show_count("failed", str(error))
             return
 
         def work(_task: Task) -> tuple[int, list[str]]:
@@ -303,15 +276,15 @@ class PeopleSearch(Panel):
                 return count_people(filters, client=client), warnings
 
         def done(future: Future[tuple[int, list[str]]]) -> None:
-            if question == self._question:
+            if revision == self._revision:
                 self._counting = None
                 self._take_count(future)
 
-        def said(words: str) -> None:
-            if question == self._question and self._counting is not None:
-                self._say("counting", f"Counting … {words}".rstrip())
+        def show_status(words: str) -> None:
+            if revision == self._revision and self._counting is not None:
+                self._show_count("counting", f"Counting … {words}".rstrip())
 
-        self._counting = self._background.start(work, done, said)
+        self._counting = self._background.start(work, done, show_status)
 
     def _take_count(self, future: Future[tuple[int, list[str]]]) -> None:
         error = future.exception()
@@ -319,57 +292,57 @@ class PeopleSearch(Panel):
             total, warnings = future.result()
             self._show_total(total, warnings)
             return
-        told = error_notice(error)
-        self._say("failed", told["text"], told["details"])
+        shown = error_notice(error)
+        self._show_count("failed", shown["text"], shown["details"])
         if not isinstance(error, OutreachError):
             raise error
 
     def _show_total(self, total: int, warnings: Iterable[str] = ()) -> None:
         self.total = total
-        self._say("done", f"{total:,} {_people(total)}", warnings)
+        self._show_count("done", f"{total:,} {_people(total)}", warnings)
 
     def _read(self, search: Search, task: Task) -> _Found:
         rows = 0
 
-        def show(came: int) -> None:
+        def show(read: int) -> None:
             nonlocal rows
-            rows += came
+            rows += read
             self._background.deliver(self._show_progress, rows, search.expected or 0)
 
         error: OutreachError | None = None
         try:
             frame: pd.DataFrame | None = read_frame(search, self._headcount, "numpy_nullable", show)
-        except OutreachError as broken:
-            frame, error = broken.partial, broken
+        except OutreachError as caught:
+            frame, error = caught.partial, caught
         if frame is not None and error is not None:
             frame.attrs["filters"] = search.filters
         found = suggest(self._suggest_from, frame)
-        return _Found(search.filters, search.total, frame, found, error, task.stopped)
+        return _Found(search.filters, search.total, frame, found, error, task.cancelled)
 
     def _show_progress(self, rows: int, expected: int) -> None:
         if self.busy:
             self.progress = [rows, expected]
 
     def _take(self, found: _Found, warnings: list[str]) -> None:
-        came = 0 if found.frame is None else len(found.frame)
-        if found.error is None or came:
+        rows = 0 if found.frame is None else len(found.frame)
+        if found.error is None or rows:
             self._results = found.frame
             self._suggestions = found.suggestions
             self._send_suggestions()
-        self._tell(*self._notices(found, came), *(notice("warning", one) for one in warnings))
+        self._notify(*self._notices(found, rows), *(notice("warning", one) for one in warnings))
         if found.error is None and found.total is not None and found.filters == self.value:
             self._settle_count(found.total)
         self._send_results()
 
-    def _notices(self, found: _Found, came: int) -> list[dict[str, Any]]:
+    def _notices(self, found: _Found, rows: int) -> list[dict[str, Any]]:
         if found.error is None:
-            if not came:
+            if not rows:
                 return [notice("info", "Nobody matches: .results is empty.")]
-            return [notice("info", f"Read {came:,} {_people(came)}: see .results, and below.")]
-        if came:
-            kept = f"What was read before is in .results: {came:,} {_people(came)}, not all."
+            return [notice("info", f"Read {rows:,} {_people(rows)}: see .results, and below.")]
+        if rows:
+            kept = f"What was read before is in .results: {rows:,} {_people(rows)}, not all."
         elif self._results is not None:
-            kept = "Nobody was read; .results still has the search before."
+            kept = "Nobody was read; .results still has the previous search."
         else:
             kept = "Nobody was read."
         if found.cancelled:
@@ -377,14 +350,14 @@ class PeopleSearch(Panel):
         return [error_notice(found.error), notice("warning", kept)]
 
     def _settle_count(self, total: int) -> None:
-        """Show what a search has just counted, and drop a count that is under way."""
-        self._question += 1
+        """Show the total of a finished search, and drop a count that is under way."""
+        self._revision += 1
         if self._counting is not None:
-            self._counting.stop.set()
+            self._counting.cancel()
         self._show_total(total)
 
     def _send_suggestions(self) -> None:
-        # People's data goes as messages, so that a saved notebook does not hold it unseen.
+        # People's data is sent as messages, so that a saved notebook does not hold it unseen.
         self.send({"kind": "suggestions", "suggestions": self._suggestions})
 
     def _send_results(self) -> None:
@@ -412,7 +385,7 @@ def _people(number: int) -> str:
 
 
 def _exists(file: Path) -> bool:
-    # Where that cannot be told, saving says why.
+    # Where that cannot be found out, saving says why.
     with suppress(OSError, RuntimeError):
         return file.expanduser().exists()
     return False
@@ -420,5 +393,5 @@ def _exists(file: Path) -> bool:
 
 def _file(path: str | Path) -> Path:
     if not str(path).strip():
-        raise InvalidInputError("Give the preset's file a name, such as people.json.")
+        raise InvalidInputError("Give the preset file a name, such as people.json.")
     return Path(path)
