@@ -1,10 +1,11 @@
-"""What most tests share: one sandbox for the run, and a client of it with no cache."""
+"""What most tests share: one sandbox for the run, a client of it with no cache, and its people."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+import pandas as pd
 import pytest
 from hypothesis import settings
 
@@ -41,3 +42,22 @@ def client(sandbox: Sandbox) -> Iterator[Client]:
     """Connect to the sandbox with no cache, as the default client."""
     with of.connect(sandbox.url, sandbox.api_key, cache=None) as connected:
         yield connected
+
+
+@pytest.fixture
+def environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Point the environment at the sandbox, as a user of the command line does."""
+    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
+    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
+
+
+@pytest.fixture(scope="session")
+def _everybody(sandbox: Sandbox) -> pd.DataFrame:
+    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+        return of.search_people(limit=None)
+
+
+@pytest.fixture
+def people(_everybody: pd.DataFrame) -> pd.DataFrame:
+    """Return everybody of the sandbox in a frame of the test's own."""
+    return _everybody.copy()

@@ -14,16 +14,8 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
-from outreach_frames.sandbox import Sandbox
 
 COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search", "export"]
-
-
-@pytest.fixture
-def _environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Point the environment at the sandbox."""
-    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
-    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=str)
@@ -56,7 +48,7 @@ def test_wrong_usage_is_exit_code_2(
     assert "usage" in capsys.readouterr().err
 
 
-@pytest.mark.usefixtures("_environment")
+@pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize(
     ("arguments", "shown"),
     [
@@ -85,7 +77,7 @@ def test_a_warning_is_one_line(tmp_path: Path) -> None:
     assert "Warning" not in told
 
 
-@pytest.mark.usefixtures("_environment")
+@pytest.mark.usefixtures("environment")
 @pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_search_writes_a_file(tmp_path: Path, ending: str) -> None:
@@ -95,7 +87,7 @@ def test_search_writes_a_file(tmp_path: Path, ending: str) -> None:
     assert of.read_prospects(out).shape == (7, 262)
 
 
-@pytest.mark.usefixtures("_environment")
+@pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -117,7 +109,7 @@ def test_bad_values_are_exit_code_2(
     assert "Traceback" not in told
 
 
-@pytest.mark.usefixtures("_environment")
+@pytest.mark.usefixtures("environment")
 def test_a_refused_token_is_exit_code_1(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,11 +17,7 @@ CONFERENCE = Path(__file__).parents[1] / "data" / "conference_leads.csv"
 COLUMNS = ["--email", "E-Mail Address ", "--profnet-url", "Profile link (optional)"]
 
 
-@pytest.fixture(autouse=True)
-def _environment(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Point the environment at the sandbox."""
-    monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
-    monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
+pytestmark = pytest.mark.usefixtures("environment")
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.flatten import people_frame, read_people_page
 from tests.conftest import PEOPLE
+from tests.tables.pages import body
 from tests.tables.people_strategies import odd_people, people
-from tests.tables.test_flatten import body
 
 KNOWN = list(people_frame([]).columns)
 some = settings(

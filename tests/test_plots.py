@@ -9,16 +9,8 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
-from outreach_frames.sandbox import Sandbox
 
 mpl.use("agg")
-
-
-@pytest.fixture(scope="module")
-def people(sandbox: Sandbox) -> pd.DataFrame:
-    """Return some people of the sandbox."""
-    with of.connect(sandbox.url, sandbox.api_key, cache=None):
-        return of.search_people(limit=None)
 
 
 @pytest.fixture(autouse=True)

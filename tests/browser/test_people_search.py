@@ -15,7 +15,7 @@ from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.base import source
 from tests.browser.lab import DARK, Notebook, connect_to
-from tests.common.test_arguments import good_value
+from tests.filter_values import good_value
 from tests.scripted import Received, Reply, delayed, json, scripted
 
 if TYPE_CHECKING:

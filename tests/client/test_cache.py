@@ -23,7 +23,7 @@ from outreach_frames.client.cache import LIFETIMES, ResponseCache
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import ConfigurationError, InvalidResponseError, OutreachWarning
-from tests.client.test_client import LIMIT, TOKEN, connected
+from tests.client.connection import LIMIT, TOKEN, connected
 from tests.scripted import Received, Reply, Service, answer, delayed, json, reset, scripted
 
 READS = [endpoint for endpoint in spec.ENDPOINTS if endpoint.name in LIFETIMES]

@@ -35,15 +35,8 @@ from outreach_frames.errors import (
     ValidationFailedError,
     ValidationProblem,
 )
+from tests.client.connection import LIMIT, TOKEN, connected
 from tests.scripted import Received, Reply, Service, answer, gzipped, json, raw, scripted, truncated
-
-TOKEN = "tok-3f9a&b/c=="
-LIMIT = {"daily_email_limit": 5}
-
-
-def connected(service: Service, **options: Any) -> Client:
-    """Connect to a scripted service, with no cache and hardly a pause before a retry."""
-    return Client(service.url, TOKEN, **{"cache": None, "backoff": 0.001, **options})
 
 
 def test_every_request_is_signed_and_named() -> None:

@@ -28,8 +28,7 @@ from outreach_frames.errors import (
     ServiceError,
     WaitTooLongError,
 )
-from tests.client.test_client import LIMIT, TOKEN, connected
-from tests.common.test_parallel import join_workers
+from tests.client.connection import LIMIT, TOKEN, connected
 from tests.scripted import (
     Received,
     Reply,
@@ -44,6 +43,7 @@ from tests.scripted import (
     scripted,
     truncated,
 )
+from tests.threads import join_workers
 
 GOOD = {"sequences": []}
 TRIES = client_module.MAX_TRIES

@@ -24,14 +24,7 @@ from outreach_frames.common.arguments import (
     check_text,
 )
 from outreach_frames.errors import InvalidInputError
-
-GOOD = {"uuid": str(uuid.UUID(int=7)), "domain": "brightforge.example"}
-
-
-def good_value(known: spec.Filter) -> Any:
-    """Return a value that a filter takes."""
-    text = GOOD.get(known.format, "some text")
-    return {"string": text, "boolean": True, "array": [text]}[known.type]
+from tests.filter_values import good_value
 
 
 @pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from outreach_frames.common.cancellation import current_cancellation
 from outreach_frames.common.parallel import ordered_map
-
-
-def join_workers() -> None:
-    """Wait until the threads of a run are gone."""
-    for thread in threading.enumerate():
-        if thread.name.startswith("outreach_frames"):
-            thread.join(timeout=5)
-            assert not thread.is_alive()
+from tests.threads import join_workers
 
 
 @settings(max_examples=30, deadline=None)

@@ -24,7 +24,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
-from tests.resources.test_people import person, result
+from tests.resources.search_service import person, result
 from tests.scripted import Received, Reply, Service, reset, scripted
 
 PEOPLE = 1_000

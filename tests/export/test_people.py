@@ -36,7 +36,7 @@ from outreach_frames.errors import (
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.tables.raw_people import read_people_lines
 from tests.conftest import PEOPLE
-from tests.resources.test_people import connected, numbers, person, result, service_of
+from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, Service, answer, json, reset, scripted
 
 FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]

@@ -32,8 +32,8 @@ from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, write
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
 from outreach_frames.tables.flatten import people_frame, read_people_page, records_frame
+from tests.tables.pages import body
 from tests.tables.people_strategies import odd_people, people
-from tests.tables.test_flatten import body
 
 some = settings(
     max_examples=40,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-import uuid
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,51 +17,12 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachWarning, ServerError, ServiceError
 from outreach_frames.sandbox import Sandbox
-from tests.common.test_arguments import good_value
 from tests.conftest import PEOPLE
-from tests.scripted import Received, Reply, Service, answer, delayed, json, scripted
+from tests.filter_values import good_value
+from tests.resources.search_service import connected, numbers, person, result, service_of
+from tests.scripted import Received, Reply, answer, delayed, json, scripted
 
 MORE = "ignore:.*people were read; limit=None:outreach_frames.errors.OutreachWarning"
-
-
-def person(number: int) -> dict[str, Any]:
-    """Return a person of a scripted service."""
-    return {"id": str(uuid.UUID(int=number)), "object": "person", "name": f"Person {number}"}
-
-
-def result(people: list[dict[str, Any]], **pagination: Any) -> Reply:
-    """Return the answer of a people search."""
-    return json(
-        {
-            "object": "person_search_result",
-            "results": people,
-            "_pagination": {"page": 1, "page_size": 100, "total_pages": 1, "total": len(people)}
-            | pagination,
-        }
-    )
-
-
-def service_of(there: int, **pagination: Any) -> Callable[[Received], Reply]:
-    """Return a script that pages through people 1 to `there`."""
-
-    def reply(request: Received) -> Reply:
-        body = request.json
-        size, page = body["page_size"], body["page"]
-        numbers = range((page - 1) * size + 1, min(page * size, there) + 1)
-        told = {"page": page, "page_size": size, "total": there, "total_pages": -(-there // size)}
-        return result([person(number) for number in numbers], **{**told, **pagination})
-
-    return reply
-
-
-def connected(service: Service, **options: Any) -> Client:
-    """Connect to a scripted service with no cache and short pauses."""
-    return of.connect(service.url, "token", **{"cache": None} | options)
-
-
-def numbers(frame: pd.DataFrame) -> list[int]:
-    """Return the numbers of scripted people."""
-    return [uuid.UUID(identity).int for identity in frame["id"]]
 
 
 def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:

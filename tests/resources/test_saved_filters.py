@@ -10,7 +10,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from tests.common.test_arguments import good_value
+from tests.filter_values import good_value
 
 
 def test_every_filter_comes_back(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import requests
 
 from outreach_frames.sandbox import Sandbox
 
+PEOPLE = 120
 Query = Mapping[str, object]
 
 

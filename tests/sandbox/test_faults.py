@@ -6,7 +6,7 @@ import gzip
 import http.client
 import time
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from email.utils import parsedate_to_datetime
 from typing import Any
 
@@ -16,20 +16,6 @@ import requests
 from outreach_frames import spec
 from outreach_frames.sandbox import FAULT_KINDS, Fault, Sandbox, serve
 from tests.sandbox.http import Api, connect, everything, head
-
-
-@pytest.fixture(scope="module")
-def module_api() -> Iterator[Api]:
-    """Start a small sandbox for this module, and a session with it."""
-    with serve(people=60) as sandbox, Api(sandbox) as session:
-        yield session
-
-
-@pytest.fixture
-def api(module_api: Api) -> Iterator[Api]:
-    """Return the module's session; the sandbox behaves well again afterwards."""
-    yield module_api
-    module_api.sandbox.faults = ()
 
 
 def raw(sandbox: Sandbox, path: str = "/mailboxes") -> tuple[bytes, bytes]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from typing import Any
@@ -21,19 +20,6 @@ NUMBERS = count()
 SKIPPED_LISTS = [
     field.name for field in spec.ADD_LEADS_RESULT if field.name.endswith(spec.SKIPPED_SUFFIX)
 ]
-
-
-@pytest.fixture(scope="module")
-def api() -> Iterator[Api]:
-    """Start a small sandbox for this module, and a session with it."""
-    with serve(people=120, seed=3) as sandbox, Api(sandbox) as session:
-        yield session
-
-
-@pytest.fixture
-def sandbox(api: Api) -> Sandbox:
-    """Return the module's sandbox."""
-    return api.sandbox
 
 
 @pytest.fixture

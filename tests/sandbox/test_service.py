@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
 from outreach_frames import spec
-from outreach_frames.sandbox import Sandbox, serve
+from outreach_frames.sandbox import Sandbox
 from tests.sandbox.http import Api, connect, everything, head, refused
 
 UNKNOWN_UUID = "00000000-0000-4000-8000-000000000000"
-
-
-@pytest.fixture(scope="module")
-def api() -> Iterator[Api]:
-    """Start a small sandbox for this module, and a session with it."""
-    with serve(people=60) as sandbox, Api(sandbox) as session:
-        yield session
-
-
-@pytest.fixture
-def sandbox(api: Api) -> Sandbox:
-    """Return the module's sandbox."""
-    return api.sandbox
 
 
 def _path(endpoint: spec.Endpoint) -> str:

@@ -10,7 +10,6 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.sandbox import Sandbox
 from tests.scripted import json, scripted
 
 PERSON_TABLES = {
@@ -19,13 +18,6 @@ PERSON_TABLES = {
     "languages": spec.LANGUAGE,
 }
 COMPANY_TABLES = {"technologies": "technology", "locations": "location"}
-
-
-@pytest.fixture(scope="module")
-def people(sandbox: Sandbox) -> pd.DataFrame:
-    """Return everybody of the sandbox."""
-    with of.connect(sandbox.url, sandbox.api_key, cache=None):
-        return of.search_people(limit=None)
 
 
 def search(results: list[dict[str, Any]]) -> pd.DataFrame:

@@ -28,6 +28,7 @@ from outreach_frames.tables.flatten import (
     records_frame,
 )
 from outreach_frames.tables.tolerant_reader import records_table
+from tests.tables.pages import body
 from tests.tables.people_strategies import odd_people, people
 
 COLUMNS = spec.columns(spec.PERSON)
@@ -44,11 +45,6 @@ some = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-
-
-def body(*persons: Any, **more: Any) -> bytes:
-    """Write a search result."""
-    return json.dumps({"results": persons, "_pagination": {"page": 1}, **more}).encode()
 
 
 def frame_of(*persons: Any) -> pd.DataFrame:

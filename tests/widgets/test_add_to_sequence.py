@@ -21,7 +21,7 @@ from outreach_frames.widgets import AddToSequence
 from outreach_frames.widgets.add_to_sequence.sender import Sender
 from outreach_frames.widgets.add_to_sequence.state import read_value
 from tests import scripted as script
-from tests.leads.sending.test_submit import added, sent
+from tests.leads.sending.lead_service import added, sent
 from tests.scripted import Received, Reply, Service
 
 TOKEN = "a-token-that-nobody-may-see"

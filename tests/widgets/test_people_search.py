@@ -20,8 +20,8 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets import PeopleSearch
 from outreach_frames.widgets.people_search.code import search_code
-from tests.common.test_arguments import good_value
 from tests.conftest import PEOPLE
+from tests.filter_values import good_value
 from tests.scripted import Received, Reply, answer, delayed, json, scripted
 
 TOKEN = "secret-token"

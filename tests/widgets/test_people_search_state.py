@@ -22,7 +22,7 @@ from outreach_frames.widgets.people_search.code import (
 )
 from outreach_frames.widgets.people_search.state import clashes, describe_form, problems, tidy
 from outreach_frames.widgets.people_search.suggestions import COLUMNS, MAX_SUGGESTIONS, suggest
-from tests.common.test_arguments import good_value
+from tests.filter_values import good_value
 
 TEXTS = [
     "CEO",

@@ -23,7 +23,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Run
 from outreach_frames.leads.sending.submit import Directive, Monitor, submit
 from tests import scripted as script
-from tests.leads.sending.test_submit import added, only_posts, sent
+from tests.leads.sending.lead_service import added, only_posts, sent
 from tests.scripted import Script, Service
 
 # Longer than a wish needs to arrive.

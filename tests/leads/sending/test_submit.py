@@ -11,9 +11,8 @@ import textwrap
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
@@ -38,6 +37,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 from outreach_frames.sandbox import Fault, Sandbox
 from tests import scripted as script
+from tests.leads.sending.lead_service import added, connected, only_posts, refused, sent
 from tests.scripted import Received, Reply, Service, scripted
 
 _numbers = count()
@@ -47,25 +47,6 @@ def leads(rows: int) -> pd.DataFrame:
     """Return leads that no other test has."""
     run = next(_numbers)
     return pd.DataFrame({"email": [f"lead{row}.of{run}@example.com" for row in range(rows)]})
-
-
-def added(received: Received) -> Reply:
-    """Answer that all leads of a request were added."""
-    sent = len(received.json["leads"])
-    return script.json({"total": sent, "total_added_to_sequence": sent})
-
-
-def refused(*codes: str, status: int = 422) -> Reply:
-    """Answer that a request cannot be completed."""
-    errors = [{"error_code": code, "message": f"because of {code}"} for code in codes]
-    return script.json({"validation_errors": errors}, status)
-
-
-@contextmanager
-def connected(service: Service, **options: Any) -> Iterator[Client]:
-    """Connect to a scripted service."""
-    with Client(service.url, "token", cache=None, **{"backoff": 0, **options}) as client:
-        yield client
 
 
 def planned(
@@ -86,32 +67,6 @@ def stopped(plan: SubmissionPlan, match: str = "", **options: Any) -> Submission
 def column(report: SubmissionReport, name: str = "status") -> list[Any]:
     """Return a column of a report's rows; None where it is missing."""
     return report.rows[name].astype(object).where(report.rows[name].notna(), None).tolist()
-
-
-def sent(service: Service) -> list[list[str]]:
-    """Return whom each request was about, in short."""
-    return [
-        [
-            (lead.get("email") or lead["profnet_url"]).rpartition("/")[2].partition(".")[0]
-            for lead in each.json["leads"]
-        ]
-        for each in service.requests
-        if each.method == "POST"
-    ]
-
-
-def only_posts(turns: Iterable[Any]) -> Callable[[Received], Reply]:
-    """Answer the requests that add leads in turn; to others, there are two active sequences."""
-    rest = iter(turns)
-
-    def turn(received: Received) -> Reply:
-        if received.method == "GET":
-            active = [{"id": name, "status": "active"} for name in ("s1", "s2")]
-            return script.json({"sequences": active, "_links": {}})
-        reply = next(rest)
-        return reply(received) if callable(reply) else reply
-
-    return turn
 
 
 class TestSending:

@@ -1,0 +1,56 @@
+"""A scripted service that takes leads: its replies, and what it was sent."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from outreach_frames.client.client import Client
+from tests import scripted as script
+from tests.scripted import Received, Reply, Service
+
+
+def added(received: Received) -> Reply:
+    """Reply that all leads of a request were added."""
+    sent = len(received.json["leads"])
+    return script.json({"total": sent, "total_added_to_sequence": sent})
+
+
+def refused(*codes: str, status: int = 422) -> Reply:
+    """Reply that a request cannot be completed."""
+    errors = [{"error_code": code, "message": f"because of {code}"} for code in codes]
+    return script.json({"validation_errors": errors}, status)
+
+
+@contextmanager
+def connected(service: Service, **options: Any) -> Iterator[Client]:
+    """Connect to a scripted service."""
+    with Client(service.url, "token", cache=None, **{"backoff": 0, **options}) as client:
+        yield client
+
+
+def sent(service: Service) -> list[list[str]]:
+    """Return whom each request was about, in short."""
+    return [
+        [
+            (lead.get("email") or lead["profnet_url"]).rpartition("/")[2].partition(".")[0]
+            for lead in each.json["leads"]
+        ]
+        for each in service.requests
+        if each.method == "POST"
+    ]
+
+
+def only_posts(turns: Iterable[Any]) -> Callable[[Received], Reply]:
+    """Reply to the requests that add leads in turn; to others, there are two active sequences."""
+    rest = iter(turns)
+
+    def turn(received: Received) -> Reply:
+        if received.method == "GET":
+            active = [{"id": name, "status": "active"} for name in ("s1", "s2")]
+            return script.json({"sequences": active, "_links": {}})
+        reply = next(rest)
+        return reply(received) if callable(reply) else reply
+
+    return turn
