@@ -277,9 +277,11 @@ class Client:
         endpoint: spec.Endpoint,
         *,
         path: Mapping[str, str] | None = None,
-        body: Mapping[str, Any],
+        body: Mapping[str, Any] | bytes,
     ) -> Any:
         """Send something that changes the service, and return its answer; None for an empty one.
+
+        The body may be JSON already.
 
         It is sent again only where the service certainly did not act: the request never left, or
         the answer was 429, or 503 with a Retry-After.
@@ -305,14 +307,21 @@ class Client:
         endpoint: spec.Endpoint,
         path: Mapping[str, str] | None,
         query: Mapping[str, Any] | None,
-        body: Mapping[str, Any] | None,
+        body: Mapping[str, Any] | bytes | None,
     ) -> _Call:
         if self.closed:
             raise OutreachError("This client is closed. Call connect() for a new one.")
         target, label = filled_path(endpoint, path or {})
-        content = None if body is None else json_body(self._names.outgoing(body))
+        content = None if body is None else self._content(body)
         url = f"{self.base_url}{target}{query_string(query or {})}"
         return self._prepared(endpoint, label, url, content)
+
+    def _content(self, body: Mapping[str, Any] | bytes) -> bytes:
+        if isinstance(body, bytes):
+            if not self._names.translates:
+                return body
+            body = load_object(body)
+        return json_body(self._names.outgoing(body))
 
     def _prepared(
         self, endpoint: spec.Endpoint, label: str, url: str, content: bytes | None

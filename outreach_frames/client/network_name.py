@@ -54,6 +54,11 @@ class NetworkName:
     def _spelled(self, field: str) -> str:
         return field.replace(spec.NETWORK_NAME, self.name)
 
+    @property
+    def translates(self) -> bool:
+        """Whether any name differs on the wire."""
+        return bool(self._to_wire)
+
     def outgoing(self, body: Mapping[str, Any]) -> dict[str, Any]:
         """Translate the fields of a body and of the leads in it, but nothing in their data."""
         return {self._to_wire.get(key, key): self._leads(value) for key, value in body.items()}

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Literal
 
 import numpy as np
-import orjson
 import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.client import connect
 from outreach_frames.client.client import Client
-from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import check_id
 from outreach_frames.leads import plan_view
-from outreach_frames.leads.planning.checks import check_rows
+from outreach_frames.leads.planning.cells import TEXT
+from outreach_frames.leads.planning.checks import Checked, check_rows
 from outreach_frames.leads.planning.duplicates import find_kept
-from outreach_frames.leads.planning.fingerprint import digests
 from outreach_frames.leads.planning.identity import email_keys, url_keys
 from outreach_frames.leads.planning.lines import lead_lines
 from outreach_frames.leads.planning.mapping import (
@@ -32,120 +30,34 @@ from outreach_frames.leads.planning.mapping import (
     read_settings,
 )
 from outreach_frames.leads.planning.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
-from outreach_frames.leads.planning.overrides import count_overrides
-from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_up
+from outreach_frames.leads.planning.sequence_status import look_up
 from outreach_frames.leads.planning.unsent import unsent_rows
-
-if TYPE_CHECKING:
-    from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.prepared import JSON, OVERRIDES, Positions, PreparedLeads
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.submit import submit
 
 _KEYS = {EMAIL: email_keys, PROFNET_URL: url_keys}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SubmissionPlan:
-    """A frame's way into a sequence, checked, and ready to be sent by `submit`.
-
-    Nothing in it changes, whatever becomes of the frame that it was made from.
+class SubmissionPlan(PreparedLeads):
+    """A frame's way into a sequence: checked, and ready to be sent by `submit`.
 
     Attributes
     ----------
     sequence_id : str
         Where the leads go.
     chunk_size : int
-        How many leads one request has at the most.
+        How many leads one request holds at most.
     settings : mapping
         The request's settings, empty for the service's defaults.
     positions : ndarray of int64
         The rows that will be sent, by their position in the frame.
-    overrides : mapping of str to int
+    overrides : dict of str to int
         How many leads bring which override.
     sequence : SequenceStatus
         The sequence's name and status as far as they are known.
     """
-
-    sequence_id: str
-    client: Client | None
-    chunk_size: int
-    settings: Mapping[str, Any]
-    positions: np.ndarray[Any, Any]
-    overrides: Mapping[str, int]
-    sequence: SequenceStatus
-    _frame: pd.DataFrame
-    _problems: pd.DataFrame
-    _unsent: pd.DataFrame
-    _lines: Mapping[int, str]
-    # By which submission it went to which service, so that it goes there once.
-    submissions: dict[str, object] = field(default_factory=dict, init=False)
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The analyst's frame as it was when the plan was made."""
-        return self._frame.copy(deep=False)
-
-    @property
-    def problems(self) -> pd.DataFrame:
-        """One row per problem: row, index, column, field, code, message."""
-        return self._problems.copy(deep=False)
-
-    def chunks(self) -> list[np.ndarray[Any, Any]]:
-        """Return the positions of each request, in the order of the frame."""
-        return [
-            self.positions[start : start + self.chunk_size]
-            for start in range(0, len(self.positions), self.chunk_size)
-        ]
-
-    def leads(self, positions: Sequence[int] | np.ndarray[Any, Any]) -> list[dict[str, Any]]:
-        """Return the leads of these rows, exactly as they are sent."""
-        return [orjson.loads(self._lines[int(position)]) for position in positions]
-
-    def payload(self, positions: Sequence[int] | np.ndarray[Any, Any]) -> dict[str, Any]:
-        """Return the body of the request that sends these rows."""
-        body: dict[str, Any] = {spec.LEADS_KEY: self.leads(positions)}
-        if self.settings:
-            body["settings"] = {
-                name: list(value) if isinstance(value, tuple) else value
-                for name, value in self.settings.items()
-            }
-        return body
-
-    def payloads(self) -> Iterator[dict[str, Any]]:
-        """Yield the body of each request.
-
-        Examples
-        --------
-        >>> frame = pd.DataFrame({"email": ["anna@x.example", "unknown"]})
-        >>> list(make_plan(frame, "seq_1").payloads())
-        [{'leads': [{'email': 'anna@x.example'}]}]
-        """
-        return map(self.payload, self.chunks())
-
-    def identifiers(self, position: int) -> tuple[str | None, str | None]:
-        """Return the address and the profile URL of a row that is sent."""
-        (lead,) = self.leads([position])
-        return lead.get(EMAIL), lead.get(PROFNET_URL)
-
-    def field_set(self, position: int) -> frozenset[str]:
-        """Return the identifiers and data fields that a row brings."""
-        (lead,) = self.leads([position])
-        brought = [name for name in spec.LEAD_IDENTIFIERS if name in lead]
-        return frozenset([*brought, *lead.get("data", {})])
-
-    def outcome_of_unsent(self) -> pd.DataFrame:
-        """Return every row that is not sent: position, status, detail, error_code."""
-        return self._unsent.copy(deep=False)
-
-    @cached_property
-    def fingerprint(self) -> Mapping[str, str]:
-        """What would be sent, and which rows would not, as digests of its parts."""
-        return digests(
-            sequence_id=self.sequence_id,
-            settings=self.settings,
-            rows=len(self._frame),
-            positions=self.positions,
-            lines=self._lines.values(),
-            unsent=self._unsent,
-        )
 
     def submit(
         self,
@@ -154,9 +66,7 @@ class SubmissionPlan:
         progress: bool | None = None,
         dry_run: bool = False,
     ) -> SubmissionReport:
-        """Send exactly this plan."""
-        from outreach_frames.leads.sending.submit import submit  # noqa: PLC0415 - it works on plans
-
+        """Send exactly this plan; see `outreach_frames.leads.sending.submit.submit`."""
         return submit(self, journal=journal, progress=progress, dry_run=dry_run)
 
     def __repr__(self) -> str:
@@ -202,7 +112,8 @@ def make_plan(
     chunk_size : int
         Leads per request, at most 250.
     client : Client, optional
-        By default the one of the last `connect`. A plan can be made with no connection, too.
+        By default that of the last `connect`, and the plan is sent by it. A plan can be made with
+        no connection, too.
 
     Returns
     -------
@@ -228,7 +139,7 @@ def make_plan(
     >>> list(plan.problems["code"])
     ['placeholder', 'missing_identifier']
     """
-    client = None if client is None else resolve(client)
+    client = connect.current() if client is None else connect.resolve(client)
     sequence_id = check_id("sequence_id", sequence_id)
     settings = read_settings(leads_distribution, mailboxes)
     chunk_size = read_chunk_size(chunk_size)
@@ -247,13 +158,13 @@ def make_plan(
         settings=MappingProxyType(
             {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()}
         ),
-        positions=positions,
-        overrides=count_overrides(checked.overrides.take(pa.array(positions))),
         sequence=look_up(sequence_id, client),
+        positions=positions,
+        sent=_sent(checked, positions),
+        brings=_brings(checked, positions),
         _frame=_snapshot(frame),
         _problems=checked.problems,
         _unsent=unsent_rows(frame.index, checked, keys, kept),
-        _lines=dict(zip(positions.tolist(), lead_lines(checked, positions), strict=True)),
     )
 
 
@@ -305,6 +216,29 @@ def validate(
         frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
     )
     return check_rows(frame, mapping).problems
+
+
+def _sent(checked: Checked, positions: Positions) -> pa.RecordBatch:
+    rows = pa.array(positions)
+    nobody = pa.nulls(len(rows), TEXT)
+    given = {field: texts.take(rows) for field, texts in checked.identifiers.items()}
+    return pa.RecordBatch.from_pydict(
+        {
+            **{field: given.get(field, nobody) for field in spec.LEAD_IDENTIFIERS},
+            OVERRIDES: checked.overrides.take(rows),
+            JSON: lead_lines(checked, positions),
+        }
+    )
+
+
+def _brings(checked: Checked, positions: Positions) -> pa.RecordBatch:
+    rows = pa.array(positions)
+    return pa.RecordBatch.from_pydict(
+        {
+            field: texts.is_valid().take(rows)
+            for field, texts in {**checked.identifiers, **checked.data}.items()
+        }
+    )
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:

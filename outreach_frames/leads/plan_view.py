@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import OVERRIDES
-
-if TYPE_CHECKING:
-    from outreach_frames.leads.plan import SubmissionPlan
+from outreach_frames.leads.prepared import PreparedLeads
 
 _LINES_SHOWN: Final = 20
 _LINE_LENGTH: Final = 100
@@ -21,7 +19,7 @@ _ADVICE: Final = (
 )
 
 
-def as_text(plan: SubmissionPlan) -> str:
+def as_text(plan: PreparedLeads) -> str:
     """Return a plan as lines for a terminal."""
     facts = list(_facts(plan))
     width = max(len(name) for name, _ in facts)
@@ -31,7 +29,7 @@ def as_text(plan: SubmissionPlan) -> str:
     return "\n".join([_headline(plan), *lines, _ADVICE])
 
 
-def as_html(plan: SubmissionPlan) -> str:
+def as_html(plan: PreparedLeads) -> str:
     """Return a plan as HTML for a notebook; its colours are those around it, light or dark."""
     cell = "text-align:left;vertical-align:top;padding:3px 12px 3px 0"
     rows = "".join(
@@ -51,7 +49,7 @@ def as_html(plan: SubmissionPlan) -> str:
     return f"<div>{''.join(parts)}</div>"
 
 
-def _headline(plan: SubmissionPlan) -> str:
+def _headline(plan: PreparedLeads) -> str:
     sent, rows, requests = len(plan.positions), len(plan.frame), len(plan.chunks())
     return (
         f"SubmissionPlan: {sent:,} of {rows:,} row{'' if rows == 1 else 's'} will be sent, in "
@@ -59,7 +57,7 @@ def _headline(plan: SubmissionPlan) -> str:
     )
 
 
-def _facts(plan: SubmissionPlan) -> Iterator[tuple[str, str]]:
+def _facts(plan: PreparedLeads) -> Iterator[tuple[str, str]]:
     yield "Sequence", _sequence(plan)
     counts = plan.outcome_of_unsent()["status"].value_counts()
     invalid, duplicates = (
@@ -79,14 +77,14 @@ def _facts(plan: SubmissionPlan) -> Iterator[tuple[str, str]]:
     yield "Overrides", overrides or "none: the service makes all its checks"
 
 
-def _sequence(plan: SubmissionPlan) -> str:
+def _sequence(plan: PreparedLeads) -> str:
     known = plan.sequence
     if known.name is None and known.status is None:
         return f"{plan.sequence_id} (status not known: {known.why or 'the service gave none'})"
     return f"{known.name or plan.sequence_id}, {known.status or 'status not known'}"
 
 
-def _first_lead(plan: SubmissionPlan) -> list[str]:
+def _first_lead(plan: PreparedLeads) -> list[str]:
     text = json.dumps(plan.leads(plan.positions[:1]), indent=2, ensure_ascii=False)
     lines = [line.removeprefix("  ") for line in text.splitlines()[1:-1]]
     shown = [

@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
+
+import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.errors import OutreachError
 from outreach_frames.leads import statuses
-
-if TYPE_CHECKING:
-    from outreach_frames.leads.sending.report import SubmissionReport
 
 _NOTES_SHOWN: Final = 10
 _DETAILS_SHOWN: Final = 2
+
+
+class Report(Protocol):
+    """What is shown of a report."""
+
+    rows: pd.DataFrame
+    notes: list[str]
+
+    @property
+    def sequence_id(self) -> str: ...  # noqa: D102
+    @property
+    def error(self) -> OutreachError | None: ...  # noqa: D102
+    @property
+    def dry_run(self) -> bool: ...  # noqa: D102
+    def summary(self) -> pd.DataFrame: ...  # noqa: D102
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +103,7 @@ def meaning_of(status: str) -> Meaning:
 _DRY_RUN: Final = Meaning("Ready: they would be sent.", "Submit without dry_run.")
 
 
-def as_text(report: SubmissionReport) -> str:
+def as_text(report: Report) -> str:
     """Return a report as lines for a terminal."""
     lines = [_headline(report)]
     table = list(_table(report))
@@ -104,7 +119,7 @@ def as_text(report: SubmissionReport) -> str:
     return "\n".join(lines)
 
 
-def as_html(report: SubmissionReport) -> str:
+def as_html(report: Report) -> str:
     """Return a report as HTML for a notebook; its colours are those around it, light or dark."""
     cell = "text-align:left;vertical-align:top;padding:3px 12px 3px 0;overflow-wrap:normal"
     titles = ("Status", "Rows", "What it means")
@@ -140,7 +155,7 @@ _ADVICE: Final = (
 )
 
 
-def _headline(report: SubmissionReport) -> str:
+def _headline(report: Report) -> str:
     rows = f"{_count(len(report.rows), 'row')} for sequence {report.sequence_id}"
     if report.dry_run:
         return f"Nothing was sent (dry run): {rows}"
@@ -148,7 +163,7 @@ def _headline(report: SubmissionReport) -> str:
     return f"{rows}, sent in {_count(chunks, 'chunk')}" if chunks else f"{rows}, none was sent"
 
 
-def _table(report: SubmissionReport) -> Iterator[tuple[str, int, Meaning, list[str]]]:
+def _table(report: Report) -> Iterator[tuple[str, int, Meaning, list[str]]]:
     summary = report.summary()
     for status, rows in zip(summary["status"], summary["rows"], strict=True):
         if report.dry_run and status == statuses.NOT_SENT:
@@ -157,7 +172,7 @@ def _table(report: SubmissionReport) -> Iterator[tuple[str, int, Meaning, list[s
             yield status, rows, meaning_of(status), _details(report, status)
 
 
-def _details(report: SubmissionReport, status: str) -> list[str]:
+def _details(report: Report, status: str) -> list[str]:
     """Return the most frequent details of a status, with how often each occurs."""
     details = report.rows.loc[report.rows["status"] == status, "detail"]
     counts = details[details.fillna("") != ""].value_counts()
@@ -166,7 +181,7 @@ def _details(report: SubmissionReport, status: str) -> list[str]:
     return [*shown, f"and {_count(rest, 'other detail')}"] if rest else shown
 
 
-def _notes(report: SubmissionReport) -> Iterator[str]:
+def _notes(report: Report) -> Iterator[str]:
     yield from report.notes[:_NOTES_SHOWN]
     rest = len(report.notes) - _NOTES_SHOWN
     if rest > 0:

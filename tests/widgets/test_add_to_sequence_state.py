@@ -18,7 +18,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
-from outreach_frames.widgets.add_to_sequence.history import History, Ledger, only
+from outreach_frames.widgets.add_to_sequence.history import History, Ledger
 from outreach_frames.widgets.add_to_sequence.state import (
     column_options,
     data_problems,
@@ -370,7 +370,7 @@ def test_whether_rows_have_arrived(statuses: list[str], arrived: bool) -> None:
 def test_a_plan_of_some_rows() -> None:
     """A plan that is cut sends no other row, and nobody whom an earlier row stands for."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example", "A@x.example", "c@x.example"]})
-    plan = only(make_plan(frame, "s"), np.array([1, 2]))
+    plan = make_plan(frame, "s").only(np.array([1, 2]))
     assert plan.positions.tolist() == [1]
     assert list(plan.payloads()) == [{"leads": [{"email": "b@x.example"}]}]
 

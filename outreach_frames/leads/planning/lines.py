@@ -10,6 +10,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked
 from outreach_frames.tables.json_columns import write_json_texts
 
@@ -17,10 +18,10 @@ from outreach_frames.tables.json_columns import write_json_texts
 _ROWS = 10_000
 
 
-def lead_lines(checked: Checked, positions: np.ndarray[Any, Any]) -> list[str]:
+def lead_lines(checked: Checked, positions: np.ndarray[Any, Any]) -> pa.Array:
     """Return the leads of these rows, one JSON object each; what is missing is left out."""
     rows = pa.array(positions)
-    lines: list[str] = []
+    lines = [pa.array([], TEXT)]
     for start in range(0, len(rows), _ROWS):
         part = rows.slice(start, _ROWS)
         members = list(_members(checked.identifiers, part))
@@ -29,8 +30,8 @@ def lead_lines(checked: Checked, positions: np.ndarray[Any, Any]) -> list[str]:
             is_empty = pc.equal(values, "{}")
             members.append(_member("data", pc.if_else(is_empty, None, values)))
         members.append(_member("overrides", checked.overrides.take(part).cast(pa.string())))
-        lines += _object(members).to_pylist()
-    return lines
+        lines.append(_object(members).cast(TEXT))
+    return pa.concat_arrays(lines)
 
 
 def _members(fields: Mapping[str, pa.Array], rows: pa.Array) -> Iterator[pa.Array]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -12,22 +12,9 @@ import pandas as pd
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.leads import report_view, statuses
-from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.rows import TOLD, typed
+from outreach_frames.leads.sending.run import Monitor
 
-if TYPE_CHECKING:
-    from outreach_frames.leads.plan import SubmissionPlan
-    from outreach_frames.leads.sending.submit import Monitor
-
-# The columns of `rows`: a row's label, and what became of it.
-_DTYPES: Final = {
-    "index": "object",
-    "status": "str",
-    "detail": "str",
-    "error_code": "str",
-    "chunk": "Int64",
-    "attempts": "Int64",
-}
-_IN_FILES: Final = ("status", "detail", "error_code")
 _PREFIX: Final = "outreach_"
 
 
@@ -84,7 +71,7 @@ class SubmissionReport:
     ) -> None:
         if len(rows) != len(frame):
             raise ValueError("there must be one row of `rows` for each row of the frame")
-        self.rows: pd.DataFrame = _typed(rows)
+        self.rows: pd.DataFrame = typed(rows)
         self.sequence_id: Final = sequence_id
         self.notes: list[str] = list(dict.fromkeys(notes))
         self.error: Final = error
@@ -153,7 +140,7 @@ class SubmissionReport:
                 f"The folder {place} cannot be made: {error.strerror}. Choose another place."
             ) from error
         named = self._frame.set_axis(_text_names(self._frame.columns), axis=1)
-        table = _joined(named, self.rows[list(_IN_FILES)])
+        table = _joined(named, self.rows[list(TOLD)])
         numbered = table.index.equals(pd.RangeIndex(len(table))) and table.index.name is None
         kinds = self.rows["status"].map(statuses.kind_of)
         for kind in statuses.KINDS:
@@ -208,49 +195,6 @@ class SubmissionReport:
 
     def _repr_html_(self) -> str:
         return report_view.as_html(self)
-
-
-def make_rows(
-    plan: SubmissionPlan, outcomes: Mapping[int, tuple[RowOutcome, int | None, int]]
-) -> pd.DataFrame:
-    """Make the rows of a report.
-
-    Parameters
-    ----------
-    plan : SubmissionPlan
-        Its `outcome_of_unsent()` speaks for the rows that were never to be sent.
-    outcomes : mapping of position to (outcome, chunk, attempts)
-        What became of the rest; a row that is not in it was `not_sent`.
-
-    Returns
-    -------
-    DataFrame
-        As `SubmissionReport.rows`: one row per row of the plan's frame, in its order.
-    """
-    size = len(plan.frame)
-    columns: dict[str, list[Any]] = {
-        "status": [statuses.NOT_SENT] * size,
-        "detail": [""] * size,
-        "error_code": [None] * size,
-        "chunk": [pd.NA] * size,
-        "attempts": [0] * size,
-    }
-    unsent = plan.outcome_of_unsent()
-    for name in _IN_FILES:
-        for position, value in zip(unsent["position"], unsent[name], strict=True):
-            columns[name][position] = value
-    for position, (outcome, chunk, attempts) in outcomes.items():
-        columns["status"][position] = outcome.status
-        columns["detail"][position] = outcome.detail
-        columns["error_code"][position] = outcome.error_code
-        columns["chunk"][position] = pd.NA if chunk is None else chunk
-        columns["attempts"][position] = attempts
-    columns["index"] = plan.frame.index.to_list()
-    return _typed(pd.DataFrame(columns, dtype="object"))
-
-
-def _typed(rows: pd.DataFrame) -> pd.DataFrame:
-    return rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)
 
 
 def _joined(frame: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:

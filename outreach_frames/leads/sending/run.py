@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
-
-import numpy as np
+from typing import Any, Final, Literal, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.leads import statuses
+from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.journal import Entry, Journal
 from outreach_frames.leads.sending.outcome import RowOutcome, read_answer
 from outreach_frames.leads.sending.refusals import (
@@ -23,9 +22,6 @@ from outreach_frames.leads.sending.refusals import (
     classify_resend,
     reclassify_resent,
 )
-
-if TYPE_CHECKING:
-    from outreach_frames.leads.plan import SubmissionPlan
 
 # So many requests in a row that leave doubt: the service is down, or refuses everything.
 MAX_DOUBTS: Final = 3
@@ -45,7 +41,7 @@ class Run:
 
     Parameters
     ----------
-    plan : SubmissionPlan
+    plan : PreparedLeads
         Where the leads are.
     client : Client
         The way to the service.
@@ -80,7 +76,7 @@ class Run:
 
     def __init__(
         self,
-        plan: SubmissionPlan,
+        plan: PreparedLeads,
         client: Client,
         *,
         journal: Journal | None,
@@ -129,7 +125,7 @@ class Run:
             answer = self._client.write(
                 spec.ADD_LEADS,
                 path={"id": self._plan.sequence_id},
-                body=self._plan.payload(np.asarray(chunk.positions)),
+                body=self._plan.body(chunk.positions),
             )
         except OutreachError as error:
             return self._refused(chunk, error)
@@ -196,3 +192,8 @@ class Run:
         self.notes += said
         if self._journal is not None:
             self._journal.finish(known, said)
+
+
+# What somebody who watches a run wishes: that the request under way is the last, or is broken off.
+Directive = Literal["continue", "drain", "abort"]
+Monitor = Callable[[Run], Directive]

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, Literal, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
@@ -18,19 +18,15 @@ from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
+from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.journal import Entry, Journal
 from outreach_frames.leads.sending.outcome import RowOutcome
-from outreach_frames.leads.sending.report import SubmissionReport, make_rows
-from outreach_frames.leads.sending.run import Chunk, Run
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.rows import make_rows
+from outreach_frames.leads.sending.run import Chunk, Directive, Monitor, Run
 
 if TYPE_CHECKING:
     from tqdm import tqdm
-
-    from outreach_frames.leads.plan import SubmissionPlan
-
-# What somebody who watches a run wishes: that the request under way is the last, or is broken off.
-Directive = Literal["continue", "drain", "abort"]
-Monitor = Callable[[Run], Directive]
 
 _INTERRUPTED: Final = (
     "Interrupted. Rows that the request under way held are unknown if it may have arrived; "
@@ -47,7 +43,7 @@ _PATIENCE: Final = 5.0
 
 
 def submit(
-    plan: SubmissionPlan,
+    plan: PreparedLeads,
     *,
     journal: str | Path | None = None,
     progress: bool | None = None,
@@ -58,7 +54,7 @@ def submit(
 
     Parameters
     ----------
-    plan : SubmissionPlan
+    plan : PreparedLeads
         What to send.
     journal : str or Path, optional
         A file that knows what became of each row, whatever ends the run. With the same plan and
@@ -100,10 +96,9 @@ def submit(
     --------
     >>> import outreach_frames as of
     >>> import pandas as pd
-    >>> from outreach_frames.leads.plan import make_plan
     >>> with of.connect("sandbox", cache=None) as client:
     ...     sequence_id = client.sandbox.sequence_ids["accepts_any"]
-    ...     plan = make_plan(pd.DataFrame({"email": ["ada@example.com"]}), sequence_id)
+    ...     plan = pd.DataFrame({"email": ["ada@example.com"]}).outreach.plan(sequence_id)
     ...     submit(plan).rows["status"].tolist()
     ['added']
     """
@@ -121,7 +116,7 @@ def submit(
 
 
 @contextmanager
-def _once(plan: SubmissionPlan, service: str, journal: str | Path | None) -> Iterator[None]:
+def _once(plan: PreparedLeads, service: str, journal: str | Path | None) -> Iterator[None]:
     """Refuse to send a plan twice, unless a journal knows what to leave out.
 
     `_submit` raises only where it sent nothing; then the plan may be submitted again.
@@ -148,7 +143,7 @@ def _once(plan: SubmissionPlan, service: str, journal: str | Path | None) -> Ite
 
 
 def _retry(
-    plan: SubmissionPlan,
+    plan: PreparedLeads,
     journal: str | Path | None,
     progress: bool | None,
     entries: Mapping[int, Entry],
@@ -178,7 +173,7 @@ def _retry(
 
 
 def _submit(
-    plan: SubmissionPlan,
+    plan: PreparedLeads,
     client: Client,
     journal: str | Path | None,
     progress: bool | None,
@@ -212,7 +207,7 @@ def _submit(
     )
 
 
-def _open_client(plan: SubmissionPlan) -> Client:
+def _open_client(plan: PreparedLeads) -> Client:
     client = resolve(plan.client)
     if client.closed:
         raise ConfigurationError(
@@ -233,7 +228,7 @@ def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, 
     return {**own, **newer}
 
 
-def _chunks_left(plan: SubmissionPlan, entries: Mapping[int, Entry]) -> Iterator[Chunk]:
+def _chunks_left(plan: PreparedLeads, entries: Mapping[int, Entry]) -> Iterator[Chunk]:
     """Cut what was never sent, or is tried again, into chunks, in the order of the frame."""
     left = [
         position
@@ -245,7 +240,7 @@ def _chunks_left(plan: SubmissionPlan, entries: Mapping[int, Entry]) -> Iterator
         yield Chunk(number, positions)
 
 
-def _chunks_again(plan: SubmissionPlan, entries: Mapping[int, Entry]) -> Iterator[Chunk]:
+def _chunks_again(plan: PreparedLeads, entries: Mapping[int, Entry]) -> Iterator[Chunk]:
     """Put the rows that are unknown into the chunks that they were in.
 
     Then an answer about a whole request is about the same rows as the one that did not come.
@@ -352,7 +347,7 @@ def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:
 
 
 def _with_reason(
-    plan: SubmissionPlan, entries: Mapping[int, Entry], error: OutreachError | None
+    plan: PreparedLeads, entries: Mapping[int, Entry], error: OutreachError | None
 ) -> dict[int, Entry]:
     """Say of rows that were never sent why not."""
     why = f"The run stopped before: {error}" if error is not None else ""

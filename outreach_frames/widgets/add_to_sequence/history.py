@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from threading import Lock
 from types import MappingProxyType
 from typing import Any
@@ -17,7 +16,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.planning.identity import email_key, url_key
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.submit import Monitor
+from outreach_frames.leads.sending.run import Monitor
 
 Positions = np.ndarray[Any, Any]
 # What never reached the sequence, or was turned away as a whole.
@@ -96,16 +95,6 @@ class History:
             self._combine()
         assert self.report is not None
         return self.report
-
-
-def only(plan: SubmissionPlan, positions: Positions) -> SubmissionPlan:
-    """Return a plan that sends no other rows than these.
-
-    It was made of the whole frame, so that none of them is the same person as a row sent before.
-    """
-    kept = np.intersect1d(plan.positions, positions)
-    kept.setflags(write=False)
-    return replace(plan, positions=kept)
 
 
 def _merged(rows: pd.DataFrame, later: pd.DataFrame, positions: Positions) -> pd.DataFrame:

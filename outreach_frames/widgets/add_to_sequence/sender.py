@@ -17,10 +17,11 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.sending.journal import Entry
-from outreach_frames.leads.sending.report import SubmissionReport, make_rows
-from outreach_frames.leads.sending.run import Run
-from outreach_frames.leads.sending.submit import Directive, submit
-from outreach_frames.widgets.add_to_sequence.history import History, Ledger, Positions, only
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.rows import make_rows
+from outreach_frames.leads.sending.run import Directive, Run
+from outreach_frames.leads.sending.submit import submit
+from outreach_frames.widgets.add_to_sequence.history import History, Ledger, Positions
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
 from outreach_frames.widgets.add_to_sequence.tables import (
     BEING_SENT,
@@ -137,7 +138,7 @@ class Sender:
 
         def make() -> Planned:
             plan = make_plan(frame, client=client, **plan_arguments(value))
-            return Planned(plan if again is None else only(plan, again), again)
+            return Planned(plan if again is None else plan.only(again), again)
 
         return make
 

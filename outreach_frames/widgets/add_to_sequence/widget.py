@@ -19,7 +19,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.submit import Directive
+from outreach_frames.leads.sending.run import Directive
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.widgets.add_to_sequence.code import code_of

@@ -20,8 +20,8 @@ from outreach_frames.errors import (
 )
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.run import Run
-from outreach_frames.leads.sending.submit import Directive, Monitor, submit
+from outreach_frames.leads.sending.run import Directive, Monitor, Run
+from outreach_frames.leads.sending.submit import submit
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, only_posts, sent
 from tests.scripted import Script, Service

@@ -397,11 +397,11 @@ class TestDoubt:
         """Even what should not happen leaves a report of what was done."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             whole = planned(client, leads(3), chunk_size=1)
-            broken = dataclasses.replace(whole, _lines={0: whole._lines[0]})
-            report = stopped(broken, "KeyError")
+            broken = dataclasses.replace(whole, sent=whole.sent[:1])
+            report = stopped(broken, "IndexError")
         assert column(report) == ["added", "unknown", "not_sent"]
         assert report.error is not None
-        assert isinstance(report.error.__cause__, KeyError)
+        assert isinstance(report.error.__cause__, IndexError)
 
 
 class TestRetryUnknown:
