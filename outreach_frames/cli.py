@@ -19,6 +19,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
+from outreach_frames.common.text import printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads.statuses import ADDED, NOT_SENT, PRESENT
@@ -63,7 +64,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _complain(error: BaseException, words: str) -> None:
     """Say what went wrong, and what was noted about it on the way."""
     for line in (words, *getattr(error, "__notes__", ())):
-        print(f"outreach-frames: {line}", file=sys.stderr)
+        print(printable(f"outreach-frames: {line}", keep="\n"), file=sys.stderr)
 
 
 def _as_line(
@@ -393,7 +394,7 @@ def _connected(options: argparse.Namespace) -> Client:
 
 def _show(frame: pd.DataFrame, columns: list[str], out: Path | None) -> None:
     if out is None:
-        print(frame[columns].to_string(max_rows=40, max_colwidth=40))
+        print(printable(frame[columns].to_string(max_rows=40, max_colwidth=40), keep="\n"))
         print(f"\n{len(frame):,} rows, {frame.shape[1]} columns; --out FILE writes them all.")
         return
     write = frame.outreach.to_parquet if out.suffix == ".parquet" else frame.outreach.to_csv

@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError
 
 CSV_NAME = "prospects.csv"
@@ -125,4 +126,4 @@ def _table(frame: pd.DataFrame, columns: list[str]) -> str:
     with pd.option_context("display.unicode.east_asian_width", True):
         text = frame[columns].head(_ROWS).to_string(max_colwidth=36, line_width=_LINE_WIDTH)
     size = f"[{len(frame):,} rows x {frame.shape[1]} columns]"
-    return textwrap.indent(f"{text}\n\n{size}", "    ")
+    return textwrap.indent(printable(f"{text}\n\n{size}", keep="\n"), "    ")

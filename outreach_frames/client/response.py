@@ -10,6 +10,7 @@ from typing import Any
 import orjson
 
 from outreach_frames import spec
+from outreach_frames.common.text import shorten
 from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
@@ -74,13 +75,11 @@ def load_object(body: bytes) -> dict[str, Any]:
 
 def excerpt(body: bytes) -> str:
     """Return the first characters of a body, on one line."""
-    return _shortened(body[: 4 * _EXCERPT].decode(errors="replace"))
+    return _one_line(body[: 4 * _EXCERPT].decode(errors="replace"))
 
 
-def _shortened(text: str) -> str:
-    words = " ".join(text.split())
-    printable = "".join(character if character.isprintable() else "?" for character in words)
-    return printable if len(printable) <= _EXCERPT else f"{printable[:_EXCERPT]}…"
+def _one_line(text: str) -> str:
+    return shorten(" ".join(text.split()), _EXCERPT)
 
 
 def status_error(
@@ -95,7 +94,7 @@ def status_error(
         value = load_json(body)
     except InvalidResponseError:
         value = redact(body.decode(errors="replace"))
-    said = _shortened(redact("; ".join(_messages(value))))
+    said = _one_line(redact("; ".join(_messages(value))))
     message = f"{what}: status {status}" + (f", {said!r}" if said else "") + f". {advice}"
     facts: dict[str, Any] = {
         "status_code": status,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import reprlib
 import uuid
 from collections.abc import Iterable, Mapping
 from numbers import Integral
@@ -13,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
 Headcount = Literal["all", "department", "none"]
@@ -33,6 +33,15 @@ def suggestion(word: str, known: Iterable[str]) -> str:
 
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" Did you mean {close[0]}?" if close else ""
+
+
+def is_missing(cell: Any) -> bool:
+    """Return whether a cell of a frame is missing: None, NaN, NaT or NA.
+
+    >>> is_missing(pd.NA), is_missing(""), is_missing([])
+    (True, False, False)
+    """
+    return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
 
 
 def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
@@ -75,7 +84,7 @@ def check_integer(name: str, value: object) -> int:
     """Return an integer; a boolean is none."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InvalidInputError(
-            f"{name} takes a whole number, not {_kind(value)} ({reprlib.repr(value)})."
+            f"{name} takes a whole number, not {_kind(value)} ({quoted(value)})."
         )
     return int(value)
 

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
+from outreach_frames.common.text import printable
 from outreach_frames.errors import OutreachWarning
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
@@ -34,7 +35,11 @@ def collected() -> Iterator[list[str]]:
 
 
 def warn(message: str) -> None:
-    """Warn with the location of the call that entered the package."""
+    """Warn with the location of the call that entered the package.
+
+    What a message quotes of the service is shown with its control characters visible.
+    """
+    message = printable(message, keep="\n")
     messages = _collected.get()
     if messages is not None:
         messages.append(message)

@@ -16,7 +16,6 @@ import json
 import os
 import shutil
 import sqlite3
-import textwrap
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager, suppress
@@ -29,6 +28,7 @@ import pyarrow as pa
 from filelock import FileLock, Timeout
 
 from outreach_frames.common.atomic_files import unwritable
+from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 
 FORMAT: Final = 1
@@ -311,4 +311,4 @@ def _open(path: Path) -> sqlite3.Connection:
 
 
 def _shown(value: str | None) -> str:
-    return textwrap.shorten(value or "null", _SHOWN_CHARACTERS, placeholder=" …")
+    return shorten(value or "null", _SHOWN_CHARACTERS)

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
 from outreach_frames.common.atomic_files import replace_file
+from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_dtypes import (
     Descriptor,
@@ -188,7 +189,7 @@ def _csv_table(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, Any]]:
                 raise InvalidInputError(
                     f"The index is named {name!r}; give it a name that is text."
                 )
-            title = _free_name("index" if name is None else str(name), {*frame.columns, *columns})
+            title = unique_name("index" if name is None else str(name), {*frame.columns, *columns})
             values = frame.index.get_level_values(level).to_series()
             columns[title], descriptor = encode(values, title)
             index.append({"column": title, "name": name, "dtype": descriptor})
@@ -215,15 +216,6 @@ def _is_default(index: pd.Index[Any]) -> bool:
         and index.step == 1
         and index.name is None
     )
-
-
-def _free_name(name: str, taken: set[str]) -> str:
-    number = 1
-    free = name
-    while free in taken:
-        number += 1
-        free = f"{name}_{number}"
-    return free
 
 
 def _without_formulas(table: pa.Table) -> pa.Table:

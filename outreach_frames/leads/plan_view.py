@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from html import escape
 from typing import Final
 
+from outreach_frames.common.text import plural, shorten
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.mapping import OVERRIDES
 from outreach_frames.leads.prepared import PreparedLeads
@@ -52,8 +53,8 @@ def as_html(plan: PreparedLeads) -> str:
 def _headline(plan: PreparedLeads) -> str:
     sent, rows, requests = len(plan.positions), len(plan.frame), len(plan.chunks())
     return (
-        f"SubmissionPlan: {sent:,} of {rows:,} row{'' if rows == 1 else 's'} will be sent, in "
-        f"{requests:,} request{'' if requests == 1 else 's'} of at most {plan.chunk_size} leads."
+        f"SubmissionPlan: {sent:,} of {plural(rows, 'row')} will be sent, in "
+        f"{plural(requests, 'request')} of at most {plan.chunk_size} leads."
     )
 
 
@@ -87,8 +88,5 @@ def _sequence(plan: PreparedLeads) -> str:
 def _first_lead(plan: PreparedLeads) -> list[str]:
     text = json.dumps(plan.leads(plan.positions[:1]), indent=2, ensure_ascii=False)
     lines = [line.removeprefix("  ") for line in text.splitlines()[1:-1]]
-    shown = [
-        line if len(line) <= _LINE_LENGTH else f"{line[: _LINE_LENGTH - 3]}..."
-        for line in lines[:_LINES_SHOWN]
-    ]
-    return shown if len(lines) <= _LINES_SHOWN else [*shown, "..."]
+    shown = [shorten(line, _LINE_LENGTH) for line in lines[:_LINES_SHOWN]]
+    return shown if len(lines) <= _LINES_SHOWN else [*shown, "…"]

@@ -10,6 +10,7 @@ from typing import Final, Protocol
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.common.text import plural
 from outreach_frames.errors import OutreachError
 from outreach_frames.leads import statuses
 
@@ -156,11 +157,11 @@ _ADVICE: Final = (
 
 
 def _headline(report: Report) -> str:
-    rows = f"{_count(len(report.rows), 'row')} for sequence {report.sequence_id}"
+    rows = f"{plural(len(report.rows), 'row')} for sequence {report.sequence_id}"
     if report.dry_run:
         return f"Nothing was sent (dry run): {rows}"
     chunks = report.rows.loc[report.rows["attempts"] > 0, "chunk"].nunique()
-    return f"{rows}, sent in {_count(chunks, 'chunk')}" if chunks else f"{rows}, none was sent"
+    return f"{rows}, sent in {plural(chunks, 'chunk')}" if chunks else f"{rows}, none was sent"
 
 
 def _table(report: Report) -> Iterator[tuple[str, int, Meaning, list[str]]]:
@@ -176,17 +177,13 @@ def _details(report: Report, status: str) -> list[str]:
     """Return the most frequent details of a status, with how often each occurs."""
     details = report.rows.loc[report.rows["status"] == status, "detail"]
     counts = details[details.fillna("") != ""].value_counts()
-    shown = [f"{text} ({_count(count, 'row')})" for text, count in counts.items()][:_DETAILS_SHOWN]
+    shown = [f"{text} ({plural(count, 'row')})" for text, count in counts.items()][:_DETAILS_SHOWN]
     rest = len(counts) - len(shown)
-    return [*shown, f"and {_count(rest, 'other detail')}"] if rest else shown
+    return [*shown, f"and {plural(rest, 'other detail')}"] if rest else shown
 
 
 def _notes(report: Report) -> Iterator[str]:
     yield from report.notes[:_NOTES_SHOWN]
     rest = len(report.notes) - _NOTES_SHOWN
     if rest > 0:
-        yield f"and {_count(rest, 'other note')}, in report.notes"
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+        yield f"and {plural(rest, 'other note')}, in report.notes"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -13,6 +12,7 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.tables.fast_reader import list_of_errors
@@ -108,7 +108,9 @@ def carry_partial(error: BaseException, frame: pd.DataFrame) -> None:
     """Leave what was read before an interruption on the exception, as `.partial`."""
     error.partial = frame  # type: ignore[attr-defined]
     if len(frame):
-        error.add_note(f"{len(frame)} rows had been read; the exception's .partial holds them.")
+        error.add_note(
+            f"{plural(len(frame), 'row')} had been read; the exception's .partial holds them."
+        )
 
 
 def now() -> str:
@@ -119,9 +121,9 @@ def now() -> str:
 def report_errors(errors: list[Any], *, in_frame: bool = True) -> None:
     """Warn once of what the service reported beside its results."""
     if errors:
-        first = textwrap.shorten(repr(errors[0]), _SHOWN_CHARACTERS, placeholder=" ...")
+        first = quoted(errors[0], _SHOWN_CHARACTERS)
         where = '; .attrs["errors"] of the frame has them all' if in_frame else ""
         warn(
-            f"The service reported {len(errors)} error(s) with its results"
+            f"The service reported {plural(len(errors), 'error')} with its results"
             f"{where}. The first: {first}"
         )

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.tables.schema import DATE, DATE_TIME, column_type, wire_type
 
@@ -136,10 +137,7 @@ def named_columns(
     """Put extra columns behind the known ones; a name that is taken gets a number."""
     columns = dict(known)
     for name, array in extras:
-        unique, number = name, 2
-        while unique in columns:
-            unique, number = f"{name}_{number}", number + 1
-        columns[unique] = array
+        columns[unique_name(name, columns)] = array
     return columns
 
 

@@ -12,10 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.common.text import quoted
 from outreach_frames.leads.planning import overrides, syntax
 from outreach_frames.leads.planning.cells import TEXT, column_texts, stripped
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL, LeadMapping
-from outreach_frames.leads.planning.names import short
 from outreach_frames.leads.planning.problems import Problem, problems_frame
 
 PLACEHOLDER: Final = "placeholder"
@@ -89,7 +89,7 @@ def _identifier(
     texts = stripped(written.texts)
     placeholders = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
     for row in _rows(placeholders):
-        message = f"{short(texts[row].as_py())} stands for nothing; it is taken as missing."
+        message = f"{quoted(texts[row].as_py())} stands for nothing; it is taken as missing."
         problems.append(Problem(row, column, field, PLACEHOLDER, message))
     texts = pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
     kind = _KINDS[field]
@@ -143,7 +143,7 @@ def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
     if PROFNET_URL not in mapping.identifiers:
         for field, texts in data.items():
             if pc.any(syntax.is_simple_url(texts), min_count=0).as_py():
-                column = short(mapping.data[field])
+                column = quoted(mapping.data[field])
                 return f"{message}, or let {column} identify the lead: {PROFNET_URL}={column}."
     return f"{message}, or leave the row out."
 

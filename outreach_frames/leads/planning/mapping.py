@@ -11,8 +11,9 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_choice, check_integer, suggestion
+from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.planning.names import DefaultColumn, field_name, is_field_name, short
+from outreach_frames.leads.planning.names import DefaultColumn, field_name, is_field_name
 from outreach_frames.leads.planning.syntax import email_problem
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
@@ -92,7 +93,7 @@ def _read_mailboxes(mailboxes: object) -> list[str]:
         raise InvalidInputError(f"{MAILBOXES} is empty. Give the addresses to send from.")
     for address in addresses:
         if not isinstance(address, str):
-            raise InvalidInputError(f"{MAILBOXES} takes e-mail addresses, not {short(address)}.")
+            raise InvalidInputError(f"{MAILBOXES} takes e-mail addresses, not {quoted(address)}.")
         if problem := email_problem(address):
             raise InvalidInputError(f"{MAILBOXES}: {problem}")
     if len(set(addresses)) < len(addresses):
@@ -113,7 +114,7 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
         )
     if len(set(taken.values())) < len(taken):
         raise InvalidInputError(
-            f"{' and '.join(taken)} are the same column, {short(taken[EMAIL])}. Name one of them, "
+            f"{' and '.join(taken)} are the same column, {quoted(taken[EMAIL])}. Name one of them, "
             "and set the other to None."
         )
     return taken
@@ -123,7 +124,7 @@ def _likely(frame: pd.DataFrame) -> str:
     for word, field in (("mail", EMAIL), ("url", PROFNET_URL), ("profile", PROFNET_URL)):
         for column in frame.columns:
             if word in str(column).casefold():
-                return f"{field}={short(column)}"
+                return f"{field}={quoted(column)}"
     return f'{EMAIL}="E-mail address" or {PROFNET_URL}="Profile"'
 
 
@@ -137,7 +138,7 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
     else:
         raise InvalidInputError(
             "data takes a list of columns or {field: column}, "
-            f"for example data=[{short(data)}], not {short(data)}."
+            f"for example data=[{quoted(data)}], not {quoted(data)}."
         )
     for field in columns:
         _check_field(field, columns)
@@ -153,7 +154,7 @@ def _named_after_columns(columns: list[Any]) -> dict[Any, Hashable]:
     named = dict(zip(columns, columns, strict=True))
     if len(named) < len(columns):
         twice = next(column for column in columns if columns.count(column) > 1)
-        raise InvalidInputError(f"data has the column {short(twice)} twice. Name it once.")
+        raise InvalidInputError(f"data has the column {quoted(twice)} twice. Name it once.")
     return named
 
 
@@ -161,11 +162,11 @@ def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
     if field in spec.LEAD_IDENTIFIERS:
         raise InvalidInputError(
             f"{field} identifies a lead and is no part of its data: leave it out of data, and name "
-            f"its column with {field}={short(columns[field])}."
+            f"its column with {field}={quoted(columns[field])}."
         )
     if not is_field_name(field):
         raise InvalidInputError(
-            f"{short(field)} cannot be the name of a data field: lowercase letters, digits and "
+            f"{quoted(field)} cannot be the name of a data field: lowercase letters, digits and "
             f"underscores, beginning with a letter, at most {spec.MAX_DATA_NAME_LENGTH} "
             f"characters.{_renamed(field, columns)}"
         )
@@ -173,7 +174,7 @@ def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
 
 def _renamed(field: object, columns: Mapping[Any, Hashable]) -> str:
     try:
-        return f" Name it: data={{{short(field_name(field))}: {short(columns[field])}}}."
+        return f" Name it: data={{{quoted(field_name(field))}: {quoted(columns[field])}}}."
     except InvalidInputError as error:
         return f" {error}"
 
@@ -190,14 +191,14 @@ def _read_overrides(
     if not isinstance(overrides, Mapping):
         raise InvalidInputError(
             "overrides takes True or False, {override: True, False or a column of booleans}, or "
-            f"the name of a column; not {short(overrides)}. For example: "
+            f"the name of a column; not {quoted(overrides)}. For example: "
             f"overrides={{{OVERRIDES[0]!r}: True}}."
         )
     taken: dict[str, bool | Hashable] = {}
     for name, value in overrides.items():
         if name not in OVERRIDES:
             raise InvalidInputError(
-                f"There is no override {short(name)}.{suggestion(str(name), OVERRIDES)} "
+                f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
                 f"There are: {', '.join(OVERRIDES)}."
             )
         if isinstance(value, bool | np.bool_):
@@ -207,7 +208,7 @@ def _read_overrides(
         else:
             raise InvalidInputError(
                 f"The override {name} takes True, False or the name of a column of booleans, "
-                f"not {short(value)}."
+                f"not {quoted(value)}."
             )
     return taken, None
 
@@ -215,14 +216,14 @@ def _read_overrides(
 def _column(frame: pd.DataFrame, what: str, column: Any) -> Hashable:
     """Return a column's name if the frame has it once."""
     if not isinstance(column, Hashable):
-        raise InvalidInputError(f"{what}: takes the name of a column, not {short(column)}.")
+        raise InvalidInputError(f"{what}: takes the name of a column, not {quoted(column)}.")
     labels: list[Any] = list(frame.columns)
     times = labels.count(column)
     if not times:
         close = suggestion(str(column), map(str, frame.columns))
-        raise InvalidInputError(f"{what}: the frame has no column {short(column)}.{close}")
+        raise InvalidInputError(f"{what}: the frame has no column {quoted(column)}.{close}")
     if times > 1:
         raise InvalidInputError(
-            f"{what}: the frame has {times} columns {short(column)}. Rename them apart first."
+            f"{what}: the frame has {times} columns {quoted(column)}. Rename them apart first."
         )
     return column

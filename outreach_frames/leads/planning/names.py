@@ -7,6 +7,7 @@ import unicodedata
 from typing import Final
 
 from outreach_frames import spec
+from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
 
@@ -57,8 +58,8 @@ def field_name(column: object) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", ascii_letters.lower()).strip("_")
     if not name:
         raise InvalidInputError(
-            f"No field name can be made of the column {short(column)}. "
-            f'Name the field yourself: data={{"a_name": {short(column)}}}.'
+            f"No field name can be made of the column {quoted(column)}. "
+            f'Name the field yourself: data={{"a_name": {quoted(column)}}}.'
         )
     if not name[0].isalpha():
         name = f"field_{name}"
@@ -72,13 +73,3 @@ def is_field_name(name: object) -> bool:
         and len(name) <= spec.MAX_DATA_NAME_LENGTH
         and re.fullmatch(spec.DATA_NAME_PATTERN, name) is not None
     )
-
-
-def short(value: object, most: int = 60) -> str:
-    """Return a value for a message, and no more than so many characters of it.
-
-    >>> short("a" * 100, 10)
-    "'aaaaaa..."
-    """
-    text = repr(value)
-    return text if len(text) <= most else f"{text[: most - 3]}..."

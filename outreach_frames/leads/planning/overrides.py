@@ -12,10 +12,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.arguments import suggestion
+from outreach_frames.common.arguments import is_missing, suggestion
+from outreach_frames.common.text import quoted
 from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.mapping import OVERRIDES, LeadMapping
-from outreach_frames.leads.planning.names import short
 from outreach_frames.leads.planning.problems import Problem
 
 NOT_BOOLEAN: Final = "override_not_boolean"
@@ -66,7 +66,7 @@ def _flags(
     for row, cell in enumerate(cells.astype(object)):
         if isinstance(cell, bool | np.bool_):
             flags[row] = bool(cell)
-        elif not _is_missing(cell):
+        elif not is_missing(cell):
             problems.append(_not_boolean(row, column, name, cell))
     return flags
 
@@ -81,7 +81,7 @@ def _mixed(
             bits[row] = bool(cell) * (len(_TEXTS) - 1)
         elif isinstance(cell, Mapping):
             bits[row] = _bits(row, cell, column, problems)
-        elif not _is_missing(cell):
+        elif not is_missing(cell):
             problems.append(_not_boolean(row, column, "the overrides", cell))
     return bits
 
@@ -91,24 +91,20 @@ def _bits(row: int, cell: Mapping[Any, Any], column: Hashable, problems: list[Pr
     for name, value in cell.items():
         if name not in OVERRIDES:
             message = (
-                f"There is no override {short(name)}.{suggestion(str(name), OVERRIDES)} "
+                f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
                 f"There are: {', '.join(OVERRIDES)}."
             )
             problems.append(Problem(row, column, _FIELD, UNKNOWN, message))
         elif isinstance(value, bool | np.bool_):
             bits |= bool(value) << OVERRIDES.index(name)
-        elif not _is_missing(value):
+        elif not is_missing(value):
             problems.append(_not_boolean(row, column, name, value))
     return bits
 
 
 def _not_boolean(row: int, column: Hashable, name: str, cell: object) -> Problem:
     message = (
-        f"{short(cell)} is no boolean, so {name} would be a guess. Make the column boolean, for "
+        f"{quoted(cell)} is no boolean, so {name} would be a guess. Make the column boolean, for "
         'example with df[column].map({"yes": True, "no": False}).'
     )
     return Problem(row, column, _FIELD, NOT_BOOLEAN, message)
-
-
-def _is_missing(cell: Any) -> bool:
-    return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.leads.planning.names import short
+from outreach_frames.common.text import quoted
 
 SIMPLE_EMAIL: Final = (
     r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\.[A-Za-z]{2,}"
@@ -46,7 +46,7 @@ def email_problem(text: str) -> str | None:
         validate_email(text, check_deliverability=False)
     except EmailNotValidError as error:
         reason = _email_hint(text) or str(error).partition(":")[0].rstrip(".") + "."
-        return f"{short(text)} is no e-mail address: {reason}"
+        return f"{quoted(text)} is no e-mail address: {reason}"
     return None
 
 
@@ -70,7 +70,7 @@ def url_problem(text: str) -> str | None:
     "'profnet.example' is no profile URL: it leads to no profile, as nothing follows the host."
     """
     reason = _url_reason(text)
-    return f"{short(text)} is no profile URL: {reason}" if reason else None
+    return f"{quoted(text)} is no profile URL: {reason}" if reason else None
 
 
 def _url_reason(text: str) -> str | None:

@@ -10,9 +10,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.common.text import quoted
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import PLACEHOLDER, Checked
-from outreach_frames.leads.planning.names import short
 
 
 def unsent_rows(
@@ -59,7 +59,7 @@ def _reasons(
     named = (
         [""] * len(kept)
         if isinstance(index, pd.RangeIndex)
-        else [f" (index {short(label)})" for label in labels]
+        else [f" (index {quoted(label)})" for label in labels]
     )
     return [
         f"{reason} as row {row}{label}"

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final
 
 from outreach_frames import spec
+from outreach_frames.common.text import shorten
 from outreach_frames.errors import (
     BadRequestError,
     OutreachError,
@@ -127,7 +128,9 @@ def _refused(error: ValidationFailedError) -> Classification:
     if not problems:
         return Classification(_outcome(statuses.REJECTED, error), NextStep.DOUBT)
     outcome = RowOutcome(
-        statuses.REJECTED, _shortened("; ".join(notes)), problems[0].error_code or None
+        statuses.REJECTED,
+        shorten("; ".join(notes), _DETAIL_CHARACTERS),
+        problems[0].error_code or None,
     )
     return Classification(outcome, _then(problems[0]), notes)
 
@@ -141,8 +144,4 @@ def _text(problem: ValidationProblem) -> str:
 
 
 def _outcome(status: str, error: OutreachError, advice: str = "") -> RowOutcome:
-    return RowOutcome(status, _shortened(f"{error} {advice}".strip()))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _DETAIL_CHARACTERS else f"{text[: _DETAIL_CHARACTERS - 1]}…"
+    return RowOutcome(status, shorten(f"{error} {advice}".strip(), _DETAIL_CHARACTERS))

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.leads import report_view, statuses
@@ -223,10 +224,6 @@ def _text_names(columns: pd.Index[Any]) -> list[str]:
     names: list[str] = []
     for column in columns:
         parts = column if isinstance(column, tuple) else (column,)
-        name = base = "_".join(str(part) for part in parts if part != "")
-        number = 1
-        while name in names:
-            number += 1
-            name = f"{base}_{number}"
-        names.append(name)
+        name = "_".join(str(part) for part in parts if part != "")
+        names.append(unique_name(name, names))
     return names

@@ -10,8 +10,8 @@ from typing import Any, Final
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.common.text import quoted
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
-from outreach_frames.leads.planning.names import short
 from outreach_frames.leads.planning.syntax import SIMPLE_EMAIL, SIMPLE_URL
 
 # How many cells of a column are looked at, and how long they may be.
@@ -111,7 +111,7 @@ def _guess(
         said.append(f"{_listed(others)} would fit too")
     if passed_over := [name for name in ranks if ranks[name] < ranks[best[0]]]:
         said.append(f"what is in {_listed(passed_over)} looks different")
-    return Guess(best[0], f"Chosen for {what}: {'; '.join([short(best[0]), *said])}." * bool(said))
+    return Guess(best[0], f"Chosen for {what}: {'; '.join([quoted(best[0]), *said])}." * bool(said))
 
 
 def _by_content(columns: Sequence[str], shares: Mapping[str, float | None]) -> Guess:
@@ -121,14 +121,14 @@ def _by_content(columns: Sequence[str], shares: Mapping[str, float | None]) -> G
         if (shares[name] or 0) >= _PLENTY and not set(_words(name)) & set(_NOT_EMAIL.split())
     ]
     if len(full) == 1:
-        return Guess(full[0], f"Chosen for {EMAIL} by its cells: {short(full[0])}.")
+        return Guess(full[0], f"Chosen for {EMAIL} by its cells: {quoted(full[0])}.")
     if full:
         return Guess(None, f"Several columns hold addresses: {_listed(full)}. Choose one.")
     return Guess()
 
 
 def _listed(names: Collection[str]) -> str:
-    return ", ".join(map(short, names))
+    return ", ".join(map(quoted, names))
 
 
 def _words(name: str) -> list[str]:

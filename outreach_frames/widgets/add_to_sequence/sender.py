@@ -12,6 +12,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
@@ -28,7 +29,6 @@ from outreach_frames.widgets.add_to_sequence.tables import (
     WAITING,
     WOULD_BE_SENT,
     Outcomes,
-    count,
 )
 
 _LEDGER: Final = Ledger()
@@ -173,7 +173,7 @@ class Sender:
 
     def button(self) -> str:
         """Return what a button says that sends the plan."""
-        return f"Add {count(len(self.to_send()), 'lead')} to {self.target}"
+        return f"Add {plural(len(self.to_send()), 'lead')} to {self.target}"
 
     def why_not(self, number: int, value: Mapping[str, Any], *, again: bool) -> str:
         """Return why a plan cannot be sent; empty where it can.

@@ -9,6 +9,8 @@ from typing import Any, Final
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.common.arguments import is_missing
+from outreach_frames.common.text import has_lone_surrogate, quoted, shorten
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.mapping import (
     DISTRIBUTION,
@@ -17,7 +19,7 @@ from outreach_frames.leads.planning.mapping import (
     OVERRIDES,
     PROFNET_URL,
 )
-from outreach_frames.leads.planning.names import field_name, is_field_name, short
+from outreach_frames.leads.planning.names import field_name, is_field_name
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "sequence_id": None,
@@ -57,7 +59,7 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
     """
     if unknown := value.keys() - _DEFAULTS.keys():
         raise InvalidInputError(
-            f"{short(sorted(map(str, unknown))[0])} is no part of the choice. There are: "
+            f"{quoted(sorted(map(str, unknown))[0])} is no part of the choice. There are: "
             f"{', '.join(_DEFAULTS)}."
         )
     full = {**_DEFAULTS, **value}
@@ -140,7 +142,7 @@ def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
         options.append(
             {
                 "name": None if problem else str(label),
-                "label": text_of(label),
+                "label": shorten(str(label)),
                 "field": "" if problem else _field_of(label),
                 "problem": problem,
             }
@@ -158,11 +160,11 @@ def data_problems(data: Mapping[str, str]) -> list[str]:
     for field, column in data.items():
         if field in spec.LEAD_IDENTIFIERS:
             problems.append(
-                f"The column {short(column)}: {field} identifies a lead, and is chosen above."
+                f"The column {quoted(column)}: {field} identifies a lead, and is chosen above."
             )
         elif not is_field_name(field):
             problems.append(
-                f"The column {short(column)}: {short(field)} cannot be the name of a field: "
+                f"The column {quoted(column)}: {quoted(field)} cannot be the name of a field: "
                 f"{FIELD_RULE}."
             )
     if len(data) > spec.MAX_DATA_FIELDS:
@@ -172,19 +174,9 @@ def data_problems(data: Mapping[str, str]) -> list[str]:
     return problems
 
 
-def text_of(value: object, most: int = 200) -> str:
-    """Return any value as text that can go to a page.
-
-    >>> text_of(("a", 1)), text_of("b" * 5, most=3)
-    ("('a', 1)", 'bb…')
-    """
-    text = str(value).encode("utf-8", "replace").decode()
-    return text if len(text) <= most else f"{text[: most - 1]}…"
-
-
 def _require(name: str, value: object, right: bool, wanted: str) -> None:
     if not right:
-        raise InvalidInputError(f"{name} takes {wanted}, not {short(value)}.")
+        raise InvalidInputError(f"{name} takes {wanted}, not {quoted(value)}.")
 
 
 def _is_texts(value: object) -> bool:
@@ -202,7 +194,7 @@ def _sequence_option(row: Mapping[str, str | None], is_twin: bool) -> dict[str, 
         hint = "The service gave no status: whether it takes leads shows when they are sent."
     elif status not in spec.SEQUENCE_STATUSES:
         hint = (
-            f"Its status, {short(status)}, is not known here: whether it takes leads shows when "
+            f"Its status, {quoted(status)}, is not known here: whether it takes leads shows when "
             "they are sent."
         )
     elif not spec.SEQUENCE_STATUSES[status]:
@@ -214,8 +206,8 @@ def _sequence_option(row: Mapping[str, str | None], is_twin: bool) -> dict[str, 
         parts += [part for part in (row["created_by_user_email"], created, identity) if part]
     return {
         "id": identity,
-        "name": text_of(name),
-        "label": text_of(" · ".join(parts)),
+        "name": shorten(str(name)),
+        "label": shorten(" · ".join(parts)),
         "accepts": not why,
         "why": why,
         "hint": hint,
@@ -223,7 +215,7 @@ def _sequence_option(row: Mapping[str, str | None], is_twin: bool) -> dict[str, 
 
 
 def _plain(value: Any) -> str | None:
-    return None if pd.isna(value) else str(value)
+    return None if is_missing(value) else str(value)
 
 
 def _column_problem(label: object, times: int) -> str:
@@ -231,7 +223,7 @@ def _column_problem(label: object, times: int) -> str:
         return f"its name is no text but {type(label).__name__}: rename it to use it"
     if times > 1:
         return f"there are {times} columns of this name: rename them apart to use them"
-    if text_of(label, most=len(label) + 1) != label:
+    if has_lone_surrogate(label):
         return "its name has half a character in it: rename it to use it"
     return ""
 

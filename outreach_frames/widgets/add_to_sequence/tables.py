@@ -6,12 +6,13 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
+from outreach_frames.common.arguments import is_missing
+from outreach_frames.common.text import plural, shorten
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.planning.mapping import OVERRIDES
 from outreach_frames.leads.report_view import meaning_of
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.widgets.add_to_sequence.state import text_of
 
 PROBLEMS_SHOWN: Final = 200
 OUTCOMES_SHOWN: Final = 500
@@ -106,15 +107,6 @@ def failed_rows(report: SubmissionReport) -> pd.DataFrame:
     return report.frame[is_failed.to_numpy()]
 
 
-def count(number: int, what: str) -> str:
-    """Count things in words.
-
-    >>> count(1, "lead"), count(1200, "lead")
-    ('1 lead', '1,200 leads')
-    """
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
-
-
 def _identifiers(outcomes: Outcomes, positions: list[int]) -> dict[int, str]:
     """Return what identifies rows, as their cells have it: the first of the columns with text."""
     taken: dict[int, str] = {}
@@ -123,16 +115,16 @@ def _identifiers(outcomes: Outcomes, positions: list[int]) -> dict[int, str]:
             cells = outcomes.frame[name].iloc[positions].tolist()
             for position, cell in zip(positions, cells, strict=True):
                 if isinstance(cell, str) and cell.strip():
-                    taken.setdefault(position, text_of(cell))
+                    taken.setdefault(position, shorten(cell))
     return taken
 
 
 def _headline(plan: SubmissionPlan) -> str:
     sent, rows = len(plan.positions), len(plan.frame)
     if not sent:
-        return f"None of {count(rows, 'row')} would be sent."
-    requests = count(len(plan.chunks()), "request")
-    return f"{sent:,} of {count(rows, 'row')} will be sent, in {requests}."
+        return f"None of {plural(rows, 'row')} would be sent."
+    requests = plural(len(plan.chunks()), "request")
+    return f"{sent:,} of {plural(rows, 'row')} will be sent, in {requests}."
 
 
 def _facts(plan: SubmissionPlan) -> list[list[str]]:
@@ -141,8 +133,8 @@ def _facts(plan: SubmissionPlan) -> list[list[str]]:
         int(unsent.get(one, 0)) for one in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)
     )
     facts = [
-        ["Invalid", f"{count(invalid, 'row')}, not sent"],
-        ["Duplicates", f"{count(duplicates, 'row')}, the same person as an earlier one; not sent"],
+        ["Invalid", f"{plural(invalid, 'row')}, not sent"],
+        ["Duplicates", f"{plural(duplicates, 'row')}, the same person as an earlier one; not sent"],
     ]
     settings = "; ".join(
         f"{name}: {', '.join(value) if isinstance(value, tuple) else value}"
@@ -163,6 +155,6 @@ def _meaning(status: str) -> tuple[str, str]:
 
 
 def _cell(value: Any) -> str:
-    if value is None or (pd.api.types.is_scalar(value) and pd.isna(value)):
+    if is_missing(value):
         return ""
-    return text_of(value, most=600)
+    return shorten(str(value), 600)

@@ -14,6 +14,7 @@ import traitlets
 from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
+from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
@@ -35,7 +36,6 @@ from outreach_frames.widgets.add_to_sequence.state import (
 )
 from outreach_frames.widgets.add_to_sequence.tables import (
     Outcomes,
-    count,
     failed_rows,
     outcome_content,
     plan_content,
@@ -228,7 +228,7 @@ class AddToSequence(Panel):
             return
         rows = len(sender.to_send())
         self._show_outcomes("live", "Sending.", sender.begin())
-        self._begin(f"Adding {count(rows, 'lead')} to {sender.target}", rows)
+        self._begin(f"Adding {plural(rows, 'lead')} to {sender.target}", rows)
         self._start(
             self._doing, partial(self._work, sender.send), self._done(sender.sent), self._broke
         )
@@ -239,7 +239,7 @@ class AddToSequence(Panel):
         if self.busy or self.report is None or sender.is_lost or report != self._report_number:
             return
         rows = sender.begin_again()
-        self._begin(f"Sending {count(rows, 'unknown row')} once more", rows)
+        self._begin(f"Sending {plural(rows, 'unknown row')} once more", rows)
         self._start(
             self._doing,
             partial(self._work, sender.send_again),
@@ -281,7 +281,7 @@ class AddToSequence(Panel):
             self._show("saved", folder=folder, existing=there, words="")
             return
         self.report.to_csv(place)
-        rows = count(len(self.failed), "failed row")
+        rows = plural(len(self.failed), "failed row")
         words = f"Saved in {place}: {rows} in failed.csv, the rest beside it."
         self._show("saved", folder=folder, existing=[], words=words)
 
@@ -477,6 +477,6 @@ def _told(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, A
     told = [notice("error" if is_refused else "warning", text, details) for text in warnings]
     in_sequence = statuses.IN_SEQUENCE | {statuses.ALREADY_IN_SEQUENCE}
     there = int(report.rows["status"].isin(in_sequence).sum())
-    rows = count(len(report.rows), "row")
+    rows = plural(len(report.rows), "row")
     are = "is" if len(report.rows) == 1 else "are"
     return [*told, notice("info", f"{there:,} of {rows} {are} in the sequence now.")]

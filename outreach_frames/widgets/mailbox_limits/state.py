@@ -10,6 +10,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_integer
+from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.widgets.python_code import literal
 
@@ -134,8 +135,8 @@ def count_mailboxes(number: int, kind: str = "") -> str:
     >>> count_mailboxes(1), count_mailboxes(1200, "active")
     ('1 mailbox', '1,200 active mailboxes')
     """
-    noun = "mailbox" if number == 1 else "mailboxes"
-    return " ".join(part for part in (f"{number:,}", kind, noun) if part)
+    kind = f"{kind} " if kind else ""
+    return plural(number, f"{kind}mailbox", f"{kind}mailboxes")
 
 
 def describe_results(results: Iterable[Result]) -> str:
@@ -188,7 +189,7 @@ def results_frame(results: Iterable[Result]) -> pd.DataFrame:
 
 def _comment(email: str) -> str:
     # Addresses come from the service, and a line break in one would end the comment.
-    shown = "".join(character if character.isprintable() else "?" for character in email)
+    shown = printable(email)
     return f"  # {shown}" if shown else ""
 
 

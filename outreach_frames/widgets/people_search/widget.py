@@ -20,6 +20,7 @@ from outreach_frames.common.arguments import (
     check_limit,
     check_one_of,
 )
+from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import collected
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.people import Search, count_people, read_frame
@@ -299,7 +300,7 @@ class PeopleSearch(Panel):
 
     def _show_total(self, total: int, warnings: Iterable[str] = ()) -> None:
         self.total = total
-        self._show_count("done", f"{total:,} {_people(total)}", warnings)
+        self._show_count("done", plural(total, "person", "people"), warnings)
 
     def _read(self, search: Search, task: Task) -> _Found:
         rows = 0
@@ -335,12 +336,13 @@ class PeopleSearch(Panel):
         self._send_results()
 
     def _notices(self, found: _Found, rows: int) -> list[dict[str, Any]]:
+        people = plural(rows, "person", "people")
         if found.error is None:
             if not rows:
                 return [notice("info", "Nobody matches: .results is empty.")]
-            return [notice("info", f"Read {rows:,} {_people(rows)}: see .results, and below.")]
+            return [notice("info", f"Read {people}: see .results, and below.")]
         if rows:
-            kept = f"What was read before is in .results: {rows:,} {_people(rows)}, not all."
+            kept = f"What was read before is in .results: {people}, not all."
         elif self._results is not None:
             kept = "Nobody was read; .results still has the previous search."
         else:
@@ -378,10 +380,6 @@ class PeopleSearch(Panel):
                 "rows": [[None if c is None else str(c) for c in row] for row in cells.to_numpy()],
             }
         )
-
-
-def _people(number: int) -> str:
-    return "person" if number == 1 else "people"
 
 
 def _exists(file: Path) -> bool:

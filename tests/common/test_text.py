@@ -1,0 +1,85 @@
+"""Text for people: shortened, counted, and harmless to a terminal."""
+
+import sys
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outreach_frames.common.text import (
+    has_lone_surrogate,
+    plural,
+    printable,
+    quoted,
+    shorten,
+    unique_name,
+)
+
+ANY_TEXT = st.text(st.characters())
+
+
+@given(ANY_TEXT)
+def test_printable_text_has_nothing_that_a_terminal_obeys(text: str) -> None:
+    """No control character, no line separator and no change of direction is left."""
+    left = {unicodedata.category(character) for character in printable(text)}
+    assert not left & {"Cc", "Cs", "Zl", "Zp"}
+    assert not set(printable(text)) & set("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+
+
+@pytest.mark.parametrize(
+    "name", ["Łucja Ångström", "Jean\u00a0Dupont", "نیم\u200cرخ", "👩\u200d💻", "李 雷", "क्\u200dष"]
+)
+def test_names_of_all_languages_stay_as_they_are(name: str) -> None:
+    """What is part of a name in some language is no control character."""
+    assert printable(name) == name
+
+
+def test_control_characters_are_shown_as_python_writes_them() -> None:
+    """An escape sequence can be read and does nothing; line breaks stay where asked."""
+    assert printable("a\x1b[31mb\nc\x9b\u202ed") == r"a\x1b[31mb\nc\x9b\u202ed"
+    assert printable("a\x1bb\nc", keep="\n") == "a\\x1bb\nc"
+
+
+@given(ANY_TEXT, st.integers(1, 40))
+def test_shortened_text_is_the_text_or_its_beginning(text: str, most: int) -> None:
+    """Nothing is longer than asked; what fits is whole; the rest ends in an ellipsis."""
+    short = shorten(text, most)
+    whole = printable(text)
+    assert len(short) <= most
+    assert short == whole if len(whole) <= most else short == f"{whole[: most - 1]}…"
+
+
+def test_values_are_quoted_at_any_depth() -> None:
+    """A value that Python itself cannot write is named by its type."""
+    assert quoted("it's") == '"it\'s"'
+    assert quoted("a" * 100, 10) == "'aaaaaaaa…"
+    deep: list[object] = []
+    for _ in range(2 * sys.getrecursionlimit()):
+        deep = [deep]
+    # Newer versions of Python write deeper lists than older ones.
+    assert len(quoted(deep)) <= 60
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(0, "0 people"), (1, "1 person"), (2, "2 people"), (1500, "1,500 people")]
+)
+def test_numbers_are_said_with_the_right_noun(number: int, words: str) -> None:
+    """One is singular, all else plural; thousands are set apart."""
+    assert plural(number, "person", "people") == words
+
+
+@given(st.lists(st.sampled_from(["a", "b", "a_2", "a_3"]), max_size=12))
+def test_unique_names_are_unique(names: list[str]) -> None:
+    """However names repeat, no two come out alike, and the first keeps its own."""
+    unique: list[str] = []
+    for name in names:
+        unique.append(unique_name(name, unique))
+    assert len(set(unique)) == len(names)
+    assert unique[:1] == names[:1]
+
+
+def test_half_a_character_is_found() -> None:
+    """A lone surrogate is what cannot be sent or saved; a whole pair is a character."""
+    assert has_lone_surrogate("Ada \ud83d")
+    assert not has_lone_surrogate("Ada \U0001f600")
