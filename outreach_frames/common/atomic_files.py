@@ -1,16 +1,30 @@
-"""Files that are replaced as a whole, or not at all."""
+"""Files and folders that are replaced as a whole, or not at all."""
 
 from __future__ import annotations
 
 import errno
 import os
 import shutil
+import stat
 from collections.abc import Callable
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, Final
 from uuid import uuid4
 
 from outreach_frames.errors import InvalidInputError
+
+_DENIED: Final = "permission is denied. Close it in other programs, or choose another folder."
+_FULL: Final = "there is no room for it. Free some space, or choose another place."
+_REASONS: Final = {
+    errno.ENOENT: "there is no such file or folder. Check the path, or make the folder first.",
+    errno.EISDIR: "it is a folder. Give the path of a file.",
+    errno.ENOTDIR: "a part of its path is a file, not a folder. Check the path.",
+    errno.EACCES: _DENIED,
+    errno.EPERM: _DENIED,
+    errno.ENOSPC: _FULL,
+    errno.EDQUOT: _FULL,
+    errno.ENAMETOOLONG: "its name is too long. Choose a shorter one.",
+}
 
 
 def replace_file(
@@ -19,19 +33,22 @@ def replace_file(
     *,
     just_before: Callable[[], object] | None = None,
     made_in: Path | None = None,
+    mode_of: Path | None = None,
 ) -> Path:
     """Write a file next to its place and move it there when it is whole.
 
     Parameters
     ----------
     path : str or Path
-        Where the file goes. What stands there keeps its permissions; a link stays a link.
+        Where the file goes. A file that is there keeps its permissions; a link stays a link.
     write : callable
         Called with the open file.
     just_before : callable, optional
         Called when the new file is whole, before it takes its place.
     made_in : Path, optional
         The folder in which the new file is written, on the same disk; by default the file's own.
+    mode_of : Path, optional
+        The file whose permissions the new one gets; by default the one that it replaces.
 
     Returns
     -------
@@ -41,7 +58,8 @@ def replace_file(
     Raises
     ------
     InvalidInputError
-        When the file cannot be written; what stood there is unchanged.
+        When the file cannot be written, or its place is taken by a folder, device, pipe or
+        socket; what stood there is unchanged.
 
     Examples
     --------
@@ -51,19 +69,21 @@ def replace_file(
     b'done'
     """
     target = expanded(path)
+    refuse_special_file(target)
     try:
         place = behind_links(target)
-        if place.is_dir():
-            raise IsADirectoryError
-        name = f".{place.name[:100]}.{uuid4().hex}.tmp"
-        temporary = (made_in or place.parent) / name
+        model = mode_of or place
+        # A name may have 255 bytes, and a character up to four of them.
+        temporary = (made_in or place.parent) / f".{place.name[:40]}.{uuid4().hex}.tmp"
+        private = model.exists()
         try:
-            with temporary.open("xb") as file:
+            temporary.touch(0o600 if private else 0o666, exist_ok=False)
+            with temporary.open("r+b") as file:
+                if private:  # before the first byte, so that nobody else ever reads one
+                    shutil.copymode(model, temporary)
                 write(file)
                 file.flush()
                 os.fsync(file.fileno())
-            if place.exists():
-                shutil.copymode(place, temporary)
             if just_before:
                 just_before()
             temporary.replace(place)
@@ -79,18 +99,41 @@ def replace_file(
 def expanded(path: str | Path) -> Path:
     """Return a path with the home folder in the place of its ~."""
     try:
-        return Path(path).expanduser()
+        place = Path(path).expanduser()
     except RuntimeError as error:
         raise InvalidInputError(
             f"{path} begins with ~, and there is no such home folder. Write the whole path."
         ) from error
+    except TypeError as error:
+        raise InvalidInputError(f"{path!r} is not a path. Give the path of a file.") from error
+    if "\0" in str(place):
+        raise InvalidInputError(f"{str(place)!r} is not a path: it has a NUL character in it.")
+    return place
+
+
+def refuse_special_file(path: Path) -> None:
+    """Refuse to write where a folder, device, pipe or socket is, which a file would replace."""
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise unwritable(path, error) from error
+    if stat.S_ISDIR(mode):
+        raise unwritable(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
+    if not stat.S_ISREG(mode):
+        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+        raise InvalidInputError(
+            f"{path} cannot be written: it is {kinds.get(stat.S_IFMT(mode), 'a device')}, not a "
+            "file. Give the path of a file."
+        )
 
 
 def replace_folder(place: Path, new: Path, aside: Path) -> None:
-    """Put a folder where another may be, with its permissions; `aside` has that one meanwhile.
+    """Put a folder in the place of another, with its permissions; `aside` holds that one meanwhile.
 
-    Where it fails, the other is back. Two moves are not one: who is killed in between leaves the
-    other aside.
+    Where the second move fails, the first is undone; a process killed between the two leaves the
+    other folder aside.
     """
     sync_folder(new)
     try:
@@ -134,13 +177,5 @@ def sync_folder(folder: Path) -> None:
 
 
 def _reason(error: OSError) -> str:
-    match error:
-        case FileNotFoundError():
-            return "there is no such file or folder. Check the path, or make the folder first."
-        case IsADirectoryError():
-            return "it is a folder. Give the path of a file."
-        case NotADirectoryError():
-            return "a part of its path is a file, not a folder. Check the path."
-        case PermissionError():
-            return "permission is denied. Close it in other programs, or choose another folder."
-    return f"{error.strerror or error}. Free some space, or choose another place."
+    known = _REASONS.get(error.errno or 0)
+    return known or f"{error.strerror or error}. Choose another place."

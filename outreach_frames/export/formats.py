@@ -22,6 +22,8 @@ import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import (
     behind_links,
+    expanded,
+    refuse_special_file,
     replace_file,
     replace_folder,
     unwritable,
@@ -83,14 +85,15 @@ def format_of(path: str | Path) -> Format:
     Raises
     ------
     InvalidInputError
-        The ending is none of the three, or the folder holds other files.
+        The ending is none of the three, the folder holds other files, or there is a device, pipe
+        or socket.
 
     Examples
     --------
     >>> format_of("people.CSV").name
     '.csv'
     """
-    place = Path(path).expanduser()
+    place = expanded(path)
     ends_in_separator = str(path).endswith(("/", os.sep))
     suffix = place.suffix.lower()
     if place.is_dir() or ends_in_separator or not suffix:
@@ -101,6 +104,7 @@ def format_of(path: str | Path) -> Format:
             f"{path} ends in {suffix}; give a path that ends in .csv, .ndjson or .parquet, or a "
             "folder, which has no ending, for Parquet parts."
         )
+    refuse_special_file(place)
     return _FORMATS[suffix]
 
 
@@ -169,17 +173,21 @@ def _finish_folder(parts: Checkpoint, place: Path, attrs: Mapping[str, Any]) -> 
     new = parts.folder / "new.tmp"
     try:
         new.mkdir()
-        for number, table in enumerate(_parquet_tables(parts, attrs)):
-            _write_part(table, new / f"part-{number:05}.parquet")
         place = behind_links(place)
+        model = next(place.glob("*"), None)
+        for number, table in enumerate(_parquet_tables(parts, attrs)):
+            _write_part(table, new / f"part-{number:05}.parquet", model)
         _require_own_folder(place)
         replace_folder(place, new, parts.replaced)
     except OSError as error:
         raise unwritable(place, error) from error
 
 
-def _write_part(table: pa.Table, path: Path) -> None:
+def _write_part(table: pa.Table, path: Path, model: Path | None) -> None:
+    """Write one part, with the permissions of a part that it replaces."""
     with path.open("xb") as file:
+        if model:
+            shutil.copymode(model, path)
         pq.write_table(table, file, compression="zstd")
         file.flush()
         os.fsync(file.fileno())

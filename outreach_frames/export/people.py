@@ -12,7 +12,7 @@ import pyarrow as pa
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import check_limit, check_page_size
-from outreach_frames.common.atomic_files import behind_links, unwritable
+from outreach_frames.common.atomic_files import behind_links, expanded, unwritable
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
@@ -102,7 +102,7 @@ def export_people(
         store=False,
         read_bodies=kind.read,
     )
-    target = _place(Path(path).expanduser())
+    target = _place(expanded(path))
     with Checkpoint(target, _identity(search, kind), resume=resume) as parts:
         try:
             _read(search, kind, parts, progress)
@@ -120,7 +120,7 @@ def export_people(
             raise
         parts.remove()
     search.report(search.so_far.rows, in_frame=False)
-    return Path(path).expanduser()
+    return expanded(path)
 
 
 def _place(path: Path) -> Path:

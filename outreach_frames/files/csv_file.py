@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from outreach_frames.common.atomic_files import replace_file
+from outreach_frames.common.atomic_files import expanded, refuse_special_file, replace_file
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_dtypes import (
@@ -137,9 +137,11 @@ def replace_csv(
     made_in: Path | None = None,
 ) -> Path:
     """Write a CSV file as `replace_file` does, and beside it what is noted of its columns."""
-    target = Path(path).expanduser()
+    target = expanded(path)
     notes = _metadata_path(target)
     content = _metadata_bytes(metadata)
+    if content:
+        refuse_special_file(notes)
 
     def remove_other_notes() -> None:
         if notes.is_file() and notes.read_bytes() != content:
@@ -147,7 +149,7 @@ def replace_csv(
 
     replace_file(target, write, just_before=remove_other_notes, made_in=made_in)
     if content and not notes.is_file():
-        replace_file(notes, lambda file: file.write(content), made_in=made_in)
+        replace_file(notes, lambda file: file.write(content), made_in=made_in, mode_of=target)
     return target
 
 

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from outreach_frames.common.atomic_files import unreadable
+from outreach_frames.common.atomic_files import expanded, unreadable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import read_csv
 from outreach_frames.files.parquet import frame_of_parquet
@@ -49,7 +49,7 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
     >>> read_prospects(path).dtypes.astype(str).to_dict()
     {'id': 'str', 'company_followers': 'Int64'}
     """
-    source = Path(path).expanduser()
+    source = expanded(path)
     try:
         if source.is_dir():
             return _read_parquet(sorted(_parts(source)), source)

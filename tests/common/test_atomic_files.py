@@ -1,0 +1,144 @@
+"""Files are replaced as a whole, with their permissions, and nothing else is replaced by them."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.common.atomic_files import replace_file, replace_folder
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.parquet import write_parquet
+
+FRAME = pd.DataFrame({"n": [1, 2]})
+WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "csv": ("x.csv", lambda path: write_csv(FRAME, path)),
+    "parquet": ("x.parquet", lambda path: write_parquet(FRAME, path)),
+    "export to csv": ("x.csv", lambda path: of.export_people(path, limit=1)),
+    "export to ndjson": ("x.ndjson", lambda path: of.export_people(path, limit=1)),
+    "export to parquet": ("x.parquet", lambda path: of.export_people(path, limit=1)),
+    "export to a folder": ("folder", lambda path: of.export_people(path, limit=1)),
+    "filters": ("x.json", lambda path: of.save_filters(path, {"person_name": "Ada"})),
+}
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _sandbox() -> Iterator[None]:
+    with of.connect("sandbox", cache=None):
+        yield
+
+
+def make_pipe(path: Path) -> None:
+    """Make a pipe."""
+    os.mkfifo(path)
+
+
+def make_socket(path: Path) -> None:
+    """Make a socket."""
+    with socket.socket(socket.AF_UNIX) as unused:
+        unused.bind(os.path.relpath(path))  # its address may not be long
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("make", [make_pipe, make_socket])
+@pytest.mark.parametrize("linked", [False, True])
+def test_what_is_no_file_is_not_replaced(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    writer: str,
+    make: Callable[[Path], None],
+    linked: bool,
+) -> None:
+    """No writer puts a file in the place of a pipe or socket, behind a link either."""
+    monkeypatch.chdir(tmp_path)
+    name, write = WRITERS[writer]
+    special = tmp_path / ("special" if linked else name)
+    make(special)
+    if linked:
+        (tmp_path / name).symlink_to(special)
+    before = sorted(tmp_path.iterdir())
+    mode = special.stat().st_mode
+    with pytest.raises(InvalidInputError, match="cannot be written"):
+        write(tmp_path / name)
+    assert special.stat().st_mode == mode
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_csv_is_left_alone_where_its_metadata_has_no_place(tmp_path: Path) -> None:
+    """Where a pipe has the name of the file beside a CSV, neither is written."""
+    os.mkfifo(tmp_path / "x.csv-metadata.json")
+    with pytest.raises(InvalidInputError, match="pipe"):
+        write_csv(FRAME, tmp_path / "x.csv")
+    assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("path", ["a\0b", "~nobody-of-this-name/x", None, "no folder/x"])
+def test_paths_that_are_none_are_told(tmp_path: Path, writer: str, path: str | None) -> None:
+    """A path with NUL, of an unknown home folder, None, or below no folder is a clear error."""
+    name, write = WRITERS[writer]
+    place = None if path is None else Path(f"{path}{Path(name).suffix}")
+    with pytest.raises(InvalidInputError):
+        write(place)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_a_file_is_never_more_open_than_the_one_it_replaces(tmp_path: Path, mode: int) -> None:
+    """While it is written and afterwards, a file has the permissions of the one in its place."""
+    path = tmp_path / "x"
+    path.touch()
+    path.chmod(mode)
+    seen: list[int] = []
+
+    def write(file: object) -> None:
+        seen.extend(stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir())
+
+    replace_file(path, write)
+    assert seen == [mode, mode]
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+def test_the_metadata_of_a_private_csv_is_private(tmp_path: Path) -> None:
+    """The file beside a CSV, which holds its categories, has the permissions of the CSV."""
+    path = tmp_path / "x.csv"
+    path.touch(0o600)
+    write_csv(FRAME, path)
+    notes = tmp_path / "x.csv-metadata.json"
+    assert stat.S_IMODE(notes.stat().st_mode) == 0o600
+
+
+@pytest.mark.filterwarnings("ignore:.*people were read")
+def test_parts_keep_the_permissions_of_parts(tmp_path: Path) -> None:
+    """An export to a folder of private files makes private files."""
+    folder = of.export_people(tmp_path / "folder", limit=1)
+    (part,) = folder.iterdir()
+    part.chmod(0o600)
+    of.export_people(folder, limit=2)
+    (part,) = folder.iterdir()
+    assert stat.S_IMODE(part.stat().st_mode) == 0o600
+
+
+def test_a_name_of_any_script_is_written(tmp_path: Path) -> None:
+    """A name as long as the system allows, in characters of three bytes, is no trouble."""
+    path = tmp_path / ("東" * 84)
+    replace_file(path, lambda file: file.write(b"x"))
+    assert path.read_bytes() == b"x"
+
+
+def test_a_folder_is_back_when_another_cannot_take_its_place(tmp_path: Path) -> None:
+    """Where the second of the two moves fails, the first is undone."""
+    new, aside = tmp_path / "new", tmp_path / "aside"
+    place = new / "place"  # a folder cannot be moved into itself
+    place.mkdir(parents=True)
+    (place / "kept").touch()
+    with pytest.raises(OSError, match="Invalid argument"):
+        replace_folder(place, new, aside)
+    assert (place / "kept").is_file()
+    assert not aside.exists()
