@@ -16,7 +16,8 @@ from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
-from outreach_frames.leads import plan_view
+from outreach_frames.common.card import as_html, as_text
+from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked, check_rows
 from outreach_frames.leads.planning.duplicates import find_kept
@@ -70,10 +71,10 @@ class SubmissionPlan(PreparedLeads):
         return submit(self, journal=journal, progress=progress, dry_run=dry_run)
 
     def __repr__(self) -> str:
-        return plan_view.as_text(self)
+        return as_text(plan_card(self))
 
     def _repr_html_(self) -> str:
-        return plan_view.as_html(self)
+        return as_html(plan_card(self))
 
 
 def make_plan(

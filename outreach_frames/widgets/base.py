@@ -13,6 +13,7 @@ import traitlets
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.common.text import printable
 from outreach_frames.common.warnings import collected
 from outreach_frames.errors import OutreachError, ValidationFailedError
 from outreach_frames.widgets.background import Background, Task
@@ -38,7 +39,7 @@ def notice(kind: Kind, text: str, details: Iterable[str] = ()) -> dict[str, Any]
     >>> notice("info", "Saved.")
     {'kind': 'info', 'text': 'Saved.', 'details': []}
     """
-    return {"kind": kind, "text": text, "details": list(details)}
+    return {"kind": kind, "text": printable(text), "details": [printable(one) for one in details]}
 
 
 def error_notice(error: BaseException) -> dict[str, Any]:

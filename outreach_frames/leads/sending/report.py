@@ -9,10 +9,12 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from outreach_frames.common.card import Card, as_html, as_text
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv
-from outreach_frames.leads import report_view, statuses
+from outreach_frames.leads import statuses
+from outreach_frames.leads.cards import report_card
 from outreach_frames.leads.sending.rows import TOLD, typed
 from outreach_frames.leads.sending.run import Monitor
 
@@ -192,10 +194,20 @@ class SubmissionReport:
         return self._retry() if watch is None else self._retry(watch)
 
     def __repr__(self) -> str:
-        return report_view.as_text(self)
+        return as_text(self._card())
 
     def _repr_html_(self) -> str:
-        return report_view.as_html(self)
+        return as_html(self._card())
+
+    def _card(self) -> Card:
+        return report_card(
+            self.rows,
+            self.summary(),
+            sequence_id=self.sequence_id,
+            notes=self.notes,
+            error=self.error,
+            dry_run=self.dry_run,
+        )
 
 
 def _joined(frame: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:

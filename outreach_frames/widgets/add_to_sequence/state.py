@@ -118,14 +118,19 @@ def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def mailbox_options(mailboxes: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the mailboxes to choose from: email, active, why; each address once."""
+    """Return the mailboxes to choose from: email, label, active, why; each address once."""
     options: dict[str, dict[str, Any]] = {}
     for row in mailboxes[["email", "status"]].to_dict(orient="records"):
         email, status = _plain(row["email"]), _plain(row["status"])
         active = status == spec.MAILBOX_STATUSES[0]
         if email is not None and not (email in options and options[email]["active"]):
             why = "" if active else (status or "status not known").replace("_", " ")
-            options[email] = {"email": email, "active": active, "why": why}
+            options[email] = {
+                "email": email,
+                "label": shorten(email),
+                "active": active,
+                "why": shorten(why),
+            }
     return [options[email] for email in sorted(options, key=str.casefold)]
 
 

@@ -258,7 +258,7 @@ function renderAddToSequence({ model, el, signal }) {
           }),
       });
       const why = one.why ? h("span", { class: "outreach-muted" }, ` (${one.why})`) : null;
-      return { email: one.email, tick, element: h("label", {}, tick, h("span", {}, one.email, why)) };
+      return { email: one.email, tick, element: h("label", {}, tick, h("span", {}, one.label, why)) };
     });
     mailboxList.replaceChildren(
       h("legend", {}, "Mailboxes to spread the leads over"),

@@ -14,7 +14,7 @@ import traitlets
 from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import InvalidInputError, OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
@@ -455,7 +455,7 @@ class AddToSequence(Panel):
             "outcome",
             mode=mode,
             headline=headline,
-            notes=list(notes),
+            notes=[*map(printable, notes)],
             **outcome_content(outcomes, status),
         )
 

@@ -12,6 +12,7 @@ import traitlets
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.common.text import printable
 from outreach_frames.errors import (
     AuthenticationError,
     ConfigurationError,
@@ -319,8 +320,8 @@ class MailboxLimits(Panel):
             self.send(
                 {
                     "kind": "mailboxes",
-                    "mailboxes": [asdict(one) for one in self._listed],
-                    "statuses": [status for status in known if status is not None],
+                    "mailboxes": [_page_row(one) for one in self._listed],
+                    "statuses": [printable(status) for status in known if status is not None],
                     "results": {key: _shown(one) for key, one in self._results.items()},
                 }
             )
@@ -332,7 +333,7 @@ class MailboxLimits(Panel):
                 "kind": "plan",
                 "revision": self.revision,
                 "limits": self.value,
-                "changes": [asdict(one) for one in changes],
+                "changes": [_page_row(one) for one in changes],
                 "problems": self._problems,
                 "button": f"Change {count_mailboxes(len(changes))}",
                 "capacity": describe_capacity(self._listed, self.value) if self._listed else "",
@@ -381,5 +382,13 @@ def _not_sent(change: Change, words: str) -> Result:
     return Result(change.id, change.email, None, "not_sent", words)
 
 
+def _page_row(row: Mailbox | Change) -> dict[str, Any]:
+    """Return a row for the page; all text but the id with its control characters visible."""
+    return {
+        name: printable(value) if isinstance(value, str) and name != "id" else value
+        for name, value in asdict(row).items()
+    }
+
+
 def _shown(result: Result) -> dict[str, str]:
-    return {"status": result.status, "detail": result.detail}
+    return {"status": result.status, "detail": printable(result.detail)}

@@ -20,7 +20,7 @@ from outreach_frames.common.arguments import (
     check_limit,
     check_one_of,
 )
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.common.warnings import collected
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.people import Search, count_people, read_frame
@@ -259,7 +259,7 @@ class PeopleSearch(Panel):
 
     def _show_count(self, state: str, text: str, notes: Iterable[str] = ()) -> None:
         # With the filters, because the page may be ahead of a busy kernel.
-        shown = {"state": state, "text": text, "notes": list(notes)}
+        shown = {"state": state, "text": printable(text), "notes": [*map(printable, notes)]}
         self.count = {**shown, "filters": self.value}
 
     def _start_count(self, revision: int) -> None:
@@ -368,7 +368,7 @@ class PeopleSearch(Panel):
         rows, columns = self._results.shape
         first = self._results.head(_SHOWN_ROWS)
         shown = [name for name in _SHOWN_COLUMNS if name in first.columns]
-        cells = first[shown].astype(object).where(first[shown].notna(), None)
+        cells = first[shown].astype(object).where(first[shown].notna(), None).to_numpy()
         words = f".results has {rows:,} row{'s' * (rows != 1)} and {columns:,} columns"
         if rows > _SHOWN_ROWS:
             words += f"; the first {_SHOWN_ROWS} are shown"
@@ -377,7 +377,7 @@ class PeopleSearch(Panel):
                 "kind": "results",
                 "words": f"{words}.",
                 "columns": [_SHOWN_COLUMNS[name] for name in shown],
-                "rows": [[None if c is None else str(c) for c in row] for row in cells.to_numpy()],
+                "rows": [[c if c is None else shorten(str(c)) for c in row] for row in cells],
             }
         )
 

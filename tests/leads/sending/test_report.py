@@ -14,8 +14,8 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.errors import AuthenticationError, InvalidInputError
 from outreach_frames.leads import statuses
+from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.plan import make_plan
-from outreach_frames.leads.report_view import MEANINGS
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import make_rows
@@ -327,7 +327,7 @@ def test_both_views_say_what_happened() -> None:
     for view in (repr(made), text_of(made._repr_html_())):
         assert "1,203 rows for sequence seq_1, sent in 1 chunk" in view
         assert re.search(r"added\s+1,200\s+In the sequence", view)
-        assert re.search(r"unknown\s+1\s+Sent, but no answer", view)
+        assert re.search(r"unknown\s+1\s+Sent, but no response", view)
         assert "No answer. (1 row)" in view
         assert "report.retry_unknown()" in view
         assert "ignore_exclusion_list" in view

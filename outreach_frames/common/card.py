@@ -1,0 +1,136 @@
+"""Cards: how a result reads in a terminal and in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Final
+
+from outreach_frames.common.text import printable
+
+_CELL: Final = "text-align:left;vertical-align:top;padding:3px 12px 3px 0"
+# The colours are those around it, light or dark.
+_TABLE: Final = "color:inherit;font-size:inherit;border-collapse:collapse"
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A row of a card: its name, a number where it counts something, and what there is to say."""
+
+    name: str
+    text: str
+    number: int | None = None
+    details: Sequence[str] = ()
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """Lines under the facts: a list, or a piece of code that folds."""
+
+    title: str
+    lines: Sequence[str]
+    is_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """What a result shows of itself.
+
+    Attributes
+    ----------
+    headline : str
+        One sentence.
+    facts : sequence of Fact
+        All of them with a number, or none.
+    columns : sequence of str
+        The titles over name, number and text; none by default.
+    alert : str
+        What went wrong.
+    details : sequence of Details
+        Those without lines are left out.
+    advice : str
+        Where to find more.
+    """
+
+    headline: str
+    facts: Sequence[Fact]
+    columns: Sequence[str] = ()
+    alert: str = ""
+    details: Sequence[Details] = ()
+    advice: str = ""
+
+
+def as_text(card: Card) -> str:
+    r"""Return a card as lines for a terminal, with control characters visible.
+
+    >>> print(as_text(Card("Two rows.", [Fact("added", "There.", 1), Fact("invalid", "No.", 1)])))
+    Two rows.
+      added          1  There.
+      invalid        1  No.
+    """
+    return "\n".join(printable(line) for line in _lines(card))
+
+
+def _lines(card: Card) -> Iterator[str]:
+    yield card.headline
+    width = max((len(fact.name) for fact in card.facts), default=0)
+    for fact in card.facts:
+        number = "" if fact.number is None else f"{fact.number:>7,}  "
+        yield f"  {fact.name:<{width}}  {number}{fact.text}"
+        for line in [*fact.details, fact.advice]:
+            if line:
+                yield f"{'':{width + 4 + len(number)}}{line}"
+    if card.alert:
+        yield card.alert
+    for part in card.details:
+        if part.lines:
+            yield f"  {part.title}:"
+            yield from (f"    {line}" for line in part.lines)
+    if card.advice:
+        yield card.advice
+
+
+def as_html(card: Card) -> str:
+    """Return a card as HTML for a notebook; every text in it is text, never markup.
+
+    >>> as_html(Card("No <b>rows</b>.", []))
+    '<div style="overflow-wrap:anywhere"><p><b>No &lt;b&gt;rows&lt;/b&gt;.</b></p></div>'
+    """
+    return f'<div style="overflow-wrap:anywhere">{"".join(_elements(card))}</div>'
+
+
+def _elements(card: Card) -> Iterator[str]:
+    yield f"<p><b>{_html(card.headline)}</b></p>"
+    if card.alert:
+        yield f"<p><b>{_html(card.alert)}</b></p>"
+    if card.facts:
+        titles = "".join(f'<th style="{_CELL}">{_html(title)}</th>' for title in card.columns)
+        head = f"<thead><tr>{titles}</tr></thead>" if titles else ""
+        rows = "".join(map(_row, card.facts))
+        yield f'<table style="{_TABLE}">{head}<tbody>{rows}</tbody></table>'
+    for part in card.details:
+        if part.is_code and part.lines:
+            code = _html("\n".join(part.lines), keep="\n")
+            title = f"<summary>{_html(part.title)}</summary>"
+            yield f"<details open>{title}<pre>{code}</pre></details>"
+        elif part.lines:
+            items = "".join(f"<li>{_html(line)}</li>" for line in part.lines)
+            yield f"<p>{_html(part.title)}:</p><ul>{items}</ul>"
+    if card.advice:
+        yield f"<p><small>{_html(card.advice)}</small></p>"
+
+
+def _row(fact: Fact) -> str:
+    cells = [f'<th scope="row" style="{_CELL};overflow-wrap:normal">{_html(fact.name)}</th>']
+    if fact.number is not None:
+        cells.append(f'<td style="{_CELL};text-align:right">{fact.number:,}</td>')
+    details = "".join(f'<br><span style="opacity:.8">{_html(text)}</span>' for text in fact.details)
+    advice = f"<br><i>{_html(fact.advice)}</i>" if fact.advice else ""
+    cells.append(f'<td style="{_CELL}">{_html(fact.text)}{details}{advice}</td>')
+    return f'<tr style="background:none">{"".join(cells)}</tr>'
+
+
+def _html(text: str, keep: str = "") -> str:
+    return escape(printable(text, keep=keep))

@@ -1,0 +1,200 @@
+"""What a plan and a report show of themselves, and what each status means."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.common.card import Card, Details, Fact
+from outreach_frames.common.text import plural, shorten
+from outreach_frames.leads import statuses
+from outreach_frames.leads.planning.mapping import OVERRIDES
+from outreach_frames.leads.prepared import PreparedLeads
+
+_LINES_SHOWN: Final = 20
+_LINE_LENGTH: Final = 100
+_NOTES_SHOWN: Final = 10
+_DETAILS_SHOWN: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Meaning:
+    """What a status means, and what the analyst does next."""
+
+    means: str
+    next: str = ""
+
+
+def _skipped(why: str, status: str) -> Meaning:
+    override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
+    advice = f"overrides={{'{override}': True}} skips this check." if override else ""
+    return Meaning(why, advice)
+
+
+MEANINGS: Final[dict[str, Meaning]] = {
+    statuses.ADDED: Meaning("In the sequence now."),
+    statuses.PRESENT: Meaning("In the sequence; which of the requests added them is not known."),
+    statuses.DUPLICATE_IN_FRAME: Meaning(
+        "The same person as an earlier row, which stands for them; not sent."
+    ),
+    statuses.DUPLICATE_IN_REQUEST: Meaning(
+        "The service took them for the same person as another row of the request.",
+        "Compare these rows with the rest; one of each pair is enough.",
+    ),
+    "in_exclusion_list": _skipped("Skipped: in the account's exclusion list.", "in_exclusion_list"),
+    "recently_contacted": _skipped(
+        "Skipped: the account contacted them recently.", "recently_contacted"
+    ),
+    statuses.ALREADY_IN_SEQUENCE: Meaning(
+        "Skipped: they were in this sequence before; nothing about them was changed."
+    ),
+    "in_other_draft_sequences": _skipped(
+        "Skipped: in another sequence that is a draft.", "in_other_draft_sequences"
+    ),
+    "in_other_active_sequences": _skipped(
+        "Skipped: in another sequence that is active or paused.", "in_other_active_sequences"
+    ),
+    statuses.INVALID: Meaning(
+        "Not sent: something in the row is wrong.",
+        "Correct the rows and submit them again; the detail says what is wrong.",
+    ),
+    statuses.REJECTED: Meaning(
+        "Not added: the service refused the request that they were in.",
+        "Correct what the detail says, and submit them again.",
+    ),
+    statuses.UNKNOWN: Meaning(
+        "Sent, but no response proves what became of them; they may be in the sequence.",
+        "Look in the web app, or call report.retry_unknown().",
+    ),
+    statuses.NOT_SENT: Meaning(
+        "Not sent: the run ended before their turn.",
+        "Run the same call again with its journal; without one, plan these rows again.",
+    ),
+}
+_DRY_RUN: Final = Meaning("Ready: they would be sent.", "Submit without dry_run.")
+
+
+def meaning_of(status: str) -> Meaning:
+    """Return what a status means; an unfamiliar one is a list of the service.
+
+    >>> meaning_of("on_holiday").means
+    'Skipped: the service lists them in on_holiday_and_skipped.'
+    """
+    listed = f"{status.removesuffix(spec.SKIPPED_SUFFIX)}{spec.SKIPPED_SUFFIX}"
+    return MEANINGS.get(status) or Meaning(f"Skipped: the service lists them in {listed}.")
+
+
+def plan_card(plan: PreparedLeads) -> Card:
+    """Return the card of a plan."""
+    sent, requests = len(plan.positions), len(plan.chunks())
+    return Card(
+        headline=(
+            f"SubmissionPlan: {sent:,} of {plural(len(plan.frame), 'row')} will be sent, in "
+            f"{plural(requests, 'request')} of at most {plan.chunk_size} leads."
+        ),
+        facts=plan_facts(plan),
+        details=[Details("First lead", _first_lead(plan), is_code=True)],
+        advice=(
+            "Nothing is sent yet: plan.submit() sends this. plan.problems has every problem, "
+            "plan.payloads() every request. The service checks more than this plan can foresee."
+        ),
+    )
+
+
+def plan_facts(plan: PreparedLeads) -> list[Fact]:
+    """Return what there is to know of a plan: its sequence, what is left out, its settings."""
+    unsent = plan.outcome_of_unsent()["status"].value_counts()
+    invalid, duplicates = (
+        int(unsent.get(status, 0)) for status in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)
+    )
+    problems = plan.problems["code"].value_counts()
+    settings = "; ".join(
+        f"{name}: {', '.join(value) if isinstance(value, tuple) else value}"
+        for name, value in plan.settings.items()
+    )
+    codes = ", ".join(f"{code} {rows:,}" for code, rows in problems.items())
+    brought = plan.overrides
+    overrides = ", ".join(f"{name} for {brought[name]:,}" for name in OVERRIDES if name in brought)
+    return [
+        Fact("Sequence", _sequence(plan)),
+        Fact("Not sent", f"{invalid:,} invalid, {duplicates:,} the same person as an earlier row"),
+        Fact("Problems", codes or "none"),
+        Fact("Settings", settings or "the service's defaults"),
+        Fact("Overrides", overrides or "none: the service makes all its checks"),
+    ]
+
+
+def _sequence(plan: PreparedLeads) -> str:
+    known = plan.sequence
+    if known.name is None and known.status is None:
+        return f"{plan.sequence_id} (status not known: {known.why or 'the service gave none'})"
+    return f"{known.name or plan.sequence_id}, {known.status or 'status not known'}"
+
+
+def _first_lead(plan: PreparedLeads) -> list[str]:
+    text = json.dumps(plan.leads(plan.positions[:1]), indent=2, ensure_ascii=False)
+    lines = [line.removeprefix("  ") for line in text.splitlines()[1:-1]]
+    shown = [shorten(line, _LINE_LENGTH) for line in lines[:_LINES_SHOWN]]
+    return shown if len(lines) <= _LINES_SHOWN else [*shown, "…"]
+
+
+def report_card(
+    rows: pd.DataFrame,
+    summary: pd.DataFrame,
+    *,
+    sequence_id: str,
+    notes: Sequence[str],
+    error: Exception | None,
+    dry_run: bool,
+) -> Card:
+    """Return the card of a report, of which these are the attributes."""
+    return Card(
+        headline=_report_headline(rows, sequence_id, dry_run),
+        columns=("Status", "Rows", "What it means"),
+        facts=[
+            _status_fact(rows, status, number, dry_run)
+            for status, number in zip(summary["status"], summary["rows"], strict=True)
+        ],
+        alert="" if error is None else f"Stopped early: {error}",
+        details=[Details("What the service said beyond that", list(_shown_notes(notes)))],
+        advice=(
+            "Each row with its outcome: report.frame; as files: report.to_csv(folder); "
+            "what the service said: report.notes."
+        ),
+    )
+
+
+def _report_headline(rows: pd.DataFrame, sequence_id: str, dry_run: bool) -> str:
+    what = f"{plural(len(rows), 'row')} for sequence {sequence_id}"
+    if dry_run:
+        return f"Nothing was sent (dry run): {what}"
+    chunks = rows.loc[rows["attempts"] > 0, "chunk"].nunique()
+    return f"{what}, sent in {plural(chunks, 'chunk')}" if chunks else f"{what}, none was sent"
+
+
+def _status_fact(rows: pd.DataFrame, status: str, number: Any, dry_run: bool) -> Fact:
+    if dry_run and status == statuses.NOT_SENT:
+        return Fact(status, _DRY_RUN.means, int(number), advice=_DRY_RUN.next)
+    meaning = meaning_of(status)
+    details = list(_shown_details(rows.loc[rows["status"] == status, "detail"]))
+    return Fact(status, meaning.means, int(number), details, meaning.next)
+
+
+def _shown_details(details: pd.Series[Any]) -> Iterator[str]:
+    """Return the most frequent details, with how often each occurs."""
+    counts = details[details.fillna("") != ""].value_counts()
+    for text, number in counts.head(_DETAILS_SHOWN).items():
+        yield f"{text} ({plural(number, 'row')})"
+    if len(counts) > _DETAILS_SHOWN:
+        yield f"and {plural(len(counts) - _DETAILS_SHOWN, 'other detail')}"
+
+
+def _shown_notes(notes: Sequence[str]) -> Iterator[str]:
+    yield from notes[:_NOTES_SHOWN]
+    if len(notes) > _NOTES_SHOWN:
+        yield f"and {plural(len(notes) - _NOTES_SHOWN, 'other note')}, in report.notes"

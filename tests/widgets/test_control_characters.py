@@ -1,0 +1,103 @@
+"""Control characters in what the service says: every widget shows them as visible text."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from outreach_frames.client.client import Client
+from outreach_frames.widgets import AddToSequence, MailboxLimits, PeopleSearch
+from outreach_frames.widgets.base import Panel
+from tests.scripted import Received, Reply, json, scripted
+
+BAD = "Ada\x1b[2J\u202e\u2028\x07"
+SEEN = "Ada\\x1b[2J\\u202e\\u2028\\x07"
+REFUSED = {"validation_errors": [{"error_code": BAD, "message": BAD}]}
+
+
+def service(received: Received) -> Reply:
+    """Answer with control characters wherever a text may have some."""
+    if received.path == "/people/search":
+        pagination = {"page": 1, "page_size": 1, "total": 1, "total_pages": 1}
+        person = {"id": "p1", "name": BAD, "title": BAD, "company": {"name": BAD}}
+        return json({"results": [person], "_pagination": pagination, "_errors": [BAD]})
+    if received.path == "/sequences":
+        listed = [{"id": "s1", "name": BAD, "status": BAD}]
+        return json({"sequences": listed, "_links": {}})
+    if received.path == "/mailboxes":
+        one = {"id": "m1", "email": BAD, "email_provider": BAD, "status": BAD}
+        return json({"mailboxes": [one | {"daily_email_limit": 4}], "_links": {}})
+    return json(REFUSED, 422)
+
+
+def texts(content: Any) -> Iterator[str]:
+    """Yield every text in a message."""
+    if isinstance(content, dict):
+        content = content.values()
+    if isinstance(content, str):
+        yield content
+    elif content is not None and not isinstance(content, int | float):
+        for one in content:
+            yield from texts(one)
+
+
+async def idle(widget: Panel) -> None:
+    """Wait until nothing is under way."""
+    async with asyncio.timeout(20):
+        while widget.busy:
+            await asyncio.sleep(0.01)
+
+
+async def search(client: Client) -> PeopleSearch:
+    """Find somebody, and have the count fail or warn."""
+    widget = PeopleSearch(client=client)
+    widget.search()
+    return widget
+
+
+async def limits(client: Client) -> MailboxLimits:
+    """Change a limit in vain."""
+    widget = MailboxLimits(client)
+    await idle(widget)
+    widget.edit({"m1": 5})
+    widget.apply(widget.revision)
+    return widget
+
+
+async def adding(client: Client) -> AddToSequence:
+    """Add a lead in vain."""
+    frame = pd.DataFrame({"email": ["ada@example.com"], BAD: ["x"]}, index=[BAD])
+    widget = AddToSequence(frame, client)
+    widget.reload()
+    await idle(widget)
+    widget.check({**widget.value, "sequence_id": "s1"})
+    await idle(widget)
+    widget.submit(widget.state["plan"], widget.value)
+    return widget
+
+
+@pytest.mark.parametrize("use", [search, limits, adding])
+def test_control_characters_are_visible(use: Any) -> None:
+    """No message to the page has a raw one, whatever name, status, detail or error it is in."""
+    sent: list[Any] = []
+
+    async def test() -> None:
+        with scripted(service) as scripted_service:
+            with Client(scripted_service.url, "token", cache=None, backoff=0) as client:
+                widget = await use(client)
+                await idle(widget)
+                # Where there is no kernel, there is nobody that messages could go to.
+                widget.send = sent.append
+                widget._on_message(widget, {"action": "ready"}, [])
+                await idle(widget)
+        widget.close()
+
+    asyncio.run(test())
+    shown = list(texts(sent))
+    assert any(SEEN in text for text in shown)
+    # The name of a column is also what stands for it.
+    assert {text for text in shown if not text.replace("\n", "").isprintable()} <= {BAD}
