@@ -10,7 +10,8 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.csv_file import Separator, write_csv
+from outreach_frames.files.excel import write_excel
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.plan import validate as validate_frame
@@ -19,6 +20,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 from outreach_frames.tables import child_tables
 from outreach_frames.tables import companies as company_tables
+from outreach_frames.tables.unlist import unlist as unlist_frame
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
 
@@ -177,11 +179,19 @@ class OutreachAccessor:
         *,
         formulas: Literal["escape", "keep"] = "escape",
         excel: bool = False,
+        sep: Separator = ",",
+        index: bool | None = None,
     ) -> Path:
-        return write_csv(self._frame, path, formulas=formulas, excel=excel)
+        return write_csv(self._frame, path, formulas=formulas, excel=excel, sep=sep, index=index)
+
+    def to_excel(self, path: str | Path, *, index: bool | None = None, tz: str = "UTC") -> Path:
+        return write_excel(self._frame, path, index=index, tz=tz)
 
     def to_parquet(self, path: str | Path) -> Path:
         return write_parquet(self._frame, path)
+
+    def unlist(self, sep: str = "; ") -> pd.DataFrame:
+        return unlist_frame(self._frame, sep)
 
     def companies(self) -> pd.DataFrame:
         return company_tables.companies(self._frame)
@@ -207,7 +217,9 @@ class OutreachAccessor:
     plan.__doc__ = make_plan.__doc__
     validate.__doc__ = validate_frame.__doc__
     to_csv.__doc__ = write_csv.__doc__
+    to_excel.__doc__ = write_excel.__doc__
     to_parquet.__doc__ = write_parquet.__doc__
+    unlist.__doc__ = unlist_frame.__doc__
     companies.__doc__ = company_tables.companies.__doc__
     headcount.__doc__ = company_tables.headcount.__doc__
     experiences.__doc__ = child_tables.experiences.__doc__

@@ -19,6 +19,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
+from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.common.text import printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
@@ -32,6 +33,8 @@ EXIT_NOT_ALL_ADDED = 4
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
 _SEQUENCE_COLUMNS = ["id", "name", "status", "created_by_user_email"]
 _MAILBOX_COLUMNS = ["id", "email", "email_provider", "status", "daily_email_limit"]
+# The accessor's methods that write a table, by the ending of the file.
+_WRITERS = {".csv": "to_csv", ".parquet": "to_parquet", ".xlsx": "to_excel"}
 _CONNECTION = (
     f"The service's address comes from {BASE_URL_VARIABLE}, the account's token from "
     f"{API_KEY_VARIABLE}. --sandbox uses the embedded service instead: no account, invented data."
@@ -244,6 +247,15 @@ def _path(text: str) -> Path | str:
     return text if text.endswith(("/", os.sep)) else Path(text)
 
 
+def _table_path(text: str) -> Path:
+    """Return the path of a file that a table can be written to."""
+    try:
+        check_suffix(text, tuple(_WRITERS), "tables")
+    except InvalidInputError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return Path(text)
+
+
 def _add_filters(command: argparse.ArgumentParser) -> None:
     command.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
     groups = {
@@ -267,7 +279,10 @@ def _add_filter(group: Any, known: spec.Filter) -> None:
 
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument(
-        "--out", type=Path, metavar="FILE", help="write all columns to a .csv or .parquet file"
+        "--out",
+        type=_table_path,
+        metavar="FILE",
+        help="write all columns to a .csv, .parquet or .xlsx file",
     )
     _add_connection(command)
 
@@ -397,5 +412,5 @@ def _show(frame: pd.DataFrame, columns: list[str], out: Path | None) -> None:
         print(printable(frame[columns].to_string(max_rows=40, max_colwidth=40), keep="\n"))
         print(f"\n{len(frame):,} rows, {frame.shape[1]} columns; --out FILE writes them all.")
         return
-    write = frame.outreach.to_parquet if out.suffix == ".parquet" else frame.outreach.to_csv
+    write = getattr(frame.outreach, _WRITERS[out.suffix.lower()])
     print(f"{len(frame):,} rows written to {write(out)}")

@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import outreach_frames as of
@@ -85,6 +86,27 @@ def test_search_writes_a_file(tmp_path: Path, ending: str) -> None:
     out = tmp_path / f"people.{ending}"
     assert main(["search", "--limit", "7", "--out", str(out)]) == 0
     assert of.read_prospects(out).shape == (7, 262)
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_out_writes_a_workbook(tmp_path: Path) -> None:
+    """--out writes an Excel workbook where the file is named so."""
+    out = tmp_path / "people.XLSX"
+    assert main(["search", "--limit", "7", "--out", str(out)]) == 0
+    assert pd.read_excel(out).shape == (7, 262)
+
+
+@pytest.mark.parametrize("name", ["people.xls", "people.csv.gz", "people"])
+def test_out_refuses_an_ending_that_it_does_not_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    """--out with another ending is wrong usage, told before anything is asked of the service."""
+    with pytest.raises(SystemExit) as end:
+        main(["search", "--out", str(tmp_path / name)])
+    assert end.value.code == 2
+    assert ".csv or .parquet or .xlsx" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.usefixtures("environment")

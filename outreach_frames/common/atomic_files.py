@@ -6,7 +6,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import uuid4
@@ -126,6 +126,20 @@ def refuse_special_file(path: Path) -> None:
         raise InvalidInputError(
             f"{path} cannot be written: it is {kinds.get(stat.S_IFMT(mode), 'a device')}, not a "
             "file. Give the path of a file."
+        )
+
+
+def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:
+    """Refuse a file name whose ending promises another format than the one that is written.
+
+    >>> check_suffix("people.CSV", (".csv", ""), "a CSV file")
+    """
+    suffix = expanded(path).suffix.lower()
+    if suffix not in suffixes:
+        known = [ending for ending in suffixes if ending]
+        raise InvalidInputError(
+            f"{path} {f'ends in {suffix}' if suffix else 'has no ending'}, and this writes {what}. "
+            f"Give a name that ends in {' or '.join(known)}."
         )
 
 

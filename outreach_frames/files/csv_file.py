@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as arrow_csv
 
-from outreach_frames.common.atomic_files import expanded, refuse_special_file, replace_file
+from outreach_frames.common.atomic_files import (
+    check_suffix,
+    expanded,
+    refuse_special_file,
+    replace_file,
+)
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_dtypes import (
@@ -32,6 +38,9 @@ from outreach_frames.tables.fast_reader import BOM
 
 Formulas = Literal["escape", "keep"]
 
+Separator = Literal[",", ";", "\t", "|"]
+
+SUFFIXES: Final = (".csv", ".txt", ".tsv", "")
 METADATA_SUFFIX: Final = "-metadata.json"
 EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
@@ -45,7 +54,13 @@ _BLOCK_BYTES: Final = 16 << 20
 
 
 def write_csv(
-    frame: pd.DataFrame, path: str | Path, *, formulas: Formulas = "escape", excel: bool = False
+    frame: pd.DataFrame,
+    path: str | Path,
+    *,
+    formulas: Formulas = "escape",
+    excel: bool = False,
+    sep: Separator = ",",
+    index: bool | None = None,
 ) -> Path:
     r"""Write a frame to a CSV file that `read_prospects` reads back as it was.
 
@@ -59,13 +74,17 @@ def write_csv(
     frame : DataFrame
         Any frame with one level of unlike column names that are text. It is not changed.
     path : str or Path
-        The file to write; one that is there is replaced as a whole.
+        The file to write; one that is there is replaced as a whole. Its name ends in ``.csv``,
+        ``.txt`` or ``.tsv``, or has no ending.
     formulas : {"escape", "keep"}
         Put an apostrophe in front of text that a spreadsheet would run as a formula, which
         `read_prospects` takes away again, or leave it live.
     excel : bool
-        Begin the file with a byte order mark, so that Excel reads accents. The delimiter is a
-        comma.
+        Begin the file with a byte order mark, so that Excel reads accents.
+    sep : {",", ";", "\t", "|"}
+        What stands between the columns. Excel takes ";" where commas are decimal points.
+    index : bool, optional
+        Whether the index comes in front; by default when it is more than row numbers from 0 on.
 
     Returns
     -------
@@ -95,8 +114,11 @@ def write_csv(
     """
     if formulas not in get_args(Formulas):
         raise InvalidInputError(f'formulas is {formulas!r}; give "escape" or "keep".')
+    if sep not in get_args(Separator):
+        raise InvalidInputError(f"sep is {sep!r}; give one of {get_args(Separator)}.")
+    check_suffix(path, SUFFIXES, "CSV")
     check_columns(frame)
-    table, metadata = _csv_table(frame)
+    table, metadata = _csv_table(frame, has_labels(frame.index) if index is None else index)
     if excel:
         _warn_of_excel_limits(table)
     if formulas == "keep":
@@ -107,7 +129,7 @@ def write_csv(
     def write(file: Any) -> None:
         if excel:
             file.write(BOM)
-        _write_table(table, file)
+        _write_table(table, file, sep=sep)
 
     return replace_csv(path, write, metadata)
 
@@ -123,7 +145,7 @@ def csv_rows(table: pa.Table) -> memoryview:
 
 def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
     """Write the header of a frame, and say what `write_csv` would note of its columns."""
-    table, metadata = _csv_table(frame.iloc[:0])
+    table, metadata = _csv_table(frame.iloc[:0], index=False)
     buffer = pa.BufferOutputStream()
     _write_table(_without_formulas(table), buffer)
     return buffer.getvalue().to_pybytes(), metadata
@@ -153,9 +175,9 @@ def replace_csv(
     return target
 
 
-def _write_table(table: pa.Table, file: Any, *, header: bool = True) -> None:
+def _write_table(table: pa.Table, file: Any, *, header: bool = True, sep: Separator = ",") -> None:
     options = arrow_csv.WriteOptions(
-        quoting_style="needed", batch_size=16_384, include_header=header
+        quoting_style="needed", batch_size=16_384, include_header=header, delimiter=sep
     )
     if table.num_columns:
         # Arrow's writer makes some bytes of nothing out of a chunk with no rows.
@@ -180,12 +202,12 @@ def check_columns(frame: pd.DataFrame) -> None:
         raise InvalidInputError(f"Two columns are named {twice!r}; rename one of them.")
 
 
-def _csv_table(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, Any]]:
+def _csv_table(frame: pd.DataFrame, index: bool) -> tuple[pa.Table, dict[str, Any]]:
     """Make the table that is written, and what must be noted beside it."""
     columns: dict[str, pa.ChunkedArray] = {}
-    index: list[dict[str, Any]] = []
+    levels: list[dict[str, Any]] = []
     dtypes: dict[str, Descriptor] = {}
-    if not _is_default(frame.index):
+    if index:
         for level, name in enumerate(frame.index.names):
             if not isinstance(name, str | int | float | bool | None):
                 raise InvalidInputError(
@@ -194,7 +216,7 @@ def _csv_table(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, Any]]:
             title = unique_name("index" if name is None else str(name), {*frame.columns, *columns})
             values = frame.index.get_level_values(level).to_series()
             columns[title], descriptor = encode(values, title)
-            index.append({"column": title, "name": name, "dtype": descriptor})
+            levels.append({"column": title, "name": name, "dtype": descriptor})
     for position, name in enumerate(frame.columns):
         columns[name], descriptor = encode(frame.iloc[:, position], name)
         if descriptor != default_descriptor(name):
@@ -202,8 +224,8 @@ def _csv_table(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, Any]]:
     metadata: dict[str, Any] = {}
     if dtypes:
         metadata["columns"] = dtypes
-    if index:
-        metadata["index"] = index
+    if levels:
+        metadata["index"] = levels
     if not columns and len(frame):
         metadata["rows"] = len(frame)
     if frame.columns.name is not None:
@@ -211,8 +233,9 @@ def _csv_table(frame: pd.DataFrame) -> tuple[pa.Table, dict[str, Any]]:
     return pa.table(columns), metadata
 
 
-def _is_default(index: pd.Index[Any]) -> bool:
-    return (
+def has_labels(index: pd.Index[Any]) -> bool:
+    """Return whether an index is more than row numbers from 0 on."""
+    return not (
         isinstance(index, pd.RangeIndex)
         and index.start == 0
         and index.step == 1
@@ -303,8 +326,10 @@ def read_csv(path: Path) -> pd.DataFrame:
     if not content or content.isspace():
         return pd.DataFrame(index=pd.RangeIndex(metadata.get("rows", 0)))
     escaped = metadata.get("formulas") != "keep"
+    sep = _separator(content)
     try:
-        written = next(csv.reader(io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")))
+        text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
+        written = next(csv.reader(text, delimiter=sep))
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidInputError(f"{path} is no CSV file in UTF-8: {error}.") from error
     names = _names(written, escaped=escaped)
@@ -319,7 +344,7 @@ def read_csv(path: Path) -> pd.DataFrame:
     }
     dtypes = {name: noted.get(name) or default_descriptor(name) for name in names}
     types = {title: stored_type(dtypes[name]) for title, name in zip(written, names, strict=True)}
-    table = _parse_csv(content, types, path)
+    table = _parse_csv(content, types, path, sep)
 
     def restored(name: str, column: pa.ChunkedArray) -> Any:
         texts = _unescape(column) if escaped and _is_text(column.type) else column
@@ -343,6 +368,15 @@ def read_csv(path: Path) -> pd.DataFrame:
             for name in names
         }
     return _indexed(columns, list(levels.values()), metadata.get("columns_name"), table.num_rows)
+
+
+def _separator(content: bytes) -> str:
+    """Return what stands between the columns, as the header shows it."""
+    if first := re.match(rb'"(?:[^"]|"")*"([,;\t|])', content):
+        return first[1].decode()
+    header = content.partition(b"\n")[0]
+    found = [mark for mark in get_args(Separator) if mark.encode() in header]
+    return found[0] if found and not header.startswith(b'"') else ","
 
 
 def _names(written: list[str], *, escaped: bool) -> list[str]:
@@ -370,7 +404,7 @@ def _indexed(
     return frame
 
 
-def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path) -> pa.Table:
+def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: str) -> pa.Table:
     """Parse a CSV file; rows may be of any length."""
     problem = ""
     for block_bytes in (_BLOCK_BYTES, len(content) + 1):
@@ -379,7 +413,7 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path) -> pa.
                 pa.BufferReader(content),
                 read_options=arrow_csv.ReadOptions(block_size=min(block_bytes, 2**31 - 2)),
                 parse_options=arrow_csv.ParseOptions(
-                    newlines_in_values=True, ignore_empty_lines=False
+                    delimiter=sep, newlines_in_values=True, ignore_empty_lines=False
                 ),
                 convert_options=arrow_csv.ConvertOptions(
                     column_types=types,

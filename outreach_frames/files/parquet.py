@@ -11,7 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from outreach_frames.common.atomic_files import replace_file
+from outreach_frames.common.atomic_files import check_suffix, replace_file
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import check_columns
 from outreach_frames.tables.schema import to_frame
@@ -30,7 +30,8 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
         `.attrs` holds beyond plain values stays behind, and categories that are no text come back
         as their values.
     path : str or Path
-        The file to write; one that is there is replaced as a whole.
+        The file to write; one that is there is replaced as a whole. Its name ends in ``.parquet``
+        or ``.pq``, or has no ending.
 
     Returns
     -------
@@ -51,6 +52,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
     >>> of.read_prospects(path).equals(frame)
     True
     """
+    check_suffix(path, (".parquet", ".pq", ""), "Parquet")
     check_columns(frame)
     try:
         table = parquet_table(frame)

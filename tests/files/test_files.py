@@ -455,6 +455,43 @@ def test_a_row_of_any_length_is_read(tmp_path):
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
 
 
+@given(st.lists(TEXTS | st.none(), max_size=4), TEXTS, st.sampled_from(",;\t|"))
+@some
+def test_every_separator_comes_back(tmp_path, texts, name, sep):
+    """Whatever stands between the columns, the file reads back as it was."""
+    frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), f"{name}2": range(len(texts))})
+    assert_same(round_trip(frame, tmp_path / "x.csv", sep=sep), frame)
+
+
+@pytest.mark.parametrize("sep", [";", "\t", "|"])
+def test_separators_of_other_programs_are_seen(tmp_path, sep):
+    """A header with no quotes and no comma tells what stands between the columns."""
+    (tmp_path / "x.csv").write_text(f"id{sep}company_followers\n00123{sep}7\n")
+    assert read_prospects(tmp_path / "x.csv").to_dict("list") == {
+        "id": ["00123"],
+        "company_followers": [7],
+    }
+
+
+def test_other_separators_are_refused(tmp_path):
+    """A separator that could be part of a number or word is an error."""
+    with pytest.raises(InvalidInputError, match="sep is"):
+        write_csv(pd.DataFrame({"a": [1]}), tmp_path / "x.csv", sep=".")
+
+
+def test_index_can_be_left_out_or_asked_for(tmp_path):
+    """index=False leaves labels out, index=True writes row numbers too; the default says which."""
+    frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
+    assert_same(round_trip(frame, tmp_path / "x.csv", index=False), frame.reset_index(drop=True))
+    assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
+    numbered = frame.reset_index(drop=True)
+    write_csv(numbered, tmp_path / "y.csv", index=True)
+    assert cells(tmp_path / "y.csv") == ["index", "a", "0", "1", "1", "2"]
+    pd.testing.assert_frame_equal(
+        read_prospects(tmp_path / "y.csv"), numbered, check_index_type=False
+    )
+
+
 def test_excel_gets_a_byte_order_mark(tmp_path):
     """With excel=True the file begins with a byte order mark; without it does not."""
     write_csv(pd.DataFrame({"a": ["ü"]}), tmp_path / "x.csv", excel=True)

@@ -13,6 +13,7 @@ from outreach_frames.common.card import Card, as_html, as_text
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.excel import write_sheets
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import report_card
 from outreach_frames.leads.sending.rows import TOLD, typed
@@ -112,7 +113,7 @@ class SubmissionReport:
             }
         )
 
-    def to_csv(self, folder: str | Path) -> Path:
+    def to_csv(self, folder: str | Path, *, excel: bool = False) -> Path:
         """Write `added.csv`, `skipped.csv` and `failed.csv`, with every row in exactly one.
 
         Added are `added` and `present`; failed are `invalid`, `rejected`, `unknown` and
@@ -122,6 +123,8 @@ class SubmissionReport:
         ----------
         folder : str or Path
             It is made where it is missing; files of these names in it are replaced.
+        excel : bool
+            Begin the files with a byte order mark, so that Excel reads accents.
 
         Returns
         -------
@@ -142,14 +145,50 @@ class SubmissionReport:
             raise InvalidInputError(
                 f"The folder {place} cannot be made: {error.strerror}. Choose another place."
             ) from error
+        for kind, part in self._parts().items():
+            write_csv(part, place / f"{kind}.csv", excel=excel, index=self._has_labels)
+        return place
+
+    def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
+        """Write a workbook with the sheets `summary`, `added`, `skipped` and `failed`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The ``.xlsx`` file to write; one that is there is replaced.
+        tz : str
+            The zone that times with a zone are converted to.
+
+        Returns
+        -------
+        Path
+            The file. Every row is on exactly one of the last three sheets, as `to_csv` has it in
+            exactly one file; a fifth sheet has the notes and the error, where there are any.
+
+        Raises
+        ------
+        InvalidInputError
+            When the file cannot be written, or there are more rows than a sheet holds.
+        """
+        said = [*self.notes, *([] if self.error is None else [f"The run stopped: {self.error}"])]
+        sheets = {"summary": self.summary(), **self._parts()}
+        if said:
+            sheets["notes"] = pd.DataFrame({"note": said})
+        indexed = dict.fromkeys(statuses.KINDS, self._has_labels)
+        return write_sheets(sheets, path, index=indexed, tz=tz)
+
+    @property
+    def _has_labels(self) -> bool:
+        """Whether the input's index is more than row numbers from 0 on."""
+        index = self._frame.index
+        return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
+
+    def _parts(self) -> dict[str, pd.DataFrame]:
+        """Return the input with its outcomes, each row in the part of its outcome's kind."""
         named = self._frame.set_axis(_text_names(self._frame.columns), axis=1)
         table = _joined(named, self.rows[list(TOLD)])
-        numbered = table.index.equals(pd.RangeIndex(len(table))) and table.index.name is None
         kinds = self.rows["status"].map(statuses.kind_of)
-        for kind in statuses.KINDS:
-            part = table.iloc[np.flatnonzero(kinds == kind)]
-            write_csv(part.reset_index(drop=True) if numbered else part, place / f"{kind}.csv")
-        return place
+        return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in statuses.KINDS}
 
     def raise_for_error(self) -> SubmissionReport:
         """Raise what stopped the run early, if anything did; else return this report.

@@ -1,0 +1,436 @@
+"""Frames as Excel workbooks: sheets for people to read, which no program reads back."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames.common.atomic_files import check_suffix, replace_file
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import ConfigurationError, InvalidInputError
+from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
+from outreach_frames.tables.unlist import as_lists, joined
+
+if TYPE_CHECKING:
+    from xlsxwriter import Workbook
+    from xlsxwriter.worksheet import Worksheet
+
+EXCEL_MAX_COLUMNS: Final = 16_384
+_MAX_SHEET_NAME: Final = 31
+_NOT_IN_SHEET_NAMES: Final = str.maketrans(dict.fromkeys("[]:*?/\\", "_"))
+_LIST_SEPARATOR: Final = "; "
+
+# A cell is a 64-bit float, which has 15 digits that are sure; longer numbers stay text.
+_EXACT_DIGITS: Final = 15
+_EXACT_INTEGERS: Final = 10**_EXACT_DIGITS
+_NUMBERS: Final = (
+    pa.types.is_boolean,
+    pa.types.is_integer,
+    pa.types.is_floating,
+    pa.types.is_decimal,
+    pa.types.is_null,
+)
+# Excel counts days from here on, and takes 1900 for a leap year: right from March of it on.
+_DAY_ZERO: Final = np.datetime64("1899-12-30", "us")
+_FIRST_DAY: Final = np.datetime64("1900-03-01", "us")
+_LAST_DAY: Final = np.datetime64("9999-12-31T23:59:59", "us")
+_DAY: Final = np.timedelta64(1, "D")
+_DATE: Final = "yyyy-mm-dd"
+_MOMENT: Final = "yyyy-mm-dd hh:mm:ss"
+_DURATION: Final = "[h]:mm:ss"
+
+# XML has no control characters but tab and newline: they are shown as Unicode's symbols for them.
+_CONTROL: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{FFFE}\x{FFFF}]"
+_SYMBOLS: Final = {
+    **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
+    0x7F: 0x2421,
+    0xFFFE: 0xFFFD,
+    0xFFFF: 0xFFFD,
+}
+_LINE_ENDS: Final = r"\r\n?"
+
+_LINE_HEIGHT, _MAX_LINES = 15, 8
+_WIDTH_ROWS: Final = 500
+_MIN_WIDTH, _MAX_WIDTH = 8, 60
+# For the arrow that opens a column's filter.
+_ARROW_WIDTH: Final = 3
+
+
+def write_excel(
+    frame: pd.DataFrame, path: str | Path, *, index: bool | None = None, tz: str = "UTC"
+) -> Path:
+    """Write a frame to an Excel workbook, for people to read.
+
+    Text stays text, also where it begins with ``=`` or looks like a number or a link. Dates and
+    times are Excel's own, numbers of more than 15 digits are text. The header is frozen and has
+    filters. To read a frame back, write CSV or Parquet instead.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any frame. It is not changed. Lists are joined as `df.outreach.unlist` joins them.
+    path : str or Path
+        The ``.xlsx`` file to write; one that is there is replaced as a whole.
+    index : bool, optional
+        Whether the index comes in front; by default when it is more than row numbers from 0 on.
+    tz : str
+        The zone, such as "Europe/Berlin", that times with a zone are converted to, since Excel
+        has none; their cells name it. Times without a zone stay as they are.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InvalidInputError
+        There are more rows (1,048,575) or columns (16,384) than a sheet holds, the zone does not
+        exist, or the file cannot be written.
+    ConfigurationError
+        The optional library that writes workbooks is missing.
+
+    Warns
+    -----
+    OutreachWarning
+        Cells over 32,767 characters were cut, or control characters were replaced by symbols.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=5)
+    >>> people.outreach.to_excel(Path(tempfile.mkdtemp()) / "people.xlsx").name
+    'people.xlsx'
+    """
+    indexed = {} if index is None else {"Sheet1": index}
+    return write_sheets({"Sheet1": frame}, path, index=indexed, tz=tz)
+
+
+def write_sheets(
+    sheets: Mapping[str, pd.DataFrame],
+    path: str | Path,
+    *,
+    index: Mapping[str, bool] = MappingProxyType({}),
+    tz: str = "UTC",
+) -> Path:
+    """Write several frames to one Excel workbook, each on a sheet of its own.
+
+    Parameters
+    ----------
+    sheets : mapping of str to DataFrame
+        The sheets in order, at least one. A name that Excel does not take is made one that it does.
+    path, tz
+        As for `write_excel`.
+    index : mapping of str to bool
+        For which sheets the index comes in front, and for which not; what is not in it is as for
+        `write_excel`.
+
+    Returns
+    -------
+    Path
+        The file.
+
+    Raises
+    ------
+    InvalidInputError, ConfigurationError
+        As for `write_excel`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> frames = {"found": pd.DataFrame({"name": ["Ada"]}), "summary": pd.DataFrame({"rows": [1]})}
+    >>> write_sheets(frames, Path(tempfile.mkdtemp()) / "people.xlsx").name
+    'people.xlsx'
+    """
+    check_suffix(path, (".xlsx",), "an Excel workbook")
+    _check_zone(tz)
+    for frame in sheets.values():
+        _check_size(frame)
+    try:
+        import xlsxwriter  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        raise ConfigurationError(
+            "Excel workbooks are written by an optional library; install it: "
+            'pip install "outreach-frames[excel]"'
+        ) from error
+    changed = _Changes()
+
+    def write(file: BinaryIO) -> None:
+        # In memory: the library's temporary files would leave people's data behind in a crash.
+        options = {"in_memory": True, "default_format_properties": {"valign": "top"}}
+        with xlsxwriter.Workbook(file, options) as book:
+            writer = _Writer(book, tz, changed)
+            for title, (name, frame) in zip(_sheet_names(sheets), sheets.items(), strict=True):
+                writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
+
+    target = replace_file(path, write)
+    changed.report()
+    return target
+
+
+def _check_zone(tz: str) -> None:
+    try:
+        ZoneInfo(tz)
+    except (KeyError, ValueError, TypeError, OSError) as error:
+        raise InvalidInputError(
+            f'tz={tz!r} is not a time zone; give a name such as "UTC" or "Europe/Berlin".'
+        ) from error
+
+
+def _check_size(frame: pd.DataFrame) -> None:
+    if len(frame) >= EXCEL_MAX_ROWS:
+        raise InvalidInputError(
+            f"The frame has {len(frame):,} rows, and a sheet holds {EXCEL_MAX_ROWS - 1:,} below "
+            "its header. Write CSV or Parquet, or a part of the rows."
+        )
+    columns = frame.shape[1] + frame.index.nlevels
+    if columns > EXCEL_MAX_COLUMNS:
+        raise InvalidInputError(
+            f"The frame has {columns:,} columns with its index, and a sheet holds "
+            f"{EXCEL_MAX_COLUMNS:,}. Choose the columns to write."
+        )
+
+
+def _sheet_names(names: Iterable[str]) -> list[str]:
+    """Return names that Excel takes for sheets: short, none of some characters, no two alike.
+
+    >>> _sheet_names(["a/b", "A/B", "history"])
+    ['a_b', 'A_B 2', 'history_']
+    """
+    taken: dict[str, str] = {}
+    for name in names:
+        base = name.translate(_NOT_IN_SHEET_NAMES).strip("'")[:_MAX_SHEET_NAME] or "Sheet"
+        base = f"{base}_" if base.lower() == "history" else base
+        free, number = base, 1
+        while free.lower() in taken:
+            number += 1
+            free = f"{base[: _MAX_SHEET_NAME - len(str(number)) - 1]} {number}"
+        taken[free.lower()] = free
+    return list(taken.values())
+
+
+class _Changes:
+    """Counts, by column, the cells that a sheet could not hold as they were."""
+
+    def __init__(self) -> None:
+        self.cut: Counter[str] = Counter()
+        self.replaced: Counter[str] = Counter()
+
+    def report(self) -> None:
+        """Warn of these cells."""
+        if any(self.cut.values()):
+            warn(
+                f"Excel's cells hold {EXCEL_MAX_CELL:,} characters; longer ones were cut: "
+                f"{_counted(self.cut)}. CSV and Parquet hold them whole."
+            )
+        if self.replaced:
+            warn(
+                "Excel's cells hold no control characters; symbols such as \u2400 stand for them: "
+                f"{_counted(self.replaced)}."
+            )
+
+
+class _Writer:
+    """Writes frames to the sheets of a workbook."""
+
+    def __init__(self, book: Workbook, tz: str, changed: _Changes) -> None:
+        self._book = book
+        self._tz = tz
+        self._changed = changed
+        self._header = book.add_format({"bold": True, "bottom": 1})
+        self._lines = book.add_format({"text_wrap": True})
+
+    def write(self, name: str, frame: pd.DataFrame, *, index: bool) -> None:
+        """Write one frame as one sheet."""
+        sheet = self._book.add_worksheet(name)
+        columns = list(_columns(frame, index=index))
+        most_lines: dict[int, int] = {}
+        for position, (title, column) in enumerate(columns):
+            cells, number_format = self._cells(column, title)
+            (shown,) = self._object_cells([title], title)
+            self._write_text(sheet, (0, position), shown, self._header)
+            cell_format = number_format and self._book.add_format({"num_format": number_format})
+            self._write_column(sheet, position, cells, cell_format)
+            sheet.set_column(position, position, _width(title, cells, number_format))
+            for row, cell in enumerate(cells, start=1):
+                if isinstance(cell, str) and "\n" in cell:
+                    most_lines[row] = max(most_lines.get(row, 1), cell.count("\n") + 1)
+        if columns:
+            sheet.autofilter(0, 0, len(frame), len(columns) - 1)
+            # Ids and phone numbers are text on purpose.
+            sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{len(frame) + 1}"})
+        # Not all spreadsheets make room for several lines by themselves.
+        for row, lines in most_lines.items():
+            sheet.set_row(row, _LINE_HEIGHT * min(lines, _MAX_LINES))
+        sheet.freeze_panes(1, 0)
+
+    def _write_column(
+        self, sheet: Worksheet, position: int, cells: list[Any], cell_format: Any
+    ) -> None:
+        for row, cell in enumerate(cells, start=1):
+            kind = type(cell)
+            if kind is str:
+                self._write_text(sheet, (row, position), cell)
+            elif kind is bool:
+                sheet.write_boolean(row, position, cell)
+            elif cell is not None:
+                sheet.write_number(row, position, cell, cell_format)
+
+    def _write_text(
+        self, sheet: Worksheet, place: tuple[int, int], text: str, cell_format: Any = None
+    ) -> None:
+        if text.startswith("<r>") and text.endswith("</r>"):
+            # The library would write such text as XML of its own; in two pieces it is text again.
+            sheet.write_rich_string(*place, text[:1], self._lines, text[1:])
+        else:
+            sheet.write_string(*place, text, cell_format or (self._lines if "\n" in text else None))
+
+    def _cells(self, column: pd.Series[Any], title: str) -> tuple[list[Any], str]:
+        """Return a column as text, numbers, booleans and None, with the format of its numbers."""
+        array: Any = _as_arrow(column)
+        kind = pa.binary() if array is None else array.type
+        cells: list[Any] = []
+        number_format = ""
+        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+            cells = self._text_cells(array, title)
+        elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
+            cells, number_format = self._moments(array)
+        elif pa.types.is_duration(kind):
+            seconds = array.cast(pa.duration("us"), safe=False).to_numpy(zero_copy_only=False)
+            cells = [None if np.isnat(value) else value / _DAY for value in seconds]
+            number_format = _DURATION
+        elif any(is_kind(kind) for is_kind in _NUMBERS):
+            cells = [_number(value) for value in array.to_pylist()]
+        else:
+            cells = self._object_cells(column.array, title)
+        return cells, number_format
+
+    def _object_cells(self, values: Iterable[Any], title: str) -> list[Any]:
+        """Return cells of several types: numbers and booleans as they are, all else as text."""
+        cells = [_plain(value) for value in values]
+        texts = [cell if isinstance(cell, str) else None for cell in cells]
+        written = self._text_cells(pa.array(texts, pa.string()), title)
+        return [cell if text is None else text for cell, text in zip(cells, written, strict=True)]
+
+    def _text_cells(self, texts: pa.Array | pa.ChunkedArray, title: str) -> list[str | None]:
+        """Return text as a cell can hold it, line ends as newlines."""
+        if pc.any(pc.match_substring(texts, "\r"), min_count=0).as_py():
+            texts = pc.replace_substring_regex(texts, _LINE_ENDS, "\n")
+        cells: list[str | None] = texts.to_pylist()
+        if found := pc.sum(pc.match_substring_regex(texts, _CONTROL), min_count=0).as_py():
+            self._changed.replaced[title] += found
+            cells = [None if cell is None else cell.translate(_SYMBOLS) for cell in cells]
+        if (pc.max(pc.utf8_length(texts)).as_py() or 0) > EXCEL_MAX_CELL // 2:
+            whole, cells = cells, [None if cell is None else _cut(cell) for cell in cells]
+            self._changed.cut[title] += sum(map(operator.ne, whole, cells))
+        return cells
+
+    def _moments(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
+        """Return moments as days since Excel's day zero, and as text what is before its time."""
+        zoned = pa.types.is_timestamp(array.type) and array.type.tz is not None
+        moments = array.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
+        if zoned:
+            clock = pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(self._tz)
+            moments = clock.tz_localize(None).to_numpy()
+        moments = moments.astype("datetime64[us]")
+        missing = np.isnat(moments)
+        fits = ~missing & (moments >= _FIRST_DAY) & (moments <= _LAST_DAY)
+        days = np.where(fits, (moments - _DAY_ZERO) / _DAY, np.nan)
+        whole = not zoned and bool((days[fits] == np.floor(days[fits])).all())
+        cells = [
+            day
+            if fit
+            else None
+            if gone
+            else str(moment.astype("datetime64[D]" if whole else "M8[s]"))
+            for day, fit, gone, moment in zip(days.tolist(), fits, missing, moments, strict=True)
+        ]
+        if whole:
+            return cells, _DATE
+        return cells, f'{_MOMENT} "{self._tz}"' if zoned else _MOMENT
+
+
+def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Series[Any]]]:
+    """Yield the titles and columns of a sheet, the index in front where it is wanted."""
+    if index:
+        for level, name in enumerate(frame.index.names):
+            title = "index" if name is None else _title(name)
+            yield title, frame.index.get_level_values(level).to_series()
+    for position, name in enumerate(frame.columns):
+        yield _title(name), frame.iloc[:, position]
+
+
+def _title(name: object) -> str:
+    parts = name if isinstance(name, tuple) else (name,)
+    return "_".join(str(part) for part in parts if part != "")
+
+
+def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
+    """Return a column in Arrow, lists as text; None where Arrow has no type for it."""
+    lists = as_lists(column)
+    if lists is not None:
+        return joined(lists, _LIST_SEPARATOR)
+    try:
+        array = pa.array(column.array, from_pandas=True)
+    except (pa.ArrowException, TypeError, ValueError, OverflowError):
+        return None
+    return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def _number(value: Any) -> Any:
+    """Return a number, or as text one that a cell would round or cannot hold."""
+    if value is None or (isinstance(value, int) and abs(value) < _EXACT_INTEGERS):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None if math.isnan(value) else str(value)
+    if isinstance(value, Decimal) and len(value.normalize().as_tuple().digits) <= _EXACT_DIGITS:
+        return float(value)
+    return str(value)
+
+
+def _plain(value: Any) -> Any:
+    """Return one cell of a mixed column."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or value is pd.NA or value is pd.NaT:
+        return None
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, int | float | Decimal):
+        return _number(value)
+    # Half of a surrogate pair fits into no file.
+    return str(value).encode(errors="replace").decode()
+
+
+def _cut(text: str) -> str:
+    """Return what of a text fits into a cell; its length counts in units of UTF-16."""
+    return text.encode("utf-16-le")[: 2 * EXCEL_MAX_CELL].decode("utf-16-le", "ignore")
+
+
+def _width(title: str, cells: list[Any], number_format: str) -> float:
+    """Return how many characters wide a column should be."""
+    widest = len(number_format.replace('"', ""))
+    for cell in cells[:_WIDTH_ROWS]:
+        if isinstance(cell, str):
+            widest = max(widest, *map(len, cell.split("\n")))
+        elif not number_format and cell is not None:
+            widest = max(widest, len(f"{cell:,}"))
+    return min(max(widest + 1, len(title) + _ARROW_WIDTH, _MIN_WIDTH), _MAX_WIDTH)
+
+
+def _counted(columns: Counter[str]) -> str:
+    return ", ".join(f"{count:,} in {title!r}" for title, count in columns.items() if count)

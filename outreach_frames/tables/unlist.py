@@ -1,0 +1,142 @@
+"""List columns as text: what a spreadsheet cell, or a method of plain pandas, can take."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames.errors import InvalidInputError
+
+# What says nothing to a reader: constants, ids and addresses of other resources.
+_LEFT_OUT: Final = frozenset({"object", "id"})
+_LEFT_OUT_ENDING: Final = "_url"
+_BETWEEN_MEMBERS: Final = ", "
+
+
+def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
+    """Return the frame with plain text in the place of lists.
+
+    `drop_duplicates`, `value_counts`, `groupby` and the like work on the result.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Any frame. It is not changed.
+    sep : str
+        What stands between the entries of a list.
+
+    Returns
+    -------
+    DataFrame
+        The same rows, columns and index; every list column is str. An entry that is an object
+        shows its members with commas in between, but for its id and URLs (the child tables, such
+        as `experiences()`, have them all). An empty list is empty text, a missing one is missing.
+
+    Raises
+    ------
+    InvalidInputError
+        `sep` is not text.
+
+    Notes
+    -----
+    Interface: the arrays of Person, Company and Contact.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=20)
+    >>> people.outreach.unlist().drop_duplicates().shape
+    (20, 262)
+    """
+    if not isinstance(sep, str):
+        raise InvalidInputError(f"sep takes text, not {type(sep).__name__}.")
+    columns = [
+        pd.Series(_as_text(lists, sep), index=frame.index, name=column.name)
+        if (lists := as_lists(column)) is not None
+        else column
+        for _, column in frame.items()
+    ]
+    if not columns:
+        return frame.copy(deep=False)
+    result = pd.concat(columns, axis="columns")
+    result.columns = frame.columns
+    result.attrs = dict(frame.attrs)
+    return result
+
+
+def as_lists(column: pd.Series[Any]) -> pa.Array | None:
+    """Return a column of lists as an Arrow array, and None for any other column."""
+    if isinstance(column.dtype, pd.ArrowDtype):
+        if not _is_list(column.dtype.pyarrow_dtype):
+            return None
+    elif column.dtype != object or not _first_is_list(column):
+        return None
+    try:
+        array = pa.array(column.array, from_pandas=True)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+        return None
+    array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
+    return array if _is_list(array.type) else None
+
+
+def joined(lists: pa.Array, sep: str) -> pa.Array:
+    """Join the entries of each list to one text; entries that are missing are left out.
+
+    >>> joined(pa.array([[1, None, 2], [], None]), "; ").to_pylist()
+    ['1; 2', '', None]
+    """
+    entries = _texts(pc.list_flatten(lists))
+    present = entries.is_valid()
+    parents = pc.list_parent_indices(lists).filter(present).to_numpy()
+    offsets = np.searchsorted(parents, np.arange(len(lists) + 1)).astype("int64")
+    kept = pa.LargeListArray.from_arrays(pa.array(offsets), entries.filter(present))
+    texts = pc.binary_join(kept, pa.scalar(sep, pa.large_string()))
+    return pc.if_else(lists.is_null(), pa.scalar(None, pa.large_string()), texts)
+
+
+def _as_text(lists: pa.Array, sep: str) -> Any:
+    return pd.array(joined(lists, sep).to_numpy(zero_copy_only=False), dtype="str")
+
+
+def _texts(values: pa.Array) -> pa.Array:
+    """Return values of any type as text."""
+    kind = values.type
+    if _is_list(kind):
+        return joined(values, _BETWEEN_MEMBERS)
+    if pa.types.is_struct(kind):
+        return _members(values)
+    try:
+        return values.cast(pa.large_string())
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        texts = [None if value is None else str(value) for value in values.to_pylist()]
+        return pa.array(texts, pa.large_string())
+
+
+def _members(values: pa.StructArray) -> pa.Array:
+    names = [field.name for field in values.type]
+    told = [
+        name for name in names if name not in _LEFT_OUT and not name.endswith(_LEFT_OUT_ENDING)
+    ] or names
+    texts = [_texts(pc.struct_field(values, [names.index(name)])) for name in told]
+    if not texts:
+        return pa.nulls(len(values), pa.large_string())
+    between = pa.scalar(_BETWEEN_MEMBERS, pa.large_string())
+    lines = pc.binary_join_element_wise(*texts, between, null_handling="skip")
+    nothing = pc.equal(lines, pa.scalar("", pa.large_string()))
+    return pc.if_else(nothing, pa.scalar(None, pa.large_string()), lines)
+
+
+def _is_list(kind: pa.DataType) -> bool:
+    return bool(
+        pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    )
+
+
+def _first_is_list(column: pd.Series[Any]) -> bool:
+    first = next((cell for cell in column.array if cell is not None and cell is not pd.NA), None)
+    return isinstance(first, list | tuple | np.ndarray)

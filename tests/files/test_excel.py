@@ -1,0 +1,323 @@
+"""Excel workbooks: what a person sees on the sheets is what the frame holds."""
+
+from __future__ import annotations
+
+import datetime
+import zipfile
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
+from outreach_frames.files.csv_file import EXCEL_MAX_CELL
+from outreach_frames.files.excel import write_excel, write_sheets
+from outreach_frames.leads import statuses
+from outreach_frames.leads.sending.report import SubmissionReport
+
+TRICKY = [
+    "=1+1", "=HYPERLINK(1)", "{=A1}", "+44 20", "-1", "@x", "https://a.example", "internal:A1",
+    "mailto:a@b.example", "00123", "1e5", "TRUE", "<r><t>x</t></r>", "<r>&</r>", "<b>&amp;</b>",
+    "", " padded ", "_x0041_", "Zoë", "東京", "😀", "a\nb", "'x", "#N/A",
+]  # fmt: skip
+
+
+def sheet_of(path: Path, name: str | None = None) -> Any:
+    """Open one sheet as another program reads it."""
+    book = openpyxl.load_workbook(path)
+    return book[name] if name else book.worksheets[0]
+
+
+def column_of(frame: pd.DataFrame, path: Path, **options: Any) -> list[Any]:
+    """Write a frame of one column, and list the cells below its header."""
+    write_excel(frame, path, **options)
+    sheet = sheet_of(path)
+    return [sheet.cell(row + 2, 1).value for row in range(len(frame))]
+
+
+def test_text_is_never_a_formula_link_or_number(tmp_path: Path) -> None:
+    """Text comes out as the same text, whatever a spreadsheet could make of it."""
+    frame = pd.DataFrame({"text": TRICKY})
+    path = write_excel(frame, tmp_path / "text.xlsx")
+    cells = [row[0] for row in sheet_of(path).iter_rows(min_row=2)]
+    assert {cell.data_type for cell in cells if cell.value is not None} == {"s"}
+    shown = ["" if cell.value is None else cell.value for cell in cells]
+    # The library that reads it here does not know this escape of Excel's.
+    assert [text.replace("_x005F_", "_") for text in shown] == TRICKY
+    assert not any(cell.hyperlink for cell in cells)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]))))
+def test_any_text_makes_a_sound_workbook(tmp_path: Path, texts: list[str]) -> None:
+    """No text breaks the workbook's XML or comes out as another."""
+    texts = [text.replace("\ufffe", "").replace("\uffff", "") for text in texts]
+    shown = column_of(pd.DataFrame({"a": pd.Series(texts, dtype="str")}), tmp_path / "x.xlsx")
+    assert [text.replace("_x005F_", "_") for text in shown] == texts
+
+
+def test_a_formula_in_a_header_or_index_is_text(tmp_path: Path) -> None:
+    """Headers, index names and labels are text as cells are."""
+    frame = pd.DataFrame({"=1": [1], "<r>b</r>": [2]}, index=pd.Index(["=2"], name="=3"))
+    rows = list(sheet_of(write_excel(frame, tmp_path / "x.xlsx")).iter_rows())
+    assert [cell.value for cell in rows[0]] == ["=3", "=1", "<r>b</r>"]
+    assert rows[1][0].value == "=2"
+    assert {cell.data_type for cell in rows[0]} == {"s"} == {rows[1][0].data_type}
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_people_are_written_whole(tmp_path: Path, client: Client, backend: Any) -> None:
+    """Every cell of a search is on the sheet: numbers and dates as such, lists joined."""
+    people = of.search_people(limit=None, client=client, dtype_backend=backend).head(30)
+    sheet = sheet_of(people.outreach.to_excel(tmp_path / "people.xlsx"))
+    rows = list(sheet.iter_rows(values_only=True))
+    written = pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
+    assert list(written) == list(people)
+    plain = people.outreach.unlist()
+    for name in people:
+        for told, cell in zip(written[name], plain[name], strict=True):
+            if pd.isna(cell):
+                assert pd.isna(told), name
+            elif isinstance(cell, str):
+                assert told.replace("_x005F_", "_") == cell.replace("\r", ""), name
+            else:
+                assert told == cell, name
+
+
+def test_moments_are_in_the_stated_zone(tmp_path: Path) -> None:
+    """A time with a zone is converted, and its cell names the zone; one without stays."""
+    frame = pd.DataFrame(
+        {
+            "zoned": pd.to_datetime(["2026-07-01T12:00:00Z", None]),
+            "plain": pd.to_datetime(["2026-07-01T12:30:00", None]),
+            "date": pd.to_datetime(["2026-07-01", None]),
+        }
+    )
+    sheet = sheet_of(write_excel(frame, tmp_path / "x.xlsx", tz="Europe/Berlin"))
+    zoned, plain, date = sheet[2]
+    assert zoned.value == datetime.datetime(2026, 7, 1, 14)
+    assert "Europe/Berlin" in zoned.number_format
+    assert plain.value == datetime.datetime(2026, 7, 1, 12, 30)
+    assert date.value == datetime.datetime(2026, 7, 1)
+    assert date.number_format == "yyyy-mm-dd"
+    assert [cell.value for cell in sheet[3]] == [None] * 3
+
+
+@pytest.mark.parametrize(
+    ("values", "cells"),
+    [
+        pytest.param(pd.to_datetime(["1899-12-31", "1900-03-01"]),
+            ["1899-12-31", datetime.datetime(1900, 3, 1)], id="before-excels-time"),
+        pytest.param([10**15 - 1, 2**53 + 1], [10**15 - 1, "9007199254740993"], id="long-integers"),
+        pytest.param([1.5, float("inf"), None], [1.5, "inf", None], id="infinity"),
+        pytest.param(pd.array([True, None, False], dtype="boolean"),
+            [True, None, False], id="booleans"),
+        pytest.param(pd.Categorical(["b", None, "a"]), ["b", None, "a"], id="categories"),
+        pytest.param([Decimal("1.25"), Decimal("1.2345678901234567")],
+            [1.25, "1.2345678901234567"], id="decimals"),
+        pytest.param([datetime.date(2026, 1, 2), None], [datetime.datetime(2026, 1, 2), None],
+            id="date-objects"),
+        pytest.param(pd.Series([1, "=a", None, True, {"b": 1}], dtype=object),
+            [1, "=a", None, True, "{'b': 1}"], id="mixed"),
+        pytest.param(pd.Series([[1, 2], [], None], dtype=object), ["1; 2", "", None], id="lists"),
+        pytest.param(pd.period_range("2026-01", periods=2, freq="M"),
+            ["2026-01", "2026-02"], id="periods"),
+        pytest.param(pd.Series(["half \ud800 pair"], dtype=object), ["half ? pair"],
+            id="lone-surrogate"),
+        pytest.param(pd.arrays.ArrowExtensionArray(pa.array([b"ab", None])),
+            ["b'ab'", None], id="bytes"),
+    ],
+)  # fmt: skip
+def test_values_of_any_dtype(tmp_path: Path, values: Any, cells: list[Any]) -> None:
+    """A cell holds the value, or as text what a cell would round or cannot hold."""
+    assert column_of(pd.DataFrame({"a": values}), tmp_path / "x.xlsx", index=False) == cells
+
+
+def test_durations_are_hours(tmp_path: Path) -> None:
+    """A duration is a number of days, shown as hours."""
+    frame = pd.DataFrame({"t": pd.to_timedelta(["36:00:00", None])})
+    cell = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))["A2"]
+    assert (cell.value, cell.number_format) == (datetime.timedelta(hours=36), "[h]:mm:ss")
+
+
+def test_control_characters_are_shown_and_said(tmp_path: Path) -> None:
+    """What XML cannot hold becomes a symbol, and a warning counts the cells by column."""
+    frame = pd.DataFrame({"a": ["x\x0by", "fine", "\x00\uffff"], "b": ["a\r\nb\rc", "\t", "\x7f"]})
+    with pytest.warns(OutreachWarning, match="2 in 'a', 1 in 'b'"):
+        write_excel(frame, tmp_path / "x.xlsx")
+    columns = sheet_of(tmp_path / "x.xlsx").iter_cols(values_only=True)
+    assert list(columns) == [
+        ("a", "x\u240by", "fine", "\u2400\ufffd"),
+        ("b", "a\nb\nc", "\t", "\u2421"),
+    ]
+
+
+def test_long_cells_are_cut_and_said(tmp_path: Path) -> None:
+    """A cell of more than 32,767 characters, as Excel counts, is cut, and a warning says so."""
+    fits, long, wide = "x" * EXCEL_MAX_CELL, "x" * (EXCEL_MAX_CELL + 1), "😀" * 16_384
+    with pytest.warns(OutreachWarning, match="2 in 'a'"):
+        shown = column_of(pd.DataFrame({"a": [fits, long, wide, None]}), tmp_path / "x.xlsx")
+    assert shown == [fits, fits, "😀" * 16_383, None]
+
+
+def test_header_is_frozen_and_filtered(tmp_path: Path) -> None:
+    """The header stays in sight, each column has a filter and a width that suits its text."""
+    frame = pd.DataFrame({"short": ["a"], "long": ["b" * 40], "longest": ["c" * 400]})
+    sheet = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))
+    assert sheet.freeze_panes == "A2"
+    assert sheet.auto_filter.ref == "A1:C2"
+    widths = [sheet.column_dimensions[letter].width for letter in "ABC"]
+    assert widths[0] < 15
+    assert 40 < widths[1] < widths[2] < 70
+    assert sheet["A1"].font.bold
+
+
+@pytest.mark.parametrize(
+    ("index", "wanted", "header"),
+    [
+        (None, None, ["a"]),
+        (None, True, ["index", "a"]),
+        (["x"], None, ["index", "a"]),
+        (["x"], False, ["a"]),
+        (pd.MultiIndex.from_tuples([(1, 2)], names=["p", None]), None, ["p", "index", "a"]),
+    ],
+)
+def test_index_comes_in_front(tmp_path: Path, index: Any, wanted: Any, header: list[str]) -> None:
+    """The index is written where it is wanted, and by default where it says anything."""
+    path = write_excel(pd.DataFrame({"a": [1]}, index=index), tmp_path / "x.xlsx", index=wanted)
+    assert [cell.value for cell in sheet_of(path)[1]] == header
+
+
+def test_column_names_of_any_kind(tmp_path: Path) -> None:
+    """Names of several levels are joined; names that are numbers or twice there are written."""
+    levels = pd.DataFrame([[1, 2]], columns=pd.MultiIndex.from_tuples([("a", "b"), ("a", "")]))
+    assert [cell.value for cell in sheet_of(write_excel(levels, tmp_path / "x.xlsx"))[1]] == [
+        "a_b",
+        "a",
+    ]
+    twice = pd.DataFrame([[1, 2]], columns=[7, 7])
+    assert [cell.value for cell in sheet_of(write_excel(twice, tmp_path / "x.xlsx"))[1]] == [
+        "7",
+        "7",
+    ]
+
+
+def test_empty_frames(tmp_path: Path) -> None:
+    """A frame with no rows has its header, one with no columns an empty sheet."""
+    assert sheet_of(write_excel(pd.DataFrame({"a": []}), tmp_path / "x.xlsx"))["A1"].value == "a"
+    assert sheet_of(write_excel(pd.DataFrame(), tmp_path / "x.xlsx"))["A1"].value is None
+
+
+def test_sheet_names_are_made_ones_that_excel_takes(tmp_path: Path) -> None:
+    """Sheets keep their order; names that Excel refuses become close ones, no two alike."""
+    frame = pd.DataFrame({"a": [1]})
+    names = ["a/b", "A_B", "x" * 40, "x" * 50, "History", "'", ""]
+    path = write_sheets(dict.fromkeys(names, frame), tmp_path / "x.xlsx")
+    made = openpyxl.load_workbook(path).sheetnames
+    assert made[:2] == ["a_b", "A_B 2"]
+    assert len({name.lower() for name in made}) == len(names)
+    assert all(0 < len(name) <= 31 for name in made)
+
+
+@pytest.mark.parametrize(
+    ("frame", "options", "message"),
+    [
+        (pd.DataFrame(index=range(1_048_576)), {}, "1,048,575"),
+        (pd.DataFrame(columns=range(16_384)), {}, "16,384"),
+        (pd.DataFrame(), {"tz": "Mars/Olympus"}, "not a time zone"),
+        (pd.DataFrame(), {"tz": "../etc"}, "not a time zone"),
+    ],
+)
+def test_what_a_sheet_cannot_hold_is_an_error(
+    tmp_path: Path, frame: pd.DataFrame, options: Any, message: str
+) -> None:
+    """Too many rows or columns and unknown zones are refused, and the old file stays."""
+    path = tmp_path / "x.xlsx"
+    path.write_bytes(b"old")
+    with pytest.raises(InvalidInputError, match=message):
+        write_excel(frame, path, **options)
+    assert path.read_bytes() == b"old"
+    assert [place.name for place in tmp_path.iterdir()] == ["x.xlsx"]
+
+
+@pytest.mark.parametrize(
+    ("method", "name"),
+    [
+        ("to_csv", "people.xlsx"),
+        ("to_csv", "people.parquet"),
+        ("to_csv", "people.csv.gz"),
+        ("to_parquet", "people.csv"),
+        ("to_parquet", "people.xlsx"),
+        ("to_excel", "people.csv"),
+        ("to_excel", "people.xls"),
+        ("to_excel", "people"),
+    ],
+)
+def test_an_ending_of_another_format_is_an_error(tmp_path: Path, method: str, name: str) -> None:
+    """No writer writes its format under the name of another, and the error names the right one."""
+    with pytest.raises(InvalidInputError, match=r"Give a name that ends in \."):
+        getattr(pd.DataFrame({"a": [1]}).outreach, method)(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_workbook_is_sound_xml_and_names_no_author(tmp_path: Path, client: Client) -> None:
+    """Every part of a workbook parses, and nothing of the machine or its user is in it."""
+    boxes = of.mailboxes(client=client, progress=False)
+    with zipfile.ZipFile(boxes.outreach.to_excel(tmp_path / "x.xlsx")) as book:
+        parts = {name: book.read(name) for name in book.namelist()}
+    for content in parts.values():
+        ET.fromstring(content)  # noqa: S314 - our own file
+    assert ET.fromstring(parts["docProps/core.xml"]).findtext("{*}creator") in (None, "")  # noqa: S314
+
+
+def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
+    """Every row is on exactly one sheet of its kind; the summary and the notes are there too."""
+    frame = pd.DataFrame({"email": ["a@x.example", "=b@x.example", "c@x.example"]})
+    rows = pd.DataFrame({"index": range(3), "status": ["added", "recently_contacted", "invalid"]})
+    report = SubmissionReport(
+        frame, rows, sequence_id="s", notes=["=note"], error=OutreachError("broken")
+    )
+    path = report.to_excel(tmp_path / "report.xlsx")
+    book = openpyxl.load_workbook(path)
+    assert book.sheetnames == ["summary", "added", "skipped", "failed", "notes"]
+    emails = {name: [cell.value for cell in book[name]["A"]] for name in statuses.KINDS}
+    assert emails == {
+        "added": ["email", "a@x.example"],
+        "skipped": ["email", "=b@x.example"],
+        "failed": ["email", "c@x.example"],
+    }
+    assert next(iter(book["summary"].values)) == ("status", "rows")
+    assert [cell.value for cell in book["notes"]["A"]] == [
+        "note",
+        "=note",
+        "The run stopped: broken",
+    ]
+
+
+def test_report_keeps_labels_that_say_something(tmp_path: Path) -> None:
+    """Labels of the input come in front on each sheet, and numbers from 0 on on none."""
+    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]}, index=["k", "l"])
+    rows = pd.DataFrame({"index": ["k", "l"], "status": ["added", "invalid"]})
+    report = SubmissionReport(frame, rows, sequence_id="s")
+    assert sheet_of(report.to_excel(tmp_path / "x.xlsx"), "failed")["A2"].value == "l"
+    numbered = SubmissionReport(frame.reset_index(drop=True), rows, sequence_id="s")
+    assert sheet_of(numbered.to_excel(tmp_path / "x.xlsx"), "failed")["A1"].value == "email"
+
+
+@pytest.mark.parametrize("excel", [False, True])
+def test_report_files_are_for_excel_where_asked(tmp_path: Path, excel: bool) -> None:
+    """report.to_csv(excel=True) begins each file with a byte order mark."""
+    frame = pd.DataFrame({"email": ["ü@x.example"]})
+    rows = pd.DataFrame({"index": [0], "status": ["added"]})
+    folder = SubmissionReport(frame, rows, sequence_id="s").to_csv(tmp_path, excel=excel)
+    for kind in statuses.KINDS:
+        assert (folder / f"{kind}.csv").read_bytes().startswith(b"\xef\xbb\xbf") == excel
