@@ -141,9 +141,7 @@ def read_frame(
     tables: list[pa.Table] = []
 
     def frame_so_far() -> pd.DataFrame:
-        frame = people_frame(tables, dtype_backend)
-        dropped = _DROPPED[headcount]
-        return frame[[name for name in frame.columns if not name.startswith(dropped)]]
+        return with_headcount(people_frame(tables, dtype_backend), headcount)
 
     try:
         for table in search.tables():
@@ -158,6 +156,12 @@ def read_frame(
         filters=search.filters, total=search.total, fetched_at=now(), errors=search.errors
     )
     return frame
+
+
+def with_headcount(people: pd.DataFrame, headcount: Headcount) -> pd.DataFrame:
+    """Return people with no more headcount columns than are wanted."""
+    dropped = _DROPPED[headcount]
+    return people[[name for name in people.columns if not name.startswith(dropped)]]
 
 
 def count_people(

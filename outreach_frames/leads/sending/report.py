@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
 from outreach_frames.common.card import Card, as_html, as_text
-from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.excel import write_sheets
@@ -18,8 +17,7 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import report_card
 from outreach_frames.leads.sending.rows import TOLD, typed
 from outreach_frames.leads.sending.run import Monitor
-
-_PREFIX: Final = "outreach_"
+from outreach_frames.tables.columns import append_columns, text_names
 
 
 class SubmissionReport:
@@ -93,7 +91,7 @@ class SubmissionReport:
         DataFrame
             With the input's index and columns; a name that is taken gets `outreach_` in front.
         """
-        return _joined(self._frame, self.rows.drop(columns="index"))
+        return append_columns(self._frame, self.rows.drop(columns="index"))
 
     def summary(self) -> pd.DataFrame:
         """Count the rows of each status that occurs.
@@ -185,8 +183,8 @@ class SubmissionReport:
 
     def _parts(self) -> dict[str, pd.DataFrame]:
         """Return the input with its outcomes, each row in the part of its outcome's kind."""
-        named = self._frame.set_axis(_text_names(self._frame.columns), axis=1)
-        table = _joined(named, self.rows[list(TOLD)])
+        named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
+        table = append_columns(named, self.rows[list(TOLD)])
         kinds = self.rows["status"].map(statuses.kind_of)
         return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in statuses.KINDS}
 
@@ -247,34 +245,3 @@ class SubmissionReport:
             error=self.error,
             dry_run=self.dry_run,
         )
-
-
-def _joined(frame: pd.DataFrame, outcomes: pd.DataFrame) -> pd.DataFrame:
-    """Put the outcomes behind a frame's columns, row by row whatever its labels are."""
-    names: list[Any] = []
-    for name in outcomes.columns:
-        free = str(name)
-        while free in frame.columns:
-            free = f"{_PREFIX}{free}"
-        names.append(free)
-    levels = frame.columns.nlevels
-    added = outcomes.set_axis(frame.index, axis=0)
-    added.columns = (
-        pd.MultiIndex.from_tuples([(name,) + ("",) * (levels - 1) for name in names])
-        if levels > 1
-        else pd.Index(names)
-    )
-    result = pd.concat([frame, added], axis=1)
-    result.columns.names = frame.columns.names
-    result.attrs = dict(frame.attrs)
-    return result
-
-
-def _text_names(columns: pd.Index[Any]) -> list[str]:
-    """Name columns as a file needs it: text, one level, no two alike."""
-    names: list[str] = []
-    for column in columns:
-        parts = column if isinstance(column, tuple) else (column,)
-        name = "_".join(str(part) for part in parts if part != "")
-        names.append(unique_name(name, names))
-    return names
