@@ -1,0 +1,99 @@
+"""The registered domain of whatever a table says of a company's address."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tldextract import TLDExtract
+
+from outreach_frames.tables.domains import domain_keys
+
+LIBRARY = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
+SUFFIXES = sorted(suffix for suffix in LIBRARY.tlds if suffix.isascii())
+
+
+def key(text: str | None) -> str | None:
+    """Return the key of one text."""
+    found: str | None = domain_keys(pa.array([text], pa.string())).to_pylist()[0]
+    return found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "acme.co.uk",
+        "ACME.Co.UK",
+        " acme.co.uk ",
+        "acme.co.uk.",
+        "www.acme.co.uk",
+        "blog.acme.co.uk/x?y=z@w.example#top",
+        "https://acme.co.uk",
+        "HTTPS://Blog.Acme.co.uk:8443/x",
+        "http//acme.co.uk",
+        "//acme.co.uk/x",
+        "ftp://someone:secret@acme.co.uk/",
+        "anna.berg@acme.co.uk",
+        "mailto:anna@mail.acme.co.uk?subject=hello",
+        "a。acme。co。uk",
+        "\uff41cme.co.uk",
+    ],
+)
+def test_all_ways_to_write_an_address_have_one_domain(text: str) -> None:
+    """Scheme, user, host, port, path, case and width make no difference."""
+    assert key(text) == "acme.co.uk"
+
+
+@pytest.mark.parametrize(
+    ("text", "domain"),
+    [
+        ("acme.github.io", "acme.github.io"),
+        ("docs.acme.github.io", "acme.github.io"),
+        ("firm3.example", "firm3.example"),
+        ("www.firm3.example", "firm3.example"),
+        ("https://bücher.example/", "xn--bcher-kva.example"),
+        ("shop.xn--bcher-kva.example", "xn--bcher-kva.example"),
+        ("a_b.firm.de", "firm.de"),
+        ("www.de", "www.de"),
+        ("www.ck", "www.ck"),
+    ],
+)
+def test_what_was_registered_counts(text: str, domain: str) -> None:
+    """Private suffixes, unlisted top-level domains and other scripts have registered domains."""
+    assert key(text) == domain
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *["", " ", "n/a", "Acme Inc.", "Acme Inc.com", "S.p.A.", "localhost", "example", "com"],
+        *["co.uk", "github.io", "x.ck", "192.168.1.1", "1.2.3.4:80", "http://[::1]/", "[::1"],
+        *["https://", "mailto:", "a..b.com", "-x.com", "acme.123", "one.de, two.de", "a" * 300],
+        None,
+    ],
+)
+def test_there_is_not_always_a_domain(text: str | None) -> None:
+    """Words, addresses of machines, suffixes and lists have none."""
+    assert key(text) is None
+
+
+@given(
+    st.lists(st.sampled_from(["www", "a", "co", "com", "s3", "jp", "kawasaki", "ck"]), max_size=3),
+    st.sampled_from(SUFFIXES) | st.sampled_from(["example", "de", "intern"]),
+    st.sampled_from(["", "https://", "anna@"]),
+)
+def test_the_library_decides(labels: list[str], suffix: str, before: str) -> None:
+    """Every host has the domain that the Public Suffix List gives it."""
+    host = ".".join([*labels, suffix.replace("*", "x").lstrip("!")])
+    found = LIBRARY.extract_str(host)
+    expected = found.top_domain_under_public_suffix
+    if not found.suffix and host.count("."):
+        expected = ".".join(host.split(".")[-2:])
+    assert key(f"{before}{host}") == (expected or None)
+
+
+def test_a_column_keeps_its_order_and_its_gaps() -> None:
+    """Repeated and missing cells stay where they are."""
+    texts = pa.chunked_array([["b.de", None, "x.a.de"], ["b.de", "none"]])
+    assert domain_keys(texts.combine_chunks()).to_pylist() == ["b.de", None, "a.de", "b.de", None]
