@@ -1,7 +1,8 @@
 """The sandbox's operations, and the application that serves them.
 
 An operation is a short function from a `Call` and the `Service` to a `Reply`. Around each stand, in
-this order: the size of the body (413), the token (401), and the faults.
+this order: the size of the body (413), the token (401), and the faults. Before all of it `server`
+refuses a host that is not this machine (421) and URLs and headers that are too long (414, 431).
 
 What the interface shows of none of the endpoints is chosen plainly here: an unknown id is 404, of
 contacts it is left out; contacts come in the account's order, whatever the order of their ids; an
@@ -37,7 +38,7 @@ from outreach_frames.sandbox.store import Row, Store
 from outreach_frames.sandbox.submission import read_submission
 
 # The place in a request's scope where the server puts the connection, for faults to break it.
-TRANSPORT = "outreach_frames.client.deadlines"
+TRANSPORT = "outreach_frames.sandbox.connection"
 
 SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
 

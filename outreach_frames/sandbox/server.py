@@ -5,23 +5,49 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
+from urllib.parse import urlsplit
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.datastructures import Headers
+from starlette.responses import Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from outreach_frames.sandbox.app import TRANSPORT
+from outreach_frames.sandbox.rules import error_body
 
 START_SECONDS = 10
 STOP_SECONDS = 5
 
+MAX_URL_BYTES = 16_384
+MAX_HEADER_BYTES = 65_536
+HOSTS = frozenset({"127.0.0.1", "localhost"})
+
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP as uvicorn speaks it, and the connection within the application's reach."""
+    """HTTP as uvicorn speaks it, with the connection in the application's reach and a limit."""
+
+    _reads_headers = False
+    _header_bytes = 0
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
         self.scope["extensions"] = {TRANSPORT: {"connection": self.transport}}
+        self._reads_headers, self._header_bytes = True, 0
+
+    def on_headers_complete(self) -> None:
+        self._reads_headers = False
+        super().on_headers_complete()
+
+    def data_received(self, data: bytes) -> None:
+        """Take some bytes, and break off headers that do not end; `_Guard` sees those that do."""
+        still_headers = self._reads_headers
+        super().data_received(data)
+        if still_headers and self._reads_headers:
+            self._header_bytes += len(data)
+            if self._header_bytes > MAX_HEADER_BYTES:
+                self.transport.write(b"HTTP/1.1 431 \r\nconnection: close\r\n\r\n")
+                self.transport.close()
 
 
 class _Server(uvicorn.Server):
@@ -47,18 +73,54 @@ class _Server(uvicorn.Server):
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
 
+class _Guard:
+    """An application that takes only requests of a usual size that were meant for this machine.
+
+    A page of another site, whose name somebody let point at 127.0.0.1, asks with that name as host.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse the request, or pass it on."""
+        refused = _refused(scope)
+        if refused is None:
+            await self._app(scope, receive, send)
+            return
+        status, message = refused
+        body = error_body(status, message)
+        response = Response(body, status, {"Connection": "close"}, media_type="application/json")
+        await response(scope, receive, send)
+
+
+def _refused(scope: Scope) -> tuple[int, str] | None:
+    """Return a status and what to say of a request that is not for the application."""
+    try:
+        host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname
+    except ValueError:
+        host = None
+    if host not in HOSTS:
+        return 421, "The sandbox is for this machine: ask it as 127.0.0.1 or localhost."
+    if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_URL_BYTES:
+        return 414, f"A URL has at most {MAX_URL_BYTES:,} bytes here."
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
+        return 431, f"The headers have at most {MAX_HEADER_BYTES:,} bytes here."
+    return None
+
+
 class ServerThread:
     """An application that is served in the background until it is stopped."""
 
     def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
         config = uvicorn.Config(
-            app,
+            _Guard(app),
             http=_Protocol,
             ws="none",
             lifespan="off",
             loop="asyncio",
             log_config=None,
-            # Its warnings are about requests that were no HTTP: nothing for a notebook.
+            # Its warnings are about requests that were not HTTP: nothing for a notebook.
             log_level="error",
             access_log=False,
             server_header=False,

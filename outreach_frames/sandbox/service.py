@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import atexit
-import hashlib
 import os
+import secrets
 import socket
 import sqlite3
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ class Sandbox:
     Attributes
     ----------
     url, api_key : str
-        The base address and the token.
+        The base address and the token, which is another one each time.
     people, seed : int
         What the world was made from.
     sequence_ids : dict of str to str
@@ -212,7 +212,9 @@ def serve(
             seed=seed,
             fill=lambda connection: _make_world(connection, people=people, seed=seed),
         )
-        service = Service(store, PeopleIndex(store.connection), _api_key(seed), armed)
+        service = Service(
+            store, PeopleIndex(store.connection), f"sandbox-{secrets.token_hex(12)}", armed
+        )
         server = ServerThread(make_app(service), listener)
         server.start()
     except BaseException:
@@ -249,8 +251,3 @@ def _make_world(connection: sqlite3.Connection, *, people: int, seed: int) -> No
     fill_account(connection, account_users, seed=seed)
     known = sample(connection, min(CONTACTS, people), seed)
     fill_records(connection, account_users, known, seed=seed)
-
-
-def _api_key(seed: int) -> str:
-    """Make the token: the same for the same seed, and useless anywhere but on this machine."""
-    return f"sandbox-{hashlib.sha256(f'outreach sandbox {seed}'.encode()).hexdigest()[:24]}"

@@ -6,6 +6,7 @@ whole process; whoever uses it holds `Store.lock`.
 
 from __future__ import annotations
 
+import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
@@ -232,7 +233,7 @@ def open_store(
 ) -> Store:
     """Open the world in a file, or make it there, or in memory where `db` is None.
 
-    A file appears under its name only when its world is whole.
+    A file appears under its name only when its world is whole; only its owner can read it.
     """
     if db is None:
         connection = _connect(":memory:")
@@ -254,14 +255,18 @@ def _open_file(
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         making = path.with_name(path.name + ".making")
         making.unlink(missing_ok=True)
+        os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         with closing(_connect(making)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
             _make(connection, people=people, seed=seed, fill=fill)
         making.replace(path)
+    with closing(_connect(path)) as connection:
+        _check(connection, path, people=people, seed=seed)
+    # Before it is opened to stay: the files beside it get its mode.
+    path.chmod(0o600)
     connection = _connect(path)
     try:
-        _check(connection, path, people=people, seed=seed)
         connection.execute("PRAGMA journal_mode = WAL")
         # A file that cannot be written is refused now, not at the first lead.
         connection.execute("BEGIN IMMEDIATE")

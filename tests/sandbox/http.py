@@ -75,7 +75,7 @@ def head(sandbox: Sandbox, method: str, path: str, *headers: str) -> bytes:
     """Write the head of a request, with the token."""
     lines = (
         f"{method} {path} HTTP/1.1",
-        "Host: sandbox",
+        "Host: 127.0.0.1",
         f"Authorization: Bearer {sandbox.api_key}",
         *headers,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sqlite3
+import stat
 import subprocess
 import sys
 import textwrap
@@ -29,6 +30,12 @@ def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 class TestStarting:
     """`serve` and what it refuses."""
+
+    def test_no_token_twice(self) -> None:
+        """Nobody can tell the token from the seed: it is another one each time."""
+        with serve(people=20) as one, serve(people=20) as other:
+            assert one.api_key != other.api_key
+            assert min(len(one.api_key), len(other.api_key)) >= 24
 
     def test_loopback_only(self) -> None:
         """The service listens on loopback, on the port that its address says."""
@@ -88,7 +95,6 @@ class TestStarting:
             api.add(sequence_id, lead)
             assert len(one.leads(sequence_id)) == 1
             assert other.leads(other.sequence_ids["accepts_any"]) == []
-            assert one.api_key != other.api_key
 
     def test_without_the_extra(self) -> None:
         """Without the extra the module can be imported, and `serve` says how to install it."""
@@ -157,8 +163,8 @@ class TestStopping:
                     print(connection.recv(12).decode())
                 connection = socket.create_connection((host, int(port)))
                 request = f"GET /mailboxes HTTP/1.1\\r\\nAuthorization: Bearer {sandbox.api_key}"
-                upgrade = b"\\r\\nUpgrade: h2c\\r\\nConnection: Upgrade"
-                connection.sendall(request.encode() + upgrade + b"\\r\\nHost: x\\r\\n\\r\\n")
+                more = b"\\r\\nHost: 127.0.0.1\\r\\nUpgrade: h2c\\r\\nConnection: Upgrade"
+                connection.sendall(request.encode() + more + b"\\r\\n\\r\\n")
                 print(connection.recv(12).decode())
             connection.close()
             """
@@ -185,7 +191,7 @@ class TestStopping:
             sandbox = serve(people=20, db=sys.argv[1])
             host, _, port = sandbox.url.removeprefix("http://").partition(":")
             with socket.create_connection((host, int(port))) as connection:
-                connection.sendall(b"GET /mailboxes HTTP/1.1\\r\\nHost: x\\r\\n\\r\\n")
+                connection.sendall(b"GET /mailboxes HTTP/1.1\\r\\nHost: 127.0.0.1\\r\\n\\r\\n")
                 print(connection.recv(12).decode())
             """,
             str(tmp_path / "world.db"),
@@ -214,6 +220,17 @@ class TestFile:
             assert api.search(page_size=40).json()["results"] == everybody
             again = api.add(sequence_id, [{"email": "A@B.example"}]).json()
             assert len(again["already_in_sequence_and_skipped"]) == 1
+
+    def test_only_its_owner_reads_it(self, tmp_path: Path) -> None:
+        """Neither the file nor those beside it can be read by others, one from earlier neither."""
+        db = tmp_path / "world.db"
+        for _ in range(2):
+            with serve(people=20, db=db) as sandbox, Api(sandbox) as api:
+                api.add(sandbox.sequence_ids["accepts_any"], [{"email": "a@b.example"}])
+                modes = [stat.S_IMODE(path.stat().st_mode) for path in tmp_path.iterdir()]
+            assert modes == [0o600] * len(modes)
+            assert len(modes) > 1
+            db.chmod(0o644)
 
     def test_same_world_in_memory(self, tmp_path: Path) -> None:
         """A world in a file is the same as one in memory of the same seed."""
@@ -323,7 +340,7 @@ SERVE = """
     import sys, threading
     from outreach_frames.sandbox import serve
     sandbox = serve(people=40, db=sys.argv[1])
-    print(sandbox.url, sandbox.sequence_ids["accepts_any"], flush=True)
+    print(sandbox.url, sandbox.api_key, sandbox.sequence_ids["accepts_any"], flush=True)
     threading.Event().wait()
 """
 
@@ -331,8 +348,7 @@ SERVE = """
 def test_killed_while_adding(tmp_path: Path) -> None:
     """Killed at any moment, the database holds each request's leads entirely or not at all."""
     db = tmp_path / "world.db"
-    with serve(people=40, db=db) as sandbox:
-        token = sandbox.api_key
+    serve(people=40, db=db).stop()
     numbers = count()
     acknowledged: set[str] = set()
     for delay in (0.05, 0.12, 0.2):
@@ -342,7 +358,7 @@ def test_killed_while_adding(tmp_path: Path) -> None:
             text=True,
         )
         assert process.stdout is not None
-        url, sequence_id = process.stdout.readline().split()
+        url, token, sequence_id = process.stdout.readline().split()
         timer = threading.Timer(delay, process.kill)
         target = f"{url}/sequences/{sequence_id}/leads"
         assert _add_request(target, token, next(numbers), acknowledged)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import http.client
+from contextlib import suppress
+from urllib.parse import urlsplit
+
 import pytest
 
 from outreach_frames import spec
@@ -216,3 +220,66 @@ class TestLists:
         page = api.get(path, {"page[after]": last}).json()
         assert page[key] == []
         assert "next" not in page["_links"]
+
+
+class TestHead:
+    """Whom and how much the service listens to."""
+
+    @pytest.mark.parametrize("host", ["127.0.0.1", "127.0.0.1:9", "localhost", "LOCALHOST:80"])
+    def test_hosts_of_this_machine(self, sandbox: Sandbox, host: str) -> None:
+        """The service can be asked under any name of this machine, and through another port."""
+        assert _status(sandbox, host) == 200
+
+    @pytest.mark.parametrize(
+        "host",
+        [
+            "",
+            "attacker.example",
+            "127.0.0.1.attacker.example",
+            "x@localhost.example",
+            "[",
+            "192.0.2.1",
+        ],
+    )
+    def test_foreign_hosts(self, sandbox: Sandbox, host: str) -> None:
+        """A name that somebody let point at this machine is refused with 421, token or not."""
+        assert _status(sandbox, host) == 421
+
+    @pytest.mark.parametrize("path", ["/mailboxes?x=", "/"])
+    def test_long_url(self, api: Api, path: str) -> None:
+        """A URL of more than 16 KB is refused with 414."""
+        assert refused(api.get(path + "x" * 16_384), 414)
+
+    def test_long_headers(self, api: Api) -> None:
+        """Headers of more than 64 KB are refused with 431."""
+        assert refused(api.send("GET", "/mailboxes", headers={"X": "x" * 65_536}), 431)
+
+    def test_endless_headers(self, sandbox: Sandbox) -> None:
+        """Headers that do not end are broken off instead of kept."""
+        with connect(sandbox) as connection:
+            connection.sendall(head(sandbox, "GET", "/mailboxes").removesuffix(b"\r\n\r\n"))
+            with suppress(ConnectionError):
+                for _ in range(1_000):
+                    connection.sendall(b"\r\nX: " + b"x" * 100_000)
+                pytest.fail("100 MB of headers were taken")
+
+    def test_large_bodies_are_no_headers(self, sandbox: Sandbox) -> None:
+        """A body that comes in many parts, and the request after it, are as good as any."""
+        body = b'{"person_titles": ["' + b"x" * 200_000 + b'"]}'
+        first = head(sandbox, "POST", "/people/search", f"Content-Length: {len(body)}")
+        with connect(sandbox) as connection:
+            connection.sendall(
+                first + body + head(sandbox, "GET", "/mailboxes", "Connection: close")
+            )
+            assert everything(connection).count(b"HTTP/1.1 200") == 2
+
+
+def _status(sandbox: Sandbox, host: str) -> int:
+    """Ask with the token under any name."""
+    target = urlsplit(sandbox.url)
+    connection = http.client.HTTPConnection(target.hostname or "", target.port, timeout=20)
+    headers = {"Host": host, "Authorization": f"Bearer {sandbox.api_key}"}
+    connection.request("GET", "/mailboxes", headers=headers)
+    status = connection.getresponse().status
+    connection.close()
+    return status
