@@ -10,6 +10,12 @@ from collections.abc import Container
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
 
+# White space as Python has it, and the invisible characters that travel with copied text.
+BLANKS = (
+    "".join(character for code in range(0x3001) if (character := chr(code)).isspace())
+    + "\u200b\u200c\u200d\u2060\ufeff"
+)
+
 
 def printable(text: str, *, keep: str = "") -> str:
     r"""Return text with its control characters visible, as Python would write them.

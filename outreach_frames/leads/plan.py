@@ -21,7 +21,6 @@ from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked, check_rows
 from outreach_frames.leads.planning.duplicates import find_kept
-from outreach_frames.leads.planning.identity import email_keys, url_keys
 from outreach_frames.leads.planning.lines import lead_lines
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
@@ -36,8 +35,9 @@ from outreach_frames.leads.planning.unsent import unsent_rows
 from outreach_frames.leads.prepared import JSON, OVERRIDES, Positions, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
+from outreach_frames.tables.keys import email_keys, profnet_url_keys
 
-_KEYS = {EMAIL: email_keys, PROFNET_URL: url_keys}
+_KEYS = {EMAIL: email_keys, PROFNET_URL: profnet_url_keys}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -148,8 +148,8 @@ def make_plan(
         frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
     )
     checked = check_rows(frame, mapping)
-    keys = {field: _KEYS[field](texts) for field, texts in checked.identifiers.items()}
-    kept = find_kept(keys, checked.is_valid)
+    keys = _keys(checked)
+    kept = find_kept(keys[EMAIL], keys[PROFNET_URL], checked.is_valid)
     positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
     positions.setflags(write=False)
     return SubmissionPlan(
@@ -162,6 +162,7 @@ def make_plan(
         sequence=look_up(sequence_id, client),
         positions=positions,
         sent=_sent(checked, positions),
+        keys=pa.RecordBatch.from_pydict(keys).take(pa.array(positions)),
         brings=_brings(checked, positions),
         _frame=_snapshot(frame),
         _problems=checked.problems,
@@ -217,6 +218,14 @@ def validate(
         frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
     )
     return check_rows(frame, mapping).problems
+
+
+def _keys(checked: Checked) -> dict[str, pa.Array]:
+    nobody = pa.nulls(len(checked.is_valid), TEXT)
+    return {
+        field: key(checked.identifiers[field]) if field in checked.identifiers else nobody
+        for field, key in _KEYS.items()
+    }
 
 
 def _sent(checked: Checked, positions: Positions) -> pa.RecordBatch:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -11,6 +12,7 @@ import numpy as np
 import orjson
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
@@ -20,9 +22,12 @@ from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
 
+_, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
 # Columns of `sent` beside the identifiers: a lead's overrides, and the whole lead.
 OVERRIDES, JSON = "overrides", "json"
+# How many more requests than needed may keep leads apart that share a URL.
+_MORE_REQUESTS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -48,6 +53,8 @@ class PreparedLeads:
     sent : RecordBatch
         One row per position: `email` and `profnet_url` as sent, `overrides` and the whole lead
         (`json`) as JSON.
+    keys : RecordBatch
+        One row per position: what the lead's `email` and `profnet_url` are compared by.
     brings : RecordBatch
         One row per position: for each identifier and data field, whether the lead has it.
     submissions : dict
@@ -61,6 +68,7 @@ class PreparedLeads:
     sequence: SequenceStatus
     positions: Positions
     sent: pa.RecordBatch
+    keys: pa.RecordBatch
     brings: pa.RecordBatch
     _frame: pd.DataFrame
     _problems: pd.DataFrame
@@ -91,24 +99,30 @@ class PreparedLeads:
         kept = np.intersect1d(self.positions, positions)
         kept.setflags(write=False)
         places = pa.array(self._places(kept))
-        return replace(
-            self, positions=kept, sent=self.sent.take(places), brings=self.brings.take(places)
-        )
+        batches = {name: getattr(self, name).take(places) for name in ("sent", "keys", "brings")}
+        return replace(self, positions=kept, **batches)
 
-    def chunks(self) -> list[Positions]:
-        """Return the positions of each request, in the order of the frame."""
-        return [
-            self.positions[start : start + self.chunk_size]
-            for start in range(0, len(self.positions), self.chunk_size)
-        ]
+    def chunks(self, positions: Sequence[int] | None = None) -> list[Positions]:
+        """Return the positions of each request, of some rows or of all.
+
+        Leads with one URL and different addresses go into different requests, as far as a few more
+        will do: of those in one request, the service would skip all but one.
+        """
+        rows = self.positions if positions is None else np.array(positions, dtype=np.int64)
+        urls = self.keys.column(_PROFNET_URL).take(pa.array(self._places(rows)))
+        if pc.count_distinct(urls).as_py() == len(urls) - urls.null_count:
+            starts = range(0, len(rows), self.chunk_size)
+            return [rows[start : start + self.chunk_size] for start in starts]
+        chunks = _apart(rows.tolist(), urls.to_pylist(), self.chunk_size)
+        return [np.array(chunk, dtype=np.int64) for chunk in chunks]
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
         """Return the JSON of the request that sends these rows."""
         places = pa.array(self._places(positions))
-        leads = ",".join(self.sent.column(JSON).take(places).to_pylist())
-        settings = orjson.dumps(dict(self.settings)).decode()
-        more = f',"{SETTINGS}":{settings}' if self.settings else ""
-        return f'{{"{LEADS}":[{leads}]{more}}}'.encode()
+        leads = _joined(self.sent.column(JSON).take(places), ",")
+        settings = orjson.dumps(dict(self.settings))
+        more = b',"%b":%b' % (SETTINGS.encode(), settings) if self.settings else b""
+        return b'{"%b":[%b]%b}' % (LEADS.encode(), leads, more)
 
     def payload(self, positions: Sequence[int] | Positions) -> dict[str, Any]:
         """Return the body of the request that sends these rows."""
@@ -154,7 +168,7 @@ class PreparedLeads:
             settings=self.settings,
             rows=len(self._frame),
             positions=self.positions,
-            lines=self.sent.column(JSON).to_pylist(),
+            leads=_joined(self.sent.column(JSON), "\n"),
             unsent=self._unsent,
         )
 
@@ -164,3 +178,35 @@ class PreparedLeads:
         if not np.array_equal(self.positions.take(places, mode="clip"), positions):
             raise KeyError("a row that is not sent has no lead")
         return places
+
+
+def _joined(texts: pa.Array, separator: str) -> pa.Buffer:
+    """Return the bytes of texts in one, with a separator between them."""
+    every = pa.LargeListArray.from_arrays(pa.array([0, len(texts)], pa.int64()), texts)
+    return pc.binary_join(every, pa.scalar(separator, texts.type))[0].as_buffer()
+
+
+def _apart(rows: Sequence[int], urls: Sequence[str | None], size: int) -> list[list[int]]:
+    """Cut rows into chunks so that those with one URL are apart, with a few more chunks at most."""
+    most = math.ceil(len(rows) / size) + _MORE_REQUESTS
+    chunks: list[list[int]] = [[]]
+    with_room = 0
+    after_last: dict[str, int] = {}
+    for row, url in zip(rows, urls, strict=True):
+        if len(chunks[with_room]) == size:
+            with_room = next(
+                (place for place in range(with_room, len(chunks)) if len(chunks[place]) < size),
+                len(chunks),
+            )
+        place = with_room
+        if url is not None:
+            place = max(with_room, after_last.get(url, 0))
+            while place < len(chunks) and len(chunks[place]) == size:
+                place += 1
+            if place == most:
+                place = with_room
+            after_last[url] = max(place + 1, after_last.get(url, 0))
+        if place == len(chunks):
+            chunks.append([])
+        chunks[place].append(row)
+    return chunks

@@ -64,7 +64,7 @@ def _host(text: str) -> str:
 def _domain(host: str) -> str | None:
     if len(host) > _LONGEST_HOST or ".." in host:
         return None
-    domain = _registered(host)
+    domain = registered_domain(host)
     return domain if domain and _DOMAIN.fullmatch(domain) else None
 
 
@@ -90,7 +90,7 @@ def _rules() -> _Rules:
 
 
 @lru_cache(_REMEMBERED_HOSTS)
-def _registered(host: str) -> str | None:
+def registered_domain(host: str) -> str | None:
     """Return the part of a host that somebody registered, None for public suffixes."""
     parent = host.partition(".")[2]
     if not parent:
@@ -102,4 +102,4 @@ def _registered(host: str) -> str | None:
             return found.top_domain_under_public_suffix or None
     # No rule is about this very host, so what is behind its first dot decides. A top-level domain
     # that is in no list, such as that of an intranet, is a suffix too.
-    return _registered(parent) or host
+    return registered_domain(parent) or host

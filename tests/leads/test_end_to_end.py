@@ -19,9 +19,9 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning, ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import make_plan
-from outreach_frames.leads.planning.identity import email_key, url_key
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.sandbox import Fault, Sandbox
+from outreach_frames.tables.keys import email_key, profnet_url_key
 from tests.sandbox.http import Api
 from tests.scripted import Received, Reply, answer, scripted
 
@@ -117,7 +117,7 @@ def test_every_list_and_nothing_else(client: Client, sandbox: Sandbox) -> None:
 def keys(lead: tuple[str | None, str | None]) -> set[str]:
     """Return what a lead is compared by."""
     email, url = lead
-    return {*([email_key(email)] if email else []), *([url_key(url)] if url else [])}
+    return {*([email_key(email)] if email else []), *([profnet_url_key(url)] if url else [])}
 
 
 @pytest.mark.parametrize("status", LISTED)

@@ -23,13 +23,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pandas.api import types as dtypes
 
-TEXT: Final = pa.large_string()
+from outreach_frames.common.text import BLANKS
 
-# White space as Python has it, and the invisible characters that travel with copied text.
-BLANKS: Final = (
-    "".join(character for code in range(0x3001) if (character := chr(code)).isspace())
-    + "\u200b\u200c\u200d\u2060\ufeff"
-)
+TEXT: Final = pa.large_string()
 
 _LONGEST_NUMBER: Final = 1000
 

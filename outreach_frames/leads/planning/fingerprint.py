@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import orjson
 import pandas as pd
+import pyarrow as pa
 
 
 def digests(
@@ -18,7 +19,7 @@ def digests(
     settings: Mapping[str, Any],
     rows: int,
     positions: np.ndarray[Any, Any],
-    lines: Iterable[str],
+    leads: pa.Buffer,
     unsent: pd.DataFrame,
 ) -> Mapping[str, str]:
     """Return a digest of each part of a submission, so that a changed part can be named."""
@@ -27,7 +28,7 @@ def digests(
     parts = (
         orjson.dumps([rows, settled]),
         positions.astype("<i8").tobytes(),
-        "\n".join(lines).encode(),
+        leads,
     )
     return MappingProxyType(
         {
@@ -38,7 +39,7 @@ def digests(
     )
 
 
-def _digest(*parts: bytes) -> str:
+def _digest(*parts: bytes | pa.Buffer) -> str:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(b"%d:" % len(part))

@@ -16,12 +16,8 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.text import quoted
+from outreach_frames.tables.keys import are_simple_emails
 
-SIMPLE_EMAIL: Final = (
-    r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\.[A-Za-z]{2,}"
-)
-# No part of an address this short can be too long by itself.
-SIMPLE_EMAIL_LENGTH: Final = 64
 SIMPLE_URL: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[A-Za-z0-9-]+\.)+[A-Za-z]+/[A-Za-z0-9_~./-]*[A-Za-z0-9_~-]/*"
 )
@@ -81,6 +77,7 @@ def _url_reason(text: str) -> str | None:
     scheme = _SCHEME.match(text)
     try:
         parts = urlsplit(text if scheme else f"//{text}")
+        _ = parts.port
     except ValueError:
         return "its host cannot be read."
     if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
@@ -91,11 +88,7 @@ def _url_reason(text: str) -> str | None:
 def is_simple_email(texts: pa.Array) -> pa.Array:
     """Return, for a column, whether each text is surely an address; missing stays missing."""
     return pc.and_not(
-        pc.and_(
-            pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_EMAIL})\z"),
-            pc.less_equal(pc.binary_length(texts), SIMPLE_EMAIL_LENGTH),
-        ),
-        pc.match_substring_regex(texts, _not_simple_domain()),
+        are_simple_emails(texts), pc.match_substring_regex(texts, _not_simple_domain())
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.identity import email_key, url_key
+from outreach_frames.tables.keys import email_key, profnet_url_key
 
 _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 _TOTAL, _TOTAL_ADDED, _DUPLICATE_EMAILS = (field.name for field in spec.ADD_LEADS_RESULT[:3])
@@ -59,7 +59,7 @@ def read_answer(
     Parameters
     ----------
     identifiers : sequence of (email, profnet_url)
-        As sent, in order; no two alike by `email_key` or `url_key`, at least one in each pair.
+        As sent, in order; at least one in each pair, no two addresses alike by `email_key`.
     answer : object
         The JSON value of any 2xx.
 
@@ -116,7 +116,7 @@ def _read_lists(
 ) -> tuple[dict[int, dict[str, str]], list[str]]:
     """Return status and detail that the lists give each row, the first list first, and notes."""
     by_email = {email_key(email): row for row, (email, _) in enumerate(identifiers) if email}
-    by_url = {url_key(url): row for row, (_, url) in enumerate(identifiers) if url}
+    by_url = {profnet_url_key(url): row for row, (_, url) in enumerate(identifiers) if url}
     named: dict[int, dict[str, str]] = {}
     notes = []
     for name in sorted(answer, key=_rank):
@@ -180,7 +180,7 @@ def _rows_of(
         if name == _EMAIL and isinstance(value, str):
             row = by_email.get(email_key(value))
         elif name == _PROFNET_URL and isinstance(value, str):
-            row = by_url.get(url_key(value))
+            row = by_url.get(profnet_url_key(value))
         if row is not None:
             rows.add(row)
         elif value:

@@ -236,8 +236,8 @@ def _chunks_left(plan: PreparedLeads, entries: Mapping[int, Entry]) -> Iterator[
         if position not in entries or entries[position].outcome.status in statuses.TRIED_AGAIN
     ]
     last = max((entry.chunk or 0 for entry in entries.values()), default=0)
-    for number, positions in enumerate(_cut(left, plan.chunk_size), last + 1):
-        yield Chunk(number, positions)
+    for number, positions in enumerate(plan.chunks(left), last + 1):
+        yield Chunk(number, positions.tolist())
 
 
 def _chunks_again(plan: PreparedLeads, entries: Mapping[int, Entry]) -> Iterator[Chunk]:

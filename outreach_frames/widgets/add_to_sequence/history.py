@@ -14,9 +14,9 @@ import pandas as pd
 from outreach_frames.errors import OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
-from outreach_frames.leads.planning.identity import email_key, url_key
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Monitor
+from outreach_frames.tables.keys import email_key, profnet_url_key
 
 Positions = np.ndarray[Any, Any]
 # What never reached the sequence, or was turned away as a whole.
@@ -150,7 +150,7 @@ class Ledger:
         )
 
 
-_KEYS = MappingProxyType({0: email_key, 1: url_key})
+_KEYS = MappingProxyType({0: email_key, 1: profnet_url_key})
 
 
 def _keys(plan: SubmissionPlan, position: int) -> set[str]:

@@ -19,6 +19,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.plan import make_plan, validate
 from outreach_frames.leads.planning import syntax
 from outreach_frames.leads.planning.cells import TEXT
+from outreach_frames.tables.keys import SIMPLE_EMAIL
 
 OVERRIDE_NAMES = [field.name for field in spec.OVERRIDES]
 EMAIL, URL = "anna@x.example", "https://profnet.example/in/anna"
@@ -272,7 +273,7 @@ def test_what_is_no_profile_url_is_not_sent_even_with_an_address(text: str) -> N
 
 
 @settings(deadline=None)
-@given(st.from_regex(syntax.SIMPLE_EMAIL, fullmatch=True))
+@given(st.from_regex(SIMPLE_EMAIL, fullmatch=True))
 def test_what_passes_for_an_address_at_once_is_one_for_the_library(text: str) -> None:
     """The quick pattern takes nothing that the library refuses."""
     if syntax.is_simple_email(pa.array([text], TEXT))[0].as_py():

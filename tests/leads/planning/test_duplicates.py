@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from itertools import permutations, product
 
 import pandas as pd
-import pyarrow as pa
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import make_plan
-from outreach_frames.leads.planning import syntax
-from outreach_frames.leads.planning.cells import TEXT
-from outreach_frames.leads.planning.identity import email_key, email_keys, url_key, url_keys
 
 Row = tuple[str | None, str | None]
 
-SAME_EMAIL = ["Anna@x.example", "anna@X.EXAMPLE", " anna@x.example\xa0", "ANNA@x.example\u200b"]
-SAME_URL = [
-    "https://profnet.example/in/anna",
-    "http://profnet.example/in/anna",
-    "profnet.example/in/anna",
-    "HTTPS://WWW.Profnet.Example/in/Anna/",
-    "https://profnet.example:443/in/anna//",
-    "https://profnet.example/in/anna?from=mail",
-    "https://profnet.example/in/anna/#top",
-    "https://profnet.example/in/%61nna",
-    " profnet.example/in/anna\u200b",
-]
-OTHER_URL = [
-    "https://profnet.example/in/anna-2",
-    "https://other.example/in/anna",
-    "https://profnet.example:8080/in/anna",
-    "https://profnet.example/company/anna",
-]
+EMAILS = ["Anna@x.example", " anna@X.EXAMPLE\xa0", "anna@x\u3002example"]
+PROFILES = ["https://p.example/in/anna", "HTTP://www.P.example/in/Anna/en?utm_source=x#top"]
+# Whose page this is, only the whole URL can tell, if it does.
+SHARED = "https://p.example/profile/view?id=1"
 
 
 def frame_of(rows: list[Row]) -> pd.DataFrame:
@@ -55,43 +36,26 @@ def details(frame: pd.DataFrame) -> dict[int, str]:
     return dict(zip(unsent["position"].tolist(), unsent["detail"], strict=True))
 
 
-@pytest.mark.parametrize("text", SAME_EMAIL)
-def test_addresses_are_compared_without_case_and_blanks(text: str) -> None:
-    """Another spelling of an address is the same person."""
-    assert email_key(text) == email_key(SAME_EMAIL[0])
-    assert kept_rows([(SAME_EMAIL[0], None), (text, None)]) == [0]
+def test_another_spelling_is_the_same_person() -> None:
+    """However an address or a profile's URL is written, the first row is kept."""
+    assert kept_rows([(email, None) for email in EMAILS]) == [0]
+    assert kept_rows([(None, url) for url in PROFILES]) == [0]
 
 
-@pytest.mark.parametrize("text", SAME_URL)
-def test_urls_are_compared_by_the_profile_that_they_lead_to(text: str) -> None:
-    """Another spelling of a profile's URL is the same person."""
-    assert url_key(text) == url_key(SAME_URL[0])
-    assert kept_rows([(None, SAME_URL[0]), (None, text)]) == [0]
-
-
-def test_a_query_tells_people_apart_where_nothing_else_does() -> None:
-    """Behind a profile's own path a query is left out; behind a shared one it is who it is."""
-    assert url_key("profnet.example/in/anna?from=x") == url_key("profnet.example/in/anna")
-    assert url_key("profnet.example/view?id=1") != url_key("profnet.example/view?id=2")
-    frame = pd.DataFrame({"profnet_url": [f"profnet.example/view?id={n}" for n in (1, 2, 1)]})
-    assert make_plan(frame, "seq_1").positions.tolist() == [0, 1]
-
-
-@pytest.mark.parametrize("text", OTHER_URL)
-def test_other_profiles_stay_apart(text: str) -> None:
-    """Another host, port or path is another person."""
-    assert kept_rows([(None, SAME_URL[0]), (None, text)]) == [0, 1]
-
-
-def test_composed_letters_are_the_same_letters() -> None:
-    """An accent that is written apart from its letter makes no other person."""
-    assert kept_rows([("zoë@x.example", None), ("zoe\u0308@x.example", None)]) == [0]
+def test_a_query_or_a_fragment_can_tell_people_apart() -> None:
+    """Rows whose URLs differ in anything that may say who it is are all sent."""
+    urls = [
+        *(f"https://p.example/profile/view?id={number}" for number in range(300)),
+        *(f"https://p.example/sales/people?leadId={number}" for number in range(300)),
+        *(f"https://p.example/app#/in/{number}" for number in range(300)),
+    ]
+    assert kept_rows([(None, url) for url in urls]) == list(range(900))
 
 
 def test_identifiers_are_sent_as_written() -> None:
     """What is compared in lower case leaves in the analyst's own."""
-    plan = make_plan(frame_of([("Anna@X.example", SAME_URL[3])]), "seq_1")
-    assert plan.identifiers(0) == ("Anna@X.example", SAME_URL[3])
+    plan = make_plan(frame_of([(EMAILS[0], PROFILES[1])]), "seq_1")
+    assert plan.identifiers(0) == (EMAILS[0], PROFILES[1])
 
 
 def test_each_duplicate_points_at_the_row_that_is_kept() -> None:
@@ -148,52 +112,89 @@ def test_missing_identifiers_are_nobodys() -> None:
     ]
 
 
-def slowly_kept(rows: list[Row]) -> Iterator[int]:
-    """Find the first row of each person by walking from row to row."""
-    unseen = set(range(len(rows)))
-    while unseen:
-        first = min(unseen)
-        yield first
-        reached = {first}
-        while reached:
-            row = reached.pop()
-            unseen.discard(row)
-            reached |= {other for other in unseen if is_same(rows[row], rows[other])}
+def test_a_url_that_says_little_joins_no_two_addresses() -> None:
+    """Rows with different addresses stay apart, whatever rows without one stand between them."""
+    shared: list[Row] = [("a@x.example", SHARED), ("b@x.example", SHARED), (None, SHARED)]
+    assert kept_rows(shared) == [0, 1, 2]
+    for rows in permutations(shared):
+        assert len(kept_rows(list(rows))) == 3
+    assert kept_rows([*shared, (None, SHARED), ("a@x.example", None)]) == [0, 1, 2]
 
 
-def is_same(one: Row, other: Row) -> bool:
-    """Tell whether two rows share an identifier."""
-    return any(mine and mine == theirs for mine, theirs in zip(one, other, strict=True))
+def test_a_url_that_says_little_joins_what_has_nothing_else() -> None:
+    """The very same URL is the same person, unless addresses say that it is not."""
+    assert details(frame_of([(None, SHARED), (None, SHARED)])) == {1: "same profnet_url as row 0"}
+    assert kept_rows([("a@x.example", SHARED), (None, SHARED)]) == [0]
+    assert kept_rows([(None, SHARED), ("a@x.example", SHARED), ("a@x.example", None)]) == [0]
+    assert kept_rows([("a@x.example", SHARED), ("b@x.example", "bad url"), (None, SHARED)]) == [0]
 
 
-ADDRESSES = st.sampled_from([f"{name}@x.example" for name in "abcdef"])
-PROFILES = st.sampled_from([f"p.example/in/{name}" for name in "abcdef"])
+def test_a_profile_joins_different_addresses() -> None:
+    """A person may have two addresses; `/in/<name>` tells that it is one person."""
+    rows: list[Row] = [("a@x.example", PROFILES[0]), ("b@x.example", PROFILES[1])]
+    assert details(frame_of(rows)) == {1: "same profnet_url as row 0"}
+
+
+def test_a_shared_url_is_kept_apart_in_requests() -> None:
+    """The service would skip all but one in a request: others go into further ones, a few."""
+    rows: list[Row] = [(f"p{n}@x.example", SHARED if n % 2 else None) for n in range(8)]
+    plan = make_plan(frame_of(rows), "seq_1", chunk_size=4)
+    assert [chunk.tolist() for chunk in plan.chunks()] == [[0, 1, 2, 4], [3, 6], [5], [7]]
+    assert [chunk.tolist() for chunk in plan.chunks([1, 2, 3])] == [[1, 2], [3]]
+    many = frame_of([(f"p{n}@x.example", SHARED) for n in range(1000)])
+    chunks = make_plan(many, "seq_1").chunks()
+    assert len(chunks) <= 14
+    assert max(map(len, chunks)) <= 250
+    assert sorted(row for chunk in chunks for row in chunk.tolist()) == list(range(1000))
+
+
+def slowly_kept(rows: list[Row], *, with_pages: bool = True) -> list[int]:
+    """Find the row that is kept for each, by comparing all rows with all."""
+    groups = [{row} for row in range(len(rows))]
+    for is_same in (is_surely_same, is_same_page)[: 1 + with_pages]:
+        for one, other in product(range(len(rows)), repeat=2):
+            if is_same(rows, one, other, groups):
+                joined = groups[one] | groups[other]
+                for row in joined:
+                    groups[row] = joined
+    return [min(group) for group in groups]
+
+
+def is_surely_same(rows: list[Row], one: int, other: int, _: object) -> bool:
+    """Tell whether two rows share an address or a profile."""
+    (email, url), (other_email, other_url) = rows[one], rows[other]
+    same_profile = url == other_url and url is not None and "/in/" in url
+    return same_profile or (email == other_email and email is not None)
+
+
+def is_same_page(rows: list[Row], one: int, other: int, groups: list[set[int]]) -> bool:
+    """Tell whether a row has nothing but a page that is at most one other person's."""
+    email, url = rows[one]
+    if email is not None or url is None or "/in/" in url or rows[other][1] != url:
+        return False
+    owners = [
+        groups[row] for row, (theirs, page) in enumerate(rows) if page == url and theirs is not None
+    ]
+    return rows[other][0] is None or all(owner == owners[0] for owner in owners)
+
+
+ADDRESSES = st.sampled_from([f"{name}@x.example" for name in "abcd"])
+URLS = st.sampled_from([f"p.example/{page}{name}" for name in "ab" for page in ("in/", "view?id=")])
 ROWS = st.lists(
-    st.tuples(st.none() | ADDRESSES, st.none() | PROFILES).filter(any), min_size=1, max_size=12
+    st.tuples(st.none() | ADDRESSES, st.none() | URLS).filter(any), min_size=1, max_size=12
 )
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=100)
 @given(ROWS)
-def test_duplicates_are_transitive(rows: list[Row]) -> None:
-    """The rows that are sent are the first ones of all groups, as a slow walk finds them."""
-    assert kept_rows(rows) == list(slowly_kept(rows))
-    named = {int(detail.rpartition(" ")[2]) for detail in details(frame_of(rows)).values()}
-    assert named <= set(slowly_kept(rows))
-
-
-LIKE_ADDRESSES = st.from_regex(syntax.SIMPLE_EMAIL, fullmatch=True) | st.text("aA@.é\u0308 -")
-LIKE_URLS = st.from_regex(syntax.SIMPLE_URL, fullmatch=True) | st.text("aAwW./:%61?#@[é 8")
-
-
-@settings(max_examples=50, deadline=None)
-@given(
-    st.lists(st.none() | LIKE_ADDRESSES, max_size=4), st.lists(st.none() | LIKE_URLS, max_size=4)
-)
-def test_a_column_is_compared_as_its_texts_are(
-    addresses: list[str | None], urls: list[str | None]
-) -> None:
-    """The keys of a column are those of its texts, one by one, whatever these are."""
-    for texts, column_keys, key in ((addresses, email_keys, email_key), (urls, url_keys, url_key)):
-        expected = [None if text is None else key(text) for text in texts]
-        assert column_keys(pa.array(texts, TEXT)).to_pylist() == expected
+def test_duplicates_are_those_of_a_slow_comparison(rows: list[Row]) -> None:
+    """Each duplicate names the row that comparing all rows with all finds, and no other is one."""
+    expected = slowly_kept(rows)
+    said = {row: int(detail.rpartition(" ")[2]) for row, detail in details(frame_of(rows)).items()}
+    assert said == {row: kept for row, kept in enumerate(expected) if row != kept}
+    surely = slowly_kept(rows, with_pages=False)
+    people: dict[int, set[int]] = {}
+    for row, (email, _) in enumerate(rows):
+        if email is not None:
+            people.setdefault(said.get(row, row), set()).add(surely[row])
+    assert all(len(joined) == 1 for joined in people.values())

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.identity import email_key, url_key
 from outreach_frames.leads.sending.outcome import ChunkOutcome, read_answer
+from outreach_frames.tables.keys import email_key, profnet_url_key
 
 Lead = tuple[str | None, str | None]
 
@@ -414,7 +414,7 @@ def _shown(value: object) -> str:
 
 def _names(entry: object, lead: Lead) -> bool:
     fields = entry if isinstance(entry, dict) else {"email": entry, "profnet_url": entry}
-    keys = (email_key, url_key)
+    keys = (email_key, profnet_url_key)
     return any(
         isinstance(said, str) and sent is not None and key(said) == key(sent)
         for said, sent, key in zip(

@@ -1,0 +1,317 @@
+"""What people are compared by: every spelling of one has one key, and no two people share it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import combinations
+
+import pyarrow as pa
+import pytest
+from email_validator import EmailNotValidError, validate_email
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames.leads.planning.syntax import SIMPLE_URL, email_problem, url_problem
+from outreach_frames.tables.keys import (
+    SIMPLE_EMAIL,
+    certain_keys,
+    email_key,
+    email_keys,
+    is_certain,
+    profnet_url_key,
+    profnet_url_keys,
+)
+
+SAME_EMAILS = {
+    "case, blanks, invisible characters": [
+        "anna@x.example",
+        "Anna@X.EXAMPLE",
+        " anna@x.example\xa0",
+        "ANNA@x.example\u200b",
+        "\ufeffanna@x.example",
+    ],
+    "dots and letters of other scripts": [
+        "bo@x.example",
+        "bo@x\u3002example",
+        "bo@x\uff0eexample",
+        "bo@x\uff61example",
+        "bo@\uff58.example",
+        "BO@\uff38.\uff25xample",
+    ],
+    "an international domain and its ASCII form": [
+        "bo@bücher.example",
+        "bo@BÜCHER.example",
+        "bo@bu\u0308cher.example",
+        "bo@xn--bcher-kva.example",
+        "Bo@XN--BCHER-KVA.example",
+    ],
+    "composed letters": ["zoë@x.example", "zoe\u0308@x.example", "ZOË@x.example"],
+    "quotes that change nothing": ["anna@x.example", '"anna"@x.example'],
+}
+DIFFERENT_EMAILS = [
+    "strasse@x.example",
+    "straße@x.example",
+    "strasse@xn--x-nga.example",
+    "anna@x.example",
+    "anna+1@x.example",
+    "an.na@x.example",
+    "anna@y.example",
+    "anna@x.y.example",
+    "ana@x.example",
+    "bo@straße.example",
+    "bo@strasse.example",
+    "\uff41nna@x.example",
+]
+NO_EMAILS = ["", " ", "n/a", "anna", "@", "anna@", "@x.example", "a b@x.example", "a@x.example, b@"]
+
+SAME_PROFILE = [
+    "https://profnet.example/in/anna",
+    "http://profnet.example/in/anna",
+    "profnet.example/in/anna",
+    "HTTPS://WWW.Profnet.Example/in/Anna/",
+    "profnet.example/IN/anna",
+    "https://profnet.example:443/in/anna//",
+    "http://profnet.example:80/in/anna",
+    "https://profnet.example./in/anna",
+    "https://m.profnet.example/in/anna",
+    "https://de.profnet.example/in/anna",
+    "https://www.de.profnet.example/in/anna",
+    "https://de.m.profnet.example/in/anna",
+    "https://profnet.example/in/anna/en",
+    "https://profnet.example/in/anna/de-DE/",
+    "https://profnet.example/in/anna/pt_BR",
+    "https://profnet.example//in//anna",
+    "https://profnet.example/in/anna?from=mail",
+    "https://profnet.example/in/anna/?utm_source=a&utm_medium=b",
+    "https://profnet.example/in/anna?trk=public&originalSubdomain=de",
+    "https://profnet.example/in/anna?GCLID=1&fbclid=",
+    "https://profnet.example/in/anna/#top",
+    "https://profnet.example/in/anna?",
+    "https://profnet.example/in/%61nna",
+    "https://profnet.example/%69n/anna".replace("%69n", "in"),
+    " profnet.example/in/anna\u200b",
+]
+# Each leads elsewhere than all others, or may do so.
+DIFFERENT_URLS = [
+    "https://profnet.example/in/anna",
+    "https://profnet.example/in/anna-2",
+    "https://profnet.example/in/anna.b",
+    "https://other.example/in/anna",
+    "https://in.example/in/anna",
+    "https://profnet.de.example/in/anna",
+    "https://profnet.example:8080/in/anna",
+    "https://profnet.example/company/anna",
+    "https://profnet.example/Company/anna",
+    "https://profnet.example/en/in/anna",
+    "https://profnet.example/in/anna/details",
+    "https://profnet.example/in/anna/details/skills",
+    "https://profnet.example/in/en",
+    "https://profnet.example/in/anna?id=2",
+    "https://profnet.example/in/anna?trk=x&id=2",
+    "https://profnet.example/in/anna%2Fen",
+    "https://profnet.example/in/%2561nna",
+    "https://profnet.example/in",
+    "https://profnet.example/in/me",
+    "https://profnet.example/in/undefined",
+    "https://profnet.example/in/--",
+    "https://profnet.example/in/..",
+    "https://profnet.example/in?x=anna",
+    "https://profnet.example/profile/view?id=1",
+    "https://profnet.example/profile/view?id=2",
+    "https://profnet.example/sales/people?leadId=1",
+    "https://profnet.example/sales/people?leadId=2",
+    "https://profnet.example/sales/people/1,NAME",
+    "https://profnet.example/sales/people/2,NAME",
+    "https://profnet.example/app#/in/a",
+    "https://profnet.example/app#/in/b",
+    "https://profnet.example/app?a=1&b=2",
+    "https://profnet.example/app?a=1%26b=2",
+    "https://profnet.example/app/a%2Fb",
+    "https://profnet.example/app/a/b",
+    "https://profnet.example/app//a/b",
+    "https://profnet.example/?anna",
+    "https://my.co.uk/in/anna",
+    "https://us.co.uk/in/anna",
+    "https://de.github.io/in/anna",
+    "https://fr.github.io/in/anna",
+    "https://straße.example/in/anna",
+    "https://strasse.example/in/anna",
+]
+SAME_URLS = {
+    "a profile": SAME_PROFILE,
+    "a profile under a suffix of two labels": [
+        "https://profnet.co.uk/in/anna",
+        "https://uk.profnet.co.uk/in/anna",
+    ],
+    "a name in another script": [
+        "https://profnet.example/in/jürgen",
+        "https://profnet.example/in/ju\u0308rgen",
+        "https://profnet.example/in/JÜRGEN",
+        "https://profnet.example/in/j%C3%BCrgen",
+        "https://profnet.example/in/j%c3%bcrgen/",
+        "https://profnet.example/in/ju%CC%88rgen",
+    ],
+    "an international host": [
+        "https://bücher.example/in/anna",
+        "https://BÜCHER.example/in/anna",
+        "https://xn--bcher-kva.example/in/anna",
+        "https://www.xn--bcher-kva.example/in/anna",
+    ],
+    "another page, as a whole": [
+        "https://profnet.example/view?id=7",
+        "http://profnet.example/view?id=7",
+        "profnet.example/view?id=7",
+        "HTTPS://PROFNET.example:443/view?id=7",
+        "https://profnet.example:80/%76iew?id=%37",
+        "https://profnet.example/view/?id=7",
+    ],
+    "percent-encoding": [
+        "https://profnet.example/p/é/%2f?q=ü",
+        "https://profnet.example/p/%C3%A9/%2F?q=%c3%bc",
+    ],
+}
+NO_URLS = [
+    "", " ", "n/a", "anna", "unknown", "https://", "https://profnet.example", "profnet.example/",
+    "localhost/in/anna", "mailto:anna@x.example", "ftp://profnet.example/in/anna",
+    "anna@profnet.example/in/anna", "https://a..example/in/anna", "https://x.example:a/in/anna",
+    "https://x.example/in/anna https://x.example/in/bo", "https://x.example/in/an\tna", "https://[",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("texts", SAME_EMAILS.values(), ids=SAME_EMAILS)
+def test_one_address_has_one_key(texts: list[str]) -> None:
+    """However an address is written, it is one key."""
+    assert {email_key(text) for text in texts} == {email_key(texts[0])}
+    assert email_key(texts[0])
+
+
+def test_addresses_of_different_people_differ() -> None:
+    """No two mailboxes have one key; ß is not ss."""
+    for one, other in combinations(DIFFERENT_EMAILS, 2):
+        assert email_key(one) != email_key(other)
+
+
+@pytest.mark.parametrize("text", NO_EMAILS)
+def test_what_is_not_an_address_has_no_key(text: str) -> None:
+    """Nobody is compared by what stands for nothing."""
+    assert email_key(text) == ""
+    assert email_keys(pa.array([text])).to_pylist() == [None]
+
+
+@pytest.mark.parametrize("texts", SAME_URLS.values(), ids=SAME_URLS)
+def test_one_page_has_one_key(texts: list[str]) -> None:
+    """However a URL is written, it is one key."""
+    assert {profnet_url_key(text) for text in texts} == {profnet_url_key(texts[0])}
+    assert profnet_url_key(texts[0])
+
+
+def test_urls_that_may_lead_to_different_people_differ() -> None:
+    """No two pages have one key, whether the path, the query or the fragment tells them apart."""
+    for one, other in combinations(DIFFERENT_URLS, 2):
+        assert profnet_url_key(one) != profnet_url_key(other), (one, other)
+
+
+@pytest.mark.parametrize("text", NO_URLS)
+def test_what_is_not_a_url_has_no_key(text: str) -> None:
+    """Nobody is compared by what leads to no page."""
+    assert profnet_url_key(text) == ""
+    assert profnet_url_keys(pa.array([text])).to_pylist() == [None]
+
+
+@pytest.mark.parametrize("text", SAME_PROFILE)
+def test_a_profile_is_certain(text: str) -> None:
+    """`/in/<name>` tells for certain who it is."""
+    assert profnet_url_key(text) == "profnet.example/in/anna"
+    assert is_certain(profnet_url_key(text))
+
+
+def test_nothing_else_is_certain() -> None:
+    """Of the other pages, those alone are certain that are the profiles of others."""
+    certain = [text for text in DIFFERENT_URLS if is_certain(profnet_url_key(text))]
+    assert certain == [
+        "https://profnet.example/in/anna",
+        "https://profnet.example/in/anna-2",
+        "https://profnet.example/in/anna.b",
+        "https://other.example/in/anna",
+        "https://in.example/in/anna",
+        "https://profnet.de.example/in/anna",
+        "https://profnet.example/in/en",
+        "https://my.co.uk/in/anna",
+        "https://us.co.uk/in/anna",
+        "https://de.github.io/in/anna",
+        "https://fr.github.io/in/anna",
+        "https://straße.example/in/anna",
+        "https://strasse.example/in/anna",
+    ]
+    assert not is_certain("")
+
+
+def test_the_certain_keys_of_a_column() -> None:
+    """Only certain keys are left of a column."""
+    keys = profnet_url_keys(pa.array(["x.example/in/a", "x.example/view?id=1", None, "n/a"]))
+    assert certain_keys(keys).to_pylist() == ["x.example/in/a", None, None, None]
+
+
+ADDRESSES = [
+    text for texts in (*SAME_EMAILS.values(), DIFFERENT_EMAILS, NO_EMAILS) for text in texts
+]
+URLS = [text for texts in (*SAME_URLS.values(), DIFFERENT_URLS, NO_URLS) for text in texts]
+LIKE_ADDRESSES = (
+    st.sampled_from(ADDRESSES)
+    | st.from_regex(SIMPLE_EMAIL, fullmatch=True)
+    | st.text("aA@.é\u0308 -ßxn", max_size=70)
+)
+LIKE_URLS = (
+    st.sampled_from(URLS)
+    | st.from_regex(SIMPLE_URL, fullmatch=True)
+    | st.builds(
+        "{}{}/{}/{}{}".format,
+        st.sampled_from(["", "https://", "HTTP://", "https://www.", "www.", "de.", "M."]),
+        st.sampled_from(["profnet.example", "x.example", "www.example", "ab.co.uk"]),
+        st.sampled_from(["in", "IN", "/in", "view"]),
+        st.sampled_from(["anna", "Anna", "me", "NULL", "a-1", "..", "", "en", "%61"]),
+        st.sampled_from(["", "/", "//", "/en", "?a=1", "?trk=1", "#x", "/en/"]),
+    )
+    | st.text("aAwW./:%61?#@[é 8in", max_size=20)
+)
+
+
+@settings(max_examples=100)
+@given(st.lists(LIKE_ADDRESSES, max_size=4), st.lists(LIKE_URLS, max_size=4))
+def test_a_column_is_compared_as_its_texts_are(addresses: list[str], urls: list[str]) -> None:
+    """The keys of a column are those of its texts, one by one, whatever these are."""
+    kinds: list[tuple[list[str], Callable[[pa.Array], pa.Array], Callable[[str], str]]] = [
+        (addresses, email_keys, email_key),
+        (urls, profnet_url_keys, profnet_url_key),
+    ]
+    for texts, column_keys, key in kinds:
+        expected = [*(key(text) or None for text in texts), None]
+        assert column_keys(pa.array([*texts, None])).to_pylist() == expected
+
+
+@settings(max_examples=100)
+@given(LIKE_ADDRESSES)
+def test_the_key_of_an_address_is_the_validators_form(text: str) -> None:
+    """What the validator takes is compared by its normal form in lower case, and has a key."""
+    try:
+        normalized = validate_email(text, check_deliverability=False).normalized
+    except EmailNotValidError:
+        return
+    assert email_key(text) == normalized.lower()
+    assert email_problem(text) is None
+
+
+@settings(max_examples=100)
+@given(LIKE_URLS)
+def test_what_is_sent_has_a_key(text: str) -> None:
+    """A URL that a lead may have can always be compared."""
+    if url_problem(text) is None:
+        assert profnet_url_key(text)
+
+
+@settings(max_examples=100)
+@given(LIKE_URLS)
+def test_a_key_is_its_own_key(text: str) -> None:
+    """A key, taken for a URL, has the same key: nothing is left to normalise."""
+    key = profnet_url_key(text)
+    assert key == "" or profnet_url_key(key) == key
