@@ -23,6 +23,7 @@ from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit
 from outreach_frames.resources.people import count_people, search_people
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.sequences import sequences
+from outreach_frames.tables.interface_columns import columns
 
 if TYPE_CHECKING:
     from outreach_frames import distributed as distributed
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OutreachError",
+    "columns",
     "connect",
     "contacts",
     "count_people",
@@ -66,7 +68,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*__all__, *globals()})
+    return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
 
 
 @_pd.api.extensions.register_dataframe_accessor("outreach")  # type: ignore[type-var]  # no class

@@ -20,6 +20,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 from outreach_frames.tables import child_tables
 from outreach_frames.tables import companies as company_tables
+from outreach_frames.tables.brief import brief as brief_frame
 from outreach_frames.tables.unlist import unlist as unlist_frame
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
@@ -34,7 +35,7 @@ class OutreachAccessor:
     >>> with of.connect("sandbox", cache=None):
     ...     people = of.search_people(limit=20)
     >>> people.outreach.headcount().shape[1]
-    4
+    5
     """
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -193,6 +194,9 @@ class OutreachAccessor:
     def unlist(self, sep: str = "; ") -> pd.DataFrame:
         return unlist_frame(self._frame, sep)
 
+    def brief(self, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        return brief_frame(self._frame, columns)
+
     def companies(self) -> pd.DataFrame:
         return company_tables.companies(self._frame)
 
@@ -214,12 +218,28 @@ class OutreachAccessor:
     def locations(self) -> pd.DataFrame:
         return child_tables.locations(self._frame)
 
+    def keywords(self) -> pd.DataFrame:
+        return child_tables.keywords(self._frame)
+
+    def sic_codes(self) -> pd.DataFrame:
+        return child_tables.sic_codes(self._frame)
+
+    def naics_codes(self) -> pd.DataFrame:
+        return child_tables.naics_codes(self._frame)
+
+    def phone_numbers(self) -> pd.DataFrame:
+        return child_tables.phone_numbers(self._frame)
+
+    def recent_activity(self) -> pd.DataFrame:
+        return child_tables.recent_activity(self._frame)
+
     plan.__doc__ = make_plan.__doc__
     validate.__doc__ = validate_frame.__doc__
     to_csv.__doc__ = write_csv.__doc__
     to_excel.__doc__ = write_excel.__doc__
     to_parquet.__doc__ = write_parquet.__doc__
     unlist.__doc__ = unlist_frame.__doc__
+    brief.__doc__ = brief_frame.__doc__
     companies.__doc__ = company_tables.companies.__doc__
     headcount.__doc__ = company_tables.headcount.__doc__
     experiences.__doc__ = child_tables.experiences.__doc__
@@ -227,3 +247,8 @@ class OutreachAccessor:
     languages.__doc__ = child_tables.languages.__doc__
     technologies.__doc__ = child_tables.technologies.__doc__
     locations.__doc__ = child_tables.locations.__doc__
+    keywords.__doc__ = child_tables.keywords.__doc__
+    sic_codes.__doc__ = child_tables.sic_codes.__doc__
+    naics_codes.__doc__ = child_tables.naics_codes.__doc__
+    phone_numbers.__doc__ = child_tables.phone_numbers.__doc__
+    recent_activity.__doc__ = child_tables.recent_activity.__doc__

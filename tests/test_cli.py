@@ -113,7 +113,7 @@ def test_out_refuses_an_ending_that_it_does_not_write(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["sequences", "--status", "activ"], "Did you mean active"),
+        (["sequences", "--status", "activ"], "Did you mean 'active'"),
         (["search", "--limit", "0"], "limit"),
         (["search", "--company-ids", "5"], "UUID"),
         (["search", "--filters", "nowhere.json"], "cannot be read"),

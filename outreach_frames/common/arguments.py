@@ -27,12 +27,12 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """Return a "did you mean" for a word that is close to a known one, else the empty string.
 
     >>> suggestion("person_title", ["person_titles", "company_names"])
-    ' Did you mean person_titles?'
+    " Did you mean 'person_titles'?"
     """
     import difflib  # noqa: PLC0415 - slow to import, and only for somebody's mistake
 
     close = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {close[0]}?" if close else ""
+    return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def is_missing(cell: Any) -> bool:

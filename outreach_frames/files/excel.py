@@ -21,6 +21,7 @@ from outreach_frames.common.atomic_files import check_suffix, replace_file
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
+from outreach_frames.tables.columns import text_names
 from outreach_frames.tables.unlist import as_lists, joined
 
 if TYPE_CHECKING:
@@ -368,15 +369,10 @@ def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Seri
     """Yield the titles and columns of a sheet, the index in front where it is wanted."""
     if index:
         for level, name in enumerate(frame.index.names):
-            title = "index" if name is None else _title(name)
+            title = "index" if name is None else str(name)
             yield title, frame.index.get_level_values(level).to_series()
-    for position, name in enumerate(frame.columns):
-        yield _title(name), frame.iloc[:, position]
-
-
-def _title(name: object) -> str:
-    parts = name if isinstance(name, tuple) else (name,)
-    return "_".join(str(part) for part in parts if part != "")
+    for position, title in enumerate(text_names(frame.columns)):
+        yield title, frame.iloc[:, position]
 
 
 def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:

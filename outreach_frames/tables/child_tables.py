@@ -10,14 +10,13 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.companies import companies, require_columns
+from outreach_frames.tables.companies import COMPANY_KEY, companies, require_columns
 from outreach_frames.tables.flatten import free_frame, records_frame
+from outreach_frames.tables.schema import to_frame, wire_type
 
 PERSON_KEY = "person_id"
-COMPANY_KEY = "company_id"
+CONTACT_KEY = "contact_id"
 POSITION = "position"
-
-_MEMBERS = {field.name: field.members for field in spec.PERSON}
 
 
 def experiences(frame: pd.DataFrame) -> pd.DataFrame:
@@ -37,7 +36,7 @@ def experiences(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        The frame has no such columns.
+        The frame lacks these columns.
 
     Notes
     -----
@@ -51,7 +50,7 @@ def experiences(frame: pd.DataFrame) -> pd.DataFrame:
     >>> list(people.outreach.experiences().columns[:4])
     ['person_id', 'position', 'object', 'title']
     """
-    return _person_table(frame, "experiences")
+    return _object_table(frame, "experiences", PERSON_KEY, spec.PERSON)
 
 
 def educations(frame: pd.DataFrame) -> pd.DataFrame:
@@ -71,7 +70,7 @@ def educations(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        The frame has no such columns.
+        The frame lacks these columns.
 
     Notes
     -----
@@ -85,7 +84,7 @@ def educations(frame: pd.DataFrame) -> pd.DataFrame:
     >>> list(people.outreach.educations().columns[:4])
     ['person_id', 'position', 'object', 'degree']
     """
-    return _person_table(frame, "educations")
+    return _object_table(frame, "educations", PERSON_KEY, spec.PERSON)
 
 
 def languages(frame: pd.DataFrame) -> pd.DataFrame:
@@ -105,7 +104,7 @@ def languages(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        The frame has no such columns.
+        The frame lacks these columns.
 
     Notes
     -----
@@ -119,7 +118,7 @@ def languages(frame: pd.DataFrame) -> pd.DataFrame:
     >>> list(people.outreach.languages().columns)
     ['person_id', 'position', 'object', 'language', 'iso_code', 'proficiency']
     """
-    return _person_table(frame, "languages")
+    return _object_table(frame, "languages", PERSON_KEY, spec.PERSON)
 
 
 def technologies(frame: pd.DataFrame) -> pd.DataFrame:
@@ -139,7 +138,7 @@ def technologies(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        The frame has no such columns.
+        The frame lacks these columns.
 
     Notes
     -----
@@ -173,7 +172,7 @@ def locations(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        The frame has no such columns.
+        The frame lacks these columns.
 
     Notes
     -----
@@ -190,22 +189,205 @@ def locations(frame: pd.DataFrame) -> pd.DataFrame:
     return _company_table(frame, "locations", "location")
 
 
-def _person_table(frame: pd.DataFrame, column: str) -> pd.DataFrame:
-    require_columns(frame, ["id", column], f"{column} of people")
-    keys, entries = _entries(frame["id"], frame[column])
-    return keys.rename(columns={"key": PERSON_KEY}).join(records_frame(entries, _MEMBERS[column]))
+def keywords(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per keyword of the companies of a prospect table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        People, with the columns of `search_people`, or companies, from `companies()`.
+
+    Returns
+    -------
+    DataFrame
+        company_id (str), position (Int64, from 0, in the service's order), keyword (str).
+
+    Raises
+    ------
+    InvalidInputError
+        The frame lacks these columns.
+
+    Notes
+    -----
+    Interface: Company, `keywords`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=10)
+    >>> list(people.outreach.keywords().columns)
+    ['company_id', 'position', 'keyword']
+    """
+    return _company_table(frame, "keywords", "keyword")
+
+
+def sic_codes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per SIC code of the companies of a prospect table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        People, with the columns of `search_people`, or companies, from `companies()`.
+
+    Returns
+    -------
+    DataFrame
+        company_id (str), position (Int64, from 0, in the service's order), sic_code (Int64).
+
+    Raises
+    ------
+    InvalidInputError
+        The frame lacks these columns.
+
+    Notes
+    -----
+    Interface: Company, `sic_codes`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=10)
+    >>> list(people.outreach.sic_codes().columns)
+    ['company_id', 'position', 'sic_code']
+    """
+    return _company_table(frame, "sic_codes", "sic_code")
+
+
+def naics_codes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per NAICS code of the companies of a prospect table.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        People, with the columns of `search_people`, or companies, from `companies()`.
+
+    Returns
+    -------
+    DataFrame
+        company_id (str), position (Int64, from 0, in the service's order), naics_code (Int64).
+
+    Raises
+    ------
+    InvalidInputError
+        The frame lacks these columns.
+
+    Notes
+    -----
+    Interface: Company, `naics_codes`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=10)
+    >>> list(people.outreach.naics_codes().columns)
+    ['company_id', 'position', 'naics_code']
+    """
+    return _company_table(frame, "naics_codes", "naics_code")
+
+
+def phone_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per phone number of contacts.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Contacts, with the columns of `contacts`.
+
+    Returns
+    -------
+    DataFrame
+        contact_id (str), position (Int64, from 0, in the service's order), id, object,
+        number, type, source, kind (str).
+
+    Raises
+    ------
+    InvalidInputError
+        The frame lacks these columns.
+
+    Notes
+    -----
+    Interface: Contact, `phone_numbers`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     contacts = of.contacts(client.sandbox.contact_ids[:5])
+    >>> list(contacts.outreach.phone_numbers().columns[:4])
+    ['contact_id', 'position', 'id', 'object']
+    """
+    return _object_table(frame, "phone_numbers", CONTACT_KEY, spec.CONTACT)
+
+
+def recent_activity(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return one row per activity of contacts.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Contacts, with the columns of `contacts`.
+
+    Returns
+    -------
+    DataFrame
+        contact_id (str), position (Int64, from 0, in the service's order), event_at
+        (datetime64, UTC), event_type, sequence_type, sequence_name (str).
+
+    Raises
+    ------
+    InvalidInputError
+        The frame lacks these columns.
+
+    Notes
+    -----
+    Interface: Contact, `recent_activity`; contacts read by address have it, newest first.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     contacts = of.contacts(client.sandbox.contact_ids[:5])
+    >>> list(contacts.outreach.recent_activity().columns[:4])
+    ['contact_id', 'position', 'event_at', 'event_type']
+    """
+    return _object_table(frame, "recent_activity", CONTACT_KEY, spec.CONTACT)
+
+
+def _object_table(
+    frame: pd.DataFrame, column: str, key: str, fields: tuple[spec.Field, ...]
+) -> pd.DataFrame:
+    """Return the child table of a list of objects whose fields the interface shows."""
+    source = "contacts()" if key == CONTACT_KEY else "search_people()"
+    require_columns(frame, ["id", column], f"{column} that this takes", source)
+    keys, entries = _entries(frame["id"], frame[column], key)
+    members = next(field.members for field in fields if field.name == column)
+    return keys.join(records_frame(entries.to_pylist(), members))
 
 
 def _company_table(frame: pd.DataFrame, column: str, noun: str) -> pd.DataFrame:
     table = companies(frame) if f"company_{column}" in frame.columns else frame
     require_columns(table, ["id", column], f"{column} of companies")
-    keys, texts = _entries(table["id"], table[column])
-    entries = [_unpacked(text) for text in texts]
-    child = free_frame(entries) if entries else pd.DataFrame({"value": pd.Series(dtype="str")})
-    return keys.rename(columns={"key": COMPANY_KEY}).join(child.rename(columns={"value": noun}))
+    keys, entries = _entries(table["id"], table[column], COMPANY_KEY)
+    (field,) = (field for field in spec.COMPANY if field.name == column)
+    if field.items is not None:
+        return keys.join(to_frame(pa.table({noun: _of_type(entries, field)}), "numpy_nullable"))
+    objects = [_unpacked(text) for text in entries.to_pylist()]
+    child = free_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype="str")})
+    return keys.join(child.rename(columns={"value": noun}))
 
 
-def _entries(keys: pd.Series, lists: pd.Series) -> tuple[pd.DataFrame, list[object]]:
+def _of_type(entries: pa.Array, field: spec.Field) -> pa.Array:
+    """Return entries in the interface's type, or as they are where they are of another."""
+    try:
+        return entries.cast(wire_type(field).value_type)
+    except pa.ArrowInvalid:
+        return entries
+
+
+def _entries(keys: pd.Series, lists: pd.Series, key: str) -> tuple[pd.DataFrame, pa.Array]:
     """Return key and position of the lists' entries, one after the other, and the entries."""
     arrow = pa.array(lists.array, from_pandas=True)
     if isinstance(arrow, pa.ChunkedArray):
@@ -220,10 +402,10 @@ def _entries(keys: pd.Series, lists: pd.Series) -> tuple[pd.DataFrame, list[obje
     parents = pc.list_parent_indices(arrow).to_numpy()
     positions = np.arange(len(parents)) - np.searchsorted(parents, parents)
     columns = {
-        "key": keys.iloc[parents].astype("str").array,
+        key: keys.iloc[parents].astype("str").array,
         POSITION: pd.array(positions, dtype="Int64"),
     }
-    return pd.DataFrame(columns), pc.list_flatten(arrow).to_pylist()
+    return pd.DataFrame(columns), pc.list_flatten(arrow)
 
 
 def _unpacked(text: object) -> object:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
@@ -14,7 +15,9 @@ from outreach_frames.errors import InvalidInputError
 Level = Literal["department", "job_function"]
 LEVELS: tuple[Level, ...] = ("department", "job_function")
 
+COMPANY_KEY = "company_id"
 _PREFIX = "company_"
+_SOURCE = 'search_people(), with headcount="all" where headcounts are wanted'
 _KEYS = ("id", "profnet_url", "name")
 
 
@@ -37,7 +40,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        The frame has no company columns.
+        The frame lacks the company columns.
 
     Notes
     -----
@@ -75,13 +78,13 @@ def headcount(frame: pd.DataFrame, level: str = "department") -> pd.DataFrame:
     -------
     DataFrame
         company (str), department (str), with level "job_function" also job_function (str), people
-        (Int64) and share (Float64, of all the company's people at that level: adds up to 1).
-        Companies of one name are told apart by their website or id, in brackets.
+        (Int64), share (Float64, of all the company's people at that level: adds up to 1) and
+        company_id (str). Companies of one name are told apart by their website or id, in brackets.
 
     Raises
     ------
     InvalidInputError
-        The level is unknown, or the frame has no headcount columns.
+        The level is unknown, or the frame lacks the headcount columns.
 
     Notes
     -----
@@ -93,25 +96,27 @@ def headcount(frame: pd.DataFrame, level: str = "department") -> pd.DataFrame:
     >>> with of.connect("sandbox", cache=None):
     ...     people = of.search_people(limit=10)
     >>> list(people.outreach.headcount().columns)
-    ['company', 'department', 'people', 'share']
+    ['company', 'department', 'people', 'share', 'company_id']
     """
     check_one_of("level", level, LEVELS)
     table = companies(frame) if f"{_PREFIX}name" in frame.columns else frame
     keys = _headcount_columns(level)
     require_columns(table, [*keys, "name"], "headcount columns")
-    names = list(LEVELS[: len(next(iter(keys.values())))])
-    paths = pd.MultiIndex.from_tuples(list(keys.values()), names=names)
-
-    counts = table[list(keys)].astype("Int64").set_axis(paths, axis="columns")
-    counts.index = pd.MultiIndex.from_arrays(
-        [range(len(table)), _company_labels(table)], names=["row", "company"]
-    )
-    totals = counts.sum(axis="columns", min_count=1).replace(0, pd.NA)
-    people = counts.stack(names)
-    shares = counts.div(totals, axis="index").stack(names)
-    tidy = pd.DataFrame({"people": people.array, "share": shares.array}, index=people.index)
-    tidy = tidy.droplevel("row").reset_index()
-    return tidy.astype({"people": "Int64", "share": "Float64"})
+    counts = table[list(keys)].astype("Int64")
+    missing = counts.isna().to_numpy()
+    numbers = counts.fillna(0).to_numpy("int64")
+    totals = numbers.sum(axis=1, keepdims=True)
+    shares = numbers / np.where(totals == 0, 1, totals)
+    ids = table["id"] if "id" in table.columns else pd.Series(pd.NA, index=table.index)
+    rows = np.arange(len(table)).repeat(len(keys))
+    columns = np.tile(np.arange(len(keys)), len(table))
+    tidy: dict[str, Any] = {"company": _company_labels(table).array[rows]}
+    for place, name in enumerate(LEVELS[: len(next(iter(keys.values())))]):
+        tidy[name] = pd.array([path[place] for path in keys.values()], dtype="str")[columns]
+    tidy["people"] = pd.arrays.IntegerArray(numbers.ravel(), missing.ravel())
+    tidy["share"] = pd.arrays.FloatingArray(shares.ravel(), (missing | (totals == 0)).ravel())
+    tidy[COMPANY_KEY] = ids.astype("str").array[rows]
+    return pd.DataFrame(tidy)
 
 
 def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
@@ -142,15 +147,17 @@ def _company_identity(frame: pd.DataFrame) -> pd.Series:
     return identity
 
 
-def require_columns(frame: pd.DataFrame, columns: Sequence[str], what: str) -> None:
-    """Say what is wrong where a frame has not, once each, the columns that a function takes."""
+def require_columns(
+    frame: pd.DataFrame, columns: Sequence[str], what: str, source: str = _SOURCE
+) -> None:
+    """Say what is wrong where a frame lacks the columns that a function takes, or has one twice."""
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         close = suggestion(missing[0], [str(name) for name in frame.columns])
         raise InvalidInputError(
-            f"The frame has not the {what} that this takes: {missing[0]!r} is missing"
+            f"The frame lacks the {what}: {missing[0]!r} is missing"
             f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}.{close} "
-            'Use a frame of search_people(), with headcount="all" where headcounts are wanted.'
+            f"Use a frame of {source}."
         )
     twice = [name for name in columns if isinstance(frame[name], pd.DataFrame)]
     if twice:

@@ -119,16 +119,18 @@ def _texts(values: pa.Array) -> pa.Array:
 
 def _members(values: pa.StructArray) -> pa.Array:
     names = [field.name for field in values.type]
+    if not names:
+        return pa.nulls(len(values), pa.large_string())
     told = [
         name for name in names if name not in _LEFT_OUT and not name.endswith(_LEFT_OUT_ENDING)
     ] or names
     texts = [_texts(pc.struct_field(values, [names.index(name)])) for name in told]
-    if not texts:
-        return pa.nulls(len(values), pa.large_string())
-    between = pa.scalar(_BETWEEN_MEMBERS, pa.large_string())
-    lines = pc.binary_join_element_wise(*texts, between, null_handling="skip")
-    nothing = pc.equal(lines, pa.scalar("", pa.large_string()))
-    return pc.if_else(nothing, pa.scalar(None, pa.large_string()), lines)
+    size = len(values)
+    by_row = np.arange(len(texts) * size).reshape(-1, size).T.ravel()
+    starts = pa.array(np.arange(size + 1) * len(texts))
+    rows = pa.LargeListArray.from_arrays(starts, pa.concat_arrays(texts).take(by_row))
+    lines = joined(rows, _BETWEEN_MEMBERS)
+    return pc.if_else(pc.equal(lines, ""), pa.scalar(None, pa.large_string()), lines)
 
 
 def _is_list(kind: pa.DataType) -> bool:

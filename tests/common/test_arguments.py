@@ -81,7 +81,7 @@ def test_a_misspelt_filter_is_told_the_right_one(known: spec.Filter) -> None:
 
 def test_the_singular_is_told_the_plural() -> None:
     """person_title is told person_titles."""
-    with pytest.raises(InvalidInputError, match=r"Did you mean person_titles\?"):
+    with pytest.raises(InvalidInputError, match=r"Did you mean 'person_titles'\?"):
         check_filters({"person_title": ["CEO"]})
 
 

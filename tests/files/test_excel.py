@@ -207,7 +207,7 @@ def test_column_names_of_any_kind(tmp_path: Path) -> None:
     twice = pd.DataFrame([[1, 2]], columns=[7, 7])
     assert [cell.value for cell in sheet_of(write_excel(twice, tmp_path / "x.xlsx"))[1]] == [
         "7",
-        "7",
+        "7_2",
     ]
 
 

@@ -400,7 +400,7 @@ def test_a_sequence_that_takes_no_leads_is_warned_about(client: Client, sandbox:
 def test_an_unknown_sequence_is_warned_about(client: Client, sandbox: Sandbox) -> None:
     """An id that is not among the sequences is planned for, with a warning and a suggestion."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
-    with pytest.warns(OutreachWarning, match=f"Did you mean {sequence_id}"):
+    with pytest.warns(OutreachWarning, match=f"Did you mean '{sequence_id}'"):
         plan = make_plan(people(1), f"{sequence_id}x", client=client)
     assert "not among the account's sequences" in repr(plan)
 

@@ -91,13 +91,13 @@ def test_mailboxes_by_status_and_provider(
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: of.sequences(status="activ"), "Did you mean active"),
+        (lambda: of.sequences(status="activ"), "Did you mean 'active'"),
         (lambda: of.sequences(name=5), "name takes text"),
         (lambda: of.sequences(name=" "), "name is blank"),
         (lambda: of.sequences(status=pd.Series(["active", "paused"])), "status takes one of"),
         (lambda: of.sequences(status=pd.NA), "status takes one of"),
         (lambda: of.mailboxes(status="open"), "needs_reconnection"),
-        (lambda: of.mailboxes(email_provider="gogle"), "Did you mean google"),
+        (lambda: of.mailboxes(email_provider="gogle"), "Did you mean 'google'"),
         (lambda: of.mailboxes(dtype_backend="arrow"), "dtype_backend"),
         (lambda: of.set_daily_email_limit("", 5), "mailbox_id"),
         (lambda: of.set_daily_email_limit("..", 5), "mailbox_id"),

@@ -10,6 +10,8 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.sandbox import Sandbox
 from tests.scripted import json, scripted
 
 PERSON_TABLES = {
@@ -17,7 +19,14 @@ PERSON_TABLES = {
     "educations": spec.EDUCATION,
     "languages": spec.LANGUAGE,
 }
-COMPANY_TABLES = {"technologies": "technology", "locations": "location"}
+COMPANY_TABLES = {
+    "technologies": ("technology", "str"),
+    "locations": ("location", "str"),
+    "keywords": ("keyword", "str"),
+    "sic_codes": ("sic_code", "Int64"),
+    "naics_codes": ("naics_code", "Int64"),
+}
+CONTACT_TABLES = {"phone_numbers": spec.PHONE_NUMBER, "recent_activity": spec.ACTIVITY}
 
 
 def search(results: list[dict[str, Any]]) -> pd.DataFrame:
@@ -65,8 +74,13 @@ def test_headcounts_are_tidy_and_add_up(people: pd.DataFrame, level: Any, rows: 
     """One row per company and department (and job function), with shares that add up to one."""
     tidy = people.outreach.headcount(level)
     names = ["department", "job_function"][: 1 if level == "department" else 2]
-    assert list(tidy.columns) == ["company", *names, "people", "share"]
-    assert tidy.dtypes.astype(str).tolist() == ["str"] * (1 + len(names)) + ["Int64", "Float64"]
+    assert list(tidy.columns) == ["company", *names, "people", "share", "company_id"]
+    assert tidy.dtypes.astype(str).tolist() == [
+        *["str"] * (1 + len(names)),
+        "Int64",
+        "Float64",
+        "str",
+    ]
     assert len(tidy) == rows * people["company_id"].nunique()
     assert tidy.groupby("company")["share"].sum().round(9).eq(1).all()
     companies = people.outreach.companies()
@@ -75,6 +89,7 @@ def test_headcounts_are_tidy_and_add_up(people: pd.DataFrame, level: Any, rows: 
         company = companies.iloc[place // rows]
         assert row["people"] == company[column]
         assert row["company"].startswith(company["name"])
+        assert row["company_id"] == company["id"]
 
 
 def test_headcounts_of_people_and_of_their_companies_are_the_same(people: pd.DataFrame) -> None:
@@ -142,10 +157,38 @@ def test_company_child_tables_have_each_company_once(people: pd.DataFrame, name:
     """Each entry of a company's list is one row, however many of its people are in the table."""
     table = getattr(people.outreach, name)()
     companies = people.outreach.companies()
-    assert list(table.columns) == ["company_id", "position", COMPANY_TABLES[name]]
+    noun, dtype = COMPANY_TABLES[name]
+    assert list(table.columns) == ["company_id", "position", noun]
+    assert table[noun].dtype == dtype
+    assert table[noun].tolist() == companies[name].explode().dropna().tolist()
     assert len(table) == sum(len(cell) for cell in companies[name].dropna())
     pd.testing.assert_frame_equal(getattr(companies.outreach, name)(), table)
     pd.testing.assert_series_equal(getattr(people.head(0).outreach, name)().dtypes, table.dtypes)
+
+
+@pytest.mark.parametrize("name", CONTACT_TABLES)
+def test_contact_child_tables_have_one_row_per_entry(
+    client: Client, sandbox: Sandbox, name: str
+) -> None:
+    """Each phone number or activity of a contact is one row with the contact's id."""
+    contacts = of.contacts(emails=of.contacts(sandbox.contact_ids[:8])["email"])
+    table = getattr(contacts.outreach, name)()
+    fields = CONTACT_TABLES[name]
+    assert list(table.columns) == ["contact_id", "position", *(field.name for field in fields)]
+    assert len(table) == sum(len(cell) for cell in contacts[name].dropna()) > 0
+    assert set(table["contact_id"]) <= set(contacts["id"])
+    empty = getattr(contacts.head(0).outreach, name)()
+    pd.testing.assert_series_equal(empty.dtypes, table.dtypes)
+    with pytest.raises(of.OutreachError, match=r"contacts\(\)"):
+        getattr(contacts.drop(columns=name).outreach, name)()
+
+
+def test_codes_that_are_no_numbers_are_kept() -> None:
+    """A code of another type than the interface says is in the table as the frame holds it."""
+    frame = search([{"id": "1", "company": {"id": "x", "sic_codes": [7372, 7371]}}])
+    odd = frame.assign(company_sic_codes=pd.Series([["7372a"]], dtype=object))
+    assert frame.outreach.sic_codes()["sic_code"].tolist() == [7372, 7371]
+    assert odd.outreach.sic_codes()["sic_code"].tolist() == ["7372a"]
 
 
 def test_entries_that_are_objects_become_columns() -> None:
@@ -184,7 +227,7 @@ def test_a_column_that_is_there_twice_is_told(people: pd.DataFrame, method: str)
 
 def test_an_unknown_level_is_told(people: pd.DataFrame) -> None:
     """A level that does not exist is an error that names the right one."""
-    with pytest.raises(of.OutreachError, match="Did you mean department"):
+    with pytest.raises(of.OutreachError, match="Did you mean 'department'"):
         people.outreach.headcount("departments")
 
 

@@ -34,13 +34,13 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"sequence_id": ".."}, "sequence_id"),
     ({"client": "https://x.example"}, "client"),
     ({"email": "E-Mail"}, "email: the frame has no column 'E-Mail'"),
-    ({"email": "emial"}, "Did you mean email"),
+    ({"email": "emial"}, "Did you mean 'email'"),
     ({"email": ["email"]}, "the name of a column"),
     ({"email": None, "profnet_url": None}, 'Name the one that does: email="?'),
     ({"email": "email", "profnet_url": "email"}, "the same column"),
     ({"data": "n"}, re.escape("data=['n']")),
     ({"data": 5}, "a list of columns"),
-    ({"data": ["nn"]}, "Did you mean n"),
+    ({"data": ["nn"]}, "Did you mean 'n'"),
     ({"data": {"n": None}}, "no column None"),
     ({"data": ["n", "n"]}, "'n' twice"),
     ({"data": ["First Name"]}, re.escape("data={'first_name': 'First Name'}")),
@@ -51,10 +51,10 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"data": {"Ω": "n"}}, "Name the field yourself"),
     ({"overrides": OVERRIDE_NAMES[:1]}, f"overrides={{'{OVERRIDE_NAMES[0]}': True}}"),
     ({"overrides": 1}, "True or False"),
-    ({"overrides": {"ignore_exclusion": True}}, "Did you mean ignore_exclusion_list"),
+    ({"overrides": {"ignore_exclusion": True}}, "Did you mean 'ignore_exclusion_list'"),
     ({"overrides": {OVERRIDE_NAMES[0]: 1}}, OVERRIDE_NAMES[0]),
     ({"overrides": {OVERRIDE_NAMES[0]: None}}, OVERRIDE_NAMES[0]),
-    ({"overrides": {OVERRIDE_NAMES[0]: "flga"}}, "Did you mean flag"),
+    ({"overrides": {OVERRIDE_NAMES[0]: "flga"}}, "Did you mean 'flag'"),
     ({"overrides": "yes"}, "no column 'yes'"),
     ({"leads_distribution": "custom"}, "leads_distribution"),
     ({"leads_distribution": "custom_mailboxes"}, "mailboxes="),
@@ -410,7 +410,7 @@ def test_dicts_with_other_names_or_values_are_problems() -> None:
     frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
     problems = validate(frame, overrides="flag")
     assert list(problems["code"]) == ["unknown_override", "override_not_boolean"]
-    assert "Did you mean ignore_exclusion_list" in problems["message"][0]
+    assert "Did you mean 'ignore_exclusion_list'" in problems["message"][0]
 
 
 @pytest.mark.parametrize(

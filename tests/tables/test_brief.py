@@ -1,0 +1,73 @@
+"""What one looks at: a dozen columns of a wide frame, and which columns there are."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.sandbox import Sandbox
+from outreach_frames.tables.interface_columns import TABLES
+
+
+def test_brief_shows_a_dozen_columns_of_each_table(
+    people: pd.DataFrame, client: Client, sandbox: Sandbox
+) -> None:
+    """People, companies and contacts each show what one looks at, all rows and the index."""
+    contacts = of.contacts(sandbox.contact_ids[:3])
+    companies = people.outreach.companies()
+    for frame, fields in [(people, spec.PERSON), (companies, spec.COMPANY)]:
+        brief = frame.outreach.brief()
+        assert len(brief.columns) - ("people_in_frame" in brief) == 12
+        assert {*brief} - {"people_in_frame"} <= {*spec.columns(fields)}
+        assert brief.index.equals(frame.index)
+    assert list(people.outreach.brief())[:3] == ["name", "title", "company_name"]
+    assert "email" in contacts.outreach.brief()
+    assert "phone_numbers" not in contacts.outreach.brief()
+
+
+def test_brief_keeps_columns_of_ones_own(people: pd.DataFrame) -> None:
+    """What was joined to a frame is shown in front, a dozen at the most."""
+    assert list(people.assign(account_row=1).outreach.brief())[:2] == ["account_row", "name"]
+    many = people.assign(**{f"own_{number}": 1 for number in range(40)})
+    assert len(many.outreach.brief().columns) == 24
+
+
+def test_brief_of_any_other_frame_is_its_first_columns() -> None:
+    """A frame of something else shows its first dozen columns."""
+    frame = pd.DataFrame([range(20)])
+    assert list(frame.outreach.brief()) == list(range(12))
+    assert pd.DataFrame().outreach.brief().empty
+
+
+def test_brief_shows_the_columns_that_are_named(people: pd.DataFrame) -> None:
+    """columns= shows others instead, and a name that is not there is an error."""
+    assert list(people.outreach.brief(["title", "name"])) == ["title", "name"]
+    assert list(people.outreach.brief("title")) == ["title"]
+    with pytest.raises(InvalidInputError, match="Did you mean 'title'"):
+        people.outreach.brief(["titel"])
+
+
+@pytest.mark.parametrize("table", TABLES)
+def test_columns_are_those_of_the_frames(table: str) -> None:
+    """of.columns lists each column of a table once, in order, with the interface's own path."""
+    columns = of.columns(table)
+    assert columns["column"].tolist() == list(spec.columns(TABLES[table]))
+    assert columns["field"].str.replace(".", "_").tolist() == columns["column"].tolist()
+    assert columns.dtypes.eq("str").all()
+
+
+def test_columns_tell_the_dtypes_of_a_search(people: pd.DataFrame) -> None:
+    """The dtypes that of.columns tells are those of a search; lists say what they hold."""
+    told = of.columns().set_index("column")["dtype"]
+    for name, dtype in people.dtypes.astype(str).items():
+        assert told[name] == dtype or (dtype.startswith("list<") and told[name][:8] == "list of ")
+
+
+def test_an_unknown_table_is_told() -> None:
+    """A table that does not exist is an error that names those that do."""
+    with pytest.raises(InvalidInputError, match="contacts"):
+        of.columns("contact")

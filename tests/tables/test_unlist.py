@@ -1,0 +1,100 @@
+"""Lists as text: what pandas cannot do with a list, it can do with the text of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.read import read_prospects
+
+SCALARS = st.none() | st.text(max_size=3)
+LISTS = st.lists(st.none() | st.lists(SCALARS, max_size=4), max_size=5)
+
+
+@given(LISTS, st.text(max_size=2))
+def test_entries_are_joined_in_order(lists: list[Any], sep: str) -> None:
+    """Text is the entries that are there; an empty list is empty text, a missing one missing."""
+    array = pa.chunked_array([pa.array(lists, pa.list_(pa.string()))])
+    frame = pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(array)})
+    texts = frame.outreach.unlist(sep)["a"]
+    assert texts.dtype == "str"
+    wanted = [
+        None if cell is None else sep.join(e for e in cell if e is not None) for cell in lists
+    ]
+    assert [None if pd.isna(text) else text for text in texts] == wanted
+
+
+@pytest.mark.parametrize(
+    ("lists", "texts"),
+    [
+        ([[1, 2], []], ["1; 2", ""]),
+        ([[{"object": "x", "title": "CEO", "company_url": "u", "start": None}]], ["CEO"]),
+        ([[{"a": "x", "b": 2}, {"a": None, "b": None}, {"a": "y", "b": None}]], ["x, 2; y"]),
+        ([[{"id": "1"}, {"id": "2"}]], ["1; 2"]),
+        ([[["a", "b"], ["c"]]], ["a, b; c"]),
+        ([[True, None]], ["true"]),
+        ([[None], None], ["", None]),
+        ([[{}, None]], [""]),
+    ],
+)
+def test_entries_of_any_type_are_text(lists: list[Any], texts: list[Any]) -> None:
+    """Numbers, objects and lists in lists are text; objects without constants, ids and URLs."""
+    arrow = pd.DataFrame({"a": pd.arrays.ArrowExtensionArray(pa.chunked_array([pa.array(lists)]))})
+    plain = pd.DataFrame({"a": pd.Series(lists, dtype=object)})
+    for frame in (arrow, plain):
+        told = frame.outreach.unlist()["a"]
+        assert [None if pd.isna(text) else text for text in told] == texts
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_the_rest_of_a_frame_stays(people: pd.DataFrame, backend: Any) -> None:
+    """Columns without lists, the index, the names and the attrs are as they were."""
+    frame = people.set_index("id").head(20)
+    before = frame.copy(deep=True)
+    plain = frame.outreach.unlist()
+    pd.testing.assert_frame_equal(frame, before)
+    lists = [name for name in frame if str(frame[name].dtype).startswith("list<")]
+    assert len(lists) == 8
+    assert plain[lists].dtypes.eq("str").all()
+    pd.testing.assert_frame_equal(plain.drop(columns=lists), frame.drop(columns=lists))
+    assert list(plain) == list(frame)
+    assert plain.attrs == frame.attrs
+
+
+def test_pandas_methods_work_on_the_result(people: pd.DataFrame, tmp_path: Any) -> None:
+    """What fails on lists works on their text, and pandas reads the Parquet file that it writes."""
+    plain = people.outreach.unlist()
+    assert len(pd.concat([plain, plain]).drop_duplicates()) == len(plain)
+    assert plain["company_keywords"].nunique() == len(plain["company_keywords"].value_counts())
+    assert plain.describe(include="all").shape[1] == plain.shape[1]
+    assert len(plain.sort_values("languages")) == len(plain)
+    assert plain.groupby("company_technologies", dropna=False).size().sum() == len(plain)
+    assert plain["company_keywords"].str.len().notna().any()
+    plain.to_parquet(tmp_path / "plain.parquet")
+    assert pd.read_parquet(tmp_path / "plain.parquet").shape == plain.shape
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+def test_a_parquet_file_of_pandas_is_read(client: Any, backend: Any, tmp_path: Any) -> None:
+    """What df.to_parquet wrote, and pandas cannot read again, read_prospects reads."""
+    people = of.search_people(limit=None, dtype_backend=backend, client=client).head(50)
+    people.to_parquet(tmp_path / "x.parquet")
+    pd.testing.assert_frame_equal(read_prospects(tmp_path / "x.parquet"), people)
+
+
+def test_odd_frames() -> None:
+    """Frames with no columns, two of one name, or no rows keep their shape."""
+    assert pd.DataFrame(index=[1, 2]).outreach.unlist().shape == (2, 0)
+    twice = pd.DataFrame([[[1], "x"]], columns=["a", "a"])
+    assert twice.outreach.unlist().to_numpy().tolist() == [["1", "x"]]
+    mixed = pd.DataFrame({"a": pd.Series([[1], {"b": 1}, "c"], dtype=object)})
+    assert mixed.outreach.unlist()["a"].tolist() == [[1], {"b": 1}, "c"]
+    with pytest.raises(InvalidInputError, match="sep takes text"):
+        twice.outreach.unlist(None)
