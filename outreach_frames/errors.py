@@ -4,12 +4,12 @@ OutreachError
 |-- ConfigurationError        no address or token, or an unusable one
 |-- InvalidInputError         an argument, frame or file that cannot be used
 `-- ServiceError              the service, or the way to it
-    |-- ConnectionFailedError     no answer: refused, reset, name unknown
-    |-- RequestTimeoutError       no whole answer in time
+    |-- ConnectionFailedError     no response: refused, reset, name unknown
+    |-- RequestTimeoutError       no complete response in time
     |-- WaitTooLongError          the service asks for a longer wait than `max_wait`
-    |-- InvalidResponseError      an answer that makes no sense
+    |-- InvalidResponseError      a response that makes no sense
     |-- UnsafeLinkError           a link or redirect that leads elsewhere, or in a circle
-    `-- StatusError               an answer with an error status
+    `-- StatusError               a response with an error status
         |-- BadRequestError           400
         |-- AuthenticationError       401, 403
         |-- NotFoundError             404
@@ -34,7 +34,7 @@ class OutreachError(Exception):
     Attributes
     ----------
     status_code : int or None
-        The HTTP status of the answer, where there was one.
+        The HTTP status of the response, where there was one.
     retry_after : float or None
         Seconds that the service asked to wait, where it did.
     retryable : bool
@@ -92,11 +92,11 @@ class ServiceError(OutreachError):
 
 
 class ConnectionFailedError(ServiceError):
-    """No answer came: refused, reset, or the name is unknown."""
+    """No response came: refused, reset, or the name is unknown."""
 
 
 class RequestTimeoutError(ServiceError):
-    """No whole answer came in time."""
+    """No complete response came in time."""
 
 
 class WaitTooLongError(ServiceError):
@@ -104,7 +104,7 @@ class WaitTooLongError(ServiceError):
 
 
 class InvalidResponseError(ServiceError):
-    """The service's answer makes no sense: no JSON, cut off, too large, or of another shape."""
+    """The response makes no sense: not JSON, cut off, too large, or of another shape."""
 
 
 class UnsafeLinkError(ServiceError):
@@ -112,7 +112,7 @@ class UnsafeLinkError(ServiceError):
 
 
 class StatusError(ServiceError):
-    """The service answered with an error status."""
+    """The service responded with an error status."""
 
 
 class BadRequestError(StatusError):
@@ -124,7 +124,7 @@ class AuthenticationError(StatusError):
 
 
 class NotFoundError(StatusError):
-    """404: there is no such thing."""
+    """404: nothing was found under this id or address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,4 +173,4 @@ class ServerError(StatusError):
 
 
 class OutreachWarning(UserWarning):
-    """Something that the analyst should know and that is no error."""
+    """Something that the analyst should know and that is not an error."""

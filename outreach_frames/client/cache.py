@@ -1,7 +1,7 @@
-"""Answers to reads, kept in a file for a while so that asking again costs nothing.
+"""Responses to reads, stored in a file for a while so that asking again costs nothing.
 
-Kept are the answers' bodies alone: no headers, no addresses, no token. The file is only a help:
-whatever is wrong with it, the service is asked instead.
+Only the bodies of responses are stored: no headers, no addresses, no token. The file is only a
+help: whatever is wrong with it, the service is asked instead.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final
 
 from outreach_frames import spec
-from outreach_frames.errors import ConfigurationError, OutreachWarning
+from outreach_frames.common.atomic_files import expanded
+from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachWarning
 
 if TYPE_CHECKING:
     from outreach_frames.client.cache_store import Store
 
 DEFAULT: Final = "default"
 
-# Seconds that an answer is good for; what is not listed here is no read, and is never kept.
+# Seconds that a response is good for; what is not listed here is not a read, and is never stored.
 LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
     {
         spec.LIST_SEQUENCES.name: 60,
@@ -37,20 +38,23 @@ LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
     }
 )
 
+# Seconds that it is good for where something that was asked for does not exist.
+NOT_FOUND_LIFETIME: Final = 60
+
 MAX_BYTES: Final = 1_000_000_000
 _PURGE_EVERY = MAX_BYTES // 10
 _BUSY_SECONDS = 0.9
 
 
 class ResponseCache:
-    """The kept answers of one account.
+    """The stored responses of one account.
 
     Parameters
     ----------
     location : "default", path or None
         A file in the user's cache folder, a file of one's own, or nothing at all.
     account : str
-        What tells this account's answers from others in the same file.
+        What tells this account's responses from others in the same file.
     """
 
     def __init__(self, location: str | os.PathLike[str] | None, account: str) -> None:
@@ -58,15 +62,16 @@ class ResponseCache:
         self._lock = threading.Lock()
         self._store: Store | None = None
         self._unpurged = 0
+        self.path: Path | None = None
         if location is None:
             return
-        self._path = _path(location)
+        self.path = _path(location)
         with self._or_off(), self._lock:
-            self._store = _opened(self._path)
+            self._store = _opened(self.path)
             self._purge()
 
     def key(self, endpoint: spec.Endpoint, *parts: bytes) -> str:
-        """Return the key of a request from everything that its answer depends on."""
+        """Return the key of a request from everything that its response depends on."""
         digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
         return f"{self._prefix(endpoint)}{digest}"
 
@@ -74,7 +79,7 @@ class ResponseCache:
         return f"{self._account}:{endpoint.name}:"
 
     def get(self, key: str) -> bytes | None:
-        """Return the body of an answer that is kept and still good."""
+        """Return the body of a response that is stored and still good."""
         with self._or_off(), self._lock:
             entry = self._store.get(key) if self._store is not None else None
             if entry is not None and entry.expires_unix > time.time():
@@ -83,7 +88,7 @@ class ResponseCache:
         return None
 
     def set(self, key: str, body: bytes, lifetime: float) -> None:
-        """Keep the body of an answer for some seconds."""
+        """Store the body of a response for some seconds."""
         with self._or_off(), self._lock:
             if self._store is not None:
                 self._store.put(key, time.time() + lifetime, body)
@@ -92,7 +97,7 @@ class ResponseCache:
                     self._purge()
 
     def forget(self, endpoint: spec.Endpoint) -> None:
-        """Drop all of this account's answers to an endpoint."""
+        """Drop all of this account's responses to an endpoint."""
         prefix = self._prefix(endpoint)
         with self._or_off(), self._lock:
             if self._store is not None:
@@ -132,7 +137,7 @@ class ResponseCache:
         except (sqlite3.Error, OSError) as fault:
             self.close()
             warnings.warn(
-                f"Answers are not cached from here on: the file {self._path} cannot be used "
+                f"Responses are not cached from here on: the file {self.path} cannot be used "
                 f"({fault}). Results are the same, only slower. Delete the file, or connect with "
                 "another one: cache=path, or cache=None for none.",
                 OutreachWarning,
@@ -140,28 +145,29 @@ class ResponseCache:
             )
 
 
+def default_path() -> Path:
+    """Return the cache in the user's cache folder."""
+    import platformdirs  # noqa: PLC0415 - slow to import
+
+    return Path(platformdirs.user_cache_dir("outreach_frames")) / "responses.sqlite"
+
+
 def _path(location: str | os.PathLike[str]) -> Path:
     if location == DEFAULT:
-        import platformdirs  # noqa: PLC0415 - slow to import
-
-        return Path(platformdirs.user_cache_dir("outreach_frames")) / "responses.sqlite"
-    path = Path(location).expanduser().absolute()
-    if path.is_dir():
-        raise ConfigurationError(f"cache must be a file, and {path} is a folder.")
+        return default_path()
+    try:
+        path = expanded(location).absolute()
+        is_special = path.exists() and not path.is_file()
+    except (InvalidInputError, OSError) as error:
+        raise ConfigurationError(f"cache must be the path of a file: {error}") from None
+    if is_special:
+        what = "a folder" if path.is_dir() else "not a regular file"
+        raise ConfigurationError(f"cache must be a file, and {path} is {what}.")
     return path
 
 
 def _opened(path: Path) -> Store:
-    """Open the file, which nobody else can read from its first byte on."""
     # Here, because the libraries are slow to import and a client may have no cache.
-    from filelock import FileLock  # noqa: PLC0415
+    from outreach_frames.client.cache_store import open_store  # noqa: PLC0415
 
-    from outreach_frames.client.cache_store import Store  # noqa: PLC0415
-
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # SQLite gives the files beside it the same mode.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    path.chmod(0o600)
-    # Two processes that make a new file at the same moment would find it locked.
-    with FileLock(f"{path}.lock", timeout=_BUSY_SECONDS, mode=0o600):
-        return Store(path, _BUSY_SECONDS)
+    return open_store(path, _BUSY_SECONDS)

@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import sqlite3
 import struct
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
+from filelock import FileLock
 from requests_cache.backends.sqlite import SQLiteDict
 from requests_cache.serializers import SerializerPipeline, Stage
 
 _HEADER = struct.Struct(">dI")
+_TABLE: Final = "answers"
+# "ofca": marks a file as a cache of this package, at the place that SQLite has for that.
+_APPLICATION_ID: Final = 0x6F666361
+_MAGIC = b"SQLite format 3\0"
+_APPLICATION_ID_BYTES = slice(68, 72)
 
 
 class Entry(NamedTuple):
-    """A kept body, and until when it is good, in seconds since 1970."""
+    """A stored body, and until when it is good, in seconds since 1970."""
 
     expires_unix: float
     body: bytes
@@ -45,7 +53,7 @@ class Store(SQLiteDict):
         self._path = path
         pipeline = SerializerPipeline([Stage(dumps=_pack, loads=_unpack)], is_binary=True)
         super().__init__(
-            path, "answers", busy_timeout=int(busy_seconds * 1000), serializer=pipeline, wal=True
+            path, _TABLE, busy_timeout=int(busy_seconds * 1000), serializer=pipeline, wal=True
         )
 
     def init_db(self) -> None:
@@ -69,5 +77,74 @@ class Store(SQLiteDict):
                 connection.execute("ROLLBACK")
 
     def put(self, key: str, expires_unix: float, body: bytes) -> None:
-        """Keep a body until a moment in seconds since 1970."""
+        """Store a body until a moment in seconds since 1970."""
         self[key] = Entry(expires_unix, body)
+
+
+def open_store(path: Path, busy_seconds: float) -> Store:
+    """Open a cache's file, or make one that nobody else can read from its first byte on.
+
+    Raises
+    ------
+    OSError, sqlite3.Error
+        The file is not a cache, or cannot be used; it was not changed.
+    """
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_cache(path):
+        raise sqlite3.DatabaseError("it is not a cache, so it was left as it is")
+    # SQLite gives the files beside it the same mode.
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    path.chmod(0o600)
+    # Two processes that make a new file at the same moment would find it locked.
+    with FileLock(f"{path}.lock", timeout=busy_seconds, mode=0o600):
+        if _application_id(path) != _APPLICATION_ID:
+            with closing(sqlite3.connect(path, timeout=busy_seconds)) as connection:
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        return Store(path, busy_seconds)
+
+
+def is_cache(path: Path) -> bool:
+    """Return whether a file is a cache or may become one, without changing anything."""
+    identity = _application_id(path)
+    if identity == 0:
+        # Older caches are not marked. Immutable, so that no file is made beside somebody else's.
+        uri = f"{path.absolute().as_uri()}?immutable=1"
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+            return tables.fetchall() == [(_TABLE,)]
+    return identity in {None, _APPLICATION_ID}
+
+
+def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:
+    """Remove the entries whose bodies hold something, without a trace of them; return how many.
+
+    Damaged entries go as well: nothing else would ever remove them.
+    """
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
+        rows = connection.execute(f"SELECT key, value FROM {_TABLE}")  # noqa: S608 - a constant
+        found = [
+            (key,) for key, value in rows if (entry := _unpack(value)) is None or holds(entry.body)
+        ]
+        if not dry_run:
+            connection.execute("PRAGMA secure_delete = ON")
+            connection.execute("BEGIN IMMEDIATE")
+            connection.executemany(f"DELETE FROM {_TABLE} WHERE key = ?", found)  # noqa: S608
+            connection.execute("COMMIT")
+            # Pages that were freed earlier, and the log, still hold what was deleted before.
+            connection.execute("VACUUM")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    return len(found)
+
+
+def _application_id(path: Path) -> int | None:
+    """Return what a database says it belongs to, 0 for nobody; None for an empty or no file."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_APPLICATION_ID_BYTES.stop)
+    except FileNotFoundError:
+        return None
+    if not head:
+        return None
+    if not head.startswith(_MAGIC):
+        raise sqlite3.DatabaseError("it is not a database, so it was left as it is")
+    return int.from_bytes(head[_APPLICATION_ID_BYTES])

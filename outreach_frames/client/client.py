@@ -12,7 +12,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeVar
@@ -23,20 +23,24 @@ from requests.adapters import HTTPAdapter
 
 from outreach_frames import spec
 from outreach_frames.client import error_messages, links
-from outreach_frames.client.cache import DEFAULT, LIFETIMES, ResponseCache
+from outreach_frames.client.cache import DEFAULT, LIFETIMES, NOT_FOUND_LIFETIME, ResponseCache
 from outreach_frames.client.credentials import Token
 from outreach_frames.client.deadlines import POOL_CLASSES, exchange
 from outreach_frames.client.network_name import NetworkName
 from outreach_frames.client.request import canonical, filled_path, json_body, query_string
 from outreach_frames.client.response import load_json, load_object, status_error
 from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
+from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.cancellation import notify
 from outreach_frames.errors import (
     ConfigurationError,
+    InvalidInputError,
     InvalidResponseError,
+    NotFoundError,
     OutreachError,
     OutreachWarning,
     ServiceError,
+    UnsafeLinkError,
 )
 
 __all__ = ["Client", "load_json"]
@@ -45,10 +49,14 @@ T = TypeVar("T")
 
 MAX_TRIES = 5
 MAX_BODY_BYTES = 64 * 1024 * 1024
+MAX_ERROR_BYTES = 64 * 1024
+MAX_VALUES = 2_000_000
 _CHUNK_BYTES = 256 * 1024
 _KEPT_CONNECTIONS = 32
 _A_YEAR = 31_536_000
 _FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
+# Stored in the place of a body; no response that is good has an empty one.
+_NOT_FOUND = b""
 _TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
 
 
@@ -59,7 +67,7 @@ class _Call:
     endpoint: spec.Endpoint
     label: str
     request: requests.PreparedRequest
-    content: bytes | None
+    content: bytes | None = field(repr=False)
 
     @property
     def url(self) -> str:
@@ -126,7 +134,7 @@ class Client:
     def __init__(
         self,
         base_url: str,
-        api_key: str,
+        api_key: str | Token,
         *,
         cache: str | PathLike[str] | None = DEFAULT,
         timeout: float = 30,
@@ -135,8 +143,12 @@ class Client:
         network_name: str = spec.NETWORK_NAME,
         backoff: float = 0.5,
         proxies: Mapping[str, str] | None = None,
-        verify: bool | str = True,
+        verify: bool | str | PathLike[str] = True,
     ) -> None:
+        # The text goes before anything can raise: a traceback may show this function's variables.
+        self._token = api_key if isinstance(api_key, Token) else Token(api_key)
+        del api_key
+        self._token.check()
         self.base_url: Final = links.checked_base_url(base_url)
         if links.leaves_machine_in_clear(self.base_url):
             warnings.warn(
@@ -148,14 +160,13 @@ class Client:
         self.timeout: Final = _seconds("timeout", timeout, at_least=0.001)
         self.max_wait: Final = _seconds("max_wait", max_wait)
         self.network_name: Final = network_name
-        if not isinstance(workers, int) or workers < 1:
+        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
             raise ConfigurationError(f"workers must be a whole number from 1 on, not {workers!r}.")
         self.workers: Final = workers
         self.sandbox: Any = None
-        self._proxies = dict(proxies or {})
-        self._verify = verify
+        self._proxies = _checked_proxies(proxies)
+        self._verify = _checked_verify(verify)
         self._names = NetworkName(network_name)
-        self._token = Token(api_key)
         self._headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip",
@@ -168,7 +179,8 @@ class Client:
         self._cache = ResponseCache(cache, self.account)
 
     def __repr__(self) -> str:
-        return f"Client({self.base_url!r})"
+        # A traceback may show a client that was never finished.
+        return f"Client({getattr(self, 'base_url', None)!r})"
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("a Client holds a token and cannot be copied; connect again where needed")
@@ -192,11 +204,11 @@ class Client:
     @property
     def closed(self) -> bool:
         """Whether the client can no longer be used."""
-        return self._throttle.stop.is_set
+        return self._throttle.cancellation.is_set
 
     def close(self) -> None:
         """Break off what is under way in other threads, and close connections and cache."""
-        self._throttle.stop.set()
+        self._throttle.cancellation.set()
         self._adapter.close()
         self._cache.close()
         if self.sandbox is not None:
@@ -212,8 +224,9 @@ class Client:
         refresh: bool = False,
         store: bool = True,
         parse: Callable[[bytes], T] = load_json,
+        is_complete: Callable[[T], bool] | None = None,
     ) -> T:
-        """Return one answer of an endpoint that changes nothing, from the cache where it is good.
+        """Return one response of an endpoint that changes nothing, from the cache where it is good.
 
         Parameters
         ----------
@@ -223,12 +236,15 @@ class Client:
             Values for the path's placeholders, for the query (None is left out, a list is
             repeated), and the JSON body of people search.
         refresh : bool
-            Ask the service even where the cache has an answer.
+            Ask the service even where the cache has a response.
         store : bool
-            Put the answer into the cache.
+            Put the response into the cache.
         parse : callable
-            Makes the result out of the answer's bytes. Where it raises InvalidResponseError, the
-            answer counts as broken: it is asked for again and never cached.
+            Makes the result out of the response's bytes. Where it raises InvalidResponseError, the
+            response counts as broken: it is asked for again and never cached.
+        is_complete : callable, optional
+            Whether a result has all that was asked for; if not, it is cached for a minute only,
+            as is the 404 of a contact.
 
         Raises
         ------
@@ -238,7 +254,8 @@ class Client:
             A value cannot be sent.
         """
         call = self._call(endpoint, path, query, body)
-        return self._read(call, refresh, parse, self._throttle.budget(), store=store)
+        budget = self._throttle.budget()
+        return self._read(call, refresh, parse, budget, store=store, is_complete=is_complete)
 
     def read_pages(
         self,
@@ -266,10 +283,16 @@ class Client:
             href = links.next_href(page)
             if href is None:
                 return
-            url = links.resolve(href, page_url=call.url, base_url=self.base_url)
+            try:
+                url = links.resolve(href, page_url=call.url, base_url=self.base_url)
+            except UnsafeLinkError as error:
+                raise UnsafeLinkError(self._token.redact(str(error))) from None
             call = self._prepared(endpoint, call.label, url, None)
             if call.url in seen or len(seen) == links.MAX_PAGES:
-                raise error_messages.endless(call.label, len(seen))
+                raise UnsafeLinkError(
+                    f"{call.label}: the service's pages do not end; after {len(seen)} of them the "
+                    "next link leads back or still further on. Report this to the service."
+                )
             seen.add(call.url)
 
     def write(
@@ -311,9 +334,15 @@ class Client:
     ) -> _Call:
         if self.closed:
             raise OutreachError("This client is closed. Call connect() for a new one.")
-        target, label = filled_path(endpoint, path or {})
+        try:
+            target, label = filled_path(endpoint, path or {})
+            url = f"{self.base_url}{target}{query_string(query or {})}"
+        except UnicodeEncodeError:
+            raise InvalidInputError(
+                f"{endpoint.label}: half a character (a lone surrogate) cannot be sent. Nothing "
+                "was sent."
+            ) from None
         content = None if body is None else self._content(body)
-        url = f"{self.base_url}{target}{query_string(query or {})}"
         return self._prepared(endpoint, label, url, content)
 
     def _content(self, body: Mapping[str, Any] | bytes) -> bytes:
@@ -329,9 +358,7 @@ class Client:
         headers = self._headers
         if content is not None:
             headers = headers | {"Content-Type": "application/json"}
-        request = requests.Request(
-            endpoint.method, url, headers=headers, data=content, auth=self._token
-        ).prepare()
+        request = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
         call = _Call(endpoint, label, request, content)
         # Once more on what really goes out: parsers of addresses disagree.
         links.require_same_origin(call.url, self.base_url)
@@ -345,19 +372,32 @@ class Client:
         budget: WaitBudget,
         *,
         store: bool = True,
+        is_complete: Callable[[T], bool] | None = None,
     ) -> T:
         lifetime = LIFETIMES.get(call.endpoint.name)
         _require(lifetime is not None, "read() is not for writes")
         assert lifetime is not None
         key = self._cache.key(call.endpoint, canonical(call.url), call.content or b"")
         stored = None if refresh else self._cache.get(key)
+        if stored == _NOT_FOUND:
+            raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
         if stored is not None:
             with suppress(InvalidResponseError):
                 return parse(self._names.incoming(stored))
         forgotten = self._forgotten[call.endpoint.name]
-        body, value = self._send(call, budget, parse, lambda _error: True)
-        if store and forgotten == self._forgotten[call.endpoint.name]:
-            self._cache.set(key, body, lifetime)
+
+        def keep(body: bytes, seconds: float) -> None:
+            if store and forgotten == self._forgotten[call.endpoint.name]:
+                self._cache.set(key, body, seconds)
+
+        try:
+            body, value = self._send(call, budget, parse, lambda _error: True)
+        except NotFoundError:
+            if call.endpoint == spec.GET_CONTACT_BY_EMAIL:
+                keep(_NOT_FOUND, NOT_FOUND_LIFETIME)
+            raise
+        is_whole = is_complete is None or is_complete(value)
+        keep(body, lifetime if is_whole else min(lifetime, NOT_FOUND_LIFETIME))
         return value
 
     def _send(
@@ -392,7 +432,8 @@ class Client:
         response: requests.Response | None = None
         fault: Exception | None = None
         body, retry_after = b"", None
-        with exchange(self.timeout, self._throttle.stops()) as current:
+        cancellation = self._throttle.linked_cancellation()
+        with exchange(self.timeout, cancellation, self._token.signed) as current:
             try:
                 response = self._adapter.send(
                     call.request,
@@ -403,11 +444,11 @@ class Client:
                 )
                 with closing(response):
                     retry_after = parse_retry_after(response.headers.get(spec.RETRY_AFTER_HEADER))
-                    self._throttle.ask(retry_after or 0)
+                    self._throttle.pause(retry_after or 0)
                     body = self._token.redact_body(_body(call.label, response))
             except _FAULTS as caught:
                 fault = caught.with_traceback(None)
-        # Raised out here, because the library's exceptions hold the signed request.
+        # Raised out here, because the library's exceptions hold the request.
         if current.stopped:
             raise error_messages.interrupted(call.label, may_have_acted=current.sent)
         if current.timed_out or isinstance(fault, _TIMEOUTS):
@@ -421,7 +462,13 @@ class Client:
         if fault is not None and status < 300:
             raise error_messages.broke_off(call.label, status, reason)
         if 300 <= status < 400:
-            raise error_messages.redirected(call.label, status, response.headers.get("Location"))
+            host = links.host_of(self._token.redact(response.headers.get("Location", "")))
+            raise UnsafeLinkError(
+                f"{call.label}: the service redirects (status {status}) to "
+                f"{host or 'another path'}. That is refused, because the token would follow. If "
+                "the service has moved, connect to its new address.",
+                status_code=status,
+            )
         if not 200 <= status < 300:
             raise status_error(
                 call.label, status, body, retry_after=retry_after, redact=self._token.redact
@@ -443,19 +490,57 @@ def _load_written(body: bytes) -> Any:
 
 
 def _body(label: str, response: requests.Response) -> bytes:
+    """Read a body, as far as it is of use: the first part of an error, all of anything else."""
+    is_good = response.status_code < 300
     chunks, size = [], 0
     for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
         chunks.append(chunk)
         size += len(chunk)
         if size > MAX_BODY_BYTES:
-            raise error_messages.too_large(label, response.status_code, MAX_BODY_BYTES)
-    return b"".join(chunks)
+            limit = f"{MAX_BODY_BYTES:,} bytes"
+            raise error_messages.too_large(label, response.status_code, limit)
+        if size > MAX_ERROR_BYTES and not is_good:
+            break
+    body = b"".join(chunks)
+    if not is_good:
+        return body[:MAX_ERROR_BYTES]
+    # Only a body longer than that can hold so many; parsed, each takes up to 250 bytes.
+    if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise error_messages.too_large(label, response.status_code, f"{MAX_VALUES:,} values")
+    return body
 
 
 def _seconds(name: str, value: float, at_least: float = 0) -> float:
     if isinstance(value, int | float) and at_least <= value <= _A_YEAR:
         return value
     raise ConfigurationError(f"{name} must be seconds from {at_least:g} on, not {value!r}.")
+
+
+def _checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
+    if proxies is None:
+        return {}
+    if not isinstance(proxies, Mapping) or not all(
+        isinstance(text, str) for pair in proxies.items() for text in pair
+    ):
+        raise ConfigurationError(
+            'proxies takes addresses by scheme, such as {"https": "http://proxy.example:3128"}.'
+        )
+    return dict(proxies)
+
+
+def _checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
+    if isinstance(verify, bool):
+        return verify
+    try:
+        path = expanded(verify)
+        if path.exists():
+            return str(path)
+        problem = f"there is no {path}"
+    except (InvalidInputError, OSError) as error:
+        problem = str(error)
+    raise ConfigurationError(
+        f"verify takes True, False, or a file of certificate authorities: {problem}."
+    )
 
 
 def _require(condition: bool, problem: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from outreach_frames.client.client import Client
+from outreach_frames.client.credentials import Token
 from outreach_frames.errors import ConfigurationError
 
 BASE_URL_VARIABLE = "OUTREACH_BASE_URL"
@@ -74,6 +75,9 @@ def connect(
     ...     len(of.mailboxes(status="needs_reconnection")) > 0
     True
     """
+    # The text goes before anything can raise: a traceback may show this function's variables.
+    token = Token(api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE))
+    del api_key
     base_url = base_url or os.environ.get(BASE_URL_VARIABLE)
     if not base_url:
         raise ConfigurationError(f"No address of the service is configured. {_HOW_TO_CONNECT}")
@@ -87,10 +91,9 @@ def connect(
     if base_url == SANDBOX:
         client = _connect_to_sandbox(options)
     else:
-        token = api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE)
-        if token is None:
+        if not token.is_given:
             raise ConfigurationError(
-                f"The service's address is configured, and no token for it. {_HOW_TO_CONNECT}"
+                f"The service's address is configured, but no token for it. {_HOW_TO_CONNECT}"
             )
         client = Client(base_url, token, **options)
     _make_default(client)
@@ -129,7 +132,7 @@ def _connect_to_sandbox(options: dict[str, Any]) -> Client:
     serve = _sandbox_server()
     sandbox = serve()
     try:
-        client = Client(sandbox.url, sandbox.api_key, **options)
+        client = Client(sandbox.url, Token(sandbox.api_key), **options)
     except BaseException:
         sandbox.stop()
         raise

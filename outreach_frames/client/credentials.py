@@ -1,32 +1,40 @@
-"""The token: signs requests, tells accounts apart, and never shows itself."""
+"""The token: signs requests, tells accounts apart, and never shows itself.
+
+A traceback may show every local variable and attribute (``capture_locals``, IPython's verbose
+mode), so no variable here or elsewhere holds the token as text: it is a `memoryview`, which Python
+writes as ``<memory at …>``, and becomes text only inside an expression.
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+import re
 from typing import Any, NoReturn
-from urllib.parse import quote
 
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
-_REDACTED = "[token]"
-_SHORTEST_REDACTED = 12
+_REDACTED = b"[token]"
+_MISSING = "is missing"
+# A shorter token could be an ordinary word of the data.
+_SHORTEST_REDACTED_IN_DATA = 12
+# Characters that JSON could write plainly and that are written as escapes.
+_ESCAPED_ASCII = rb"\\u00[2-7]"
+_SLASHED = b'"\\/'
 
 
 class Token:
-    """An account's token, readable by nothing but the requests that it signs."""
+    """An account's token, readable by nothing but the requests that it signs.
 
-    __slots__ = ("_reveal",)
+    It takes whatever it is given, so that the caller can let go of the text; `check` refuses what
+    is not a token.
+    """
 
-    def __init__(self, api_key: str) -> None:
-        problem = _problem(api_key)
-        if problem:
-            raise ConfigurationError(
-                f"The token {problem}. Check api_key or OUTREACH_API_KEY; nothing was sent."
-            )
-        # In a closure, so that no listing of attributes shows it.
-        self._reveal: Callable[[], str] = lambda: api_key
+    __slots__ = ("_hidden", "_problem")
+
+    def __init__(self, api_key: Any) -> None:
+        self._problem = _problem(api_key)
+        self._hidden = memoryview(b"" if self._problem else api_key.encode("latin-1"))
 
     def __repr__(self) -> str:
         return "Token(hidden)"
@@ -34,48 +42,86 @@ class Token:
     def __reduce__(self) -> NoReturn:
         raise TypeError("a token is never written down; connect again where it is needed")
 
-    def __call__(self, request: Any) -> Any:
-        """Sign a request."""
-        value = f"{spec.AUTHORIZATION_SCHEME} {self._reveal()}"
-        request.headers[spec.AUTHORIZATION_HEADER] = value.encode("latin-1")
-        return request
+    @property
+    def is_given(self) -> bool:
+        """Whether there is anything that might be a token."""
+        return self._problem != _MISSING
+
+    def check(self) -> None:
+        """Raise ConfigurationError unless this can be a token."""
+        if self._problem:
+            raise ConfigurationError(
+                f"The token {self._problem}. Check api_key or OUTREACH_API_KEY; nothing was sent."
+            )
+
+    def signed(self, head: bytes) -> memoryview:
+        """Return the head of a request with the token in it, hidden like the token itself."""
+        line = f"\r\n{spec.AUTHORIZATION_HEADER}: {spec.AUTHORIZATION_SCHEME} ".encode()
+        return memoryview(head.replace(b"\r\n", b"".join((line, self._hidden, b"\r\n")), 1))
 
     def fingerprint(self, base_url: str) -> str:
         """Return a short mark of the account at this address, from which no token can be read."""
-        account = f"outreach_frames\0{base_url}\0{self._reveal()}"
-        return hashlib.sha256(account.encode()).hexdigest()[:16]
+        account = hashlib.sha256(f"outreach_frames\0{base_url}\0".encode())
+        account.update(str(self._hidden, "latin-1").encode())
+        return account.hexdigest()[:16]
 
     def redact_body(self, body: bytes) -> bytes:
-        """Take a token that the service echoes out of an answer's body.
+        """Take a token that the service echoes out of a response's body, however JSON writes it.
 
-        A short token could be an ordinary word of the data, so it is left.
+        A short token could be an ordinary word of the data; it is taken out of an echoed header
+        only.
         """
-        token = self._reveal().encode("latin-1")
-        if len(token) < _SHORTEST_REDACTED or token not in body:
-            return body
-        return body.replace(token, _REDACTED.encode())
+        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:
+            scheme = f"{spec.AUTHORIZATION_SCHEME} ".encode()
+            if scheme not in body:
+                return body
+            return re.sub(
+                b"(?<=%b)%b(?![a-zA-Z0-9_-])" % (scheme, self._pattern()), _REDACTED, body
+            )
+        if self._may_be_in(body):
+            return re.sub(self._pattern(), _REDACTED, body)
+        return body
 
     def redact(self, text: str) -> str:
-        """Take the token out of a text that the service wrote."""
-        import html  # noqa: PLC0415 - slow to import, and only for what went wrong
+        """Take the token out of a text that the service wrote, however it is spelled there."""
+        plain = re.sub(self._pattern(), _REDACTED, text.encode("utf-8", "surrogatepass"))
+        return plain.decode("utf-8", "surrogatepass")
 
-        token = self._reveal()
-        for spelling in {token, quote(token, safe=""), html.escape(token)}:
-            text = text.replace(spelling, _REDACTED)
-        return text
+    def _may_be_in(self, body: bytes) -> bool:
+        """Return whether a closer look is worth its time: plain, or in characters escaped."""
+        if bytes(self._hidden) in body or re.search(_ESCAPED_ASCII, body):
+            return True
+        return any(b"\\%c" % one in body for one in _SLASHED if one in self._hidden)
+
+    def _pattern(self) -> bytes:
+        return b"".join(map(_spellings, self._hidden))
+
+
+def _spellings(character: int) -> bytes:
+    """Return a pattern of all that a character may look like in JSON, an address or HTML."""
+    import html  # noqa: PLC0415 - slow to import, and only for what went wrong
+
+    text = chr(character)
+    spellings = {text, html.escape(text), f"&#{character};"}
+    for digits in (f"{character:02x}", f"{character:02X}"):
+        spellings |= {f"\\u00{digits}", f"%{digits}", f"&#x{digits};"}
+    if character in _SLASHED:
+        spellings.add(f"\\{text}")
+    plain = [re.escape(one.encode(code)) for one in spellings for code in ("utf-8", "latin-1")]
+    return b"(?:%b)" % b"|".join(sorted(set(plain), reverse=True))
 
 
 def _problem(api_key: Any) -> str:
     if api_key is None or api_key == "":
-        return "is missing"
+        return _MISSING
     if not isinstance(api_key, str):
-        return "is no text"
+        return "is not text"
     if api_key != api_key.rstrip("\r\n"):
-        return "ends in a line break, as a copy from a file does; take it off with .strip()"
+        return "ends in a line break, as a copy from a file does; remove it with .strip()"
     if any(character.isspace() or not character.isprintable() for character in api_key):
-        return "has blanks or control characters in it, so it is not one"
+        return "contains blanks or control characters, so it is not a token"
     try:
         api_key.encode("latin-1")
     except UnicodeEncodeError:
-        return "has characters in it that cannot be sent in a header, so it is not one"
+        return "contains characters that cannot be sent in a header, so it is not a token"
     return ""

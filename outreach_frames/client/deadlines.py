@@ -11,7 +11,7 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from typing import Any
@@ -23,9 +23,13 @@ from outreach_frames.common.cancellation import LinkedTokens
 
 
 class Exchange:
-    """One request and its answer: what became of them, and how to break them off."""
+    """One request and its response: what became of them, and how to break them off.
 
-    def __init__(self) -> None:
+    `sign` puts the token into the head of the request as it leaves.
+    """
+
+    def __init__(self, sign: Callable[[bytes], memoryview] = memoryview) -> None:
+        self.sign = sign
         self.sent = False
         self.timed_out = False
         self.stopped = False
@@ -40,13 +44,13 @@ class Exchange:
                 self._shut_down()
 
     def time_out(self) -> None:
-        """Break off because the time is over."""
+        """Break off because the time is up."""
         with self._lock:
             self.timed_out = True
             self._shut_down()
 
     def stop(self) -> None:
-        """Break off because somebody wishes to stop."""
+        """Break off because the request is cancelled."""
         with self._lock:
             self.stopped = True
             self._shut_down()
@@ -59,7 +63,7 @@ class Exchange:
 
 
 class Clock:
-    """One thread that breaks off exchanges whose time is over; one for each would cost more."""
+    """One thread that breaks off exchanges whose time is up; one for each would cost more."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -80,7 +84,7 @@ class Clock:
                 self._changed.notify()
 
     def forget(self, current: Exchange) -> None:
-        """Let an exchange that is over alone."""
+        """Stop the clock of an exchange that is over."""
         with self._changed:
             self._ends.pop(current, None)
 
@@ -110,14 +114,16 @@ if hasattr(os, "register_at_fork"):
 
 
 @contextmanager
-def exchange(seconds: float, stops: LinkedTokens) -> Iterator[Exchange]:
-    """Break off what this thread sends and receives meanwhile, after some seconds or on a wish."""
-    current = Exchange()
+def exchange(
+    seconds: float, cancellation: LinkedTokens, sign: Callable[[bytes], memoryview]
+) -> Iterator[Exchange]:
+    """Break off what this thread sends and receives meanwhile, in time or when it is cancelled."""
+    current = Exchange(sign)
     token = _current.set(current)
     clock = _clock
     clock.start(current, seconds)
     try:
-        with stops.calling(current.stop):
+        with cancellation.calling(current.stop):
             yield current
     finally:
         clock.forget(current)
@@ -126,15 +132,27 @@ def exchange(seconds: float, stops: LinkedTokens) -> Iterator[Exchange]:
 
 
 class _Connection(HTTPConnection):
-    """A connection that tells the current exchange about its socket."""
+    """A connection that signs requests, and tells the current exchange about its socket."""
+
+    _sends_head = False
+
+    def putrequest(self, *args: Any, **options: Any) -> None:
+        super().putrequest(*args, **options)
+        self._sends_head = True
 
     def send(self, data: Any) -> None:
+        # Before it connects, because a proxy's tunnel is opened through here too, and unsigned.
+        is_head, self._sends_head = self._sends_head, False
         if self.sock is None:
             self.connect()
         current = _current.get()
         current.uses(self.sock)
         current.sent = True
-        super().send(data)
+        if is_head:
+            # Around the library, whose debug output and whose variables would show the token.
+            self.sock.sendall(current.sign(data))
+        else:
+            super().send(data)
 
 
 class _SecureConnection(_Connection, HTTPSConnection):

@@ -1,21 +1,17 @@
-"""The exceptions for requests that got no good answer: what happened, to what, what to do next."""
+"""The exceptions for requests that got no usable response: what happened, and what to do next."""
 
 from __future__ import annotations
-
-from urllib.parse import urlsplit
 
 from outreach_frames.errors import (
     ConnectionFailedError,
     InvalidResponseError,
     RequestTimeoutError,
     ServiceError,
-    UnsafeLinkError,
-    WaitTooLongError,
 )
 
 
 def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
-    """Return what says that somebody wished to stop."""
+    """Return the error for a request that was cancelled; `label` names the request."""
     return ConnectionFailedError(
         f"{label}: broken off, because the client was closed or the run was interrupted.",
         may_have_acted=may_have_acted,
@@ -23,19 +19,19 @@ def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
 
 
 def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceError:
-    """Return what says that the answer was not there, or not whole, in time."""
+    """Return the error for a response that was not complete in time."""
     return RequestTimeoutError(
-        f"{label}: no whole answer within {timeout:g} s. Try again later, or connect with a longer "
-        "timeout.",
+        f"{label}: no complete response within {timeout:g} s. Try again later, or connect with a "
+        "longer timeout.",
         retryable=True,
         may_have_acted=may_have_acted,
     )
 
 
 def not_reached(label: str, base_url: str, reason: str, *, may_have_acted: bool) -> ServiceError:
-    """Return what says that there was no answer at all."""
+    """Return the error for a request without any response."""
     return ConnectionFailedError(
-        f"{label}: no answer from {base_url}: {reason}. Check base_url and the network, or try "
+        f"{label}: no response from {base_url}: {reason}. Check base_url and the network, or try "
         "again later.",
         retryable=True,
         may_have_acted=may_have_acted,
@@ -43,54 +39,20 @@ def not_reached(label: str, base_url: str, reason: str, *, may_have_acted: bool)
 
 
 def broke_off(label: str, status: int, reason: str) -> ServiceError:
-    """Return what says that an answer ended too early, or cannot be unpacked."""
+    """Return the error for a response that ended too early or cannot be decompressed."""
     return InvalidResponseError(
-        f"{label}: the answer (status {status}) broke off: {reason}. Try again later.",
+        f"{label}: the response (status {status}) broke off: {reason}. Try again later.",
         status_code=status,
         retryable=True,
     )
 
 
-def too_large(label: str, status: int, limit: int) -> ServiceError:
-    """Return what says that an answer was not read to its end."""
+def too_large(label: str, status: int, limit: str) -> ServiceError:
+    """Return the error for a response that is not read, because nothing sensible is that large."""
     return InvalidResponseError(
-        f"{label}: the answer (status {status}) is larger than {limit:,} bytes and was not read to "
-        "its end. Ask for less at a time.",
+        f"{label}: the response (status {status}) is larger than {limit} and was not "
+        "read. Ask for less at a time.",
         status_code=status,
-    )
-
-
-def redirected(label: str, status: int, location: str | None) -> ServiceError:
-    """Return what says that the service points elsewhere; of the address, it names the host."""
-    try:
-        host = urlsplit(location or "").hostname
-    except ValueError:
-        host = None
-    return UnsafeLinkError(
-        f"{label}: the service redirects (status {status}) to {host or 'another path'}. That is "
-        "refused, because the token would follow. If the service has moved, connect to its new "
-        "address.",
-        status_code=status,
-    )
-
-
-def endless(label: str, pages: int) -> ServiceError:
-    """Return what says that pages lead back, or never to an end."""
-    return UnsafeLinkError(
-        f"{label}: the service's pages do not end; after {pages} of them the next link leads back "
-        "or still further on. Report this to the service."
-    )
-
-
-def wait_too_long(label: str, asked: int, left: float, max_wait: float) -> ServiceError:
-    """Return what says that the service asks for more patience than there is."""
-    return WaitTooLongError(
-        f"{label}: the service asks to wait {asked} s, and of max_wait={max_wait:g} only "
-        f"{max(left, 0):.3g} s are left. Nothing was sent. Try again later, or connect with a "
-        "longer max_wait.",
-        retry_after=asked,
-        retryable=True,
-        may_have_acted=False,
     )
 
 

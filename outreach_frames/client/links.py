@@ -93,6 +93,14 @@ def next_href(page: Any) -> str | None:
     return link
 
 
+def host_of(location: str) -> str | None:
+    """Return the host of an address, or None where it has none."""
+    try:
+        return urlsplit(location).hostname
+    except ValueError:
+        return None
+
+
 def resolve(href: str, *, page_url: str, base_url: str) -> str:
     """Return the absolute address that a link on a page means, or raise UnsafeLinkError.
 

@@ -1,16 +1,18 @@
-"""What the service's answers mean: JSON to values, error statuses to exceptions."""
+"""What the service's responses mean: JSON to values, error statuses to exceptions."""
 
 from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.common.text import shorten
+from outreach_frames.common.text import quoted, shorten
 from outreach_frames.errors import (
     AuthenticationError,
     BadRequestError,
@@ -24,6 +26,8 @@ from outreach_frames.errors import (
 )
 
 _EXCERPT = 200
+# Errors are nested in each other a few times, not a thousand.
+_MESSAGE_DEPTH = 8
 
 _NOT_ACCEPTED = "The token is not accepted here: check api_key or OUTREACH_API_KEY."
 
@@ -32,7 +36,7 @@ _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     400: (BadRequestError, "The service cannot make sense of the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
     403: (AuthenticationError, _NOT_ACCEPTED),
-    404: (NotFoundError, "There is no such thing: check the id, and that base_url is right."),
+    404: (NotFoundError, "Nothing was found there: check the id, and that base_url is right."),
     422: (ValidationFailedError, "The service understood the request and cannot do it."),
     429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
 }
@@ -60,7 +64,7 @@ def load_json(body: bytes) -> Any:
     except (ValueError, RecursionError):
         shown = excerpt(body)
     begins = f"it begins with {shown!r}" if shown else "it is empty"
-    raise InvalidResponseError(f"The service's answer is no usable JSON; {begins}")
+    raise InvalidResponseError(f"The service's response is not valid JSON; {begins}")
 
 
 def load_object(body: bytes) -> dict[str, Any]:
@@ -68,7 +72,7 @@ def load_object(body: bytes) -> dict[str, Any]:
     value = load_json(body)
     if not isinstance(value, dict):
         raise InvalidResponseError(
-            f"The service's answer is not an object; it begins with {excerpt(body)!r}"
+            f"The service's response is not a JSON object; it begins with {excerpt(body)!r}"
         )
     return value
 
@@ -93,9 +97,9 @@ def status_error(
     try:
         value = load_json(body)
     except InvalidResponseError:
-        value = redact(body.decode(errors="replace"))
-    said = _one_line(redact("; ".join(_messages(value))))
-    message = f"{what}: status {status}" + (f", {said!r}" if said else "") + f". {advice}"
+        value = _cut_off_problems(body) or body.decode(errors="replace")
+    reason = _one_line(redact("; ".join(_messages(value))))
+    message = f"{what}: status {status}" + (f", '{reason}'" if reason else "") + f". {advice}"
     facts: dict[str, Any] = {
         "status_code": status,
         "retry_after": retry_after,
@@ -108,14 +112,16 @@ def status_error(
     return kind(message, **facts)
 
 
-def _messages(value: Any) -> Iterator[str]:
+def _messages(value: Any, depth: int = _MESSAGE_DEPTH) -> Iterator[str]:
     """Yield the texts of an error's body, in whichever of the usual forms it is."""
+    if not depth:
+        return
     match value:
         case str():
             yield value
         case list():
             for item in value:
-                yield from _messages(item)
+                yield from _messages(item, depth - 1)
         case dict():
             text = value.get("message") or value.get("detail")
             code = value.get("error_code") or value.get("code")
@@ -123,7 +129,29 @@ def _messages(value: Any) -> Iterator[str]:
                 yield f"{code}: {text}" if isinstance(code, str) else text
                 return
             for key in ("error", "errors", spec.VALIDATION_ERRORS_KEY, "message", "detail", "code"):
-                yield from _messages(value.get(key))
+                yield from _messages(value.get(key), depth - 1)
+
+
+def _cut_off_problems(body: bytes) -> dict[str, Any] | None:
+    """Return the validation errors in front of the place where a long body was cut off."""
+    text = body.decode(errors="replace")
+    begin = re.search(rf'"{spec.VALIDATION_ERRORS_KEY}"\s*:\s*\[\s*', text)
+    if begin is None:
+        return None
+    problems, rest = [], text[begin.end() :]
+    with suppress(ValueError, RecursionError):
+        while True:
+            problem, end = json.JSONDecoder().raw_decode(rest)
+            problems.append(problem)
+            rest = rest[end:].lstrip(", \t\r\n")
+    return {spec.VALIDATION_ERRORS_KEY: problems}
+
+
+def _as_json(value: Any) -> str:
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except RecursionError:
+        return quoted(value)
 
 
 def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProblem]:
@@ -137,6 +165,6 @@ def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProble
         if isinstance(entry, dict) and isinstance(entry.get("error_code"), str):
             code, text = entry["error_code"], entry.get("message", "")
         if not isinstance(text, str):
-            text = json.dumps(text, ensure_ascii=False)
+            text = _as_json(text)
         problems.append(ValidationProblem(redact(code), redact(text)))
     return problems

@@ -1,4 +1,4 @@
-"""How long to wait, and how to be interrupted while waiting."""
+"""How long to wait before a request or a retry, and how to cancel that wait."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ import time
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from outreach_frames.client import error_messages
+from outreach_frames.client.error_messages import interrupted
 from outreach_frames.common.cancellation import CancellationToken, LinkedTokens, notify
+from outreach_frames.errors import WaitTooLongError
 
 # Short enough for Ctrl-C on systems where a longer wait cannot be interrupted.
 _SLICE = 0.5
@@ -40,24 +41,24 @@ def parse_retry_after(value: str | None) -> float | None:
 
 
 class WaitBudget:
-    """What one call may still spend on waiting, in seconds."""
+    """The seconds that one call may still spend on waiting."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
 
-    def wait(self, seconds: float, stops: LinkedTokens) -> None:
-        """Wait, or return early when somebody wishes to stop."""
+    def wait(self, seconds: float, cancellation: LinkedTokens) -> None:
+        """Wait, or return early when cancelled."""
         start = time.monotonic()
-        stopped = threading.Event()
-        with stops.calling(stopped.set):
+        cancelled = threading.Event()
+        with cancellation.calling(cancelled.set):
             while (rest := start + seconds - time.monotonic()) > 0:
-                if stopped.wait(min(rest, _SLICE)):
+                if cancelled.wait(min(rest, _SLICE)):
                     break
         self.left -= time.monotonic() - start
 
 
 class Throttle:
-    """How a client waits: all of its threads for the service, each call within its own budget.
+    """How a client waits: all of its threads together for the service, each call in its budget.
 
     Parameters
     ----------
@@ -69,45 +70,51 @@ class Throttle:
 
     def __init__(self, max_wait: float, first_backoff: float) -> None:
         self.max_wait = max_wait
-        self.stop = CancellationToken()
+        self.cancellation = CancellationToken()
         self._first_backoff = first_backoff
         self._lock = threading.Lock()
         self._not_before = 0.0
 
     def budget(self) -> WaitBudget:
-        """Return what one call may spend."""
+        """Return the wait budget of one call."""
         return WaitBudget(self.max_wait)
 
-    def stops(self) -> LinkedTokens:
-        """Return the wishes to stop that concern the current thread."""
-        return LinkedTokens(self.stop)
+    def linked_cancellation(self) -> LinkedTokens:
+        """Return the client's cancellation token together with the current thread's."""
+        return LinkedTokens(self.cancellation)
 
-    def ask(self, seconds: float) -> None:
-        """Send nothing for some seconds, whichever thread was told so."""
+    def pause(self, seconds: float) -> None:
+        """Send nothing for some seconds, whichever thread received the Retry-After."""
         with self._lock:
             self._not_before = max(self._not_before, time.monotonic() + seconds)
 
     def wait_for_turn(self, label: str, budget: WaitBudget) -> None:
-        """Return when a request may be sent; raise when that is too late, or not wished any more.
+        """Return when a request may be sent; raise when that is too late, or when cancelled.
 
         `label` names the request in messages.
         """
-        stops = self.stops()
+        cancellation = self.linked_cancellation()
         waited = False
-        while not stops.is_set and (seconds := self._not_before - time.monotonic()) > 0:
+        while not cancellation.is_set and (seconds := self._not_before - time.monotonic()) > 0:
             if seconds > budget.left:
-                raise error_messages.wait_too_long(
-                    label, math.ceil(seconds), budget.left, self.max_wait
+                asked = math.ceil(seconds)
+                raise WaitTooLongError(
+                    f"{label}: the service asks to wait {asked} s, and of max_wait="
+                    f"{self.max_wait:g} only {max(budget.left, 0):.3g} s are left. Nothing was "
+                    "sent. Try again later, or connect with a longer max_wait.",
+                    retry_after=asked,
+                    retryable=True,
+                    may_have_acted=False,
                 )
             notify(f"The service asks to wait {math.ceil(seconds)} s.")
-            budget.wait(seconds, stops)
+            budget.wait(seconds, cancellation)
             waited = True
-        if stops.is_set:
-            raise error_messages.interrupted(label, may_have_acted=False)
+        if cancellation.is_set:
+            raise interrupted(label, may_have_acted=False)
         if waited:
             notify("")
 
     def back_off(self, attempt: int, budget: WaitBudget) -> None:
         """Make a random pause after an attempt; the longest possible one doubles each time."""
         pause = random.uniform(0, self._first_backoff * 2 ** (attempt - 1))
-        budget.wait(min(pause, budget.left), self.stops())
+        budget.wait(min(pause, budget.left), self.linked_cancellation())

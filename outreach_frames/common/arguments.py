@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.text import quoted
+from outreach_frames.common.text import has_lone_surrogate, quoted
 from outreach_frames.errors import InvalidInputError
 
 Headcount = Literal["all", "department", "none"]
@@ -50,7 +50,8 @@ def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
         raise InvalidInputError(f"{name} takes one of {', '.join(choices)}, not {_kind(value)}.")
     if value not in choices:
         raise InvalidInputError(
-            f"{name}={value!r} is none of {', '.join(choices)}.{suggestion(value, choices)}"
+            f"{name}={quoted(value)} is not one of {', '.join(choices)}."
+            f"{suggestion(value, choices)}"
         )
     return value
 
@@ -68,6 +69,8 @@ def check_text(name: str, value: object) -> str | None:
         raise InvalidInputError(f"{name} takes text, not {_kind(value)}.")
     if not value.strip():
         raise InvalidInputError(f"{name} is blank. Leave it out to search without it.")
+    if has_lone_surrogate(value):
+        raise InvalidInputError(f"{name} contains half a character (a lone surrogate).")
     return value
 
 
@@ -75,13 +78,13 @@ def check_id(name: str, value: object) -> str:
     """Return an id that can stand in a path."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
-    if not value.strip() or value in {".", ".."}:
-        raise InvalidInputError(f"{name}={value!r} is no id.")
+    if not _is_usable(value) or value in {".", ".."}:
+        raise InvalidInputError(f"{name}={quoted(value)} is not an id.")
     return value
 
 
 def check_integer(name: str, value: object) -> int:
-    """Return an integer; a boolean is none."""
+    """Return an integer; a boolean is not one."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InvalidInputError(
             f"{name} takes a whole number, not {_kind(value)} ({quoted(value)})."
@@ -90,7 +93,7 @@ def check_integer(name: str, value: object) -> int:
 
 
 def check_limit(value: object) -> int | None:
-    """Return how many to read at the most, None for all."""
+    """Return the most that is to be read, None for all."""
     if value is None:
         return None
     limit = check_integer("limit", value)
@@ -108,11 +111,11 @@ def check_ids(name: str, values: object) -> list[str]:
     bad = [
         position
         for position, entry in enumerate(entries)
-        if not isinstance(entry, str) or not entry.strip() or entry in {".", ".."}
+        if not _is_usable(entry) or entry in {".", ".."}
     ]
     if bad:
         raise InvalidInputError(
-            f"{len(bad)} of {len(entries)} {name} are missing or no text ({_positions(bad)}). "
+            f"{len(bad)} of {len(entries)} {name} are missing or not text ({_positions(bad)}). "
             "Drop what is missing, for example with .dropna(), and make text of the rest."
         )
     return [str(entry).strip() for entry in entries]
@@ -160,7 +163,7 @@ def check_filters(
         if name not in spec.FILTERS_BY_NAME:
             close = suggestion(str(name), spec.FILTERS_BY_NAME)
             raise InvalidInputError(
-                f"{name!r} is no search filter.{close} "
+                f"{name!r} is not a search filter.{close} "
                 "All filters: [f.name for f in outreach_frames.spec.FILTERS]."
             )
     return {
@@ -201,20 +204,20 @@ def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
             f"{known.name} is an empty list, which would not narrow the search. "
             "Leave it out, or give values."
         )
-    texts = [entry for entry in entries if isinstance(entry, str) and entry.strip()]
-    if len(texts) < len(entries):
-        bad = [
-            position
-            for position, entry in enumerate(entries)
-            if not isinstance(entry, str) or not entry.strip()
-        ]
+    bad = [position for position, entry in enumerate(entries) if not _is_usable(entry)]
+    if bad:
         raise InvalidInputError(
             f"{known.name} takes a list of text; {len(bad)} of {len(entries)} values are blank "
-            f"or no text ({_positions(bad)})."
+            f"or not text ({_positions(bad)})."
         )
+    texts = [str(entry) for entry in entries]
     for text in texts:
         _check_format(known, text)
-    return [str(text) for text in texts]
+    return texts
+
+
+def _is_usable(value: object) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and not has_lone_surrogate(value)
 
 
 def _check_format(known: spec.Filter, text: str) -> None:
@@ -225,11 +228,11 @@ def _check_format(known: spec.Filter, text: str) -> None:
             canonical = ""
         if text.lower() != canonical:
             raise InvalidInputError(
-                f"{known.name} takes ids (UUIDs) as the service gives them; {text!r} is none."
+                f"{known.name} takes ids (UUIDs) as the service gives them, not {quoted(text)}."
             )
     if known.format == "domain" and not _DOMAIN.fullmatch(text):
         raise InvalidInputError(
-            f"{known.name} takes bare domains such as 'brightforge.example'; {text!r} is none."
+            f"{known.name} takes bare domains such as 'brightforge.example', not {quoted(text)}."
         )
 
 
@@ -245,7 +248,7 @@ def _entries(name: str, values: object) -> list[object]:
 
 def _positions(positions: list[int]) -> str:
     shown = ", ".join(map(str, positions[:_SHOWN_POSITIONS]))
-    more = ", ..." if len(positions) > _SHOWN_POSITIONS else ""
+    more = ", …" if len(positions) > _SHOWN_POSITIONS else ""
     return f"position{'s' if len(positions) > 1 else ''} {shown}{more}"
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import BinaryIO, Final
 from uuid import uuid4
 
+from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
 _DENIED: Final = "permission is denied. Close it in other programs, or choose another folder."
@@ -96,8 +97,10 @@ def replace_file(
     return target
 
 
-def expanded(path: str | Path) -> Path:
+def expanded(path: str | os.PathLike[str]) -> Path:
     """Return a path with the home folder in the place of its ~."""
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+        raise InvalidInputError(f"{quoted(path)} is not a path. Give the path of a file as text.")
     try:
         place = Path(path).expanduser()
     except RuntimeError as error:

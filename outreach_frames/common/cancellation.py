@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 
 class CancellationToken:
-    """A wish to stop, which waits and running requests heed, whatever thread they are in."""
+    """Cancellation token for waits and in-flight requests, in whatever thread they are."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -18,11 +18,11 @@ class CancellationToken:
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody wishes to stop."""
+        """Whether the work is cancelled."""
         return self._is_set
 
     def set(self) -> None:
-        """Wish to stop."""
+        """Cancel the work."""
         with self._lock:
             self._is_set = True
             callbacks = list(self._callbacks)
@@ -31,7 +31,7 @@ class CancellationToken:
 
     @contextmanager
     def calling(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Have the callback called when the wish is made, or at once when it was made before."""
+        """Call back on cancellation, or at once where it came before."""
         with self._lock:
             self._callbacks.append(callback)
         try:
@@ -43,45 +43,47 @@ class CancellationToken:
                 self._callbacks.remove(callback)
 
 
-# The wish that the work of the current thread belongs to.
+# The token that cancels the current thread's work.
 current_cancellation: ContextVar[CancellationToken | None] = ContextVar(
-    "ambient_stop", default=None
+    "current_cancellation", default=None
 )
-# Who is told, in words, why the work of the current thread takes longer.
+# Called with the reason, in words, why the current thread's work takes longer.
 current_status: ContextVar[Callable[[str], None] | None] = ContextVar(
     "current_status", default=None
 )
 
 
-def notify(news: str) -> None:
+def notify(status: str) -> None:
     """Say why the work of the current thread takes longer, or "" when that is over."""
-    listener = current_status.get()
-    if listener is not None:
-        listener(news)
+    callback = current_status.get()
+    if callback is not None:
+        callback(status)
 
 
-def bind_thread(stop: CancellationToken, news: Callable[[str], None] | None = None) -> None:
-    """Make the current thread work for somebody who may wish to stop, and who may listen."""
-    current_cancellation.set(stop)
-    current_status.set(news)
+def bind_thread(
+    cancellation: CancellationToken, status: Callable[[str], None] | None = None
+) -> None:
+    """Bind the current thread's work to a cancellation token and a status callback."""
+    current_cancellation.set(cancellation)
+    current_status.set(status)
 
 
 class LinkedTokens:
-    """The client's own wish to stop together with the current thread's."""
+    """The client's own cancellation token together with the current thread's."""
 
     def __init__(self, own: CancellationToken) -> None:
-        ambient = current_cancellation.get()
-        self._stops = (own, ambient) if ambient else (own,)
+        current = current_cancellation.get()
+        self._tokens = (own, current) if current else (own,)
 
     @property
     def is_set(self) -> bool:
-        """Whether any of them is made."""
-        return any(stop.is_set for stop in self._stops)
+        """Whether any of them is set."""
+        return any(token.is_set for token in self._tokens)
 
     @contextmanager
     def calling(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Have the callback called when any of the wishes is made."""
+        """Call back when any of them is set."""
         with ExitStack() as stack:
-            for stop in self._stops:
-                stack.enter_context(stop.calling(callback))
+            for token in self._tokens:
+                stack.enter_context(token.calling(callback))
             yield

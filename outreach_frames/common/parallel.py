@@ -18,10 +18,10 @@ from outreach_frames.common.cancellation import (
 T = TypeVar("T")
 R = TypeVar("R")
 
-# Seconds until an interrupted run stops waiting for a worker that does not end.
-_PATIENCE = 1.0
+# How long an interrupted run waits for a worker that does not end.
+_GRACE_SECONDS = 1.0
 # Short enough for Ctrl-C on systems where a longer wait cannot be interrupted.
-_SLICE = 0.5
+_SLICE_SECONDS = 0.5
 
 
 def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int) -> Generator[R]:
@@ -48,13 +48,16 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int)
     >>> list(ordered_map(str.upper, "abc", workers=2))
     ['A', 'B', 'C']
     """
-    stop, outer = CancellationToken(), current_cancellation.get()
+    cancellation, outer = CancellationToken(), current_cancellation.get()
     executor = ThreadPoolExecutor(
-        workers, "outreach_frames", initializer=bind_thread, initargs=(stop, current_status.get())
+        workers,
+        "outreach_frames",
+        initializer=bind_thread,
+        initargs=(cancellation, current_status.get()),
     )
     running: deque[Future[R]] = deque()
     try:
-        with nullcontext() if outer is None else outer.calling(stop.set):
+        with nullcontext() if outer is None else outer.calling(cancellation.set):
             for item in items:
                 running.append(executor.submit(function, item))
                 if len(running) >= 2 * workers:
@@ -64,12 +67,12 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int)
                 yield _result(running[0])
                 running.popleft()
     finally:
-        stop.set()
+        cancellation.set()
         executor.shutdown(wait=False, cancel_futures=True)
-        wait([future for future in running if not future.cancelled()], timeout=_PATIENCE)
+        wait([future for future in running if not future.cancelled()], timeout=_GRACE_SECONDS)
 
 
 def _result(future: Future[R]) -> R:
-    while not wait([future], timeout=_SLICE).done:
+    while not wait([future], timeout=_SLICE_SECONDS).done:
         pass
     return future.result()

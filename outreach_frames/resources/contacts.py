@@ -124,7 +124,12 @@ def _call(read: Callable[[], Answers]) -> Answers:
 
 def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Answers:
     answer: Any = client.read(
-        spec.GET_CONTACTS, query={spec.CONTACT_IDS.name: ids}, refresh=refresh
+        spec.GET_CONTACTS,
+        query={spec.CONTACT_IDS.name: ids},
+        refresh=refresh,
+        is_complete=lambda body: (
+            len(page_items(body, spec.CONTACTS_KEY, spec.GET_CONTACTS)) >= len(ids)
+        ),
     )
     items = page_items(answer, spec.CONTACTS_KEY, spec.GET_CONTACTS)
     known = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]

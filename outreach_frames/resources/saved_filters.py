@@ -48,13 +48,7 @@ def save_filters(path: str | Path, filters: Mapping[str, Any]) -> Path:
     {'person_titles': ['Head of Sales']}
     """
     saved = {"kind": _KIND, "version": _VERSION, "filters": check_filters(filters)}
-    text = json.dumps(saved, indent=2, ensure_ascii=False) + "\n"
-    try:
-        content = text.encode()
-    except UnicodeEncodeError as error:
-        raise InvalidInputError(
-            "The filters have text that no file can hold (half a surrogate pair)."
-        ) from error
+    content = f"{json.dumps(saved, indent=2, ensure_ascii=False)}\n".encode()
     return replace_file(path, lambda file: file.write(content))
 
 
@@ -93,9 +87,9 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     except OSError as error:
         raise unreadable(source, error) from error
     except (ValueError, RecursionError) as error:
-        raise InvalidInputError(f"{source} is damaged: it is no JSON text ({error}).") from error
+        raise InvalidInputError(f"{source} is damaged: it is not valid JSON ({error}).") from error
     if not isinstance(saved, dict) or saved.get("kind") != _KIND:
-        raise InvalidInputError(f"{source} is no saved search: save_filters did not write it.")
+        raise InvalidInputError(f"{source} is not a saved search: save_filters did not write it.")
     if saved.get("version") != _VERSION:
         raise InvalidInputError(
             f"{source} was written by another version (format {saved.get('version')!r}); "

@@ -198,7 +198,7 @@ def test_an_answer_that_is_no_json_shows_status_and_beginning() -> None:
 def test_a_page_that_is_no_object_is_broken(value: Any) -> None:
     """A list, a text or null is no page of a list."""
     with scripted(lambda _: json(value)) as service, connected(service) as client:
-        with pytest.raises(InvalidResponseError, match="not an object"):
+        with pytest.raises(InvalidResponseError, match="not a JSON object"):
             next(client.read_pages(spec.LIST_SEQUENCES))
 
 
@@ -384,7 +384,7 @@ def test_a_client_shows_and_hands_over_no_token() -> None:
     [
         (None, "missing"),
         ("", "missing"),
-        (5, "no text"),
+        (5, "not text"),
         ("secret-1\n", r"line break.*strip"),
         ("secret-1\r\n", "line break"),
         (" secret-1", "blanks"),

@@ -53,7 +53,7 @@ def test_nan_is_read() -> None:
 @pytest.mark.parametrize("body", UNREADABLE, ids=lambda body: repr(body[:12]))
 def test_what_is_no_json_is_one_kind_of_error(body: bytes) -> None:
     """Nothing but our own error comes out, short, with the beginning, and no other behind it."""
-    with pytest.raises(InvalidResponseError, match="no usable JSON") as caught:
+    with pytest.raises(InvalidResponseError, match="not valid JSON") as caught:
         load_json(body)
     assert len(str(caught.value)) < 400
     assert caught.value.__context__ is None

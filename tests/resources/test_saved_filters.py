@@ -31,13 +31,13 @@ def test_the_file_is_readable_text(tmp_path: Path) -> None:
         ("", "damaged"),
         ("{", "damaged"),
         ("[" * 100_000, "damaged"),
-        ("null", "no saved search"),
-        ("[]", "no saved search"),
-        ('{"filters": {}}', "no saved search"),
+        ("null", "not a saved search"),
+        ("[]", "not a saved search"),
+        ('{"filters": {}}', "not a saved search"),
     ],
 )
 def test_a_damaged_file_is_told(tmp_path: Path, text: str, words: str) -> None:
-    """A file that holds no saved search is an error with its name."""
+    """A file that holds not a saved search is an error with its name."""
     path = tmp_path / "damaged.json"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(of.OutreachError, match=rf"damaged\.json .*{words}"):

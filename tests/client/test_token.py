@@ -1,0 +1,188 @@
+"""The token: on the wire it signs requests, and nowhere else can it be read."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import signal
+import socket
+import threading
+import traceback
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.ultratb import VerboseTB
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import ConfigurationError, OutreachError, ServiceError
+from tests.scripted import Received, Reply, answer, scripted
+from tests.scripted import json as json_reply
+
+TOKEN = 'sk/live+Zx9"&\\qW7eRtY\u00e4'
+
+
+def everything_shown(error: BaseException) -> str:
+    """Write an exception as the tools do that show local variables, but for the test's own."""
+    assert error.__traceback__ is not None
+    error = error.with_traceback(error.__traceback__.tb_next)
+    plain = traceback.TracebackException.from_exception(error, capture_locals=True)
+    shown = VerboseTB().text(type(error), error, error.__traceback__)
+    return "".join(plain.format()) + str(shown)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"cache": 5},
+        {"cache": "~nobody-of-this-name/cache"},
+        {"cache": "a\0b"},
+        {"timeout": "soon"},
+        {"workers": 0},
+        {"workers": True},
+        {"max_wait": -1},
+        {"network_name": "Not A Name"},
+        {"base_url": "ftp://nowhere"},
+        {"base_url": None},
+    ],
+    ids=repr,
+)
+def test_a_bad_argument_is_a_typed_error_that_shows_no_token(
+    options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever argument of connect is wrong, the error is ours, and no frame holds the token."""
+    monkeypatch.delenv("OUTREACH_BASE_URL", raising=False)
+    parts = ["s3cr", "3t-0f-the-t3st"]
+    with pytest.raises(ConfigurationError) as caught:
+        of.connect(**{"base_url": "http://127.0.0.1:1", "api_key": "".join(parts), **options})
+    assert "".join(parts) not in everything_shown(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"verify": "/no/such/file"}, {"verify": 5}, {"proxies": 5}])
+def test_a_bad_option_of_a_client_is_a_typed_error(options: dict[str, Any]) -> None:
+    """What only Client takes is checked before anything is sent, too."""
+    with pytest.raises(ConfigurationError):
+        Client("http://127.0.0.1:1", "token", cache=None, **options)
+
+
+def test_an_interrupt_within_a_request_shows_no_token() -> None:
+    """The frames of the HTTP libraries hold requests without the token."""
+    parts = ["s3cr", "3t-0f-the-t3st"]
+    seen: list[str | None] = []
+    main = threading.main_thread().ident
+    assert main is not None
+
+    def interrupt(received: Received) -> Reply:
+        seen.append(received.headers["Authorization"])
+        signal.pthread_kill(main, signal.SIGINT)
+        return Reply()
+
+    with scripted(interrupt) as service:
+        with closing(Client(service.url, "".join(parts), cache=None)) as client:
+            with pytest.raises(KeyboardInterrupt) as caught:
+                client.read(spec.LIST_SEQUENCES)
+    assert seen == [f"Bearer {''.join(parts)}"]
+    shown = everything_shown(caught.value)
+    assert "urllib3" in shown
+    assert "".join(parts) not in shown
+
+
+def test_debug_output_of_the_http_library_shows_no_token(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """http.client prints what it sends when asked to; the token goes past it."""
+    monkeypatch.setattr(http.client.HTTPConnection, "debuglevel", 1)
+    with scripted([json_reply({})]) as service:
+        with closing(Client(service.url, "s3cr3t-0f-the-t3st", cache=None)) as client:
+            client.write(spec.ADD_LEADS, path={"id": "1"}, body={"leads": []})
+        assert service.requests[0].headers["Authorization"] == "Bearer s3cr3t-0f-the-t3st"
+    printed = capsys.readouterr().out
+    assert "reply:" in printed
+    assert "s3cr3t" not in printed
+
+
+def test_a_proxy_is_not_shown_the_token() -> None:
+    """What opens a tunnel through a proxy is not signed: only the service reads the token."""
+    heads: list[bytes] = []
+
+    def refuse(listener: socket.socket) -> None:
+        connection, _ = listener.accept()
+        with connection:
+            heads.append(connection.recv(65536))
+            connection.sendall(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=refuse, args=(listener,), daemon=True)
+        thread.start()
+        proxy = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with closing(
+            Client("https://x.example", TOKEN, cache=None, proxies={"https": proxy}, max_wait=0)
+        ) as client:
+            with pytest.raises(ServiceError):
+                client.write(spec.ADD_LEADS, path={"id": "1"}, body={"leads": []})
+        thread.join(10)
+    assert heads[0].startswith(b"CONNECT x.example:443")
+    assert b"Authorization" not in heads[0]
+
+
+def _all_escaped(token: str) -> str:
+    return "".join(f"\\u{ord(character):04x}" for character in token)
+
+
+SPELLINGS: dict[str, Callable[[str], str]] = {
+    "plain": lambda token: json.dumps(token, ensure_ascii=False)[1:-1],
+    "ascii": lambda token: json.dumps(token)[1:-1],
+    "slashes": lambda token: json.dumps(token)[1:-1].replace("/", "\\/"),
+    "escaped": _all_escaped,
+    "capitals": lambda token: _all_escaped(token).upper().replace("\\U", "\\u"),
+    "mixed": lambda token: _all_escaped(token[:3]) + json.dumps(token[3:])[1:-1],
+}
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("status", [200, 400, 422, 500])
+def test_an_echoed_token_is_taken_out_however_it_is_escaped(
+    spelling: str, status: int, tmp_path: Path
+) -> None:
+    """JSON may write a token in many ways; none of them reaches a result, an error or a file."""
+    echoed = SPELLINGS[spelling](TOKEN)
+    whole = f'{{"message": "bad {echoed}!"}}'
+    texts = [whole, f"{whole} cut off"]
+    for text in texts:
+        reply = answer(text.encode(), status)
+        with scripted(lambda _, reply=reply: reply) as service:
+            client = Client(service.url, TOKEN, cache=tmp_path / "cache.sqlite", backoff=0)
+            with closing(client):
+                try:
+                    shown = str(client.read(spec.LIST_SEQUENCES))
+                except OutreachError as error:
+                    shown = everything_shown(error)
+        assert "[token]" in shown
+        for form in (TOKEN, *(make(TOKEN) for make in SPELLINGS.values())):
+            assert form not in shown
+    stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+    assert not any(make(TOKEN).encode() in stored for make in SPELLINGS.values())
+
+
+@pytest.mark.parametrize("token", ["k", "abc", "hunter2"])
+def test_a_short_token_is_taken_out_of_errors_and_echoed_headers(token: str) -> None:
+    """A short token may be a word of the data, but in an error and behind its scheme it is none."""
+    for status in (400, 200):
+        body = json.dumps({"message": f"got 'Bearer {token}'"}).encode()
+        with scripted([answer(body, status)]) as service:
+            with closing(Client(service.url, token, cache=None)) as client:
+                try:
+                    shown = str(client.read(spec.LIST_SEQUENCES))
+                except OutreachError as error:
+                    shown = str(error)
+        assert f"Bearer {token}" not in shown
+        assert "Bearer [token]" in shown or token == "k"
+
+
+def test_a_client_that_was_never_finished_has_a_repr() -> None:
+    """A traceback with local variables can show a client whose arguments were wrong."""
+    assert repr(Client.__new__(Client)) == "Client(None)"
