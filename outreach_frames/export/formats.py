@@ -34,7 +34,12 @@ from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
 from outreach_frames.files.csv_file import csv_header, csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.tables.fast_reader import PeoplePage
-from outreach_frames.tables.flatten import concat_tables, read_people_pages
+from outreach_frames.tables.flatten import (
+    concat_people,
+    concat_tables,
+    read_people_pages,
+    with_folded,
+)
 from outreach_frames.tables.raw_people import LINE, read_people_lines
 from outreach_frames.tables.schema import to_frame
 
@@ -226,7 +231,7 @@ def _empty_table(parts: Checkpoint) -> pa.Table:
             schema = pa.ipc.read_schema(file)
             if schema not in schemas:
                 schemas.append(schema)
-    return concat_tables([schema.empty_table() for schema in schemas])
+    return concat_people([schema.empty_table() for schema in schemas])
 
 
 def _table(rows: Path, span: Span) -> pa.Table:
@@ -234,7 +239,10 @@ def _table(rows: Path, span: Span) -> pa.Table:
 
 
 def _alike(nobody: pa.Table, people: pa.Table) -> pa.Table:
-    return people if people.schema == nobody.schema else concat_tables([nobody, people])
+    if people.schema == nobody.schema:
+        return people
+    others = set(people.column_names).difference(nobody.column_names)
+    return concat_tables([nobody, with_folded(people, others)])
 
 
 def _with_rows(metadata: Mapping[bytes, bytes], rows: int) -> dict[bytes, bytes]:

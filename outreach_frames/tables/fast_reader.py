@@ -1,7 +1,7 @@
 """Pages of people by Arrow's JSON reader: the fast way, which refuses what it could not keep.
 
-It is strict first: the interface's types, and an unknown field stops it at once. Only then are
-further fields inferred, which is where Arrow's reader may round or reinterpret, so it is checked.
+It is strict first: the interface's types, and an unknown field stops it at once. Then Arrow reads
+what the interface knows, and what else there is becomes columns in the tolerant reader.
 """
 
 from __future__ import annotations
@@ -10,28 +10,29 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
 from outreach_frames import spec
-from outreach_frames.tables.json_columns import with_elements
+from outreach_frames.errors import InvalidResponseError
 from outreach_frames.tables.schema import wire_schema, wire_type
 from outreach_frames.tables.tolerant_reader import (
     LARGEST_EXACT,
     RAW_SUFFIX,
-    as_text,
+    LossyParseError,
+    is_exact,
     named_columns,
     parse_json,
+    records_table,
     typed_dates,
 )
 
 BOM: Final = b"\xef\xbb\xbf"
 _PEOPLE_COLUMNS: Final = spec.columns(spec.PERSON)
 _PEOPLE_DEPTH: Final = max(len(path) for path, _ in spec.leaves(spec.PERSON))
-_NOT_SHOWN: Final = tuple(
-    name for name, field in _PEOPLE_COLUMNS.items() if field.type == "array" and field.items is None
-)
 _RESULT: Final = tuple(
     field for field in spec.PEOPLE_SEARCH_RESULT if field.name != spec.ERRORS_KEY
 )
@@ -43,7 +44,26 @@ _STRICT: Final = arrow_json.ParseOptions(
 _BLOCK_BYTES: Final = 8 << 20
 # Arrow's reader recurses on unknown fields, and some 15,000 levels end the process.
 MAX_DEPTH: Final = 100
+# A hundred people have some 40,000. As Python objects each takes up to 200 bytes.
+_MOST_VALUES: Final = 1_000_000
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
+_OPENS: Final = 2  # the bit in which { and [ differ from } and ]
+
+
+def _known_type(field: spec.Field) -> pa.DataType:
+    """Give a field's type less the members whose elements the interface does not show."""
+    if field.members:
+        shown = [m for m in field.members if m.type != "array" or m.items is not None]
+        struct = pa.struct([pa.field(member.name, _known_type(member)) for member in shown])
+        return pa.list_(struct) if field.type == "array" else struct
+    return wire_type(field)
+
+
+# The rest of what a response holds is read in another way.
+_OPEN: Final = arrow_json.ParseOptions(
+    explicit_schema=pa.schema([pa.field(field.name, _known_type(field)) for field in _RESULT]),
+    unexpected_field_behavior="ignore",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +85,21 @@ class PeoplePage:
     errors: list[Any]
 
 
-class LossyParseError(ValueError):
-    """The fast way would change a value."""
+def check_size(body: bytes) -> None:
+    """Refuse a response with so many values that it would not fit into memory.
+
+    Raises
+    ------
+    InvalidResponseError
+        When there are more than a million.
+    """
+    if len(body) > _MOST_VALUES:
+        values = sum(map(body.count, (b",", b"{", b"[")))
+        if values > _MOST_VALUES:
+            raise InvalidResponseError(
+                f"The response to {spec.SEARCH_PEOPLE.label} has some {values:,} values in "
+                f"{len(body):,} bytes, and no page of people has more than {_MOST_VALUES:,}."
+            )
 
 
 def read_fast(bodies: Sequence[bytes]) -> PeoplePage:
@@ -74,38 +107,51 @@ def read_fast(bodies: Sequence[bytes]) -> PeoplePage:
     bodies = [one_line(body) for body in bodies]
     try:
         document = _read_documents(bodies, _STRICT)
-        inferred = False
     except pa.ArrowInvalid:
-        if any(depth(body) > MAX_DEPTH for body in bodies):
-            raise LossyParseError from None
-        document = _read_inferring(bodies)
-        inferred = True
-    if document.num_rows != len(bodies):
-        raise LossyParseError
-    results = document.column(spec.RESULTS_KEY)
-    pagination = document.column(spec.PAGINATION_KEY)
-    if results.null_count or pagination.null_count:
-        raise LossyParseError
-    persons = pa.chunked_array([chunk.flatten() for chunk in results.chunks])
-    people = _typed_people(_flat_inferred(persons) if inferred else _flat_strict(persons))
+        return _read_open(bodies)
+    people = _typed_people(_flat(_persons(document, bodies)))
     errors = [
         error
         for body, has_errors in zip(
-            bodies, _have_errors(document.column(spec.ERRORS_KEY)), strict=True
+            bodies, pc.list_value_length(document.column(spec.ERRORS_KEY)).to_pylist(), strict=True
         )
         if has_errors
         for error in list_of_errors(parse_json(body.decode())[spec.ERRORS_KEY])
     ]
-    last = pagination[-1].as_py()
-    return PeoplePage(
-        people, {key: value for key, value in last.items() if value is not None}, errors
-    )
+    return PeoplePage(people, _present(document.column(spec.PAGINATION_KEY)[-1].as_py()), errors)
 
 
-def _have_errors(errors: pa.ChunkedArray) -> list[bool]:
-    if not pa.types.is_list(errors.type):
-        return [error is not None for error in errors.to_pylist()]
-    return [bool(length) for length in pc.list_value_length(errors).to_pylist()]
+def _read_open(bodies: Sequence[bytes]) -> PeoplePage:
+    """Read bodies with fields that the interface does not show: Arrow reads the others."""
+    if any(depth(body) > MAX_DEPTH for body in bodies):
+        raise LossyParseError
+    people = _flat(_persons(_read_documents(bodies, _OPEN), bodies))
+    for name in people.column_names:
+        if _PEOPLE_COLUMNS[name].type == "number":
+            _check_exact(people.column(name))
+    documents = [orjson.loads(body) for body in bodies]
+    records = [record for document in documents for record in document[spec.RESULTS_KEY]]
+    pagination = _present(documents[-1][spec.PAGINATION_KEY])
+    errors = [
+        error for document in documents for error in list_of_errors(document.get(spec.ERRORS_KEY))
+    ]
+    if not is_exact([pagination, errors]):
+        raise LossyParseError
+    ready = dict(zip(people.column_names, people.columns, strict=True))
+    return PeoplePage(records_table(records, spec.PERSON, ready=ready), pagination, errors)
+
+
+def _persons(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
+    if document.num_rows != len(bodies):
+        raise LossyParseError
+    results = document.column(spec.RESULTS_KEY)
+    if results.null_count or document.column(spec.PAGINATION_KEY).null_count:
+        raise LossyParseError
+    return pa.chunked_array([chunk.flatten() for chunk in results.chunks])
+
+
+def _present(pagination: dict[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in pagination.items() if value is not None}
 
 
 def list_of_errors(errors: Any) -> list[Any]:
@@ -128,11 +174,16 @@ def one_line(body: bytes) -> bytes:
 
 
 def depth(body: bytes) -> int:
-    """Give the depth to which brackets are nested; those inside strings count too."""
-    level = deepest = 0
-    for bracket in body.translate(None, _NO_BRACKETS):
-        level += 1 if bracket in b"{[" else -1
-        deepest = max(deepest, level)
+    """Give the depth to which brackets are nested, or more where some stand inside strings."""
+    brackets = body.translate(None, _NO_BRACKETS)
+    level = lowest = deepest = 0
+    for start in range(0, len(brackets), _BLOCK_BYTES):
+        part = np.frombuffer(brackets, np.uint8, min(_BLOCK_BYTES, len(brackets) - start), start)
+        levels = level + np.cumsum((part & _OPENS).astype(np.int32) - 1)
+        # A bracket that closes inside a string must not hide one that opens outside.
+        bottoms = np.minimum(np.minimum.accumulate(levels), lowest)
+        deepest = max(deepest, int((levels - bottoms).max()))
+        level, lowest = int(levels[-1]), int(bottoms[-1])
     return deepest
 
 
@@ -145,113 +196,18 @@ def _read_documents(bodies: Sequence[bytes], options: arrow_json.ParseOptions) -
     )
 
 
-def _read_inferring(bodies: Sequence[bytes]) -> pa.Table:
-    """Read bodies with fields that the interface does not show; their text stays text."""
-    schema = pa.schema([pa.field(field.name, _open_type(field)) for field in _RESULT])
-    document = _read_documents(bodies, arrow_json.ParseOptions(explicit_schema=schema))
-    if any(_holds_dates(arrow_type) for arrow_type in document.schema.types):
-        schema = pa.schema([pa.field(f.name, _dates_as_text(f.type)) for f in document.schema])
-        document = _read_documents(bodies, arrow_json.ParseOptions(explicit_schema=schema))
-    document.validate()  # a list with nothing but nulls is read with too few of them
-    if spec.ERRORS_KEY not in document.column_names:
-        document = document.append_column(spec.ERRORS_KEY, pa.nulls(len(document)))
-    return document
-
-
-def _open_type(field: spec.Field) -> pa.DataType:
-    """Give a field's type less the members whose elements the interface does not show."""
-    if field.members:
-        shown = [m for m in field.members if m.type != "array" or m.items is not None]
-        struct = pa.struct([pa.field(member.name, _open_type(member)) for member in shown])
-        return pa.list_(struct) if field.type == "array" else struct
-    return wire_type(field)
-
-
-def _holds_dates(arrow_type: pa.DataType) -> bool:
-    return bool(_dates_as_text(arrow_type) != arrow_type)
-
-
-def _dates_as_text(arrow_type: pa.DataType) -> pa.DataType:
-    if pa.types.is_struct(arrow_type):
-        return pa.struct([pa.field(f.name, _dates_as_text(f.type)) for f in arrow_type])
-    if pa.types.is_list(arrow_type):
-        return pa.list_(_dates_as_text(arrow_type.value_type))
-    return pa.string() if pa.types.is_temporal(arrow_type) else arrow_type
-
-
-def _flat_strict(persons: pa.ChunkedArray) -> pa.Table:
+def _flat(persons: pa.ChunkedArray) -> pa.Table:
+    """Flatten people by the interface's names; with the open schema some columns are not there."""
     people = pa.Table.from_struct_array(persons)
     for _ in range(_PEOPLE_DEPTH - 1):
         people = people.flatten()
-    return people.rename_columns(list(_PEOPLE_COLUMNS))
+    return people.rename_columns([name.replace(".", "_") for name in people.column_names])
 
 
-def _flat_inferred(persons: pa.ChunkedArray) -> pa.Table:
-    """Flatten people with further fields: known columns in order, the others behind them."""
-    known: dict[str, pa.Array] = {}
-    extras: list[tuple[str, pa.Array]] = []
-    _flatten_struct(persons.combine_chunks(), spec.PERSON, "", known, extras)
-    for name in _NOT_SHOWN:
-        known[name] = _list_of_text(known[name])
-    for _, array in extras:
-        _check_exact(array)
-    ordered = {name: known[name] for name in _PEOPLE_COLUMNS}
-    return pa.table(named_columns(ordered, extras))
-
-
-def _flatten_struct(
-    struct: pa.StructArray,
-    fields: tuple[spec.Field, ...],
-    prefix: str,
-    known: dict[str, pa.Array],
-    extras: list[tuple[str, pa.Array]],
-) -> None:
-    children = dict(zip((f.name for f in struct.type), struct.flatten(), strict=True))
-    for field in fields:
-        name = prefix + field.name
-        child = children.pop(field.name, None)
-        if child is None:
-            child = pa.nulls(len(struct), wire_type(field))
-        if field.type == "object" and field.members:
-            _flatten_struct(child, field.members, f"{name}_", known, extras)
-        else:
-            known[name] = child
-            if field.members:
-                _check_exact(child)
-    for key, child in children.items():
-        if pa.types.is_struct(child.type):
-            _flatten_struct(child, (), f"{prefix}{key}_", known, extras)
-        else:
-            missing = pa.types.is_null(child.type)
-            extras.append((prefix + key, pa.nulls(len(struct)) if missing else child))
-
-
-def _list_of_text(lists: pa.Array) -> pa.Array:
-    """Turn lists of anything into lists of text."""
-    if pa.types.is_null(lists.type):
-        return lists.cast(pa.list_(pa.string()))
-    if not pa.types.is_list(lists.type):
+def _check_exact(numbers: pa.ChunkedArray) -> None:
+    """Refuse numbers that the reader may have rounded, as integers beyond 2^53."""
+    if not pc.all(pc.less(pc.abs(numbers), float(LARGEST_EXACT)), min_count=0).as_py():
         raise LossyParseError
-    if pa.types.is_string(lists.type.value_type):
-        return lists
-    _check_exact(lists)
-    texts = with_elements(lists, as_text)
-    return pc.if_else(lists.is_valid(), texts, pa.scalar(None, texts.type))
-
-
-def _check_exact(array: pa.Array) -> None:
-    """Refuse what the reader may have rounded, as integers beyond 2^53, and objects of no names."""
-    if pa.types.is_struct(array.type):
-        if not array.type.num_fields:
-            raise LossyParseError
-        for child in array.flatten():
-            _check_exact(child)
-    elif pa.types.is_list(array.type):
-        _check_exact(array.flatten())
-    elif pa.types.is_float64(array.type):
-        exact = pc.less(pc.abs(array), float(LARGEST_EXACT))
-        if not pc.all(exact, min_count=0).as_py():
-            raise LossyParseError
 
 
 def _typed_people(people: pa.Table) -> pa.Table:

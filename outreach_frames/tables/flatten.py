@@ -1,13 +1,13 @@
 """Response bytes -> Arrow -> DataFrame, with no I/O.
 
 Pages of people go through Arrow's JSON reader with the interface's types. Where that reader fails,
-or could not be faithful, a page goes through `tolerant` instead: the same columns, types and
+or could not be faithful, a page goes through `tolerant_reader` instead: the same columns, types and
 values, more slowly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any, Final, get_args
 
 import pandas as pd
@@ -17,13 +17,20 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
 from outreach_frames.tables.fast_reader import (
     BOM,
-    LossyParseError,
     PeoplePage,
+    check_size,
     list_of_errors,
     read_fast,
 )
 from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
-from outreach_frames.tables.tolerant_reader import as_text, parse_json, records_table
+from outreach_frames.tables.tolerant_reader import (
+    FURTHER_FIELDS,
+    MOST_FURTHER_COLUMNS,
+    as_text,
+    parse_json,
+    plain_text_of,
+    records_table,
+)
 
 __all__ = [
     "DtypeBackend",
@@ -37,12 +44,13 @@ __all__ = [
     "records_frame",
 ]
 
+_KNOWN: Final = frozenset(spec.columns(spec.PERSON))
 _GROUP_BYTES: Final = 16 << 20
 _EXCERPT_LENGTH: Final = 120
 
 
 def check_dtype_backend(value: object) -> None:
-    """Refuse a `dtype_backend` that there is not.
+    """Refuse an unknown `dtype_backend`.
 
     Parameters
     ----------
@@ -68,9 +76,10 @@ def read_people_page(body: bytes) -> PeoplePage:
     """Read one response of people search.
 
     Arrays whose elements the interface does not show (`locations`, `technologies`) are lists of
-    text: an element that is no text is kept as JSON, names sorted and null members left out.
+    text: an element that is not text is kept as JSON, names sorted and null members left out.
     A value that does not fit its column's type is missing there and kept as text in a column
-    `<column>_raw`; a field that the interface does not know is kept as a column at the end.
+    `<column>_raw`; a field that the interface does not know is kept as a column at the end. Beyond
+    1,000 such columns, a text column `further_fields` has the rest, each row's as a JSON object.
 
     Parameters
     ----------
@@ -85,7 +94,8 @@ def read_people_page(body: bytes) -> PeoplePage:
     Raises
     ------
     InvalidResponseError
-        When the body is no people search result: no JSON, cut off, of another shape.
+        When the body is not a people search result: not valid JSON, cut off, of another shape, or
+        with more than a million values.
 
     Notes
     -----
@@ -116,7 +126,7 @@ def read_people_pages(bodies: Sequence[bytes]) -> PeoplePage:
     Raises
     ------
     InvalidResponseError
-        When a body is no people search result.
+        When a body is not a people search result.
 
     Notes
     -----
@@ -130,9 +140,11 @@ def read_people_pages(bodies: Sequence[bytes]) -> PeoplePage:
     """
     pages: list[PeoplePage] = []
     for group in _groups(bodies):
+        for body in group:
+            check_size(body)
         try:
             pages.append(read_fast(group))
-        except (pa.ArrowInvalid, pa.ArrowTypeError, UnicodeDecodeError, LossyParseError):
+        except (ValueError, pa.ArrowTypeError):
             if len(group) > 1:
                 pages += [read_people_pages([body]) for body in group]
             else:
@@ -150,7 +162,7 @@ def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
     if len(pages) == 1:
         return pages[0]
     return PeoplePage(
-        concat_tables([page.people for page in pages]),
+        concat_people([page.people for page in pages]),
         pages[-1].pagination,
         [error for page in pages for error in page.errors],
     )
@@ -186,7 +198,7 @@ def people_frame(
     """
     check_dtype_backend(dtype_backend)
     tables = [page.people if isinstance(page, PeoplePage) else page for page in pages]
-    return to_frame(concat_tables(tables or [empty_table(spec.PERSON)]), dtype_backend)
+    return to_frame(concat_people(tables or [empty_table(spec.PERSON)]), dtype_backend)
 
 
 def records_frame(
@@ -278,6 +290,65 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
         return pa.table(columns)
 
 
+def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
+    """Put tables of people under one another; at most 1,000 columns are beyond the interface's.
+
+    Parameters
+    ----------
+    tables : sequence of pyarrow.Table
+        At least one.
+
+    Returns
+    -------
+    pyarrow.Table
+        As `concat_tables` makes it. What the first 1,000 further columns do not hold is in a text
+        column `further_fields`, each row's as one JSON object.
+
+    Examples
+    --------
+    >>> wide = [pa.table({f"{page}_{n}": [n] for n in range(600)}) for page in "ab"]
+    >>> concat_people(wide).num_columns
+    1001
+    """
+    names = dict.fromkeys(name for table in tables for name in table.column_names)
+    further = [name for name in names if name not in _KNOWN and name != FURTHER_FIELDS]
+    rest = set(further[MOST_FURTHER_COLUMNS:])
+    return concat_tables([with_folded(table, rest) for table in tables] if rest else tables)
+
+
+def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
+    """Move columns into the one that has further fields as JSON, if the table has such columns.
+
+    >>> with_folded(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
+    [{'a': 1, 'further_fields': '{"b":3}'}, {'a': 2, 'further_fields': None}]
+    """
+    folded = [name for name in table.column_names if name in names and name != FURTHER_FIELDS]
+    if not folded:
+        return table
+    rows: list[dict[str, Any]] = [{} for _ in range(len(table))]
+    if FURTHER_FIELDS in table.column_names:
+        for row, text in zip(rows, table.column(FURTHER_FIELDS).to_pylist(), strict=True):
+            row.update(_object(text))
+        table = table.drop_columns(FURTHER_FIELDS)
+    for name in folded:
+        for row, value in zip(rows, table.column(name).to_pylist(), strict=True):
+            if value is not None:
+                row[name] = value
+    texts = pa.array([plain_text_of(row) if row else None for row in rows], pa.string())
+    return table.drop_columns(folded).append_column(FURTHER_FIELDS, texts)
+
+
+def _object(text: Any) -> dict[str, Any]:
+    """Give the fields that a cell has; what the service itself sent under that name is one."""
+    try:
+        fields = parse_json(text)
+    except (TypeError, ValueError):
+        fields = text
+    if isinstance(fields, dict):
+        return fields
+    return {} if text is None else {FURTHER_FIELDS: text}
+
+
 def _concat_column(tables: Sequence[pa.Table], name: str) -> pa.ChunkedArray:
     parts = [
         table.select([name]) if name in table.column_names else _missing_column(name, len(table))
@@ -314,11 +385,11 @@ def _read_tolerantly(body: bytes) -> PeoplePage:
     except UnicodeDecodeError as error:
         raise _invalid(body, f"is not UTF-8 ({error.reason} at byte {error.start})") from error
     except ValueError as error:
-        raise _invalid(body, f"is no JSON, or is cut off ({error})") from error
+        raise _invalid(body, f"is not valid JSON, or is cut off ({error})") from error
     except RecursionError as error:
         raise _invalid(body, "is nested too deeply") from error
     if not isinstance(result, dict):
-        raise _invalid(body, "is no JSON object")
+        raise _invalid(body, "is not a JSON object")
     people, pagination = result.get(spec.RESULTS_KEY), result.get(spec.PAGINATION_KEY)
     if not isinstance(people, list):
         raise _invalid(body, f"has no list `{spec.RESULTS_KEY}`")
@@ -335,6 +406,6 @@ def _invalid(body: bytes, problem: str) -> InvalidResponseError:
     start = body[:_EXCERPT_LENGTH].decode("utf-8", "backslashreplace")
     ellipsis = "…" if len(body) > _EXCERPT_LENGTH else ""
     return InvalidResponseError(
-        f"The service's answer to {spec.SEARCH_PEOPLE.label} {problem}. "
+        f"The response to {spec.SEARCH_PEOPLE.label} {problem}. "
         f"It has {len(body):,} bytes and starts with: {start!r}{ellipsis}"
     )

@@ -13,7 +13,7 @@ from outreach_frames.errors import InvalidInputError, InvalidResponseError
 from outreach_frames.tables.fast_reader import BOM
 from outreach_frames.tables.flatten import read_people_page
 
-_LINES_AT_ONCE: Final = 2_000
+_LINES_AT_ONCE: Final = 500
 _BODY: Final = f'{{"{spec.RESULTS_KEY}":[%b],"{spec.PAGINATION_KEY}":{{}}}}'.encode()
 
 
@@ -49,14 +49,21 @@ def read_ndjson(content: bytes, name: str, *, start: int = 0) -> list[pa.Table]:
     tables = []
     for first in range(0, len(lines), _LINES_AT_ONCE):
         group = lines[first : first + _LINES_AT_ONCE]
-        try:
-            people = read_people_page(_BODY % b",".join(group)).people
-        except InvalidResponseError:
-            people = None
-        if people is None or people.num_rows != len(group) or not all(map(_is_object, group)):
+        # Lines too large to be read at once may still be so one by one.
+        found = _people(group) or [table for line in group for table in _people([line])]
+        if sum(table.num_rows for table in found) != len(group):
             raise InvalidInputError(_wrong_line(content, name, start))
-        tables.append(people)
+        tables += found
     return tables
+
+
+def _people(lines: Sequence[bytes]) -> list[pa.Table]:
+    """Read lines as one page of people; nothing where they are not one person each."""
+    try:
+        people = read_people_page(_BODY % b",".join(lines)).people
+    except InvalidResponseError:
+        return []
+    return [people] if people.num_rows == len(lines) and all(map(_is_object, lines)) else []
 
 
 def _without_bom(content: bytes, start: int) -> bytes:
@@ -84,6 +91,8 @@ def _problem(line: bytes) -> str | None:
     if not line.strip():
         return None
     try:
-        return None if isinstance(json.loads(line.decode()), dict) else "is no JSON object"
+        if not isinstance(json.loads(line.decode()), dict):
+            return "is not a JSON object"
+        return None if _people([line]) else "has too many values, or is nested too deeply"
     except (ValueError, RecursionError) as error:
-        return f"is no JSON ({error})"
+        return f"is not valid JSON ({error})"

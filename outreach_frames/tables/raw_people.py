@@ -1,4 +1,4 @@
-"""People as the service wrote them: one JSON object per line, cut out of the answers' bytes."""
+"""People as the service wrote them: one JSON object per line, cut out of the responses' bytes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.tables.fast_reader import (
     MAX_DEPTH,
-    LossyParseError,
     PeoplePage,
+    check_size,
     depth,
     list_of_errors,
     one_line,
 )
 from outreach_frames.tables.flatten import as_one_page, read_people_page
-from outreach_frames.tables.tolerant_reader import LONE_VALUE
+from outreach_frames.tables.tolerant_reader import LONE_VALUE, LossyParseError, is_exact
 
 ID: Final = "id"
 LINE: Final = "line"
@@ -64,9 +64,11 @@ def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
     >>> page.people.to_pylist()
     [{'id': '1', 'line': b'{"id":"1","new":0.10}'}]
     """
+    for body in bodies:
+        check_size(body)
     try:
         return _read_fast(bodies)
-    except (pa.ArrowInvalid, ValueError):
+    except ValueError:
         return as_one_page([_read_exactly(body) for body in bodies])
 
 
@@ -97,6 +99,8 @@ def _split(body: bytes) -> tuple[list[bytes], dict[str, Any]]:
     envelope = orjson.loads(b'%b%b"here"%b%b' % (head, begin, end, tail))
     pagination = envelope.get(spec.PAGINATION_KEY)
     if envelope.get(spec.RESULTS_KEY) != ["here"] or type(pagination) is not dict:
+        raise LossyParseError
+    if not is_exact(envelope):
         raise LossyParseError
     if not people:
         return [], envelope
@@ -131,7 +135,7 @@ def _read_exactly(body: bytes) -> PeoplePage:
     lines = [_as_object(line) for line in _lines(one_line(body).decode())]
     if len(lines) != page.people.num_rows:
         raise InvalidResponseError(
-            f"The service's answer to {spec.SEARCH_PEOPLE.label} has `{spec.RESULTS_KEY}` twice."
+            f"The response to {spec.SEARCH_PEOPLE.label} has `{spec.RESULTS_KEY}` twice."
         )
     ids = page.people.column(ID)
     people = pa.table([ids, pa.array(lines, pa.large_binary())], schema=_SCHEMA)

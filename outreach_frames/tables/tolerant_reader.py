@@ -1,8 +1,8 @@
 """Records as Python objects -> a flat Arrow table, whatever the records hold.
 
-The slow and sure way beside the fast reader in `flatten`: the two give the same columns, types and
-values. A value that does not fit its column's type is missing there, and kept as text in a column
-`<column>_raw` at the end.
+The slow and sure way beside `fast_reader`: the two give the same columns, types and values. A value
+that does not fit its column's type is missing there, and kept as text in a column `<column>_raw` at
+the end.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
@@ -25,6 +25,12 @@ from outreach_frames.tables.schema import DATE, DATE_TIME, column_type, wire_typ
 
 RAW_SUFFIX: Final = "_raw"
 LONE_VALUE: Final = "value"
+FURTHER_FIELDS: Final = "further_fields"
+# Columns that the interface does not know; what is beyond them is JSON in one more.
+MOST_FURTHER_COLUMNS: Final = 1_000
+_MOST_CELLS: Final = 10_000_000
+_AS_SENT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_SORTED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
 LARGEST_EXACT: Final = 2**53
 _LARGEST_INT64: Final = 2**63 - 1
 _LONGEST_INT64: Final = len(str(_LARGEST_INT64))
@@ -42,6 +48,10 @@ class NumberText(str):
     __slots__ = ()
 
 
+class LossyParseError(ValueError):
+    """The fast way would change a value."""
+
+
 class _MisfitError(ValueError):
     """A value is not of its field's type."""
 
@@ -56,8 +66,12 @@ def records_table(
     fields: tuple[spec.Field, ...],
     *,
     leave_out: frozenset[str] = frozenset(),
+    ready: Mapping[str, pa.ChunkedArray] | None = None,
 ) -> pa.Table:
     """Flatten records into a table: the fields' columns in order, then what else the records hold.
+
+    Of the latter at most 1,000 are columns; a text column `further_fields` has the others, each
+    row's as one JSON object.
 
     Parameters
     ----------
@@ -67,6 +81,9 @@ def records_table(
         What the interface knows of the records; empty where it does not show them.
     leave_out : frozenset of str
         Names of top-level fields to drop.
+    ready : mapping of str to pyarrow.ChunkedArray, optional
+        Columns of the fields that were read in another way, with dates still as text; the records
+        were then parsed by another way than `parse_json`.
 
     Returns
     -------
@@ -77,18 +94,22 @@ def records_table(
     ------
     InvalidResponseError
         When a record is nested too deeply.
+    LossyParseError
+        With `ready`, when a number may have been rounded.
     """
     rows = [
         record if isinstance(record, dict) else {} if record is None else {LONE_VALUE: record}
         for record in records
     ]
+    found = _Columns(leave_out, ready or {}, [{} for _ in rows])
     try:
-        return _flatten(rows, fields, leave_out)
+        return _flatten(rows, fields, found)
     except UnicodeEncodeError:
-        return _flatten([_without_lone_surrogates(row) for row in rows], fields, leave_out)
+        found = _Columns(leave_out, {}, [{} for _ in rows])
+        return _flatten([_without_lone_surrogates(row) for row in rows], fields, found)
     except RecursionError as error:
         raise InvalidResponseError(
-            "The service's answer is nested too deeply to make a table of it."
+            "The response is nested too deeply to make a table of it."
         ) from error
 
 
@@ -113,7 +134,7 @@ def text_of(value: Any) -> str | None:
     """Write a value as text: text as it is, anything else as JSON."""
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    return _AS_SENT.encode(value)
 
 
 def plain_text_of(value: Any) -> str | None:
@@ -123,7 +144,7 @@ def plain_text_of(value: Any) -> str | None:
     """
     if value is None or isinstance(value, str):
         return value
-    return json.dumps(_plain(value), ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    return _SORTED.encode(_plain(value))
 
 
 def as_text(array: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -143,19 +164,30 @@ def named_columns(
 
 @dataclass(slots=True)
 class _Columns:
-    """The columns found so far: the interface's, further ones, and texts of misfits."""
+    """The columns found so far: the interface's, further ones, and texts of misfits.
+
+    `ready` has columns of the interface that need no reading, `read` the values that did, and
+    `rest` what each row has beyond the further columns.
+    """
 
     leave_out: frozenset[str]
+    ready: Mapping[str, pa.ChunkedArray]
+    rest: list[dict[str, Any]]
+    read: list[Any] = field(default_factory=list)
     known: dict[str, pa.Array] = field(default_factory=dict)
     extras: list[tuple[str, pa.Array]] = field(default_factory=list)
     raws: list[tuple[str, pa.Array]] = field(default_factory=list)
 
 
 def _flatten(
-    rows: list[dict[str, Any]], fields: tuple[spec.Field, ...], leave_out: frozenset[str]
+    rows: list[dict[str, Any]], fields: tuple[spec.Field, ...], found: _Columns
 ) -> pa.Table:
-    found = _Columns(leave_out)
     _flatten_object(rows, fields, "", found)
+    if found.ready and not is_exact([found.read, found.rest]):
+        raise LossyParseError
+    if any(found.rest):
+        texts = [plain_text_of(values) if values else None for values in found.rest]
+        found.extras.append((FURTHER_FIELDS, pa.array(texts, pa.string())))
     columns = named_columns(found.known, [*found.extras, *found.raws])
     if not columns:
         return pa.table({"": pa.nulls(len(rows))}).select([])
@@ -172,29 +204,73 @@ def _flatten_object(
     shown = [member for member in fields if member.name not in found.leave_out]
     for member in shown:
         name = prefix + member.name
-        values = _members(parents, member.name)
         if member.type == "object" and member.members:
-            objects, others = _objects_and_others(values)
+            objects, others = _objects_and_others(_members(parents, member.name))
             _flatten_object(objects, member.members, f"{name}_", found)
             raw = _raw(others)
         else:
-            found.known[name], raw = _typed(values, member)
+            found.known[name], raw = _column(parents, member, name, found)
         if raw is not None:
             found.raws.append((name + RAW_SUFFIX, raw))
     known_names = found.leave_out.union(member.name for member in shown)
-    for key in _keys(parents):
-        if key not in known_names:
-            _flatten_extra(_members(parents, key), prefix + key, found.extras)
+    _flatten_extras(
+        parents, [key for key in _keys(parents) if key not in known_names], prefix, found
+    )
 
 
-def _flatten_extra(values: Sequence[Any], name: str, extras: list[tuple[str, pa.Array]]) -> None:
+def _column(
+    parents: Sequence[Mapping[str, Any] | None], member: spec.Field, name: str, found: _Columns
+) -> tuple[pa.Array, pa.Array | None]:
+    """Make a known field's column, and the text of what does not fit it."""
+    ready = found.ready.get(name)
+    if ready is None or _has_further_members(parents, member):
+        values = _members(parents, member.name)
+        found.read.append(values)
+        return _typed(values, member)
+    return (ready, None) if column_type(member) == ready.type else typed_dates(ready, member)
+
+
+def _has_further_members(parents: Sequence[Mapping[str, Any] | None], lists: spec.Field) -> bool:
+    """Tell whether objects in lists hold what the interface does not show."""
+    shown = {member.name for member in lists.members}
+    return (
+        lists.type == "array"
+        and lists.items == "object"
+        and any(
+            element and not shown.issuperset(element)
+            for cell in _members(parents, lists.name)
+            for element in cell or ()
+        )
+    )
+
+
+def _flatten_extras(
+    parents: Sequence[Mapping[str, Any] | None],
+    keys: Sequence[str],
+    prefix: str,
+    found: _Columns,
+) -> None:
+    """Flatten fields that the interface does not know, as long as there may be more columns."""
+    for position, key in enumerate(keys):
+        if len(found.extras) >= MOST_FURTHER_COLUMNS:
+            rest = set(keys[position:])
+            for parent, values in zip(parents, found.rest, strict=True):
+                for name, value in (parent or {}).items():
+                    if name in rest and value is not None:
+                        values[prefix + name] = value
+            return
+        _flatten_extra(_members(parents, key), prefix + key, found)
+
+
+def _flatten_extra(values: Sequence[Any], name: str, found: _Columns) -> None:
     """Flatten the values of a field that the interface does not know."""
     objects, others = _objects_and_others(values)
     has_objects = any(value is not None for value in objects)
     if not has_objects or any(value is not None for value in others):
-        extras.append((name, _inferred(others)))
-    for key in _keys(objects):
-        _flatten_extra(_members(objects, key), f"{name}_{key}", extras)
+        found.read.append(others)
+        found.extras.append((name, _inferred(others)))
+    if has_objects:
+        _flatten_extras(objects, _keys(objects), f"{name}_", found)
 
 
 def _members(objects: Sequence[Mapping[str, Any] | None], name: str) -> list[Any]:
@@ -244,7 +320,9 @@ def _fit(value: Any, field: spec.Field) -> Any:
         if not isinstance(value, dict):
             raise _MisfitError
         return value | {
-            member.name: _fit(value.get(member.name), member) for member in field.members
+            member.name: _fit(value[member.name], member)
+            for member in field.members
+            if member.name in value
         }
     return _FITS[field.type](value)
 
@@ -297,9 +375,16 @@ def _list_of_objects(
         )
         for member in field.members
     }
-    for key in _keys(elements):
-        if key not in members:
-            members[key] = _inferred(_members(elements, key))
+    further = [key for key in _keys(elements) if key not in members]
+    if _are_too_many(further, len(elements)):
+        rest = [
+            element and {key: value for key, value in element.items() if key not in members}
+            for element in elements
+        ]
+        members[FURTHER_FIELDS] = pa.array([plain_text_of(item or None) for item in rest])
+        further = []
+    for key in further:
+        members[key] = _inferred(_members(elements, key))
     structs = pa.StructArray.from_arrays(
         list(members.values()),
         names=list(members),
@@ -315,7 +400,7 @@ def _list_of_objects(
 
 def _inferred(values: Sequence[Any]) -> pa.Array:
     """Make the column of an unknown field: typed where all values agree, else text."""
-    if _is_uniform(values):
+    if _cells(values, len(values)) <= _MOST_CELLS:
         try:
             return pa.array(values)
         except (pa.ArrowInvalid, OverflowError):
@@ -323,19 +408,38 @@ def _inferred(values: Sequence[Any]) -> pa.Array:
     return pa.array([plain_text_of(value) for value in values], pa.string())
 
 
-def _is_uniform(values: Iterable[Any]) -> bool:
-    """Tell whether one Arrow type holds the values as they are."""
+def _cells(values: Iterable[Any], rows: int) -> float:
+    """Count the cells of the one Arrow type that holds the values as they are, if there is one."""
     present = [value for value in values if value is not None]
     kinds = {type(value) for value in present}
     if kinds == {list}:
-        return _is_uniform(element for value in present for element in value)
+        elements = [element for value in present for element in value]
+        return rows + _cells(elements, len(elements))
     if kinds == {dict}:
+        members: dict[str, list[Any]] = {}
+        for value in present:
+            for key, member in value.items():
+                members.setdefault(key, []).append(member)
         # Files cannot hold an object with no names at all.
-        keys = _keys(present)
-        return bool(keys) and all(
-            _is_uniform([value.get(key) for value in present]) for key in keys
-        )
-    return len(kinds) <= 1 or kinds == {int, float}
+        if not members or _are_too_many(members, rows):
+            return math.inf
+        return sum(_cells(values, rows) for values in members.values())
+    return rows if len(kinds) <= 1 or kinds == {int, float} else math.inf
+
+
+def _are_too_many(members: Collection[str], rows: int) -> bool:
+    return len(members) > MOST_FURTHER_COLUMNS or len(members) * rows > _MOST_CELLS
+
+
+def is_exact(value: Any) -> bool:
+    """Tell whether JSON that was parsed without `parse_json` has its numbers as they were sent."""
+    if isinstance(value, dict):
+        return all(map(is_exact, value.values()))
+    if isinstance(value, list):
+        return all(map(is_exact, value))
+    if type(value) is float:
+        return abs(value) < LARGEST_EXACT
+    return type(value) is not int or -_LARGEST_INT64 - 1 <= value <= _LARGEST_INT64
 
 
 def _raw(misfits: Sequence[Any]) -> pa.Array | None:

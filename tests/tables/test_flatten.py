@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
-from outreach_frames.tables.fast_reader import LossyParseError, read_fast
+from outreach_frames.tables.fast_reader import read_fast
 from outreach_frames.tables.flatten import (
     check_dtype_backend,
     concat_tables,
@@ -27,7 +27,7 @@ from outreach_frames.tables.flatten import (
     read_people_pages,
     records_frame,
 )
-from outreach_frames.tables.tolerant_reader import records_table
+from outreach_frames.tables.tolerant_reader import LossyParseError, records_table
 from tests.tables.pages import body
 from tests.tables.people_strategies import odd_people, people
 
@@ -444,7 +444,9 @@ def test_deep_nesting_does_not_end_the_process(opening, levels):
         "except InvalidResponseError as error:\n"
         "    print('too deeply' in str(error))\n"
     )
-    sent = '{"results":[{"zz":' + opening * levels + "1" + closing * levels + '}],"_pagination":{}}'
+    # Brackets in text must not hide those outside.
+    deep = f'"about":"{closing * levels}","zz":{opening * levels}1{closing * levels}'
+    sent = f'{{"results":[{{{deep}}}],"_pagination":{{}}}}'
     done = subprocess.run(
         [sys.executable, "-c", code], input=sent.encode(), capture_output=True, check=False
     )

@@ -1,0 +1,190 @@
+"""Responses of any shape take time and memory in proportion to their bytes, and lose nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidResponseError
+from outreach_frames.tables.fast_reader import read_fast
+from outreach_frames.tables.flatten import (
+    free_frame,
+    people_frame,
+    read_people_page,
+    read_people_pages,
+)
+from outreach_frames.tables.raw_people import read_people_lines
+from outreach_frames.tables.tolerant_reader import (
+    FURTHER_FIELDS,
+    MOST_FURTHER_COLUMNS,
+    LossyParseError,
+    parse_json,
+    records_table,
+)
+from tests.scripted import json as json_reply
+from tests.scripted import scripted
+from tests.tables.test_flatten import COLUMNS, body
+
+MOST = MOST_FURTHER_COLUMNS
+WIDE = {f"f{number}": number for number in range(MOST + 500)}
+REST = {f"f{number}": number for number in range(MOST, MOST + 500)}
+
+
+def further(frame: pd.DataFrame, row: int = 0) -> dict[str, Any]:
+    """Return what a row has beyond the columns."""
+    fields: dict[str, Any] = json.loads(frame.loc[row, FURTHER_FIELDS])
+    return fields
+
+
+@pytest.mark.parametrize("place", ["person", "unknown object", "company"])
+def test_what_is_beyond_a_thousand_columns_is_json(place: str) -> None:
+    """The first 1,000 unknown fields are columns, all others one text column; none is lost."""
+    key, prefix = {"person": ("", ""), "unknown object": ("zz", "zz_")}.get(
+        place, ("company", "company_")
+    )
+    sent = {key: WIDE} if key else WIDE
+    frame = people_frame([read_people_page(body({"id": "1"} | sent, {"id": "2"}))])
+    assert len(frame.columns) == len(COLUMNS) + MOST + 1
+    assert frame.loc[0, f"{prefix}f{MOST - 1}"] == MOST - 1
+    assert further(frame) == {f"{prefix}{name}": value for name, value in REST.items()}
+    assert frame[FURTHER_FIELDS].isna().tolist() == [False, True]
+
+
+def test_nested_fields_beyond_the_columns_stay_nested() -> None:
+    """An object beyond the columns is an object in the JSON, and null is left out."""
+    nested = {"a": [1, {"b": "x"}], "c": None}
+    frame = people_frame([read_people_page(body(WIDE | {"last": nested, "null": None}))])
+    assert further(frame) == REST | {"last": {"a": [1, {"b": "x"}]}}
+
+
+@pytest.mark.parametrize("number", [1, 2**53 + 1, 2**64, 0.5])
+def test_both_ways_agree_on_wide_people(number: float) -> None:
+    """The fast reader gives the tolerant reader's table of wide people, or leaves it to that."""
+    persons = [WIDE | {"last": number}, {"other": {"x": number}}]
+    slow = records_table(json.loads(body(*persons), parse_int=None)["results"], spec.PERSON)
+    try:
+        assert read_fast([body(*persons)]).people.equals(slow)
+    except LossyParseError:
+        assert number == 2**64
+
+
+def test_columns_of_many_pages_are_bounded_too() -> None:
+    """Pages that each bring other fields make one frame of 1,000 further columns."""
+    pages = [
+        read_people_page(body({f"p{page}f{n}": n for n in range(MOST * 2)})) for page in range(3)
+    ]
+    frame = people_frame(pages)
+    assert len(frame.columns) == len(COLUMNS) + MOST + 1
+    assert further(frame, 0) == {f"p0f{n}": n for n in range(MOST, MOST * 2)}
+    for page in (1, 2):
+        assert further(frame, page) == {f"p{page}f{n}": n for n in range(MOST * 2)}
+
+
+def test_a_field_of_the_service_under_that_name_is_kept() -> None:
+    """What the service itself calls `further_fields` is kept beside what is beyond the columns."""
+    pages = [
+        read_people_page(body({FURTHER_FIELDS: "mine"})),
+        read_people_page(body({f"x{n}": n for n in range(MOST)})),
+        read_people_page(body({"last": 1})),
+    ]
+    frame = people_frame(pages)
+    assert further(frame, 2) == {"last": 1}
+    assert "mine" in frame.loc[0, FURTHER_FIELDS]
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
+def test_exports_are_bounded_as_frames_are(tmp_path: Path, name: str) -> None:
+    """An export of wide pages has what the frame of the same search has."""
+
+    def reply(request: Any) -> Any:
+        page = request.json["page"]
+        people = [{"id": str(page)} | {f"p{page}f{n}": n for n in range(600)}]
+        pagination = {"page": page, "page_size": 1, "total": 3, "total_pages": 3}
+        return json_reply({"results": people, "_pagination": pagination})
+
+    with scripted(reply) as service, Client(service.url, "token", cache=None) as client:
+        frame = of.search_people(limit=None, page_size=1, client=client)
+        path = of.export_people(tmp_path / name, page_size=1, client=client)
+    assert len(frame.columns) == len(COLUMNS) + MOST + 1
+    pd.testing.assert_frame_equal(of.read_prospects(path), frame, check_flags=False)
+
+
+def test_records_of_any_kind_are_bounded() -> None:
+    """Records that the interface does not show have at most 1,000 columns and the rest as JSON."""
+    frame = free_frame([WIDE])
+    assert len(frame.columns) == MOST + 1
+    assert further(frame) == REST
+
+
+@pytest.mark.parametrize("elements", [1, 3])
+def test_wide_objects_in_known_lists_keep_all_members(elements: int) -> None:
+    """Beyond 1,000 unknown members of a list's objects they are JSON in one more member."""
+    frame = people_frame(
+        [read_people_page(body({"experiences": [{"title": "CTO"} | WIDE] * elements}))]
+    )
+    cell = frame.loc[0, "experiences"]
+    assert len(cell) == elements
+    assert cell[0]["title"] == "CTO"
+    assert json.loads(cell[-1][FURTHER_FIELDS]) == WIDE
+
+
+def test_many_shapes_in_an_unknown_list_are_json() -> None:
+    """A list of objects with thousands of different names is text, not a huge table."""
+    sent = [{f"k{number}": number} for number in range(5_000)]
+    frame = people_frame([read_people_page(body({"zz": sent}))])
+    assert json.loads(frame.loc[0, "zz"]) == sent
+
+
+@pytest.mark.parametrize("read", [read_people_page, lambda sent: read_people_lines([sent])])
+@pytest.mark.parametrize("unit", ["{}", "[]", "0", '""', '{"a":1}'])
+def test_more_values_than_memory_holds_are_refused(
+    read: Callable[[bytes], object], unit: str
+) -> None:
+    """A response with more than a million values is an error that says so."""
+    values = ",".join([unit] * 1_000_001)
+    sent = f'{{"results":[{{"zz":[{values}]}}],"_pagination":{{}}}}'.encode()
+    with pytest.raises(InvalidResponseError, match="values"):
+        read(sent)
+
+
+def test_a_long_response_with_few_values_is_read() -> None:
+    """How long the texts are does not matter."""
+    frame = people_frame([read_people_page(body({"about": "x, {" * 300_000}))])
+    assert len(frame.loc[0, "about"]) == 1_200_000
+
+
+def test_large_pages_are_read_in_several_groups() -> None:
+    """Pages that are too large to be read at once give all people in order."""
+    pages = [body({"id": str(n), "about": "x" * 7_000_000}) for n in range(5)]
+    people = read_people_pages([*pages, body({"id": "5"}), body({"id": "6"})]).people
+    assert people["id"].to_pylist() == [str(n) for n in range(7)]
+
+
+@pytest.mark.parametrize(
+    ("text", "parsed"),
+    [
+        ("9223372036854775807", 2**63 - 1),
+        ("9223372036854775808", "9223372036854775808"),
+        ("-9223372036854775808", -(2**63)),
+        ("-9223372036854775809", "-9223372036854775809"),
+        ("-1e999", "-1e999"),
+        ("99999999999999999999999999", "99999999999999999999999999"),
+    ],
+)
+def test_integers_beyond_64_bits_are_text(text: str, parsed: object) -> None:
+    """An integer that 64 bits hold is one; any other is kept as it was written, by both readers."""
+    assert parse_json(text) == parsed
+    assert type(parse_json(text)) is type(parsed) or isinstance(parse_json(text), str)
+    sent = f'{{"results":[{{"zz":{text}}}],"_pagination":{{}},"_errors":[{text}]}}'.encode()
+    page = read_people_page(sent)
+    assert page.people["zz"].to_pylist() == [parsed]
+    assert page.errors == [parsed]
+    assert read_people_lines([sent]).errors == [parsed]
