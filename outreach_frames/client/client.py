@@ -28,7 +28,12 @@ from outreach_frames.client.credentials import Token
 from outreach_frames.client.deadlines import POOL_CLASSES, exchange
 from outreach_frames.client.network_name import NetworkName
 from outreach_frames.client.request import canonical, filled_path, json_body, query_string
-from outreach_frames.client.response import load_json, load_object, status_error
+from outreach_frames.client.response import (
+    OversizedResponseError,
+    load_json,
+    load_object,
+    status_error,
+)
 from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.cancellation import notify
@@ -480,8 +485,9 @@ class Client:
             return parse(self._names.incoming(body))
         except InvalidResponseError as error:
             reason = self._token.redact(str(error))
+            retryable = not isinstance(error, OversizedResponseError)
         raise InvalidResponseError(
-            f"{call.label}: status {status}. {reason}", status_code=status, retryable=True
+            f"{call.label}: status {status}. {reason}", status_code=status, retryable=retryable
         )
 
 

@@ -44,6 +44,10 @@ _OTHER = (StatusError, "Check the arguments and base_url.")
 _SERVER_ERROR = (ServerError, "The service failed: try again later.")
 
 
+class OversizedResponseError(InvalidResponseError):
+    """There is more in a response than was asked for; asking again would not help."""
+
+
 def load_json(body: bytes) -> Any:
     """Return the value of a JSON body, or raise InvalidResponseError with its first characters.
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.client.response import OversizedResponseError, load_object
 from outreach_frames.common.arguments import (
     HEADCOUNTS,
     Headcount,
@@ -24,6 +25,7 @@ from outreach_frames.common.arguments import (
 )
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
 from outreach_frames.resources.paging import carry_partial, now, report_errors, report_repeats
@@ -42,6 +44,8 @@ T = TypeVar("T")
 _USELESS_PAGES_THAT_END = 3
 # Pages that become a table together: the reader needs less time for each then.
 _PAGES_AT_ONCE = 6
+# A person has some 300 values; where a page has far more, its people are counted first.
+_USUAL_VALUES = 1000
 
 _PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 _DEPARTMENT_PREFIX = "company_department_headcount_"
@@ -307,8 +311,22 @@ class Search:
             raise error
         return page
 
-    def _read_body(self, body: bytes) -> PeoplePage:
-        return self.read_bodies([body])
+    def _parse(self, bodies: Sequence[bytes]) -> PeoplePage:
+        """Make people out of responses, unless there are more of them than were asked for."""
+        for body in bodies:
+            # Counted before they become rows of 262 columns, where there may be far too many.
+            if body.count(b"{") + body.count(b",") > _USUAL_VALUES * self.size:
+                results = load_object(body).get(spec.RESULTS_KEY)
+                self._check_count(len(results) if isinstance(results, list) else 0)
+        page = self.read_bodies(bodies)
+        self._check_count(page.people.num_rows, len(bodies))
+        return page
+
+    def _check_count(self, people: int, pages: int = 1) -> None:
+        if people > self.size * pages:
+            raise OversizedResponseError(
+                f"The service returned {people:,} people where {self.size * pages} were asked for."
+            )
 
     def _read(self, number: int, parse: Callable[[bytes], T]) -> T:
         body = {**self.filters, _PAGE: number, _SIZE: self.size}
@@ -321,6 +339,17 @@ class Search:
 
         Every table is one that `so_far` counts already; a search that goes on begins behind it.
         """
+        try:
+            yield from self._tables()
+        except OutreachError as error:
+            so_far = self.so_far
+            if so_far.page:
+                where = f"page {so_far.page + 1:,} of {self._last_page():,}"
+                came = plural(so_far.rows, "person was", "people were")
+                error.args = (f"{error} This was {where}; {came} read before it.",)
+            raise
+
+    def _tables(self) -> Iterator[pa.Table]:
         so_far = self.so_far
         if not so_far.page:
             yield self._take([1], self.read_pages([1]))
@@ -390,12 +419,14 @@ class Search:
         self, run: Sequence[int]
     ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
         """Read pages as one up to an error; return which came, what is on them, and the error."""
+        read = partial(self._read, parse=lambda body: self._parse([body]))
+        if len(run) == 1:
+            return run, read(run[0]), None
         bodies, error = _until_error(partial(self._read, parse=bytes), run)
         try:
-            return run[: len(bodies)], self.read_bodies(bodies), error
+            return run[: len(bodies)], self._parse(bodies), error
         except InvalidResponseError:
-            # Looked at one by one, a broken answer is asked for again.
-            read = partial(self._read, parse=self._read_body)
+            # Parsed one by one, so that the client asks again for the one that is broken.
             pages, broken = _until_error(read, run[: len(bodies)])
             return run[: len(pages)], as_one_page(pages), broken or error
 

@@ -20,7 +20,7 @@ from outreach_frames.sandbox import Sandbox
 from tests.conftest import PEOPLE
 from tests.filter_values import good_value
 from tests.resources.search_service import connected, numbers, person, result, service_of
-from tests.scripted import Received, Reply, answer, delayed, json, scripted
+from tests.scripted import Received, Reply, answer, delayed, gzipped, json, scripted
 
 MORE = "ignore:.*people were read; limit=None:outreach_frames.errors.OutreachWarning"
 
@@ -155,12 +155,44 @@ def test_a_service_that_gives_fewer_on_a_page_loses_nobody(limit: int | None) ->
     assert numbers(frame) == list(range(1, (limit or 190) + 1))
 
 
-def test_more_than_asked_is_cut() -> None:
-    """Where a page has more people than asked for, the limit holds."""
-    everybody = result([person(number) for number in range(1, 21)])
-    with scripted([everybody]) as service, connected(service):
-        with pytest.warns(OutreachWarning, match="5 of 20"):
-            assert numbers(of.search_people(limit=5)) == list(range(1, 6))
+@pytest.mark.parametrize(
+    "results",
+    [b"[{},{},{},{},{},{}]", b"[" + b"{}," * 300_000 + b"{}]", b"[1" + b",1" * 9999 + b"]"],
+)
+def test_more_people_than_asked_for_are_refused(results: bytes) -> None:
+    """A page with more people than its request asked for is not made a table, nor asked again."""
+    page = gzipped(b'{"results": %b, "_pagination": {"total": 5}}' % results)
+    with scripted([page]) as service, connected(service):
+        with pytest.raises(InvalidResponseError, match="where 5 were asked for"):
+            of.search_people(limit=5)
+        assert len(service.requests) == 1
+
+
+def test_more_people_than_asked_for_in_a_run_of_pages_are_refused() -> None:
+    """Among pages that are read together each is held to its size; those before it are kept."""
+    script = service_of(500)
+
+    def reply(request: Received) -> Reply:
+        if request.json["page"] == 48:
+            return result([person(number) for number in range(11)], total=500, total_pages=50)
+        return script(request)
+
+    with scripted(reply) as service, connected(service, workers=1):
+        with pytest.raises(InvalidResponseError, match=r"11 people where 10 .* page 48") as caught:
+            of.search_people(page_size=10, limit=None)
+    assert caught.value.partial is not None
+    assert numbers(caught.value.partial) == list(range(1, 471))
+
+
+def test_the_last_page_has_the_last_word_on_the_total() -> None:
+    """Where the total changes while pages are read together, the last page's is what counts."""
+    with scripted(
+        lambda request: service_of(500, total=500 + request.json["page"])(request)
+    ) as service:
+        with connected(service, workers=1), pytest.warns(OutreachWarning, match="counts 55"):
+            frame = of.search_people(page_size=10, limit=None)
+        last = max(request.json["page"] for request in service.requests)
+    assert frame.attrs["total"] == 500 + last
 
 
 @pytest.mark.parametrize("told", [{"total_pages": 10**9}, {"total": None, "total_pages": None}])
@@ -255,6 +287,7 @@ def test_an_error_midway_carries_what_was_read() -> None:
     partial = caught.value.partial
     assert partial is not None
     assert numbers(partial) == list(range(1, 201))
+    assert "page 3 of 4; 200 people were read before it" in str(caught.value)
     assert any("200 rows" in note for note in caught.value.__notes__)
 
 
