@@ -15,11 +15,13 @@ import socket
 import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from email.message import Message
 from http import HTTPStatus
+from http.client import HTTPConnection
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import orjson
 
@@ -73,6 +75,16 @@ def json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None
 def gzipped(body: bytes) -> Reply:
     """Reply with a body that is compressed."""
     return answer(gzip.compress(body), headers={"Content-Encoding": "gzip"})
+
+
+def passed_on(received: Received, url: str) -> Reply:
+    """Reply as another service at `url` does."""
+    target = urlsplit(url)
+    with closing(HTTPConnection(target.hostname or "", target.port, timeout=20)) as connection:
+        connection.request(received.method, received.target, received.body, dict(received.headers))
+        response = connection.getresponse()
+        wait = response.getheader("Retry-After", "")
+        return answer(response.read(), response.status, {"Retry-After": wait})
 
 
 def raw(data: bytes) -> Reply:

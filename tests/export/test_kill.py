@@ -144,7 +144,9 @@ def export_with_kills(
         kills += 1
 
 
-@pytest.mark.parametrize("kills", [20, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "kills", [20, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])]
+)
 def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
     """In every format the end is that of one run, and no page that is kept is asked for again."""
     seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))

@@ -1,0 +1,23 @@
+"""Each file operation of our own code fails in turn, once or for good, and no row is lost."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+@pytest.mark.parametrize("module", ["tests.faults.submission"])
+def test_any_file_operation_may_fail(module: str, tmp_path: Path) -> None:
+    """Whatever cannot be done with files, what was promised of them holds."""
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.faults.every_operation", module, tmp_path],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(ran.stdout)
+    assert ran.returncode == 0, ran.stderr

@@ -1,0 +1,32 @@
+"""What only a preloaded library sees: each operation of SQLite fails, and unsynced writes are lost.
+
+By hand: `pytest -m preload`. It takes some five minutes, a C compiler and Linux.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.faults.preload import run_preloaded
+
+pytestmark = [pytest.mark.preload, pytest.mark.timeout(1200)]
+
+MODULES = ["tests.faults.submission"]
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_any_file_operation_may_fail(module: str, tmp_path: Path) -> None:
+    """Whichever operation of our code, of SQLite or of Arrow fails, nothing is lost or doubled."""
+    ran = run_preloaded(tmp_path, "tests.faults.every_operation", module, str(tmp_path), "preload")
+    print(ran.stdout)
+    assert ran.returncode == 0, ran.stderr
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_the_power_may_fail_at_any_moment(module: str, tmp_path: Path) -> None:
+    """Whatever of the writes that were not synced is lost, the next run recovers."""
+    ran = run_preloaded(tmp_path, "tests.faults.every_power_failure", module, str(tmp_path))
+    print(ran.stdout)
+    assert ran.returncode == 0, ran.stderr
