@@ -16,10 +16,18 @@ if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
 
 PEOPLE = 400
+OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}
 
 # No test asserts a time; a busy machine is no failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark the inner loop: what no mark takes out of it."""
+    for item in items:
+        if not {mark.name for mark in item.iter_markers()} & OUTER_MARKS:
+            item.add_marker(pytest.mark.inner)
 
 
 @pytest.fixture(scope="session", autouse=True)

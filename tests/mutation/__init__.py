@@ -1,0 +1,1 @@
+"""Whether the tests notice it when the code is changed a little."""

@@ -1,0 +1,22 @@
+"""What is mutated, and by which tests it is held."""
+
+from __future__ import annotations
+
+from typing import Final
+
+SENDING: Final = ("tests/leads/sending/test_submit.py", "tests/leads/sending/test_journal.py")
+
+# Modules by the tests that are run on each of their mutants.
+TARGETS: Final[dict[str, tuple[str, ...]]] = {
+    "outreach_frames/leads/sending/outcome.py": ("tests/leads/sending/test_outcome.py", *SENDING),
+    "outreach_frames/leads/sending/journal.py": SENDING,
+    "outreach_frames/leads/sending/submit.py": (*SENDING, "tests/leads/sending/test_monitor.py"),
+    "outreach_frames/leads/planning/duplicates.py": ("tests/leads/planning/test_duplicates.py",),
+    "outreach_frames/tables/keys.py": (
+        "tests/tables/test_keys.py",
+        "tests/leads/planning/test_duplicates.py",
+    ),
+    "outreach_frames/leads/planning/checks.py": ("tests/leads/planning",),
+    "outreach_frames/tables/flatten.py": ("tests/tables/test_flatten.py",),
+    "outreach_frames/files/csv_file.py": ("tests/files",),
+}
