@@ -18,6 +18,7 @@ from outreach_frames.client.connect import connect
 from outreach_frames.errors import OutreachError
 from outreach_frames.leads.planning.names import field_name
 from outreach_frames.resources.contacts import contacts
+from outreach_frames.resources.filters import explain_search, filters
 from outreach_frames.resources.lead_lists import lead_list
 from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit
 from outreach_frames.resources.people import count_people, search_people
@@ -38,8 +39,10 @@ __all__ = [
     "connect",
     "contacts",
     "count_people",
+    "explain_search",
     "export_people",
     "field_name",
+    "filters",
     "lead_list",
     "load_filters",
     "mailboxes",

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from numbers import Integral
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
@@ -42,6 +43,21 @@ def is_missing(cell: Any) -> bool:
     (True, False, False)
     """
     return bool(pd.api.types.is_scalar(cell) and pd.isna(cell))
+
+
+def bare_domain(text: str) -> str:
+    """Return the domain of a web address, without ``www.``; "" where there is none.
+
+    >>> bare_domain("https://www.Brightforge.example/about"), bare_domain("none")
+    ('brightforge.example', '')
+    """
+    text = text.strip()
+    try:
+        host = urlsplit(text if "//" in text else f"//{text}").hostname or ""
+    except ValueError:
+        return ""
+    domain = host.rstrip(".").removeprefix("www.")
+    return domain if _DOMAIN.fullmatch(domain) else ""
 
 
 def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
@@ -173,6 +189,25 @@ def check_filters(
     }
 
 
+def unknown_values(body: Mapping[str, Any]) -> list[str]:
+    """Describe the values of checked filters that are in no list of known ones.
+
+    >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
+    ["person_seniorities='directors'. Did you mean 'director'?"]
+    """
+    found = []
+    for name, value in body.items():
+        known = spec.FILTERS_BY_NAME[name]
+        choices = known.values or known.suggestions
+        lower = {choice.lower() for choice in choices}
+        if not choices or not isinstance(value, list):
+            continue
+        # A list of users' addresses has one known word beside them.
+        others = [text for text in value if text.lower() not in lower and "@" not in text]
+        found += [f"{name}={quoted(text)}.{suggestion(text.lower(), choices)}" for text in others]
+    return found
+
+
 def check_page_size(value: object) -> int | None:
     """Return how many people one request asks for, or None where it is not set."""
     if value is None:
@@ -213,7 +248,7 @@ def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
     texts = [str(entry) for entry in entries]
     for text in texts:
         _check_format(known, text)
-    return texts
+    return [bare_domain(text) if known.format == "domain" else text for text in texts]
 
 
 def _is_usable(value: object) -> bool:
@@ -230,9 +265,10 @@ def _check_format(known: spec.Filter, text: str) -> None:
             raise InvalidInputError(
                 f"{known.name} takes ids (UUIDs) as the service gives them, not {quoted(text)}."
             )
-    if known.format == "domain" and not _DOMAIN.fullmatch(text):
+    if known.format == "domain" and not bare_domain(text):
         raise InvalidInputError(
-            f"{known.name} takes bare domains such as 'brightforge.example', not {quoted(text)}."
+            f"{known.name} takes domains or web addresses such as 'brightforge.example', "
+            f"not {quoted(text)}."
         )
 
 

@@ -30,6 +30,7 @@ from filelock import FileLock, Timeout
 from outreach_frames.common.atomic_files import unwritable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.resources.search import Sighting, Sightings
 
 FORMAT: Final = 1
 _SCHEMA: Final = f"""
@@ -74,6 +75,8 @@ class Checkpoint:
         How far the search had come with the last part, as given to `append`.
     errors : list
         What the service reported beside all parts.
+    begins : int
+        The first part of the search of a split that is being read.
 
     Raises
     ------
@@ -86,6 +89,7 @@ class Checkpoint:
         self.folder: Final = target.with_name(f".{target.name}.partial")
         self.state: dict[str, Any] | None = None
         self.errors: list[Any] = []
+        self.begins = 0
         with ExitStack() as stack, self._explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
@@ -127,12 +131,22 @@ class Checkpoint:
         """Where a folder is kept while another takes its place."""
         return self.folder / "old.tmp"
 
-    def are_new(self, ids: Sequence[str | None]) -> list[bool]:
-        """Say of whom nothing was seen before; they count as seen from the next `append` on."""
-        with self._explained():
-            if not self._connection.in_transaction:
-                self._connection.execute("BEGIN")
-            return [identity is None or self._note(identity) for identity in ids]
+    def sightings(self, search: int) -> Sightings:
+        """Make what says of ids whether they came before, for one search of a split.
+
+        They count as seen from the next `append` on.
+        """
+        state = self.state or {}
+        goes_on = bool(state) and state.get("search", 0) == search
+        self.begins = state.get("begins", 0) if goes_on else self._number
+
+        def look(ids: Sequence[str | None]) -> list[Sighting]:
+            with self._explained():
+                if not self._connection.in_transaction:
+                    self._connection.execute("BEGIN")
+                return [self._sighting(identity) for identity in ids]
+
+        return look
 
     def append(
         self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
@@ -187,9 +201,15 @@ class Checkpoint:
     ) -> None:
         self.close()
 
-    def _note(self, identity: str) -> bool:
+    def _sighting(self, identity: str | None) -> Sighting:
         query = "INSERT OR IGNORE INTO seen VALUES (?, ?)"
-        return self._connection.execute(query, (identity, self._number)).rowcount == 1
+        if identity is None:
+            return Sighting.NEW
+        if self._connection.execute(query, (identity, self._number)).rowcount == 1:
+            return Sighting.NEW
+        query = "SELECT number FROM seen WHERE id = ?"
+        (number,) = self._connection.execute(query, (identity,)).fetchone()
+        return Sighting.AGAIN if number >= self.begins else Sighting.EARLIER
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

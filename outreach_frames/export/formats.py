@@ -17,6 +17,8 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
+import orjson
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -29,6 +31,7 @@ from outreach_frames.common.atomic_files import (
     unwritable,
 )
 from outreach_frames.common.parallel import ordered_map
+from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
 from outreach_frames.files.csv_file import csv_header, csv_rows, replace_csv
@@ -61,6 +64,8 @@ class Format:
         For messages.
     read : callable
         Makes people out of some pages' bytes.
+    label : callable
+        Adds the value of a split search that found these people, by the filter's name.
     encode : callable
         Makes a part out of people.
     finish : callable
@@ -70,6 +75,7 @@ class Format:
 
     name: str
     read: Callable[[Sequence[bytes]], PeoplePage]
+    label: Callable[[pa.Table, str, str], pa.Table]
     encode: Callable[[pa.Table], bytes | memoryview]
     finish: Callable[[Checkpoint, Path, Mapping[str, Any]], object]
 
@@ -128,6 +134,33 @@ def _require_own_folder(place: Path) -> None:
         )
 
 
+def _label_lines(people: pa.Table, name: str, value: str) -> pa.Table:
+    # Put in as text: read and written again, a line would no longer be what the service sent.
+    member = f"{orjson.dumps(name).decode()}:{orjson.dumps(value).decode()}}}".encode()
+    lines = [
+        line.rstrip()[:-1] + (b"" if line.strip() == b"{}" else b",") + member
+        for line in people.column(LINE).to_pylist()
+    ]
+    position = people.schema.get_field_index(LINE)
+    return people.set_column(position, LINE, pa.array(lines, people.schema.field(position).type))
+
+
+def _label_table(people: pa.Table, name: str, value: str) -> pa.Table:
+    names = {name: unique_name(name, people.column_names)}
+    renamed = people.rename_columns([names.get(one, one) for one in people.column_names])
+    return renamed.append_column(name, pa.array([value] * len(people), pa.string()))
+
+
+def _with_order(frame: pd.DataFrame, attrs: Mapping[str, Any]) -> pd.DataFrame:
+    """Make the column of a split search a category, in the order of the values given."""
+    name = attrs.get("split_by")
+    if name is None:
+        return frame
+    values = list(dict.fromkeys(attrs["filters"][name]))
+    column = pd.Categorical(frame[name], categories=values, ordered=True)
+    return frame.assign(**{name: pd.Series(column, index=frame.index)})
+
+
 def _encode_lines(people: pa.Table) -> bytes:
     return b"".join(line + b"\n" for line in people.column(LINE).to_pylist())
 
@@ -147,9 +180,9 @@ def _finish_lines(parts: Checkpoint, place: Path, _: Mapping[str, Any]) -> None:
     replace_file(place, write, made_in=parts.folder)
 
 
-def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any]) -> None:
+def _finish_csv(parts: Checkpoint, place: Path, attrs: Mapping[str, Any]) -> None:
     nobody = _empty_table(parts)
-    header, metadata = csv_header(to_frame(nobody, "numpy_nullable"))
+    header, metadata = csv_header(_with_order(to_frame(nobody, "numpy_nullable"), attrs))
 
     def write(file: BinaryIO) -> None:
         file.write(header)
@@ -201,7 +234,7 @@ def _write_part(table: pa.Table, path: Path, model: Path | None) -> None:
 def _parquet_tables(parts: Checkpoint, attrs: Mapping[str, Any]) -> Iterator[pa.Table]:
     """Yield what `write_parquet` would write, a number of people at a time; at least one table."""
     for people in _many(parts, _empty_table(parts), PEOPLE_PER_PART):
-        frame = to_frame(people, "numpy_nullable")
+        frame = _with_order(to_frame(people, "numpy_nullable"), attrs)
         frame.attrs.update(attrs)
         yield parquet_table(frame)
 
@@ -253,8 +286,8 @@ def _with_rows(metadata: Mapping[bytes, bytes], rows: int) -> dict[bytes, bytes]
 
 
 _FORMATS: Final = {
-    ".csv": Format(".csv", read_people_pages, _encode_table, _finish_csv),
-    ".ndjson": Format(".ndjson", read_people_lines, _encode_lines, _finish_lines),
-    ".parquet": Format(".parquet", read_people_pages, _encode_table, _finish_parquet),
-    FOLDER: Format(FOLDER, read_people_pages, _encode_table, _finish_folder),
+    ".csv": Format(".csv", read_people_pages, _label_table, _encode_table, _finish_csv),
+    ".ndjson": Format(".ndjson", read_people_lines, _label_lines, _encode_lines, _finish_lines),
+    ".parquet": Format(".parquet", read_people_pages, _label_table, _encode_table, _finish_parquet),
+    FOLDER: Format(FOLDER, read_people_pages, _label_table, _encode_table, _finish_folder),
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import Format, format_of
 from outreach_frames.resources.paging import now
-from outreach_frames.resources.people import Search, SearchProgress, check_body
+from outreach_frames.resources.search import Search, check_body
+from outreach_frames.resources.split_search import SplitSearch, split
 
 
 def export_people(
@@ -28,6 +28,7 @@ def export_people(
     limit: int | None = None,
     resume: bool = True,
     page_size: int | None = None,
+    split_by: str | None = None,
     refresh: bool = False,
     progress: bool | None = None,
     client: Client | None = None,
@@ -53,6 +54,9 @@ def export_people(
         Go on where an earlier call with the same arguments stopped; False starts anew.
     page_size : int, optional
         People per request, 1 to 100; by default as many as are of use.
+    split_by : str, optional
+        As for `search_people`: one search per value of that filter, and the value that found a
+        person in a column of the filter's name.
     refresh : bool
         Ask the service even where the cache has a fresh answer. The export's own answers are not
         put into the cache.
@@ -93,7 +97,7 @@ def export_people(
     262
     """
     kind = format_of(path)
-    search = Search(
+    whole = Search(
         resolve(client),
         check_body(filters, fields),
         limit=check_limit(limit),
@@ -102,24 +106,27 @@ def export_people(
         store=False,
         read_bodies=kind.read,
     )
+    search = split(whole, split_by)
     target = _place(expanded(path))
-    with Checkpoint(target, _identity(search, kind), resume=resume) as parts:
+    with Checkpoint(target, _identity(whole, kind, split_by), resume=resume) as parts:
         try:
             _read(search, kind, parts, progress)
             # What reading needed is not needed beside what writing needs.
             pa.default_memory_pool().release_unused()
-            attrs = {
+            attrs: dict[str, Any] = {
                 "filters": search.filters,
                 "total": search.total,
                 "fetched_at": now(),
                 "errors": search.errors,
             }
+            if split_by is not None:
+                attrs["split_by"] = split_by
             kind.finish(parts, target, attrs)
         except (OutreachError, KeyboardInterrupt) as error:
             _say_what_is_kept(error, parts)
             raise
         parts.remove()
-    search.report(search.so_far.rows, in_frame=False)
+    search.report(search.rows, in_frame=False)
     return expanded(path)
 
 
@@ -137,9 +144,9 @@ def _place(path: Path) -> Path:
     return place
 
 
-def _identity(search: Search, kind: Format) -> dict[str, object]:
+def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, object]:
     """Say what makes an export the same as an earlier one; no token."""
-    return {
+    identity: dict[str, object] = {
         "format": kind.name,
         "service": search.client.base_url,
         "account": search.client.account,
@@ -148,24 +155,26 @@ def _identity(search: Search, kind: Format) -> dict[str, object]:
         "limit": search.limit,
         "page_size": search.size,
     }
+    return identity if split_by is None else {**identity, "split_by": split_by}
 
 
-def _read(search: Search, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
+def _read(
+    search: Search | SplitSearch, kind: Format, parts: Checkpoint, progress: bool | None
+) -> None:
     """Read the search to its end, on from what is kept, and keep all that comes."""
     if parts.state is not None:
-        search.so_far = SearchProgress(**parts.state)
+        search.resume(parts.state)
     search.errors = list(parts.errors)
-    search.are_new = parts.are_new
+    search.remember(parts.sightings)
     with progress_bar(
-        search.expected,
-        description="people",
-        unit="people",
-        progress=progress,
-        done=search.so_far.rows,
+        search.expected, description="people", unit="people", progress=progress, done=search.rows
     ) as bar:
         for people in search.tables():
-            so_far = dataclasses.asdict(search.so_far)
-            parts.append(kind.encode(people), so_far, search.errors[len(parts.errors) :])
+            rows = people
+            if isinstance(search, SplitSearch):
+                rows = kind.label(people, search.split_by, search.values[search.index])
+            state = {**search.state, "begins": parts.begins}
+            parts.append(kind.encode(rows), state, search.errors[len(parts.errors) :])
             bar.total = search.expected
             bar.update(people.num_rows)
 

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping
 from itertools import chain
 from types import MappingProxyType
 from typing import Any, Final
-from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import suggestion
+from outreach_frames.common.arguments import bare_domain, suggestion
 from outreach_frames.errors import InvalidInputError
 
 MAX_SUGGESTIONS: Final = 300
@@ -126,20 +125,6 @@ def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
 def _usable(texts: Iterable[Any], wanted: spec.Format) -> Iterable[str]:
     for text in texts:
         if isinstance(text, str) and text.strip():
-            usable = _domain(text) if wanted == "domain" else text.strip()
+            usable = bare_domain(text) if wanted == "domain" else text.strip()
             if usable:
                 yield usable
-
-
-def _domain(text: str) -> str:
-    """Return the bare domain of a website's address, or "" where there is none.
-
-    >>> _domain("https://www.brightforge.example/about")
-    'brightforge.example'
-    """
-    try:
-        parts = urlsplit(text.strip() if "//" in text else f"//{text.strip()}")
-        domain = (parts.hostname or "").removeprefix("www.")
-    except ValueError:
-        return ""
-    return domain if "." in domain else ""

@@ -23,8 +23,9 @@ from outreach_frames.common.arguments import (
 from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.common.warnings import collected
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.resources.people import Search, count_people, read_frame
+from outreach_frames.resources.people import count_people, read_frame
 from outreach_frames.resources.saved_filters import load_filters, save_filters
+from outreach_frames.resources.search import Search
 from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 from outreach_frames.widgets.people_search.code import (

@@ -1,0 +1,147 @@
+"""What the search filters are, and which of them leaves a search with nobody."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.parallel import ordered_map
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.resources.people import count_people
+from outreach_frames.resources.search import check_body
+
+_LIST_OF_TEXT = pd.ArrowDtype(pa.list_(pa.string()))
+
+
+def filters() -> pd.DataFrame:
+    """Return the search filters that `search_people` takes, one row each.
+
+    Returns
+    -------
+    DataFrame
+        Columns `name`, `type` (string, boolean or array), `group` (str), `values` (a list of text:
+        the values that are known; missing where any text may stand) and `excludes` (str: the filter
+        that this one is the opposite of; missing elsewhere). Known values are suggestions: the
+        interface does not show whole lists.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> table = filters().set_index("name")
+    >>> table.loc["person_exclude_locations", "excludes"]
+    'person_locations'
+    """
+    known: list[Sequence[str] | None] = [
+        one.values or one.suggestions or None for one in spec.FILTERS
+    ]
+    return pd.DataFrame(
+        {
+            "name": pd.array([one.name for one in spec.FILTERS], dtype="str"),
+            "type": pd.array([one.type for one in spec.FILTERS], dtype="str"),
+            "group": pd.array([one.group for one in spec.FILTERS], dtype="str"),
+            "values": pd.Series(known, dtype=_LIST_OF_TEXT),
+            "excludes": pd.array([one.excludes or None for one in spec.FILTERS], dtype="str"),
+        }
+    )
+
+
+def explain_search(
+    filters: Mapping[str, Any] | None = None,
+    *,
+    refresh: bool = False,
+    progress: bool | None = None,
+    client: Client | None = None,
+    **fields: Any,
+) -> pd.DataFrame:
+    """Count whom a search would find without each of its filters and values.
+
+    One small request for each row. A filter or value whose row has people while the search itself
+    has none is the one that empties it.
+
+    Parameters
+    ----------
+    filters : mapping, optional
+        Search filters by name.
+    refresh : bool
+        Ask the service even where the cache has a fresh response.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+    client : Client, optional
+        By default the one of the last `connect`.
+    **fields
+        Search filters by name.
+
+    Returns
+    -------
+    DataFrame
+        Columns `filter`, `value` (str) and `people_without` (Int64: how many people match the
+        search without that value). A filter of several values has a row for each, and before them
+        one with a missing value for the filter as a whole. `.attrs["total"]` is how many match
+        the search as it is.
+
+    Raises
+    ------
+    InvalidInputError
+        A filter does not exist or has a wrong value; nothing was sent.
+    ServiceError
+        The service, or the way to it, failed.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     of.explain_search(person_seniorities=["vp"], company_names=["Nobody & Sons"])
+                   filter          value  people_without
+    0  person_seniorities             vp               0
+    1       company_names  Nobody & Sons              61
+    """
+    client = resolve(client)
+    body = check_body(filters, fields)
+    rows = list(_without(body))
+    searches = [body, *(rest for _, _, rest in rows)]
+
+    def count(rest: Mapping[str, Any]) -> int:
+        return count_people(rest, refresh=refresh, client=client)
+
+    counts = []
+    with progress_bar(
+        len(searches), description="Counting", unit="searches", progress=progress
+    ) as bar:
+        for number in ordered_map(count, searches, workers=client.workers):
+            counts.append(number)
+            bar.update(1)
+    frame = pd.DataFrame(
+        {
+            "filter": pd.array([name for name, _, _ in rows], dtype="str"),
+            "value": pd.array([value for _, value, _ in rows], dtype="str"),
+            "people_without": pd.array(counts[1:], dtype="Int64"),
+        }
+    )
+    frame.attrs.update(filters=body, total=counts[0])
+    return frame
+
+
+def _without(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """Yield filter, value, and the search without that; the value is None for a whole filter."""
+    for name, value in body.items():
+        others = {other: given for other, given in body.items() if other != name}
+        values: Sequence[Any] = list(dict.fromkeys(value)) if isinstance(value, list) else [value]
+        if len(values) == 1:
+            yield name, str(values[0]), others
+            continue
+        yield name, None, others
+        for one in values:
+            yield name, one, {**body, name: [each for each in values if each != one]}

@@ -1,0 +1,338 @@
+"""One people search while it is read: which pages, what is new on them, and what to warn of."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import asdict, dataclass, field
+from enum import Enum
+from functools import partial
+from typing import Any, TypeGuard, TypeVar
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.client.response import OversizedResponseError, load_object
+from outreach_frames.common.arguments import check_filters, unknown_values
+from outreach_frames.common.parallel import ordered_map
+from outreach_frames.common.text import plural
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
+from outreach_frames.resources.paging import report_errors, report_repeats
+from outreach_frames.tables.flatten import PeoplePage, as_one_page, read_people_pages
+
+T = TypeVar("T")
+
+# A search whose totals make no sense ends after so many pages in a row with nobody new on them.
+_USELESS_PAGES_THAT_END = 3
+# Pages that become a table together: the reader needs less time for each then.
+_PAGES_AT_ONCE = 6
+# A person has some 300 values; where a page has far more, its people are counted first.
+_USUAL_VALUES = 1000
+
+_PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
+
+
+@dataclass
+class SearchProgress:
+    """How far a search has come, in plain values, so that another process can go on there.
+
+    Attributes
+    ----------
+    page : int
+        The last page that was read.
+    pages, total : int or None
+        What the service says there is.
+    received, rows, repeats : int
+        How many people came, how many of them were of use, and how many came twice.
+    useless : int
+        Pages in a row with nobody new on them.
+    """
+
+    page: int = 0
+    pages: int | None = None
+    total: int | None = None
+    received: int = 0
+    rows: int = 0
+    repeats: int = 0
+    useless: int = 0
+
+
+class Sighting(Enum):
+    """Whether a person came before."""
+
+    NEW = "not before"
+    AGAIN = "in this search before"
+    EARLIER = "in an earlier search of the same split"
+
+
+Sightings = Callable[[Sequence[str | None]], list[Sighting]]
+
+
+def sightings_in(seen: dict[str, int], search: int = 0) -> Sightings:
+    """Make what says of ids whether they came before; `seen` has the search that found each."""
+
+    def look(ids: Sequence[str | None]) -> list[Sighting]:
+        found = []
+        for identity in ids:
+            if identity is None or identity not in seen:
+                found.append(Sighting.NEW)
+            else:
+                found.append(Sighting.AGAIN if seen[identity] == search else Sighting.EARLIER)
+            if identity is not None:
+                seen.setdefault(identity, search)
+        return found
+
+    return look
+
+
+@dataclass
+class Search:
+    """One people search while it is read: what the service has said, and what has been seen.
+
+    `read_bodies` makes people out of answers, `sightings` says whose ids came before, and
+    `store` whether answers go into the cache.
+    """
+
+    client: Client
+    filters: dict[str, Any]
+    limit: int | None
+    page_size: int | None
+    refresh: bool
+    store: bool = True
+    read_bodies: Callable[[Sequence[bytes]], PeoplePage] = read_people_pages
+    sightings: Sightings = field(default_factory=lambda: sightings_in({}))
+    so_far: SearchProgress = field(default_factory=SearchProgress)
+    errors: list[Any] = field(default_factory=list)
+
+    @property
+    def total(self) -> int | None:
+        """How many people match, as far as the service has told."""
+        return self.so_far.total
+
+    @property
+    def expected(self) -> int | None:
+        """How many people will be read, as far as the service has told."""
+        counts = [count for count in (self.limit, self.total) if count is not None]
+        return min(counts, default=None)
+
+    @property
+    def size(self) -> int:
+        """How many people one request asks for."""
+        largest = spec.MAX_SEARCH_PAGE_SIZE
+        return self.page_size or min(largest, self.limit or largest)
+
+    def read_pages(self, numbers: Sequence[int]) -> PeoplePage:
+        """Read some pages of the search as one."""
+        _, page, error = self._read_run(numbers)
+        if error is not None:
+            raise error
+        return page
+
+    def _parse(self, bodies: Sequence[bytes]) -> PeoplePage:
+        """Make people out of responses, unless there are more of them than were asked for."""
+        for body in bodies:
+            # Counted before they become rows of 262 columns, where there may be far too many.
+            if body.count(b"{") + body.count(b",") > _USUAL_VALUES * self.size:
+                results = load_object(body).get(spec.RESULTS_KEY)
+                self._check_count(len(results) if isinstance(results, list) else 0)
+        page = self.read_bodies(bodies)
+        self._check_count(page.people.num_rows, len(bodies))
+        return page
+
+    def _check_count(self, people: int, pages: int = 1) -> None:
+        if people > self.size * pages:
+            raise OversizedResponseError(
+                f"The service returned {people:,} people where {self.size * pages} were asked for."
+            )
+
+    def _fetch(self, number: int, parse: Callable[[bytes], T]) -> T:
+        body = {**self.filters, _PAGE: number, _SIZE: self.size}
+        return self.client.read(
+            spec.SEARCH_PEOPLE, body=body, refresh=self.refresh, store=self.store, parse=parse
+        )
+
+    def count(self) -> int | None:
+        """Ask how many people match; None where the service gives no count."""
+        page = self.read_pages([1])
+        self.errors.extend(page.errors)
+        total = page.pagination.get("total")
+        return total if _is_count(total) else None
+
+    @property
+    def rows(self) -> int:
+        """How many people were taken."""
+        return self.so_far.rows
+
+    def remember(self, sightings_of: Callable[[int], Sightings]) -> None:
+        """Have somebody else remember who came before."""
+        self.sightings = sightings_of(0)
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """How far the search has come, in plain values."""
+        return asdict(self.so_far)
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on where a search in that state stopped."""
+        names = SearchProgress.__dataclass_fields__
+        self.so_far = SearchProgress(**{name: state[name] for name in names})
+
+    def tables(self) -> Generator[pa.Table]:
+        """Yield the people in order, some pages at a time, each once, up to the limit.
+
+        Every table is one that `so_far` counts already; a search that goes on begins behind it.
+        """
+        try:
+            yield from self._tables()
+        except OutreachError as error:
+            so_far = self.so_far
+            if so_far.page:
+                where = f"page {so_far.page + 1:,} of {self._last_page():,}"
+                came = plural(so_far.rows, "person was", "people were")
+                error.args = (f"{error} This was {where}; {came} read before it.",)
+            raise
+
+    def _tables(self) -> Iterator[pa.Table]:
+        so_far = self.so_far
+        if not so_far.page:
+            yield self._take([1], self.read_pages([1]))
+        while (
+            so_far.useless < _USELESS_PAGES_THAT_END and (last := self._last_page()) > so_far.page
+        ):
+            runs = self._runs(so_far.page + 1, last)
+            pages = ordered_map(self._read_run, runs, workers=self.client.workers)
+            with closing(pages):
+                for run, page, error in pages:
+                    yield self._take(run, page)
+                    if error is not None:
+                        raise error
+                    if self._is_useless:
+                        break
+
+    def report(self, rows: int, *, in_frame: bool = True) -> None:
+        """Warn of what the analyst would not see in the frame, or in the file."""
+        report_repeats(self.so_far.repeats, "people")
+        report_errors(self.errors, in_frame=in_frame)
+        if self.total is None:
+            return
+        if not self.total:
+            report_unknown_values(self.filters)
+        elif self.limit is not None and self.limit <= rows < self.total:
+            warn(limit_warning(rows, self.total))
+        elif self.so_far.received < self.total and (self.limit is None or rows < self.limit):
+            warn(
+                f"The service counts {plural(self.total, 'person', 'people')} and returned "
+                f"{rows:,}. Either its data changed while it was read (refresh=True reads it "
+                "again), or it limits what one search returns: with split_by= over company_sizes, "
+                "person_locations or person_seniorities, each search is smaller and more is read."
+            )
+
+    @property
+    def _is_useless(self) -> bool:
+        return self.so_far.useless >= _USELESS_PAGES_THAT_END
+
+    def _take(self, run: Sequence[int], page: PeoplePage) -> pa.Table:
+        so_far = self.so_far
+        total, pages = page.pagination.get("total"), page.pagination.get("total_pages")
+        so_far.total = total if _is_count(total) else so_far.total
+        so_far.pages = pages if _is_count(pages) else so_far.pages
+        self.errors.extend(page.errors)
+        so_far.received += page.people.num_rows
+        sightings = self.sightings(page.people.column("id").to_pylist())
+        so_far.repeats += sightings.count(Sighting.AGAIN)
+        has_news = len(sightings) > sightings.count(Sighting.AGAIN)
+        keep = pa.array([sighting is Sighting.NEW for sighting in sightings], pa.bool_())
+        table = page.people.filter(keep) if pc.any(pc.invert(keep)).as_py() else page.people
+        if self.limit is not None:
+            table = table.slice(0, min(self.limit - so_far.rows, table.num_rows))
+        so_far.rows += table.num_rows
+        so_far.page = run[-1]
+        so_far.useless = 0 if has_news else so_far.useless + len(run)
+        return table
+
+    def _runs(self, first: int, last: int) -> Iterator[range]:
+        """Cut pages into runs that are read as one: longer ones the more pages came before.
+
+        So a service that is wrong about its pages is not asked for many that it has not.
+        """
+        while first <= last:
+            longest = max(1, first // self.client.workers)
+            run = range(first, min(first + min(longest, _PAGES_AT_ONCE), last + 1))
+            yield run
+            first = run.stop
+
+    def _read_run(
+        self, run: Sequence[int]
+    ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
+        """Read pages as one up to an error; return which came, what is on them, and the error."""
+        read = partial(self._fetch, parse=lambda body: self._parse([body]))
+        if len(run) == 1:
+            return run, read(run[0]), None
+        bodies, error = _until_error(partial(self._fetch, parse=bytes), run)
+        try:
+            return run[: len(bodies)], self._parse(bodies), error
+        except InvalidResponseError:
+            # Parsed one by one, so that the client asks again for the one that is broken.
+            pages, broken = _until_error(read, run[: len(bodies)])
+            return run[: len(pages)], as_one_page(pages), broken or error
+
+    def _last_page(self) -> int:
+        """Return the last page worth asking for, as far as one can tell after those read."""
+        so_far = self.so_far
+        number = so_far.page
+        last = max(so_far.pages or 0, number)
+        if so_far.total is not None:
+            # By what came, not by what was asked for: a service may put fewer on a page.
+            last = max(last, number + -(-(so_far.total - so_far.received) // self.size))
+        elif so_far.pages is None:
+            last = number + 1
+        if self.limit is None:
+            return last
+        return min(last, number + -(-(self.limit - so_far.rows) // self.size))
+
+
+def _until_error(
+    read: Callable[[int], T], numbers: Sequence[int]
+) -> tuple[list[T], OutreachError | None]:
+    """Read pages one after the other; an error after the first comes with what came before it."""
+    pages: list[T] = []
+    for number in numbers:
+        try:
+            pages.append(read(number))
+        except OutreachError as error:
+            if not pages:
+                raise
+            return pages, error
+    return pages, None
+
+
+def limit_warning(rows: int, total: int) -> str:
+    """Say that the limit ended a search before all people were read."""
+    return f"{rows:,} of {total:,} people were read; limit=None reads them all."
+
+
+def report_unknown_values(filters: Mapping[str, Any]) -> None:
+    """Warn of values that may be why a search finds nobody."""
+    if unknown := unknown_values(filters):
+        warn(
+            f"Nobody matches. No list of known values has {' Nor '.join(unknown)} "
+            "of.explain_search() with the same filters says which of them finds nobody."
+        )
+
+
+def check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the filters of a search, checked; paging is no filter."""
+    for name in (_PAGE, _SIZE):
+        if name in fields or (isinstance(filters, Mapping) and name in filters):
+            raise InvalidInputError(
+                f"{name} is no filter: all pages are read for you. "
+                "Say how many people you want with limit=, how many per request with page_size=."
+            )
+    return check_filters(filters, fields)
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0

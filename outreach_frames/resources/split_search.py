@@ -1,0 +1,187 @@
+"""One search per value of a filter: who each value finds, and each person once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import suggestion
+from outreach_frames.common.text import plural, unique_name
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.resources.paging import report_errors, report_repeats
+from outreach_frames.resources.search import (
+    Search,
+    SearchProgress,
+    Sightings,
+    limit_warning,
+    report_unknown_values,
+    sightings_in,
+)
+
+
+class SplitSearch:
+    """A search that is read value by value of one filter, like a `Search` otherwise.
+
+    Parameters
+    ----------
+    search : Search
+        The whole search; nothing of it has been read.
+    split_by : str
+        The filter, one of the search's own with a list of values.
+
+    Attributes
+    ----------
+    values : tuple of str
+        The filter's values in the order given.
+    index : int
+        Which of them is being read.
+    taken : list of int
+        How many people each value found that no earlier one had.
+    totals : list
+        How many people the service counts for each value that was read.
+    """
+
+    def __init__(self, search: Search, split_by: str) -> None:
+        self._whole = search
+        self.split_by = split_by
+        self.values = tuple(dict.fromkeys(search.filters[split_by]))
+        self.index = 0
+        self.taken = [0] * len(self.values)
+        self.totals: list[int | None] = []
+        self.total: int | None = None
+        self.errors: list[Any] = []
+        self._repeats = 0
+        self._progress = SearchProgress()
+        seen: dict[str, int] = {}
+        self._sightings_of: Callable[[int], Sightings] = lambda index: sightings_in(seen, index)
+
+    @property
+    def filters(self) -> dict[str, Any]:
+        """The filters of the whole search."""
+        return self._whole.filters
+
+    @property
+    def limit(self) -> int | None:
+        """How many people to read at the most."""
+        return self._whole.limit
+
+    @property
+    def rows(self) -> int:
+        """How many people were taken."""
+        return sum(self.taken)
+
+    @property
+    def expected(self) -> int | None:
+        """How many people will be read, as far as the service has told."""
+        return min((n for n in (self.limit, self.total) if n is not None), default=None)
+
+    def remember(self, sightings_of: Callable[[int], Sightings]) -> None:
+        """Have somebody else remember who came before, by the index of the value."""
+        self._sightings_of = sightings_of
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """How far the search has come, in plain values."""
+        return {
+            **asdict(self._progress),
+            "rows": self.rows,
+            "search": self.index,
+            "taken": list(self.taken),
+            "totals": list(self.totals),
+            "whole": self.total,
+            "split_repeats": self._repeats,
+        }
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Go on where a search in that state stopped."""
+        self.index, self.total = state["search"], state["whole"]
+        self.taken, self.totals = list(state["taken"]), list(state["totals"])
+        self._repeats = state["split_repeats"]
+        self._whole.resume({**state, "rows": self.taken[self.index]})
+        self._progress = self._whole.so_far
+
+    def tables(self) -> Iterator[pa.Table]:
+        """Yield the people value by value, each once, up to the limit."""
+        if self.total is None:
+            counted = replace(self._whole, limit=1, page_size=spec.MIN_SEARCH_PAGE_SIZE, errors=[])
+            self.total = counted.count()
+        for index in range(self.index, len(self.values)):
+            if index > self.index:
+                self.index, self._progress = index, SearchProgress()
+            if self.limit is not None and self.rows >= self.limit:
+                return
+            yield from self._tables_of_value()
+
+    def _tables_of_value(self) -> Iterator[pa.Table]:
+        earlier = self.rows - self._progress.rows
+        search = replace(
+            self._whole,
+            filters={**self.filters, self.split_by: [self.values[self.index]]},
+            limit=None if self.limit is None else self.limit - earlier,
+            so_far=self._progress,
+            errors=[],
+            sightings=self._sightings_of(self.index),
+        )
+        repeats, noted = self._repeats - self._progress.repeats, 0
+        with closing(search.tables()) as tables:
+            for table in tables:
+                self.taken[self.index] = self._progress.rows
+                self._repeats = repeats + self._progress.repeats
+                self.totals[self.index :] = [search.total]
+                self.errors += search.errors[noted:]
+                noted = len(search.errors)
+                yield table
+
+    def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the people taken with the value that found each, as the last column."""
+        codes = np.repeat(np.arange(len(self.values)), self.taken)[: len(frame)]
+        dtype: pd.CategoricalDtype[str] = pd.CategoricalDtype(list(self.values), ordered=True)
+        names = {self.split_by: unique_name(self.split_by, frame.columns)}
+        values = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=frame.index)
+        return frame.rename(columns=names).assign(**{self.split_by: values})
+
+    def report(self, rows: int, *, in_frame: bool = True) -> None:
+        """Warn of what the analyst would not see in the frame, or in the file."""
+        report_repeats(self._repeats, "people")
+        report_errors(self.errors, in_frame=in_frame)
+        if self.total == 0:
+            report_unknown_values(self.filters)
+        if self.total is None or rows >= self.total:
+            return
+        if self.limit is not None and rows >= self.limit:
+            warn(limit_warning(rows, self.total))
+            return
+        missing = self.total - rows
+        warn(
+            f"The service counts {plural(self.total, 'person', 'people')} for all values of "
+            f"{self.split_by} together, and the searches for each found {rows:,}: {missing:,} "
+            f"{'is' if missing == 1 else 'are'} missing. Its data changed while it was read "
+            "(refresh=True reads it again), or the service limits what one search returns "
+            "(split by a filter with more values)."
+        )
+
+
+def split(search: Search, split_by: object) -> Search | SplitSearch:
+    """Return the search value by value of a filter, or as it is where there is none."""
+    if split_by is None:
+        return search
+    lists = [one.name for one in spec.FILTERS if one.type == "array" and not one.excludes]
+    if split_by not in lists:
+        close = suggestion(str(split_by), lists)
+        raise InvalidInputError(
+            f"split_by={split_by!r} is not a filter that finds people by a list of values.{close} "
+            "of.filters() lists all filters."
+        )
+    if split_by not in search.filters:
+        raise InvalidInputError(
+            f"split_by={split_by!r} needs the values to split by: give {split_by}=[...] too."
+        )
+    return SplitSearch(search, str(split_by))
