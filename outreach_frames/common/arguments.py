@@ -193,18 +193,19 @@ def unknown_values(body: Mapping[str, Any]) -> list[str]:
     """Describe the values of checked filters that are in no list of known ones.
 
     >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
-    ["person_seniorities='directors'. Did you mean 'director'?"]
+    ["person_seniorities='directors'. Did you mean director?"]
     """
     found = []
     for name, value in body.items():
         known = spec.FILTERS_BY_NAME[name]
         choices = known.values or known.suggestions
         lower = {choice.lower() for choice in choices}
-        if not choices or not isinstance(value, list):
-            continue
-        # A list of users' addresses has one known word beside them.
-        others = [text for text in value if text.lower() not in lower and "@" not in text]
-        found += [f"{name}={quoted(text)}.{suggestion(text.lower(), choices)}" for text in others]
+        others = [text for text in value if text.lower() not in lower] if choices else []
+        for text in others:
+            close = suggestion(text.lower(), choices)
+            # One known word is an exception among others, not a list of them.
+            if close or len(choices) > 1:
+                found.append(f"{name}={quoted(text)}.{close}")
     return found
 
 

@@ -257,9 +257,9 @@ class Checkpoint:
             )
         stored = dict(self._connection.execute("SELECT part, value FROM export"))
         changed = [
-            f"{part} was {_shown(stored.get(part))}, and is {_shown(value)}"
-            for part, value in values.items()
-            if stored.get(part) != value
+            f"{part} was {_shown(stored.get(part))}, and is {_shown(values.get(part))}"
+            for part in dict.fromkeys([*values, *stored])
+            if stored.get(part) != values.get(part)
         ]
         if changed:
             raise InvalidInputError(

@@ -61,7 +61,8 @@ def test_the_types_are_told_apart(known: spec.Filter) -> None:
     [
         *((known, "not-a-uuid") for known in spec.FILTERS if known.format == "uuid"),
         *((known, uuid.UUID(int=7).hex) for known in spec.FILTERS if known.format == "uuid"),
-        *((known, "https://acme.example/") for known in spec.FILTERS if known.format == "domain"),
+        *((known, "acme example") for known in spec.FILTERS if known.format == "domain"),
+        *((known, "https://acme/") for known in spec.FILTERS if known.format == "domain"),
     ],
     ids=lambda value: value.name if isinstance(value, spec.Filter) else value,
 )
@@ -202,3 +203,20 @@ def test_messages_show_nobodys_address(check: Callable[[str], object]) -> None:
     with pytest.raises(InvalidInputError) as caught:
         check("ada@brightforge.example")
     assert "ada" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "acme.example",
+        "https://www.acme.example/about?from=mail#team",
+        "http://acme.example:8080",
+        "www.ACME.example",
+        " acme.example. ",
+        "//acme.example",
+    ],
+)
+def test_a_web_address_stands_for_its_domain(text: str) -> None:
+    """A filter of domains takes web addresses, and holds the domain without ``www.``."""
+    for known in (one for one in spec.FILTERS if one.format == "domain"):
+        assert check_filters({known.name: [text]}) == {known.name: ["acme.example"]}

@@ -146,7 +146,7 @@ def test_a_late_answer_is_dropped() -> None:
     ("value", "words"),
     [
         ({"company_ids": ["Brightforge"]}, "UUID"),
-        ({"company_domains": ["https://brightforge.example"]}, "bare domains"),
+        ({"company_domains": ["brightforge"]}, "domains or web addresses"),
         ({"person_name": "  "}, "blank"),
     ],
 )

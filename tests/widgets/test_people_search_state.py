@@ -185,7 +185,7 @@ def test_problems_are_told_by_field() -> None:
     """Every field that cannot be searched with has its own words; good ones have none."""
     value = ALL | {
         "company_ids": ["Brightforge"],
-        "company_domains": ["https://brightforge.example"],
+        "company_domains": ["brightforge"],
         "person_titles": ["CEO", " "],
     }
     found = problems(tidy(value))

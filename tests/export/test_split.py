@@ -1,0 +1,92 @@
+"""Exports of a search that is split by a filter's values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, ServerError
+from tests.scripted import Received, Reply, json, scripted
+
+FORMATS = ("people.csv", "people.parquet", "people", "people.ndjson")
+FOUND = {"CEO": range(30), "CTO": range(10, 60), "CFO": range(55, 70)}
+SEARCH: dict[str, Any] = {"person_titles": list(FOUND), "split_by": "person_titles"}
+
+
+def page_of(request: Received) -> Reply:
+    """Reply with the people of the titles asked for, ten a page."""
+    body = request.json
+    numbers = sorted({number for title in body["person_titles"] for number in FOUND[title]})
+    begin = (body["page"] - 1) * body["page_size"]
+    return json(
+        {
+            "results": [{"id": f"p{n}", "n": n} for n in numbers[begin:][: body["page_size"]]],
+            "_pagination": {
+                "total": len(numbers),
+                "total_pages": -(-len(numbers) // body["page_size"]),
+            },
+        }
+    )
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_an_export_has_what_a_split_search_has(client: Client, tmp_path: Path, name: str) -> None:
+    """The people, their order and their values are those of the frame; NDJSON has plain text."""
+    search: dict[str, Any] = {
+        "person_titles": ["Head", "Manager", "of"],
+        "split_by": "person_titles",
+    }
+    frame = of.search_people(**search, limit=None)
+    export = of.read_prospects(of.export_people(tmp_path / name, **search))
+    if name.endswith(".ndjson"):
+        assert export["person_titles"].tolist() == frame["person_titles"].tolist()
+    else:
+        pd.testing.assert_series_equal(export["person_titles"], frame["person_titles"])
+    assert export["id"].tolist() == frame["id"].tolist()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("failing", [1, 2, 4, 5, 9, 10, 11])
+def test_a_split_export_goes_on_in_the_value_where_it_stopped(
+    tmp_path: Path, name: str, failing: int
+) -> None:
+    """Whichever request fails, the same call later has everybody once, with the first value."""
+    left = iter(range(1, failing))
+
+    def reply(request: Received) -> Reply:
+        return page_of(request) if mended or next(left, None) else json({}, 500)
+
+    mended: list[bool] = []
+    with (
+        scripted(reply) as service,
+        of.connect(service.url, "token", cache=None, max_wait=0, workers=1),
+    ):
+        with pytest.raises(ServerError):
+            of.export_people(tmp_path / name, page_size=10, **SEARCH)
+        mended.append(True)
+        people = of.read_prospects(of.export_people(tmp_path / name, page_size=10, **SEARCH))
+    assert people["n"].tolist() == list(range(70))
+    expected = ["CEO"] * 30 + ["CTO"] * 30 + ["CFO"] * 10
+    assert people["person_titles"].tolist() == expected
+
+
+def test_another_split_is_another_export(tmp_path: Path) -> None:
+    """What is kept of a split export is not mixed with one that is not split."""
+    left = iter(range(3))
+
+    def reply(request: Received) -> Reply:
+        return json({}, 500) if next(left, None) is None else page_of(request)
+
+    with (
+        scripted(reply) as service,
+        of.connect(service.url, "token", cache=None, max_wait=0, workers=1),
+    ):
+        with pytest.raises(ServerError):
+            of.export_people(tmp_path / "people.csv", page_size=10, **SEARCH)
+        with pytest.raises(InvalidInputError, match="split_by"):
+            of.export_people(tmp_path / "people.csv", page_size=10, person_titles=list(FOUND))

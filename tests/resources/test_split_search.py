@@ -1,0 +1,155 @@
+"""Searches that are split by a filter's values: who comes, in which order, what is warned of."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
+from tests.scripted import Received, Reply, json, scripted
+
+SENIORITIES = ["vp", "c_suite", "director"]
+TITLES = ["Head", "Manager", "Director", "of", "a"]
+
+
+def one_by_one(values: list[str], limit: int | None) -> pd.DataFrame:
+    """Search each value by itself, and keep each person once, as anybody would by hand."""
+    frames = [
+        of.search_people(person_titles=[value], limit=None).assign(person_titles=value)
+        for value in values
+    ]
+    return pd.concat(frames).drop_duplicates("id").head(limit)
+
+
+@given(
+    values=st.lists(st.sampled_from(TITLES), min_size=1, unique=True),
+    limit=st.none() | st.integers(1, 400),
+)
+@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_split_search_is_one_search_per_value(
+    client: Client, values: list[str], limit: int | None
+) -> None:
+    """The people, their order and the value of each are those of single searches, each once."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        found = of.search_people(person_titles=values, split_by="person_titles", limit=limit)
+        expected = one_by_one(values, limit)
+    assert found["id"].tolist() == expected["id"].tolist()
+    assert found["person_titles"].tolist() == expected["person_titles"].tolist()
+    assert found["person_titles"].cat.categories.tolist() == values
+    assert found["person_titles"].cat.ordered
+
+
+@pytest.mark.parametrize("dtype_backend", ["numpy_nullable", "pyarrow"])
+def test_the_column_is_there_for_nobody_too(client: Client, dtype_backend: Any) -> None:
+    """The column of the values is the last one, and the same for no people as for many."""
+    options = {"split_by": "person_titles", "dtype_backend": dtype_backend}
+    nobody = of.search_people(person_titles=["Xyzzy", "Plugh"], **options)
+    many = of.search_people(person_titles=["Xyzzy", "of"], limit=None, **options)
+    assert len(nobody) == 0
+    assert nobody.columns.tolist() == many.columns.tolist()
+    assert nobody.columns[-1] == "person_titles"
+    assert nobody["person_titles"].cat.categories.tolist() == ["Xyzzy", "Plugh"]
+
+
+@pytest.mark.parametrize(
+    ("split_by", "filters", "said"),
+    [
+        ("person_senioritys", {}, "Did you mean .*person_seniorities"),
+        ("person_name", {"person_name": "Ada"}, "not a filter that finds people by a list"),
+        ("person_exclude_locations", {"person_exclude_locations": ["Rome"]}, "not a filter"),
+        ("person_titles", {}, r"give person_titles=\[\.\.\.\] too"),
+        (3, {}, "not a filter"),
+    ],
+)
+def test_what_cannot_split_a_search_is_refused(
+    client: Client, split_by: Any, filters: dict[str, Any], said: str
+) -> None:
+    """A search is split by a filter with a list of values that it has, and by nothing else."""
+    with pytest.raises(InvalidInputError, match=said):
+        of.search_people(filters, split_by=split_by)
+
+
+def cutting_service(most: int, found: dict[str, list[int]]) -> Any:
+    """Return a service that counts all, and returns no more than so many for one search."""
+
+    def reply(request: Received) -> Reply:
+        body = request.json
+        numbers = sorted({n for title in body["person_titles"] for n in found[title]})
+        begin = (body["page"] - 1) * body["page_size"]
+        end = min(begin + body["page_size"], most)
+        pages = -(-min(len(numbers), most) // body["page_size"])
+        return json(
+            {
+                "results": [{"id": f"p{number}"} for number in numbers[begin:end]],
+                "_pagination": {"total": len(numbers), "total_pages": pages},
+            }
+        )
+
+    return reply
+
+
+def test_a_search_that_is_cut_off_names_both_reasons_and_the_way() -> None:
+    """Where fewer people come than are counted, the warning says why that may be and what helps."""
+    service_of = cutting_service(5, {"CEO": list(range(8))})
+    with (
+        scripted(service_of) as service,
+        of.connect(service.url, "token", cache=None, max_wait=0),
+        pytest.warns(OutreachWarning, match=r"8 people and returned 5\. Either its data changed"),
+    ):
+        of.search_people(person_titles=["CEO"], limit=None)
+
+
+@pytest.mark.parametrize(("most", "missing"), [(4, 4), (5, 2), (6, 0)])
+def test_what_a_split_search_misses_is_said(most: int, missing: int) -> None:
+    """The sum over the values is held against the whole, and what is missing is counted."""
+    found = {"CEO": list(range(6)), "CTO": list(range(6, 12))}
+    with (
+        scripted(cutting_service(most, found)) as service,
+        of.connect(service.url, "token", cache=None, max_wait=0),
+        warnings.catch_warnings(record=True) as caught,
+    ):
+        warnings.simplefilter("always")
+        people = of.search_people(
+            person_titles=["CEO", "CTO"], split_by="person_titles", limit=None
+        )
+    said = [str(one.message) for one in caught]
+    assert len(people) == 12 - missing
+    assert [f"{missing} are missing" in words for words in said] == [True] * bool(missing)
+
+
+def test_a_value_whose_people_all_came_before_is_read_to_its_end() -> None:
+    """Pages full of people whom an earlier value found do not end the search of a later one."""
+    found = {"CEO": list(range(500)), "CTO": list(range(501))}
+    with (
+        scripted(cutting_service(1000, found)) as service,
+        of.connect(service.url, "token", cache=None, max_wait=0),
+    ):
+        people = of.search_people(
+            person_titles=["CEO", "CTO"], split_by="person_titles", limit=None
+        )
+    assert people["person_titles"].value_counts(sort=False).tolist() == [500, 1]
+
+
+def test_an_error_carries_the_people_with_their_values() -> None:
+    """What was read before an error has the column too."""
+
+    def reply(request: Received) -> Reply:
+        if request.json["person_titles"] == ["CTO"]:
+            return json({}, 403)
+        return cutting_service(9, {"CEO": [1, 2], "CTO": [3]})(request)
+
+    with (
+        scripted(reply) as service,
+        of.connect(service.url, "token", cache=None, max_wait=0),
+        pytest.raises(ServiceError) as caught,
+    ):
+        of.search_people(person_titles=["CEO", "CTO"], split_by="person_titles")
+    assert caught.value.partial["person_titles"].tolist() == ["CEO", "CEO"]  # type: ignore[attr-defined]
