@@ -57,7 +57,7 @@ def test_no_more_is_asked_than_needed() -> None:
 @pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
 def test_every_filter_reaches_the_service_as_given(known: spec.Filter) -> None:
     """The request's body holds the filter, the paging fields, and nothing else."""
-    with scripted(service_of(0)) as service, connected(service):
+    with scripted(service_of(1)) as service, connected(service):
         frame = of.search_people({known.name: good_value(known)})
         assert service.requests[0].json == {
             known.name: good_value(known),
