@@ -193,7 +193,7 @@ def unknown_values(body: Mapping[str, Any]) -> list[str]:
     """Describe the values of checked filters that are in no list of known ones.
 
     >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
-    ["person_seniorities='directors'. Did you mean director?"]
+    ["person_seniorities='directors'. Did you mean 'director'?"]
     """
     found = []
     for name, value in body.items():

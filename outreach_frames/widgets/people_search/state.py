@@ -145,7 +145,7 @@ def problems(value: Mapping[str, Any]) -> dict[str, str]:
     """Return why filters cannot be used, by filter.
 
     >>> problems({"company_ids": ["Brightforge"]})["company_ids"]
-    "company_ids takes ids (UUIDs) as the service gives them; 'Brightforge' is none."
+    "company_ids takes ids (UUIDs) as the service gives them, not 'Brightforge'."
     """
     found = {}
     for name, given in value.items():
