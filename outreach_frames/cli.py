@@ -166,6 +166,7 @@ def _add_search(commands: Any) -> None:
     search.add_argument("--limit", type=int, default=1000, help="people at the most (1000)")
     search.add_argument("--all", action="store_true", help="read all people that match")
     search.add_argument("--count", action="store_true", help="only say how many match")
+    _add_split_by(search)
     _add_common(search)
     _add_filters(search)
     search.set_defaults(run=_run_search)
@@ -193,6 +194,7 @@ def _add_export(commands: Any) -> None:
         help="start anew, and delete what an interrupted command left",
     )
     export.add_argument("--page-size", type=int, metavar="N", help="people per request (100)")
+    _add_split_by(export)
     _add_connection(export)
     _add_filters(export)
     export.set_defaults(run=_run_export)
@@ -254,6 +256,15 @@ def _table_path(text: str) -> Path:
     except InvalidInputError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
     return Path(text)
+
+
+def _add_split_by(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--split-by",
+        metavar="FILTER",
+        type=lambda name: name.removeprefix("--").replace("-", "_"),
+        help="one search per value of this filter; its column says which value found a person",
+    )
 
 
 def _add_filters(command: argparse.ArgumentParser) -> None:
@@ -346,8 +357,11 @@ def _run_search(options: argparse.Namespace) -> None:
             print(f"{of.count_people(saved, refresh=options.refresh, **fields):,}")
             return
         limit = None if options.all else options.limit
-        frame = of.search_people(saved, limit=limit, refresh=options.refresh, **fields)
-    _show(frame, _SEARCH_COLUMNS, options.out)
+        frame = of.search_people(
+            saved, limit=limit, split_by=options.split_by, refresh=options.refresh, **fields
+        )
+    columns = [*_SEARCH_COLUMNS, *([options.split_by] if options.split_by else [])]
+    _show(frame, columns, options.out)
 
 
 def _run_export(options: argparse.Namespace) -> None:
@@ -359,6 +373,7 @@ def _run_export(options: argparse.Namespace) -> None:
             limit=options.limit,
             resume=not options.no_resume,
             page_size=options.page_size,
+            split_by=options.split_by,
             refresh=options.refresh,
             **fields,
         )

@@ -218,7 +218,7 @@ class Search:
         report_errors(self.errors, in_frame=in_frame)
         if self.total is None:
             return
-        if not self.total:
+        if not rows and not self.total:
             report_unknown_values(self.filters)
         elif self.limit is not None and self.limit <= rows < self.total:
             warn(limit_warning(rows, self.total))

@@ -152,7 +152,7 @@ class SplitSearch:
         """Warn of what the analyst would not see in the frame, or in the file."""
         report_repeats(self._repeats, "people")
         report_errors(self.errors, in_frame=in_frame)
-        if self.total == 0:
+        if not rows and not self.total:
             report_unknown_values(self.filters)
         if self.total is None or rows >= self.total:
             return

@@ -136,7 +136,7 @@ def test_senseless_totals_neither_lose_nor_loop(told: dict[str, int]) -> None:
     """With a wrong total or number of pages everybody is read, and the read ends."""
     with scripted(service_of(250, **told)) as service, connected(service):
         assert numbers(of.search_people(limit=None)) == list(range(1, 251))
-        assert len(service.requests) < 20
+        assert len(service.requests) < 100  # how far workers read ahead is a matter of luck
 
 
 @pytest.mark.parametrize("limit", [None, 150, 30])
