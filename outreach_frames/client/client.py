@@ -437,10 +437,13 @@ class Client:
         response: requests.Response | None = None
         fault: Exception | None = None
         body, retry_after = b"", None
+        # A write has a connection of its own: on one that was used before, a late second response
+        # to an earlier request would be taken for its own.
+        adapter = self._adapter if call.endpoint.name in LIFETIMES else _Adapter(pool_maxsize=1)
         cancellation = self._throttle.linked_cancellation()
         with exchange(self.timeout, cancellation, self._token.signed) as current:
             try:
-                response = self._adapter.send(
+                response = adapter.send(
                     call.request,
                     stream=True,
                     timeout=self.timeout,
@@ -453,6 +456,9 @@ class Client:
                     body = self._token.redact_body(_body(call.label, response))
             except _FAULTS as caught:
                 fault = caught.with_traceback(None)
+            finally:
+                if adapter is not self._adapter:
+                    adapter.close()
         # Raised out here, because the library's exceptions hold the request.
         if current.stopped:
             raise error_messages.interrupted(call.label, may_have_acted=current.sent)
