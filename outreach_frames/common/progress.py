@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, NoReturn
+import warnings
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, NoReturn
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -23,22 +25,59 @@ def progress_bar(
 
     `progress` True shows it everywhere and at once, False nowhere. `done` is where it starts.
     """
-    from tqdm.auto import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
-
     shown = _is_watched() if progress is None else progress
+    try:
+        return _bar(total, done, description, unit, shown=shown, at_once=bool(progress))
+    except Exception:  # noqa: BLE001 - no bar is worth the work that it shows
+        return _bar(total, done, description, unit, shown=False, at_once=False)
+
+
+def _bar(
+    total: int | None, done: int, description: str, unit: str, *, shown: bool, at_once: bool
+) -> tqdm[NoReturn]:
+    with warnings.catch_warnings(action="ignore"):
+        from tqdm.auto import tqdm  # noqa: PLC0415 - slow to import, and most calls show no bar
+
     return tqdm(
         total=total,
         initial=done,
         desc=description,
         unit=f" {unit}",
-        disable=not shown,
-        delay=0 if progress else _DELAY_SECONDS,
-        leave=bool(progress),
+        file=None if _in_notebook() else _Lenient(sys.stderr),
+        disable=not shown or sys.stderr is None,
+        delay=0 if at_once else _DELAY_SECONDS,
+        leave=at_once,
     )
 
 
+class _Lenient:
+    """A stream that loses what it cannot write: a closed pipe, a full disk, another alphabet."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with suppress(OSError, ValueError):
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 def _is_watched() -> bool:
-    return sys.stderr.isatty() or _in_notebook()
+    return _in_terminal() or _in_notebook()
+
+
+def _in_terminal() -> bool:
+    try:
+        return sys.stderr.isatty()
+    except (AttributeError, ValueError):  # none, or closed
+        return False
 
 
 def _in_notebook() -> bool:
