@@ -1,0 +1,216 @@
+"""SQLite files of the package's own: one run at a time has one, and a power failure loses nothing.
+
+A file is told from another program's by its header, before SQLite may change a byte of it. There is
+no write-ahead log, so after each transaction the one file is complete. The lock is in a file beside
+it, which stays.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import stat
+import struct
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import BinaryIO, Final
+
+from filelock import FileLock, Timeout
+
+from outreach_frames.common.atomic_files import replace_file, unreadable
+from outreach_frames.errors import InvalidInputError, OutreachError
+
+# SQLite's file format: 100 bytes of header, with user_version and application_id at 60 and 68.
+_MAGIC: Final = b"SQLite format 3\0"
+_HEADER_BYTES: Final = 100
+_HEADER_OFFSET: Final = 60
+_HEADER: Final = struct.Struct(">i4xi")
+_SHOWN_CHARACTERS: Final = 200
+
+_IN_USE: Final = (
+    "is in use. Wait for the other run to end, or close the file where else it is open."
+)
+_UNWRITABLE: Final = (
+    "cannot be written. Free some space, or check that you may write to the file and its folder."
+)
+_DAMAGED: Final = "is damaged."
+# What to say of SQLite's errors, by the beginning of their names.
+_MESSAGES: Final = {
+    "SQLITE_BUSY": _IN_USE,
+    "SQLITE_LOCKED": _IN_USE,
+    "SQLITE_FULL": _UNWRITABLE,
+    "SQLITE_IOERR": _UNWRITABLE,
+    "SQLITE_READONLY": _UNWRITABLE,
+    "SQLITE_CANTOPEN": _UNWRITABLE,
+    "SQLITE_PERM": _UNWRITABLE,
+}
+
+
+def locate(path: object, what: str) -> Path:
+    """Return the one absolute path of a file, whatever names and links lead to it.
+
+    Parameters
+    ----------
+    path : str or Path
+        As the analyst gave it. The file may be missing, its folder may not.
+    what : str
+        What messages call it.
+
+    Raises
+    ------
+    InvalidInputError
+        There cannot be such a file there.
+    """
+    if not isinstance(path, str | Path):
+        raise InvalidInputError(
+            f"The {what} must be the path of a file, not {type(path).__name__}."
+        )
+    shown = ascii(str(path))[1:-1] if "\0" in str(path) else str(path)
+    shown = f"The {what} {shown[:_SHOWN_CHARACTERS]}"
+    try:
+        place = Path(path).expanduser().resolve()
+        mode = _mode(place)
+        folder = _mode(place.parent)
+    except OSError as error:
+        reason = error.strerror
+    except (ValueError, RuntimeError) as error:
+        reason = str(error)
+    else:
+        if folder is None or not stat.S_ISDIR(folder):
+            raise InvalidInputError(
+                f"{shown} cannot be made: there is no folder {place.parent}. Make it first, or "
+                "check the path."
+            )
+        if mode is not None and stat.S_ISDIR(mode):
+            raise InvalidInputError(f"{shown} is a folder. Give the path of a file.")
+        if mode is not None and not stat.S_ISREG(mode):
+            raise InvalidInputError(f"{shown} is not a regular file. Give another path.")
+        return place
+    raise InvalidInputError(f"{shown} cannot be used: {reason}. Give another path.")
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Keep other runs out of a file, in this process and in others."""
+    # Not bound to this thread: the one that sends also closes.
+    lock = FileLock(f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
+    try:
+        lock.acquire()
+    except Timeout as error:
+        raise InvalidInputError(f"The {what} {path} {_IN_USE}") from error
+    except OSError as error:
+        raise InvalidInputError(f"The {what} {path} {_UNWRITABLE} ({error.strerror})") from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def read_header(path: Path) -> tuple[int, int] | None:
+    """Return a file's application id and format; None where it is not a SQLite file."""
+    # Not by SQLite: a run that was killed in a commit leaves a file that only its rollback mends.
+    with path.open("rb") as file:
+        header = file.read(_HEADER_BYTES)
+    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+        return None
+    version, application_id = _HEADER.unpack_from(header, _HEADER_OFFSET)
+    return application_id, version
+
+
+def create(path: Path, script: str, fill: Callable[[sqlite3.Connection], object]) -> None:
+    """Make a file by a script and what `fill` adds; it is there as a whole or not at all."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        connection.executescript(script)
+        fill(connection)
+        save(connection, path)
+
+
+def save(connection: sqlite3.Connection, path: Path) -> None:
+    """Write a whole database to a file that only its owner can read."""
+    for suffix in ("-journal", "-wal", "-shm"):
+        # Left by a file that somebody deleted; SQLite would take it for this one's.
+        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+    content = connection.serialize()
+
+    def write(file: BinaryIO) -> None:
+        Path(file.name).chmod(0o600)
+        file.write(content)
+
+    replace_file(path, write)
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    """Open a file so that a transaction that returned survives a power failure."""
+    connection = sqlite3.connect(
+        f"{path.as_uri()}?mode=rw",
+        uri=True,
+        timeout=0,
+        isolation_level=None,
+        check_same_thread=False,
+    )
+    try:
+        # The lock beside the file keeps other runs out, this one other programs.
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("PRAGMA synchronous = FULL")
+        # macOS alone needs to be told that durable means durable.
+        connection.execute("PRAGMA fullfsync = ON")
+    except sqlite3.Error:
+        connection.close()
+        raise
+    return connection
+
+
+def require_whole(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise sqlite3.DatabaseError where a file is damaged or cut off."""
+    (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+    if problem != "ok":
+        raise sqlite3.DatabaseError(problem)
+    (page_size,) = connection.execute("PRAGMA page_size").fetchone()
+    if path.stat().st_size % page_size:
+        raise sqlite3.DatabaseError("the file ends within a page")
+
+
+@contextmanager
+def transaction(connection: sqlite3.Connection) -> Iterator[None]:
+    """Do everything or nothing."""
+    with connection:
+        connection.execute("BEGIN EXCLUSIVE")
+        yield
+
+
+@contextmanager
+def explained(
+    path: Path, what: str, *, damaged: str, kind: type[OutreachError] = InvalidInputError
+) -> Iterator[None]:
+    """Raise errors of SQLite and of files as errors that say what to do.
+
+    Parameters
+    ----------
+    path : Path
+        The file.
+    what : str
+        What messages call it.
+    damaged : str
+        What to do with a damaged one.
+    kind : type
+        The class of the error.
+    """
+    try:
+        yield
+    except sqlite3.Error as error:
+        name = getattr(error, "sqlite_errorname", "")
+        said = next(
+            (said for start, said in _MESSAGES.items() if name.startswith(start)),
+            f"{_DAMAGED} {damaged}",
+        )
+        raise kind(f"The {what} {path} {said} ({error})") from error
+    except OSError as error:
+        raise unreadable(path, error) from error
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
