@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from outreach_frames.accessor import OutreachAccessor
     from outreach_frames.export.people import export_people
     from outreach_frames.files.read import read_prospects
+    from outreach_frames.leads.sending.report import last_report
 
 __all__ = [
     "OutreachError",
@@ -43,6 +44,7 @@ __all__ = [
     "export_people",
     "field_name",
     "filters",
+    "last_report",
     "lead_list",
     "load_filters",
     "mailboxes",
@@ -58,7 +60,11 @@ __all__ = [
 
 # Loaded when first asked for, as they bring libraries that take long to import.
 _LAZY_MODULES = frozenset({"distributed", "plots", "sandbox", "widgets"})
-_LAZY_FUNCTIONS = {"export_people": "export.people", "read_prospects": "files.read"}
+_LAZY_FUNCTIONS = {
+    "export_people": "export.people",
+    "last_report": "leads.sending.report",
+    "read_prospects": "files.read",
+}
 
 
 def __getattr__(name: str) -> object:

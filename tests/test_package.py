@@ -24,6 +24,7 @@ PUBLIC = {
     "export_people",
     "field_name",
     "filters",
+    "last_report",
     "lead_list",
     "load_filters",
     "mailboxes",

@@ -160,13 +160,18 @@ def report_card(
             _status_fact(rows, status, number, dry_run)
             for status, number in zip(summary["status"], summary["rows"], strict=True)
         ],
-        alert="" if error is None else f"Stopped early: {error}",
+        alert="" if error is None else _alert(summary, error),
         details=[Details("What the service said beyond that", list(_shown_notes(notes)))],
         advice=(
             "Each row with its outcome: report.frame; as files: report.to_csv(folder); "
             "what the service said: report.notes."
         ),
     )
+
+
+def _alert(summary: pd.DataFrame, error: Exception) -> str:
+    is_early = statuses.NOT_SENT in set(summary["status"])
+    return f"Stopped early: {error}" if is_early else str(error)
 
 
 def _report_headline(rows: pd.DataFrame, sequence_id: str, dry_run: bool) -> str:

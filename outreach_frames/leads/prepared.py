@@ -58,7 +58,7 @@ class PreparedLeads:
     brings : RecordBatch
         One row per position: for each identifier and data field, whether the lead has it.
     submissions : dict
-        By which submission it went to which service, so that it goes there once.
+        The "first" one, as its service and journal, so that there is no other.
     """
 
     sequence_id: str
@@ -73,7 +73,7 @@ class PreparedLeads:
     _frame: pd.DataFrame
     _problems: pd.DataFrame
     _unsent: pd.DataFrame
-    submissions: dict[str, object] = field(default_factory=dict, init=False)
+    submissions: dict[str, tuple[str, object]] = field(default_factory=dict, init=False)
 
     @property
     def frame(self) -> pd.DataFrame:

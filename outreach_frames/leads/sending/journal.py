@@ -1,83 +1,93 @@
-"""A file that knows what became of each row, whatever ends the run that sends them.
+"""A file that knows what became of each lead, whatever ends the run that sends it.
 
-Each row that was ever sent has one entry. Every arrow is one durable transaction:
+Each lead that was ever sent has one entry. Every arrow is one durable transaction:
 
     (none) --begin--> being sent --finish--> any status
                            |
                            '--the run died, next opening--> unknown
 
-A run begins what has no entry, and what a run left `rejected` or `not_sent`; `unknown` begins again
-only on request. All else is settled for good.
+A run begins what has no entry, and what an earlier run left `rejected` or `not_sent`; `unknown`
+begins again only on request. All else is settled for good.
 
-The file holds positions, statuses and what the service said of them, which may name an address; no
-leads and no token. It and the files beside it are readable by their owner only, and one run at a
-time holds it: the lock is in a file beside it, which stays. Without write-ahead log, so that after
-each transaction the one file is complete.
+Leads are known by what they are compared by, not by their place in a frame: rows may be corrected,
+added, dropped and reordered between two runs. The file holds salted hashes of that, statuses, and
+what the service said, which may name an address; no leads and no token. Only its owner can read it.
 """
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 import sqlite3
-import struct
-from collections.abc import Collection, Iterator, Mapping
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import UTC, datetime
+from itertools import count
 from os.path import samestat
 from pathlib import Path
 from types import TracebackType
-from typing import BinaryIO, Final, NamedTuple, Self
+from typing import Any, Final, NamedTuple, Self
 
-from filelock import FileLock, Timeout
-
-from outreach_frames.common.atomic_files import replace_file, unreadable
+from outreach_frames import spec
+from outreach_frames.common import sqlite_file
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
+from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.tables.keys import is_certain
 
-FORMAT: Final = 1
+FORMAT: Final = 2
+# Entries by row position; it can be gone on with where the rows are the same.
+_FORMAT_BY_POSITION: Final = 1
 # In the file's header: "leads" read as a number, so that no other program's file is taken for one.
 _APPLICATION_ID: Final = 0x6C656164
-# SQLite's file format: 100 bytes of header, with user_version and application_id at 60 and 68.
-_MAGIC: Final = b"SQLite format 3\0"
-_HEADER_BYTES: Final = 100
-_HEADER_OFFSET: Final = 60
-_HEADER: Final = struct.Struct(">i4xi")
+_TABLES: Final = """
+-- No status: it is being sent.
+CREATE TABLE leads (
+    lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
+    chunk INTEGER NOT NULL, attempts INTEGER NOT NULL
+);
+CREATE TABLE keys (
+    hash BLOB NOT NULL, kind TEXT NOT NULL, lead INTEGER NOT NULL, PRIMARY KEY (hash, kind, lead)
+) WITHOUT ROWID;
+CREATE TABLE salt (salt BLOB NOT NULL);
+"""
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 CREATE TABLE submission (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
--- No status: it is being sent.
-CREATE TABLE entries (
-    position INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
-    chunk INTEGER NOT NULL, attempts INTEGER NOT NULL
-);
+{_TABLES}
 """
+_SALT: Final = "INSERT INTO salt VALUES (?)"
+_BEGIN: Final = """
+INSERT INTO leads (lead, chunk, attempts) VALUES (?, ?, 1)
+ON CONFLICT (lead) DO UPDATE SET status = NULL, detail = NULL, error_code = NULL,
+    chunk = excluded.chunk, attempts = attempts + 1
+"""
+_FINISH: Final = "UPDATE leads SET status = ?, detail = ?, error_code = ? WHERE lead = ?"
+_HASH_BYTES: Final = 16
+_SETTLED, _UNKNOWN, _TRIED_AGAIN = range(3)
 
+# The parts of a submission that only journals of rows by position are bound to.
+ROWS: Final = "rows"
+_EMAIL, _URL, _WEAK_URL = "email", "url", "weak_url"
+_WHAT: Final = "journal"
 _INTERRUPTED: Final = "The run ended while it was being sent."
 _NOTHING_SENT: Final = "Nothing was sent."
-_IN_USE: Final = (
-    "is in use. Two runs on one journal could send a row twice: wait for the other one to end, or "
-    "close the file where else it is open."
+_IF_DAMAGED: Final = (
+    "Restore it from a backup. Without one, a new journal starts from the beginning, and the "
+    "service is asked again about rows that it may already have."
 )
-_DAMAGED: Final = (
-    "is damaged. Restore it from a backup. Without one, a new journal starts from the beginning, "
-    "and the service is asked again about rows that it may already have."
+_DO_NOT_START_ANEW: Final = (
+    "A new journal would not know who was sent before, and all would be sent again: plan only the "
+    "rows that the report (of.last_report() has it) has as rejected or not_sent."
 )
-_UNWRITABLE: Final = (
-    "cannot be written. Free some space, or see that you may write to the file and its folder."
-)
-# What to say of SQLite's errors, by the beginning of their names.
-_SAID_OF_ERRORS: Final = {
-    "SQLITE_BUSY": _IN_USE,
-    "SQLITE_LOCKED": _IN_USE,
-    "SQLITE_FULL": _UNWRITABLE,
-    "SQLITE_IOERR": _UNWRITABLE,
-    "SQLITE_READONLY": _UNWRITABLE,
-    "SQLITE_CANTOPEN": _UNWRITABLE,
-    "SQLITE_PERM": _UNWRITABLE,
-}
+# Journals that were lost while this process had them open; a new one would begin with nobody sent.
+_lost: set[Path] = set()
+# Where relative paths led when they were first given: the working folder may change.
+_seen: dict[str, Path] = {}
 
 
 class Entry(NamedTuple):
@@ -88,8 +98,19 @@ class Entry(NamedTuple):
     attempts: int
 
 
+class LeadKeys(NamedTuple):
+    """What a lead is compared by: two leads with the same are the same person.
+
+    A URL that is not certain says so only where the addresses do not differ.
+    """
+
+    email: str | None
+    profnet_url: str | None
+    is_certain: bool = True
+
+
 class Journal:
-    """The journal of one submission, open and locked; a context manager that closes it.
+    """The journal of one sequence, open and locked; a context manager that closes it.
 
     Parameters
     ----------
@@ -97,16 +118,22 @@ class Journal:
         The file. It is made if it is missing.
     submission : mapping of str to str
         What makes this submission the same as an earlier one, part by part, in words that a
-        message can use. No personal data.
-    positions : collection of int
-        The rows that the submission sends.
+        message can use. No personal data. Other `rows` are fine.
+    leads : mapping of int to LeadKeys
+        The rows that the submission sends, by position.
 
     Attributes
     ----------
     entries : dict of int to Entry
         What earlier runs left, by row position. What was being sent when one died is `unknown`.
+    duplicates : dict of int to int
+        Rows that are the same person as an earlier row, as only the journal can tell.
     notes : list of str
         What earlier runs noted.
+    last_chunk : int
+        The number of the last request.
+    is_lost : bool
+        Whether the file is gone, so that it must not be begun anew.
 
     Raises
     ------
@@ -116,54 +143,67 @@ class Journal:
     """
 
     def __init__(
-        self, path: str | Path, submission: Mapping[str, str], positions: Collection[int]
+        self, path: str | Path, submission: Mapping[str, str], leads: Mapping[int, LeadKeys]
     ) -> None:
-        self.path: Final = _resolved(path)
-        with ExitStack() as stack:
-            stack.enter_context(_locked(self.path))
-            with _explained(self.path, InvalidInputError, _NOTHING_SENT):
+        self.is_lost = False
+        self.duplicates: dict[int, int] = {}
+        self.path: Final = locate(path)
+        with _nothing_sent(), ExitStack() as stack:
+            stack.enter_context(sqlite_file.locked(self.path, _WHAT))
+            with self._explained(InvalidInputError):
                 if not self.path.exists():
                     _create(self.path, submission)
-                _require_journal(self.path)
+                version = _require_journal(self.path)
                 self.path.chmod(0o600)
-                self._connection = stack.enter_context(closing(_open(self.path, "mode=rw")))
-                _make_durable(self._connection)
+                self._connection = stack.enter_context(closing(sqlite_file.connect(self.path)))
+                sqlite_file.require_whole(self._connection, self.path)
                 self._file = self.path.stat()
-                self._check(submission)
-                with _transaction(self._connection):
+                self._require_same(submission, version)
+                with sqlite_file.transaction(self._connection):
+                    if version == _FORMAT_BY_POSITION:
+                        self._convert(leads)
                     self._begin_run()
-                self.entries = dict(self._read_entries())
-                self.notes = [
-                    text for (text,) in self._connection.execute("SELECT text FROM notes")
-                ]
-            if not self.entries.keys() <= set(positions):
-                raise InvalidInputError(f"The journal {self.path} {_DAMAGED} {_NOTHING_SENT}")
+                try:
+                    self._hashes = self._hashed(leads)
+                    self.entries = self._read_entries()
+                except (KeyError, TypeError, ValueError) as error:
+                    raise sqlite3.DatabaseError("entries that fit no lead") from error
+                self.notes = [text for (text,) in self._rows("SELECT text FROM notes")]
             self._stack = stack.pop_all()
 
     def begin(self, chunk: int, positions: Collection[int]) -> None:
         """Write down that rows are about to be sent by the request of that number."""
         self._require_in_place()
-        with _explained(self.path, OutreachError), _transaction(self._connection):
-            self._connection.executemany(
-                "INSERT INTO entries (position, chunk, attempts) VALUES (?, ?, 1) "
-                "ON CONFLICT (position) DO UPDATE SET status = NULL, detail = NULL, "
-                "error_code = NULL, chunk = excluded.chunk, attempts = attempts + 1",
-                [(position, chunk) for position in positions],
+        with self._explained(OutreachError), sqlite_file.transaction(self._connection):
+            for position in positions:
+                if position not in self._leads:
+                    self._leads[position] = next(self._new_leads)
+                elif position in self._retried:
+                    # What was not added is known by what is sent now: the row may be corrected.
+                    self._execute("DELETE FROM keys WHERE lead = ?", [(self._leads[position],)])
+            self._execute(_BEGIN, [(self._leads[position], chunk) for position in positions])
+            self._execute(
+                "INSERT OR IGNORE INTO keys VALUES (?, ?, ?)",
+                [
+                    (digest, kind, self._leads[position])
+                    for position in positions
+                    for kind, digest in self._hashes[position].items()
+                ],
             )
+        self._retried.difference_update(positions)
 
     def finish(self, outcomes: Mapping[int, RowOutcome], notes: Collection[str] = ()) -> None:
         """Write down what became of rows that were being sent."""
-        with _explained(self.path, OutreachError), _transaction(self._connection):
-            self._connection.executemany(
-                "UPDATE entries SET status = ?, detail = ?, error_code = ? WHERE position = ?",
+        with self._explained(OutreachError), sqlite_file.transaction(self._connection):
+            self._execute(
+                _FINISH,
                 [
-                    (outcome.status, outcome.detail, outcome.error_code, position)
+                    (outcome.status, outcome.detail, outcome.error_code, self._leads[position])
                     for position, outcome in outcomes.items()
                 ],
             )
-            self._connection.executemany(
-                "INSERT INTO notes (text) VALUES (?)", [(note,) for note in notes]
-            )
+            self._execute("INSERT INTO notes (text) VALUES (?)", [(note,) for note in notes])
+        self._require_in_place()
 
     def close(self) -> None:
         """Close the file and let others have it; a second time does nothing."""
@@ -180,21 +220,33 @@ class Journal:
     ) -> None:
         self.close()
 
-    def _check(self, submission: Mapping[str, str]) -> None:
-        """Refuse a damaged file, and one of another submission."""
-        (classification,) = self._connection.execute("PRAGMA integrity_check(1)").fetchone()
-        if classification != "ok":
-            raise sqlite3.DatabaseError(classification)
-        (page_size,) = self._connection.execute("PRAGMA page_size").fetchone()
-        if self.path.stat().st_size % page_size:
-            raise sqlite3.DatabaseError("the file ends within a page")
-        stored = dict(self._connection.execute("SELECT part, value FROM submission"))
-        names = [*submission, *(part for part in stored if part not in submission)]
-        changed = [part for part in names if stored.get(part) != submission.get(part)]
+    def _explained(self, kind: type[OutreachError]) -> AbstractContextManager[None]:
+        return sqlite_file.explained(self.path, _WHAT, damaged=_IF_DAMAGED, kind=kind)
+
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
+        return self._connection.execute(query).fetchall()
+
+    def _execute(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
+        self._connection.executemany(statement, values)
+
+    def _require_same(self, submission: Mapping[str, str], version: int) -> None:
+        """Refuse the journal of another submission."""
+        stored = dict(self._rows("SELECT part, value FROM submission"))
+        given = dict(submission)
+        if version == FORMAT:
+            given.pop(ROWS, None)
+        names = [*given, *(part for part in stored if part not in given)]
+        changed = [part for part in names if stored.get(part) != given.get(part)]
+        if changed == [ROWS]:
+            raise InvalidInputError(
+                f"The journal {self.path} was made by an earlier version of this package, which "
+                "knows rows by their position only, and the rows have changed since. Submit them "
+                "as they were then; after that the journal accepts corrected rows, too."
+            )
         if changed:
             raise InvalidInputError(
                 f"The journal {self.path} is of another submission: other {' and '.join(changed)}. "
-                "Submit the same again, or give this one a journal of its own. " + _NOTHING_SENT
+                "Submit the same again, or give this one a journal of its own."
             )
 
     def _require_in_place(self) -> None:
@@ -203,147 +255,213 @@ class Journal:
             in_place = samestat(self._file, self.path.stat())
         except OSError:
             in_place = False
-        if not in_place:
-            raise OutreachError(f"The journal {self.path} was removed or replaced during the run.")
+        if in_place:
+            return
+        self.is_lost = True
+        _lost.add(self.path)
+        if self.path.exists():
+            raise OutreachError(
+                f"The journal {self.path} was replaced by another file during the run. "
+                f"{_DO_NOT_START_ANEW}"
+            )
+        try:
+            sqlite_file.save(self._connection, self.path)
+        except (OutreachError, OSError, sqlite3.Error) as error:
+            raise OutreachError(
+                f"The journal {self.path} was removed during the run and cannot be written again "
+                f"({error}). {_DO_NOT_START_ANEW}"
+            ) from error
+        self.is_lost = False
+        _lost.discard(self.path)
+        raise OutreachError(
+            f"The journal {self.path} was removed during the run. It was written again, with all "
+            "that this run knew."
+        )
 
     def _begin_run(self) -> None:
-        """Make sure that the file can be written, and that no row counts as being sent."""
+        """Make sure that the file can be written, and that no lead counts as being sent."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        self._execute("INSERT INTO runs (began_at) VALUES (?)", [(now,)])
+        self._execute(
+            "UPDATE leads SET status = ?, detail = ? WHERE status IS NULL",
+            [(statuses.UNKNOWN, _INTERRUPTED)],
+        )
+
+    def _convert(self, leads: Mapping[int, LeadKeys]) -> None:
+        """Give the entries of a journal by position the keys of the rows, which are the same."""
+        positions = {position for (position,) in self._rows("SELECT position FROM entries")}
+        if not positions <= leads.keys():
+            raise sqlite3.DatabaseError("entries of rows that are not sent")
+        for statement in _TABLES.split(";"):
+            self._connection.execute(statement)
+        self._connection.execute(_SALT, (secrets.token_bytes(_HASH_BYTES),))
         self._connection.execute(
-            "INSERT INTO runs (began_at) VALUES (?)",
-            (datetime.now(UTC).isoformat(timespec="seconds"),),
+            "INSERT INTO leads SELECT position, status, detail, error_code, chunk, attempts "
+            "FROM entries"
         )
-        self._connection.execute(
-            "UPDATE entries SET status = ?, detail = ? WHERE status IS NULL",
-            (statuses.UNKNOWN, _INTERRUPTED),
+        hashes = self._hashed({position: leads[position] for position in positions})
+        self._execute(
+            "INSERT INTO keys VALUES (?, ?, ?)",
+            [
+                (digest, kind, position)
+                for position, digests in hashes.items()
+                for kind, digest in digests.items()
+            ],
         )
+        self._connection.execute("DROP TABLE entries")
+        self._execute("DELETE FROM submission WHERE part = ?", [(ROWS,)])
+        self._connection.execute(f"PRAGMA user_version = {FORMAT}")
 
-    def _read_entries(self) -> Iterator[tuple[int, Entry]]:
-        for position, status, detail, error_code, chunk, attempts in self._connection.execute(
-            "SELECT position, status, detail, error_code, chunk, attempts FROM entries"
-        ):
-            yield position, Entry(RowOutcome(status, detail, error_code), chunk, attempts)
+    def _hashed(self, leads: Mapping[int, LeadKeys]) -> dict[int, dict[str, bytes]]:
+        """Return the hashes by which the file knows each row, by their kind."""
+        ((salt,),) = self._rows("SELECT salt FROM salt")
+
+        def hashed(kind: str, key: str) -> bytes:
+            text = f"{kind}:{key}".encode(errors="surrogatepass")
+            return hashlib.blake2b(text, key=salt, digest_size=_HASH_BYTES).digest()
+
+        return {
+            position: {
+                kind: hashed(kind, key)
+                for kind, key in (
+                    (_EMAIL, keys.email),
+                    (_URL if keys.is_certain else _WEAK_URL, keys.profnet_url),
+                )
+                if key is not None
+            }
+            for position, keys in leads.items()
+        }
+
+    def _read_entries(self) -> dict[int, Entry]:
+        """Find the rows among the leads that were sent before."""
+        known = {
+            lead: Entry(RowOutcome(status, detail or "", error_code), int(chunk), int(attempts))
+            for lead, status, detail, error_code, chunk, attempts in self._rows(
+                "SELECT lead, status, detail, error_code, chunk, attempts FROM leads"
+            )
+        }
+        rank = {lead: _rank(entry.outcome.status) for lead, entry in known.items()}
+        self.last_chunk = max((entry.chunk or 0 for entry in known.values()), default=0)
+        self._new_leads = count(max(known, default=0) + 1)
+        self._leads: dict[int, int] = {}
+        self._retried: set[int] = set()
+        first_row: dict[int, int] = {}
+        matches = _Matches(self._rows("SELECT hash, kind, lead FROM keys"))
+        for find, may_repeat in ((matches.certain, True), (matches.weak, False)):
+            for position, hashes in self._hashes.items():
+                if position in self._leads:
+                    continue
+                for lead in sorted(find(hashes), key=rank.__getitem__):
+                    is_retried = rank[lead] == _TRIED_AGAIN
+                    if lead not in first_row:
+                        first_row[lead] = position
+                        if is_retried:
+                            self._retried.add(position)
+                    elif is_retried or not may_repeat:
+                        continue
+                    else:
+                        self.duplicates[position] = first_row[lead]
+                    self._leads[position] = lead
+                    break
+        return {position: known[lead] for position, lead in self._leads.items()}
 
 
-def _resolved(path: str | Path) -> Path:
-    """Return the one path of the file, so that two names of it share a lock."""
-    try:
-        resolved = Path(path).expanduser().resolve()
-    except (OSError, RuntimeError) as error:
-        raise InvalidInputError(
-            f"The journal {path} cannot be found: {error}. {_NOTHING_SENT}"
-        ) from error
-    if resolved.is_symlink():  # before Python 3.13 resolving it is an error
-        raise InvalidInputError(
-            f"The journal {path} cannot be found: its links lead in a circle. {_NOTHING_SENT}"
-        )
-    if not resolved.parent.is_dir():
-        raise InvalidInputError(
-            f"The journal {path} cannot be made: there is no folder {resolved.parent}. Make it "
-            f"first, or check the path. {_NOTHING_SENT}"
-        )
-    if resolved.is_dir():
-        raise InvalidInputError(
-            f"The journal {path} is a folder. Give the path of a file. {_NOTHING_SENT}"
-        )
-    return resolved
+def _rank(status: str) -> int:
+    """Return what counts most of several leads that are the same person as a row."""
+    if status in statuses.TRIED_AGAIN:
+        return _TRIED_AGAIN
+    return _UNKNOWN if status == statuses.UNKNOWN else _SETTLED
+
+
+class _Matches:
+    """Which leads of a file are the same person as a row."""
+
+    def __init__(self, keys: Iterable[tuple[bytes, str, int]]) -> None:
+        self._leads: dict[bytes, list[int]] = {}
+        self._with_email: set[int] = set()
+        for digest, kind, lead in keys:
+            self._leads.setdefault(digest, []).append(lead)
+            if kind == _EMAIL:
+                self._with_email.add(lead)
+
+    def certain(self, hashes: Mapping[str, bytes]) -> list[int]:
+        """Return the leads that have the address or the profile of a row."""
+        return self._of(hashes, _EMAIL) + self._of(hashes, _URL)
+
+    def weak(self, hashes: Mapping[str, bytes]) -> list[int]:
+        """Return the leads that have a URL of a row which says little, and no other address."""
+        leads = self._of(hashes, _WEAK_URL)
+        return [lead for lead in leads if not (_EMAIL in hashes and lead in self._with_email)]
+
+    def _of(self, hashes: Mapping[str, bytes], kind: str) -> list[int]:
+        return self._leads.get(hashes[kind], []) if kind in hashes else []
+
+
+def lead_keys(plan: PreparedLeads) -> dict[int, LeadKeys]:
+    """Return what a journal knows each row by that is sent."""
+    emails, urls = (plan.keys.column(name).to_pylist() for name in spec.LEAD_IDENTIFIERS)
+    return {
+        position: LeadKeys(email, url, url is not None and is_certain(url))
+        for position, email, url in zip(plan.positions.tolist(), emails, urls, strict=True)
+    }
+
+
+def locate(path: str | Path) -> Path:
+    """Return the absolute path of a journal.
+
+    Raises
+    ------
+    InvalidInputError
+        There cannot be a journal, or it would not be the one that it was before.
+    """
+    with _nothing_sent():
+        place = sqlite_file.locate(path, _WHAT)
+        if place in _lost:
+            raise InvalidInputError(
+                f"The journal {place} was lost during an earlier run. {_DO_NOT_START_ANEW} "
+                "Give them a journal of another name."
+            )
+        if not Path(path).expanduser().is_absolute():
+            before = _seen.setdefault(str(path), place)
+            if before != place and before.exists() and not place.exists():
+                raise InvalidInputError(
+                    f"The journal {path} was {before} before; the working folder has changed "
+                    "since. Give its whole path."
+                )
+    return place
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    # Not bound to this thread: the one that sends also closes.
-    lock = FileLock(f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
-    try:
-        lock.acquire()
-    except Timeout as error:
-        raise InvalidInputError(f"The journal {path} {_IN_USE} {_NOTHING_SENT}") from error
-    except OSError as error:
-        raise InvalidInputError(
-            f"The journal {path} {_UNWRITABLE} ({error.strerror}) {_NOTHING_SENT}"
-        ) from error
+def _nothing_sent() -> Iterator[None]:
+    """Have errors say that nothing was sent."""
     try:
         yield
-    finally:
-        lock.release()
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{error} {_NOTHING_SENT}") from error
 
 
 def _create(path: Path, submission: Mapping[str, str]) -> None:
-    """Make an empty journal, which is there as a whole or not at all: an empty file is damaged."""
-    for suffix in ("-journal", "-wal", "-shm"):
-        # Of a file that somebody deleted; SQLite would take it for this one's.
-        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
-    with closing(sqlite3.connect(":memory:")) as connection:
-        connection.executescript(_SCHEMA)
-        connection.executemany("INSERT INTO submission VALUES (?, ?)", submission.items())
-        connection.commit()
-        content = connection.serialize()
+    """Make an empty journal."""
 
-    def write(file: BinaryIO) -> None:
-        Path(file.name).chmod(0o600)
-        file.write(content)
+    def fill(connection: sqlite3.Connection) -> None:
+        parts = [(part, value) for part, value in submission.items() if part != ROWS]
+        connection.executemany("INSERT INTO submission VALUES (?, ?)", parts)
+        connection.execute(_SALT, (secrets.token_bytes(_HASH_BYTES),))
 
-    replace_file(path, write)
+    sqlite_file.create(path, _SCHEMA, fill)
 
 
-def _require_journal(path: Path) -> None:
-    """Refuse a file of another kind before anything about it changes."""
-    # Not by SQLite: a run that was killed in a commit leaves a file that only its rollback mends.
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-    is_sqlite = len(header) == _HEADER_BYTES and header.startswith(_MAGIC)
-    version, kind = _HEADER.unpack_from(header, _HEADER_OFFSET) if is_sqlite else (None, None)
+def _require_journal(path: Path) -> int:
+    """Return the file's format; refuse a file of another kind before anything about it changes."""
+    kind, version = sqlite_file.read_header(path) or (None, None)
     if kind != _APPLICATION_ID:
         raise InvalidInputError(
-            f"{path} is no journal of a submission, or damaged. Give another path; a file that "
-            f"is not there is made. {_NOTHING_SENT}"
+            f"{path} is not a journal of a submission, or damaged. Give another path; a file that "
+            "is not there is made."
         )
-    if version != FORMAT:
+    if version not in {FORMAT, _FORMAT_BY_POSITION}:
         raise InvalidInputError(
             f"The journal {path} was made by another version of this package (format {version}, "
-            f"not {FORMAT}). Finish with that version. {_NOTHING_SENT}"
+            f"not {FORMAT}). Finish with that version."
         )
-
-
-def _make_durable(connection: sqlite3.Connection) -> None:
-    """See to it that a transaction that returned survives a power failure."""
-    # The lock beside the file keeps other runs out, this one other programs.
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-    connection.execute("PRAGMA journal_mode = DELETE")
-    connection.execute("PRAGMA synchronous = FULL")
-    # macOS alone needs to be told that durable means durable.
-    connection.execute("PRAGMA fullfsync = ON")
-
-
-def _open(path: Path, option: str) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{path.as_uri()}?{option}",
-        uri=True,
-        timeout=0,
-        isolation_level=None,
-        check_same_thread=False,
-    )
-
-
-@contextmanager
-def _transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    with connection:
-        connection.execute("BEGIN EXCLUSIVE")
-        yield
-
-
-@contextmanager
-def _explained(path: Path, kind: type[OutreachError], end: str = "") -> Iterator[None]:
-    """Raise SQLite's errors as errors that say what to do."""
-    try:
-        yield
-    except sqlite3.Error as error:
-        name = _name(error)
-        said = next(
-            (said for start, said in _SAID_OF_ERRORS.items() if name.startswith(start)), _DAMAGED
-        )
-        raise kind(f"The journal {path} {said} ({error}) {end}".strip()) from error
-    except OSError as error:
-        raise unreadable(path, error) from error
-
-
-def _name(error: sqlite3.Error) -> str:
-    return getattr(error, "sqlite_errorname", "")
+    return version

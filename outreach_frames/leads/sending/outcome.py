@@ -1,25 +1,25 @@
-"""What a success answer says of each lead that was sent."""
+"""What a success response says of each lead that was sent."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
 from outreach_frames.leads import statuses
-from outreach_frames.tables.keys import email_key, profnet_url_key
+from outreach_frames.tables.keys import email_key, is_certain, profnet_url_key
 
 _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
+_KEYS: Final = {_EMAIL: email_key, _PROFNET_URL: profnet_url_key}
 _TOTAL, _TOTAL_ADDED, _DUPLICATE_EMAILS = (field.name for field in spec.ADD_LEADS_RESULT[:3])
-# What a service's list must not be taken for: these words are the package's own.
-_OWN_WORDS: Final = frozenset(statuses.STATUSES) - {
-    statuses.DUPLICATE_IN_REQUEST,
-    *statuses.SKIPPED,
-}
+# A list that the interface does not show gives its name as a status only where it looks like one.
+_STATUS_PATTERN: Final = re.compile("[a-z][a-z0-9_]*")
+# Without their underscores, so that no list's name can be mistaken for one of these.
+_KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.STATUSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,41 +33,41 @@ class RowOutcome:
 
 @dataclass(frozen=True, slots=True)
 class ChunkOutcome:
-    """What became of the rows of one request, and what the service said that no row explains."""
+    """What became of the rows of one request, and what the service said beyond that."""
 
     rows: tuple[RowOutcome, ...]
     notes: tuple[str, ...]
 
 
-def read_answer(
-    identifiers: Sequence[tuple[str | None, str | None]], answer: object
+def read_response(
+    identifiers: Sequence[tuple[str | None, str | None]], response: object
 ) -> ChunkOutcome:
-    """Read the answer to a request that added leads: one status for each lead.
+    """Read the response to a request that added leads: one status for each lead.
 
-    A lead that a list of skipped leads names has that list's status. `added` needs a proof: the
-    leads that were added are among those that no such list names (the candidates), and there are
-    `total_added_to_sequence` of them. So when that number is the number of candidates, all of them
-    were added, whatever else the answer names; when it is any other number, nobody can say which,
-    and they are `unknown`. `total` must be the number of leads sent, else the answer is about
-    something else.
+    `added` needs proof. The leads that no list of skipped leads names are the candidates. All of
+    them were added where the response is about this request (`total` is the number of leads sent,
+    and every lead that it names was sent) and `total_added_to_sequence` is the number of
+    candidates. Where it is any other number nobody can say which were added, so the candidates are
+    `unknown`. Where it is larger, some of the skipped leads were added too, so those are `unknown`
+    as well.
 
-    A list of duplicates names what the service took for the same as another lead, though the plan
-    sends everything once. It may have added the one or the other, or neither, so a lead that only
-    such a list names remains a candidate: it is `duplicate_in_request`, and proves nothing for the
-    rest. An entry that fits no lead, or two, rules nobody out.
+    A list of duplicates names what the service takes for the same person as another lead, though
+    the plan sends everybody once. It may have added either one, or neither. So a lead that only
+    such a list names remains a candidate, and is `duplicate_in_request` only where the counts leave
+    room for that.
 
     Parameters
     ----------
     identifiers : sequence of (email, profnet_url)
-        As sent, in order; at least one in each pair, no two addresses alike by `email_key`.
-    answer : object
+        As sent, in order; no two have the same `email_key`, and each pair has at least one.
+    response : object
         The JSON value of any 2xx.
 
     Returns
     -------
     ChunkOutcome
         One outcome for each lead, in order, and notes in words. Never more leads are `added` than
-        the answer says. An answer that is no success result makes all of them `unknown`.
+        the response says. A response that is not a success result makes all of them `unknown`.
 
     Notes
     -----
@@ -75,81 +75,115 @@ def read_answer(
 
     Examples
     --------
-    >>> answer = {
+    >>> response = {
     ...     "total": 2,
     ...     "total_added_to_sequence": 1,
     ...     "recently_contacted_and_skipped": [{"email": "ADA@example.com"}],
     ... }
-    >>> outcome = read_answer([("ada@example.com", None), ("bo@example.com", None)], answer)
+    >>> outcome = read_response([("ada@example.com", None), ("bo@example.com", None)], response)
     >>> [row.status for row in outcome.rows]
     ['recently_contacted', 'added']
     """
     sent = len(identifiers)
-    if not isinstance(answer, dict) or _TOTAL_ADDED not in answer:
-        lost = RowOutcome(statuses.UNKNOWN, "The service's answer does not say what became of it.")
+    if not isinstance(response, dict) or _TOTAL_ADDED not in response:
+        detail = "The service's response does not say what became of it."
+        lost = RowOutcome(statuses.UNKNOWN, detail)
         return ChunkOutcome(
-            (lost,) * sent, (f"The service's answer makes no sense: {_shown(answer)}",)
+            (lost,) * sent, (f"The service's response makes no sense: {_shown(response)}",)
         )
-    named, notes = _read_lists(identifiers, answer)
-    candidates = {
-        row for row in range(sent) if set(named.get(row, ())) <= {statuses.DUPLICATE_IN_REQUEST}
+    lists = _read_lists(identifiers, response)
+    duplicates = {
+        row for row, named in lists.named.items() if set(named) == {statuses.DUPLICATE_IN_REQUEST}
     }
-    problem = _count_problem(answer, sent, candidates, named)
-    if problem:
-        notes.append(problem)
+    candidates = {row for row in range(sent) if row not in lists.named or row in duplicates}
+    total, added = response.get(_TOTAL), response[_TOTAL_ADDED]
+    count = added if type(added) is int else -1
+    is_ours = type(total) is int and total == sent
+    if not is_ours:
+        problem = f"The service says that it got {_shown(total)} leads, and {sent} were sent."
+    elif count != len(candidates) or lists.names_others:
+        problem = _count_problem(added, len(candidates), len(duplicates), lists.names_others)
+    else:
+        problem = ""
     rest = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
+    # What a list says holds only where the counts leave room for it.
+    believed = set(lists.named) if is_ours and count <= len(candidates) else set()
+    if count not in {0, len(candidates) - len(duplicates)}:
+        believed -= duplicates
     rows = []
     for row in range(sent):
-        if row not in named:
+        named = lists.named.get(row, {})
+        also = [*named]
+        if row in believed:
+            status = also.pop(0)
+            rows.append(RowOutcome(status, named[status]))
+        else:
             rows.append(rest)
-            continue
-        status, *others = named[row]
-        rows.append(RowOutcome(status, named[row][status]))
-        if others:
-            lead = _name(identifiers[row])
-            notes.append(f"The service has {lead} as {status}, and as {', '.join(others)} too.")
-    return ChunkOutcome(tuple(rows), tuple(notes))
+        if also:
+            lists.notes.append(
+                f"The service has {_name(identifiers[row])} as {rows[row].status}, and as "
+                f"{', '.join(also)} too."
+                if row in believed
+                else f"The service has {_name(identifiers[row])} as {', '.join(also)}, which its "
+                "counts contradict."
+            )
+    return ChunkOutcome(tuple(rows), (*lists.notes, *([problem] if problem else [])))
+
+
+@dataclass(slots=True)
+class _Lists:
+    """What the lists of a response say.
+
+    Attributes
+    ----------
+    named : dict of row to dict of status to detail
+        The first list first.
+    names_others : bool
+        Whether they name leads that were not sent, or cannot be told apart.
+    notes : list of str
+    """
+
+    named: dict[int, dict[str, str]] = field(default_factory=dict)
+    names_others: bool = False
+    notes: list[str] = field(default_factory=list)
 
 
 def _read_lists(
-    identifiers: Sequence[tuple[str | None, str | None]], answer: Mapping[str, Any]
-) -> tuple[dict[int, dict[str, str]], list[str]]:
-    """Return status and detail that the lists give each row, the first list first, and notes."""
-    by_email = {email_key(email): row for row, (email, _) in enumerate(identifiers) if email}
-    by_url = {profnet_url_key(url): row for row, (_, url) in enumerate(identifiers) if url}
-    named: dict[int, dict[str, str]] = {}
-    notes = []
-    for name in sorted(answer, key=_rank):
-        value, status = answer[name], _status(name)
+    identifiers: Sequence[tuple[str | None, str | None]], response: Mapping[str, Any]
+) -> _Lists:
+    sent, lists = _Sent(identifiers), _Lists()
+    for name in sorted(response, key=_rank):
+        value, status = response[name], _status(name)
         if not value or name in (_TOTAL, _TOTAL_ADDED):
             continue
         if not status or not isinstance(value, list):
-            notes.append(f"The service also says {name}: {_shown(value)}")
+            lists.notes.append(f"The service also says {name}: {_shown(value)}")
             continue
         strays: list[object] = []
         torn: list[object] = []
         again: list[object] = []
         for entry in value:
-            rows, exactly = _rows_of(entry, by_email, by_url)
+            rows, says_more = sent.rows_of(entry)
             if len(rows) != 1:
                 (torn if rows else strays).append(entry)
                 continue
             (row,) = rows
-            detail = "" if exactly else f"The service lists it as {_shown(entry)}."
+            detail = f"The service lists it as {_shown(entry)}." if says_more else ""
             if status == statuses.DUPLICATE_IN_REQUEST:
                 again.append(entry)
             elif status not in statuses.SKIPPED:
                 detail = f"The service lists it in {name}. {detail}".rstrip()
-            known = named.setdefault(row, {})
+            known = lists.named.setdefault(row, {})
             known[status] = f"{known.get(status, '')} {detail}".strip()
+        lists.names_others |= bool(strays or torn)
         for entries, problem in (
             (strays, "names what was not sent"),
             (torn, "names as one lead what was sent as two"),
             (again, "names what was sent only once"),
         ):
             if entries:
-                notes.append(f"{name} {problem}: {'; '.join(map(_shown, entries))}")
-    return named, notes
+                lists.notes.append(f"{name} {problem}: {'; '.join(map(_shown, entries))}")
+    return lists
 
 
 def _status(name: str) -> str:
@@ -159,7 +193,11 @@ def _status(name: str) -> str:
     if not name.endswith(spec.SKIPPED_SUFFIX):
         return ""
     status = statuses.status_of_list(name)
-    return excerpt((name if status in _OWN_WORDS else status).encode(errors="replace"))
+    if status in ("", *statuses.SKIPPED):
+        return status
+    is_free = status.replace("_", "") not in _KNOWN_WORDS
+    own_word = _STATUS_PATTERN.fullmatch(status) and is_free
+    return excerpt((status if own_word else name).encode(errors="replace"))
 
 
 def _rank(name: str) -> int:
@@ -169,40 +207,55 @@ def _rank(name: str) -> int:
     return known.index(status) if status in known else len(known)
 
 
-def _rows_of(
-    entry: object, by_email: Mapping[str, int], by_url: Mapping[str, int]
-) -> tuple[set[int], bool]:
-    """Find the rows that an entry names, and whether it says nothing beyond what was sent."""
-    fields = entry if isinstance(entry, dict) else {_EMAIL: entry, _PROFNET_URL: entry}
-    rows, unused = set(), 0
-    for name, value in fields.items():
-        row = None
-        if name == _EMAIL and isinstance(value, str):
-            row = by_email.get(email_key(value))
-        elif name == _PROFNET_URL and isinstance(value, str):
-            row = by_url.get(profnet_url_key(value))
-        if row is not None:
-            rows.add(row)
-        elif value:
-            unused += 1
-    return rows, not unused or not isinstance(entry, dict)
+class _Sent:
+    """The leads of a request, by what they are compared by."""
+
+    def __init__(self, identifiers: Sequence[tuple[str | None, str | None]]) -> None:
+        self._rows: dict[str, dict[str, set[int]]] = {_EMAIL: {}, _PROFNET_URL: {}}
+        for row, lead in enumerate(identifiers):
+            for name, text in zip((_EMAIL, _PROFNET_URL), lead, strict=True):
+                if text:
+                    self._rows[name].setdefault(_key(name, text), set()).add(row)
+
+    def rows_of(self, entry: object) -> tuple[Collection[int], bool]:
+        """Return the rows that an entry names, and whether it says more than was sent."""
+        if isinstance(entry, dict):
+            names = [name for name, value in entry.items() if value]
+            url = entry.get(_PROFNET_URL)
+            if _EMAIL in names and isinstance(url, str) and self._is_weak(url):
+                # Others may have a URL that says little: the address tells who is meant.
+                names.remove(_PROFNET_URL)
+            found = [self._find(name, entry[name]) for name in names]
+        else:
+            found = [rows for name in self._rows if (rows := self._find(name, entry))]
+        hits = [rows for rows in found if rows]
+        if not hits:
+            return (), False
+        common = set.intersection(*hits)
+        return common or set.union(*hits), len(hits) < len(found)
+
+    def _is_weak(self, url: str) -> bool:
+        return bool(self._find(_PROFNET_URL, url)) and not is_certain(_key(_PROFNET_URL, url))
+
+    def _find(self, name: str, value: object) -> set[int]:
+        if name not in self._rows or not isinstance(value, str):
+            return set()
+        return self._rows[name].get(_key(name, value), set())
 
 
-def _count_problem(
-    answer: Mapping[str, Any], sent: int, candidates: set[int], named: Iterable[int]
-) -> str:
-    """Say why the counts prove nothing; nothing where they prove that all candidates were added."""
-    total, added = answer.get(_TOTAL), answer[_TOTAL_ADDED]
-    if type(total) is not int or total != sent:
-        return f"The service says that it got {_shown(total)} leads, and {sent} were sent."
-    if type(added) is not int or added != len(candidates):
-        twice = len(candidates.intersection(named))
-        duplicates = f" ({twice} of them as a duplicate of something)" if twice else ""
-        return (
-            f"The service says {_shown(added)} added, and {len(candidates)} leads are in none of "
-            f"its lists of skipped leads{duplicates}."
-        )
-    return ""
+def _key(name: str, text: str) -> str:
+    """Return what an identifier is compared by: as it is, where it has no normal form."""
+    return _KEYS[name](text) or text.strip()
+
+
+def _count_problem(added: object, candidates: int, duplicates: int, names_others: bool) -> str:
+    """Say why the counts do not prove that all candidates were added."""
+    listed = f" ({duplicates} of them as a duplicate of something)" if duplicates else ""
+    also = " It names leads that were not sent." if names_others else ""
+    return (
+        f"The service says {_shown(added)} added, and {candidates} leads are in none of its lists "
+        f"of skipped leads{listed}.{also}"
+    )
 
 
 def _name(lead: tuple[str | None, str | None]) -> str:

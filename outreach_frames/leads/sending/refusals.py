@@ -23,13 +23,14 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.outcome import RowOutcome
 
 _DETAIL_CHARACTERS: Final = 500
+_SENT_BEFORE: Final = "It was sent before, with no known outcome."
 
 
 class NextStep(Enum):
     """How a run goes on."""
 
-    GO_ON = "with the next request"
-    SPLIT = "with the same rows, in one request for each set of fields that leads bring"
+    GO_ON = "with the next request, unless several in a row were refused alike"
+    SEARCH = "with parts of these rows, to find the field that some of them lack"
     DOUBT = "with the next request, unless there was doubt several times in a row"
     STOP = "not at all"
 
@@ -37,14 +38,14 @@ class NextStep(Enum):
 MISSING_LEAD_FIELD: Final = "missing_lead_field"
 
 # What a 422 means for the run, by its error codes: nearly all are about the sequence or the
-# account. The interface's list is not exhaustive. A code that nobody knows may be about this
-# request's leads alone, so it costs no more than a few refused requests to go on.
+# account. The interface's list is not exhaustive: an unknown code may be about this request's leads
+# alone, so the run goes on, and stops after a few such refusals in a row.
 THEN_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
     dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
-    | {MISSING_LEAD_FIELD: NextStep.SPLIT, "other_validation_error": NextStep.DOUBT}
+    | {MISSING_LEAD_FIELD: NextStep.SEARCH, "other_validation_error": NextStep.DOUBT}
 )
 # Of several codes, the first of these decides.
-_ORDER: Final = (NextStep.STOP, NextStep.SPLIT, NextStep.DOUBT)
+_ORDER: Final = (NextStep.STOP, NextStep.SEARCH, NextStep.DOUBT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +58,7 @@ class Classification:
 
 
 def classify(error: OutreachError) -> Classification:
-    """Say what an error in place of an answer means.
+    """Say what an error in place of a response means.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def classify(error: OutreachError) -> Classification:
 
     Returns
     -------
-    Verdict
+    Classification
         `rejected` where the service refused these leads, `not_sent` where it certainly did
         nothing and others may do better, `unknown` where it may have acted.
 
@@ -96,17 +97,23 @@ def classify(error: OutreachError) -> Classification:
 def classify_resend(error: OutreachError) -> Classification:
     """Say what an error means for rows that were sent before with no known outcome.
 
-    Whatever keeps them from being added now may not have kept the earlier send from it, so they
-    stay `unknown`; unless it is about the leads themselves, which have not changed.
+    They stay `unknown`: whatever keeps them from being added now need not have kept the earlier
+    send from it. A sequence may need a field today that it did not need then.
+
+    >>> classify_resend(BadRequestError("No.", may_have_acted=False)).outcome.status
+    'unknown'
     """
     classification = classify(error)
-    if classification.then in {NextStep.GO_ON, NextStep.SPLIT}:
-        return classification
-    return replace(classification, outcome=replace(classification.outcome, status=statuses.UNKNOWN))
+    outcome = replace(
+        classification.outcome,
+        status=statuses.UNKNOWN,
+        detail=f"{classification.outcome.detail} {_SENT_BEFORE}",
+    )
+    return replace(classification, outcome=outcome)
 
 
 def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
-    """Say what an answer means for a row that was sent before with no known outcome.
+    """Say what a response means for a row that was sent before with no known outcome.
 
     >>> reclassify_resent(RowOutcome("already_in_sequence")).status
     'present'
@@ -115,8 +122,7 @@ def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
         return outcome
     if outcome.status == statuses.ALREADY_IN_SEQUENCE:
         return replace(outcome, status=statuses.PRESENT)
-    caveat = "It was sent before, with no known outcome."
-    return replace(outcome, detail=f"{outcome.detail} {caveat}".strip())
+    return replace(outcome, detail=f"{outcome.detail} {_SENT_BEFORE}".strip())
 
 
 def _refused(error: ValidationFailedError) -> Classification:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
+from outreach_frames.client.client import Client
 from outreach_frames.common.card import Card, as_html, as_text
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv
@@ -34,12 +36,12 @@ class SubmissionReport:
     notes : sequence of str
         What the service said that no row explains.
     error : OutreachError, optional
-        Why the run stopped early.
+        What stopped the run early, or kept rows from being added.
     dry_run : bool
         Whether nothing was to be sent.
     retry : callable, optional
-        Sends what is unknown once more, and returns the report of that. It takes what `watch` is
-        for `submit`, or nothing.
+        Sends what is unknown once more, and returns the report of that. It takes `watch` and
+        `client` as `submit` does.
 
     Attributes
     ----------
@@ -189,27 +191,37 @@ class SubmissionReport:
         return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in statuses.KINDS}
 
     def raise_for_error(self) -> SubmissionReport:
-        """Raise what stopped the run early, if anything did; else return this report.
+        """Raise `error` where there is one; else return this report.
+
+        Returns
+        -------
+        SubmissionReport
+            This one: every row is added, or was skipped.
 
         Raises
         ------
         OutreachError
-            The cause, as in `error`.
+            What stopped the run early, or kept rows from being added.
         """
         if self.error is not None:
             raise self.error
         return self
 
-    def retry_unknown(self, *, watch: Monitor | None = None) -> SubmissionReport:
+    def retry_unknown(
+        self, *, watch: Monitor | None = None, client: Client | None = None
+    ) -> SubmissionReport:
         """Send the rows that are `unknown` once more.
 
-        What is in the sequence by then is not added again and becomes `present`.
+        What is in the sequence by then is not added again and becomes `present`. What the service
+        refuses now stays `unknown`: it may have taken it the first time.
 
         Parameters
         ----------
         watch : callable, optional
             Called with the run before its first request and a few times a second, as for `submit`;
             returns "continue", "drain" or "abort".
+        client : Client, optional
+            Another connection to the same service. By default the one that sent them.
 
         Returns
         -------
@@ -219,16 +231,23 @@ class SubmissionReport:
         Raises
         ------
         InvalidInputError
-            When no row is unknown, or this report cannot send.
+            When no row is unknown, this report cannot send, or the client is connected to another
+            service.
         """
         if not (self.rows["status"] == statuses.UNKNOWN).any():
             raise InvalidInputError("No row is unknown, so there is nothing to send again.")
         if self._retry is None:
             raise InvalidInputError(
                 "This report cannot send. Plan its unknown rows anew: "
-                'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...).'
+                'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...). '
+                "What is in the sequence by then comes back as already_in_sequence."
             )
-        return self._retry() if watch is None else self._retry(watch)
+        options = {"watch": watch, "client": client}
+        return self._retry(**{name: value for name, value in options.items() if value is not None})
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Without the client, which holds a token.
+        return self.__dict__ | {"_retry": None}
 
     def __repr__(self) -> str:
         return as_text(self._card())
@@ -245,3 +264,51 @@ class SubmissionReport:
             error=self.error,
             dry_run=self.dry_run,
         )
+
+
+class _Memory:
+    """The last report of this process, or what makes it of a run that is under way."""
+
+    make: Callable[[], SubmissionReport] | None = None
+
+
+def last_report() -> SubmissionReport | None:
+    """Return the report of the last submission of this process, where its caller lost it.
+
+    Returns
+    -------
+    SubmissionReport or None
+        What is known now, also of a run that was interrupted or is under way; None where nothing
+        was sent. A dry run does not count.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     leads = pd.DataFrame({"email": ["ada@example.com"]})
+    ...     _ = leads.outreach.add_to_sequence(client.sandbox.sequence_ids["accepts_any"])
+    >>> of.last_report().rows["status"].tolist()
+    ['added']
+    """
+    make = _Memory.make
+    return None if make is None else make()
+
+
+@contextmanager
+def remembered(
+    make: Callable[[], SubmissionReport],
+) -> Iterator[Callable[[SubmissionReport], None]]:
+    """Remember a run while it is under way; yield what remembers its report.
+
+    A run that raises an OutreachError sent nothing, and is forgotten.
+    """
+    before, _Memory.make = _Memory.make, make
+
+    def remember(report: SubmissionReport) -> None:
+        _Memory.make = lambda: report
+
+    try:
+        yield remember
+    except OutreachError:
+        _Memory.make = before
+        raise

@@ -9,13 +9,16 @@ from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any, Final, Literal, NamedTuple
 
+import numpy as np
+
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.sending.fields import NeededFields
 from outreach_frames.leads.sending.journal import Entry, Journal
-from outreach_frames.leads.sending.outcome import RowOutcome, read_answer
+from outreach_frames.leads.sending.outcome import RowOutcome, read_response
 from outreach_frames.leads.sending.refusals import (
     NextStep,
     classify,
@@ -23,17 +26,26 @@ from outreach_frames.leads.sending.refusals import (
     reclassify_resent,
 )
 
-# So many requests in a row that leave doubt: the service is down, or refuses everything.
-MAX_DOUBTS: Final = 3
+# After so many requests in a row that failed alike the service is down, or refuses everything.
+MAX_FAILURES_IN_A_ROW: Final = 3
 
-_UNANSWERED: Final = RowOutcome(statuses.UNKNOWN, "It was sent, and no answer was read.")
+_NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "It was sent, and no response was read.")
+_IN_DOUBT: Final = "doubt"
 
 
 class Chunk(NamedTuple):
-    """The rows of one request, and its number in the submission."""
+    """The rows of one request, and its number in the submission.
+
+    A part of a chunk that was refused is sent in the search for the field that the sequence needs.
+    `rest` are the rows to be sent after it; if it is accepted, one of those lacks that field, and
+    the chunk that they make is guilty.
+    """
 
     number: int
     positions: Sequence[int]
+    rest: Sequence[int] = ()
+    is_part: bool = False
+    is_guilty: bool = False
 
 
 class Run:
@@ -63,7 +75,7 @@ class Run:
     notes : list of str
         What the service said beyond the rows' outcomes.
     error : OutreachError or None
-        What stopped the run, or the last that left rows `unknown`.
+        What stopped the run, else the last that left rows `rejected` or `unknown`.
     requests : int
         How many requests were begun.
     left : int
@@ -87,7 +99,10 @@ class Run:
         self._client = client
         self._journal = journal
         self._again = again
-        self._doubts = 0
+        self._needed = NeededFields(_brought(plan))
+        self._pending: deque[Chunk] = deque()
+        self._last_failure = ""
+        self._failures_in_a_row = 0
         self.entries = dict(entries)
         self.current: Sequence[int] = ()
         self.tally: Mapping[str, int] = {}
@@ -100,79 +115,109 @@ class Run:
 
     def send(self, chunks: Iterable[Chunk]) -> None:
         """Send chunk after chunk, until all are sent or it makes no sense to go on."""
-        pending = deque(chunks)
+        self._pending.extend(chunks)
         try:
             with self._journal or nullcontext():
-                while pending and not self.over:
-                    pending.extendleft(reversed(self._send(pending.popleft())))
+                while self._pending and not self.over:
+                    self._go_on_with(self._pending.popleft())
         except OutreachError as error:
             self.error = error
         finally:
-            self.left = len(pending)
+            self.left = len(self._pending)
             self.over = True
             self.done.set()
 
-    def _send(self, chunk: Chunk) -> list[Chunk]:
-        """Send one chunk; return what it has to be sent as instead."""
+    def close(self) -> None:
+        """Close the journal of a run that never began."""
+        if self._journal is not None:
+            self._journal.close()
+
+    def _go_on_with(self, chunk: Chunk) -> None:
+        """Send a chunk, or put what is to be sent instead in its place."""
+        if chunk.is_guilty:
+            self._needed.refused(chunk.positions)
+            if self._search(chunk):
+                return
+        elif not chunk.rest:
+            parts = self._needed.sorted_out(chunk.positions)
+            if len(parts) > 1:
+                self._put_back(*(Chunk(chunk.number, part, is_part=True) for part in parts))
+                return
+        self._send(chunk)
+
+    def _send(self, chunk: Chunk) -> None:
         if self._journal is not None:
             self._journal.begin(chunk.number, chunk.positions)
         for position in chunk.positions:
             attempts = self.entries[position].attempts if position in self.entries else 0
-            self.entries[position] = Entry(_UNANSWERED, chunk.number, attempts + 1)
+            self.entries[position] = Entry(_NO_RESPONSE, chunk.number, attempts + 1)
         self.current = chunk.positions
         self.requests += 1
         try:
-            answer = self._client.write(
+            response = self._client.write(
                 spec.ADD_LEADS,
                 path={"id": self._plan.sequence_id},
                 body=self._plan.body(chunk.positions),
             )
         except OutreachError as error:
-            return self._refused(chunk, error)
-        self._answered(chunk, answer)
-        return []
-
-    def _answered(self, chunk: Chunk, answer: Any) -> None:
-        identifiers = [self._plan.identifiers(position) for position in chunk.positions]
-        read = read_answer(identifiers, answer)
-        if all(row.status == statuses.UNKNOWN for row in read.rows):
-            said = " ".join(read.notes) or read.rows[0].detail
-            self._doubt(InvalidResponseError(f"Chunk {chunk.number}: {said}"), statuses.UNKNOWN)
+            self._failed(chunk, error)
         else:
-            self._doubts = 0
+            self._answered(chunk, response)
+
+    def _answered(self, chunk: Chunk, response: Any) -> None:
+        """Note what a 2xx says of each row."""
+        identifiers = [self._plan.identifiers(position) for position in chunk.positions]
+        read = read_response(identifiers, response)
+        is_accepted = any(row.status != statuses.UNKNOWN for row in read.rows)
+        if is_accepted:
+            self._failures_in_a_row = 0
+            self._needed.accepted(chunk.positions)
+        else:
+            said = " ".join(read.notes) or read.rows[0].detail
+            self.error = InvalidResponseError(f"Chunk {chunk.number}: {said}")
+            self._count_failure(_IN_DOUBT)
+        if chunk.rest:
+            self._put_back(chunk._replace(positions=chunk.rest, rest=(), is_guilty=is_accepted))
         rows = [reclassify_resent(row) for row in read.rows] if self._again else read.rows
         self._finish(chunk, rows, read.notes)
 
-    def _refused(self, chunk: Chunk, error: OutreachError) -> list[Chunk]:
+    def _failed(self, chunk: Chunk, error: OutreachError) -> None:
+        """Note what an error says of the chunk, and how to go on."""
         classification = classify_resend(error) if self._again else classify(error)
-        outcome, notes, size = classification.outcome, classification.notes, len(chunk.positions)
-        parts = self._parts(chunk) if classification.then is NextStep.SPLIT else []
-        if len(parts) > 1:
-            status = statuses.UNKNOWN if self._again else statuses.NOT_SENT
-            self._write_down(chunk, [replace(outcome, status=status)] * size, notes)
-            return parts
+        outcome, notes = classification.outcome, classification.notes
+        if chunk.rest:
+            self._put_back(chunk._replace(positions=chunk.rest, rest=()))
+        if classification.then is NextStep.SEARCH:
+            self._needed.refused(chunk.positions)
+            if self._search(chunk):
+                status = statuses.UNKNOWN if self._again else statuses.NOT_SENT
+                between = [replace(outcome, status=status)] * len(chunk.positions)
+                self._write_down(chunk, between, notes)
+                return
+        self.error = error
         if classification.then is NextStep.STOP:
-            self.error, self.over = error, True
-        elif classification.then is NextStep.DOUBT:
-            self._doubt(error, outcome.status)
-        else:
-            self._doubts = 0
-        self._finish(chunk, [outcome] * size, notes)
-        return []
-
-    def _parts(self, chunk: Chunk) -> list[Chunk]:
-        """Split a chunk by the fields that its leads bring."""
-        parts: dict[frozenset[str], list[int]] = {}
-        for position in chunk.positions:
-            parts.setdefault(self._plan.field_set(position), []).append(position)
-        return [Chunk(chunk.number, positions) for positions in parts.values()]
-
-    def _doubt(self, error: OutreachError, status: str) -> None:
-        self._doubts += 1
-        if self._doubts == MAX_DOUBTS:
             self.over = True
-        if self.over or status == statuses.UNKNOWN:
-            self.error = error
+        elif not (classification.then is NextStep.SEARCH and chunk.is_part):
+            in_doubt = classification.then is NextStep.DOUBT
+            self._count_failure(_IN_DOUBT if in_doubt else str(error))
+        self._finish(chunk, [outcome] * len(chunk.positions), notes)
+
+    def _search(self, chunk: Chunk) -> bool:
+        """Plan how to find the field that rows of a chunk lack; False where nothing can be told."""
+        parts = self._needed.parts(chunk.positions)
+        if parts is None:
+            return False
+        self._put_back(Chunk(chunk.number, parts.first, parts.rest, is_part=True))
+        return True
+
+    def _put_back(self, *chunks: Chunk) -> None:
+        self._pending.extendleft(reversed(chunks))
+
+    def _count_failure(self, kind: str) -> None:
+        """End the run where too many requests in a row failed alike."""
+        in_a_row = self._failures_in_a_row if kind == self._last_failure else 0
+        self._last_failure, self._failures_in_a_row = kind, in_a_row + 1
+        self.over |= self._failures_in_a_row == MAX_FAILURES_IN_A_ROW
 
     def _finish(
         self, chunk: Chunk, outcomes: Sequence[RowOutcome], notes: Iterable[str] = ()
@@ -194,6 +239,14 @@ class Run:
             self._journal.finish(known, said)
 
 
-# What somebody who watches a run wishes: that the request under way is the last, or is broken off.
+def _brought(plan: PreparedLeads) -> dict[int, int]:
+    """Return which fields each row brings, as the bits of a number."""
+    columns = [column.to_numpy(zero_copy_only=False) for column in plan.brings.columns]
+    packed = np.packbits(np.array(columns, dtype=bool).T, axis=1)
+    bits = (int.from_bytes(row.tobytes()) for row in packed)
+    return dict(zip(plan.positions.tolist(), bits, strict=True))
+
+
+# What a monitor asks for: to go on, to end after the request under way, or to end at once.
 Directive = Literal["continue", "drain", "abort"]
 Monitor = Callable[[Run], Directive]

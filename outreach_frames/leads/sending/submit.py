@@ -4,42 +4,33 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Final, NoReturn
+from typing import Final
+
+import pandas as pd
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.cancellation import CancellationToken, bind_thread, current_status
-from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.signals import HeldSignals
+from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import PreparedLeads
-from outreach_frames.leads.sending.journal import Entry, Journal
+from outreach_frames.leads.sending import journal as journals
+from outreach_frames.leads.sending.journal import Entry, Journal, lead_keys
 from outreach_frames.leads.sending.outcome import RowOutcome
-from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.report import SubmissionReport, remembered
 from outreach_frames.leads.sending.rows import make_rows
-from outreach_frames.leads.sending.run import Chunk, Directive, Monitor, Run
+from outreach_frames.leads.sending.run import Chunk, Monitor, Run
+from outreach_frames.leads.sending.supervise import supervise
 
-if TYPE_CHECKING:
-    from tqdm import tqdm
-
-_INTERRUPTED: Final = (
-    "Interrupted. Rows that the request under way held are unknown if it may have arrived; "
-    "what came after it was not sent."
-)
-_CANCELLED: Final = "Cancelled. What came after the last request was not sent."
-# Seconds between two looks at a run's progress.
-_SLICE: Final = 0.1
-# Seconds that Ctrl-C leaves the request under way to be answered: without its answer, nobody knows
-# what became of its rows.
-_GRACE: Final = 1.5
-# Seconds until an interrupted run that does not end is left to itself.
-_PATIENCE: Final = 5.0
+# What keeps a report from being fine, in the order in which it is told.
+_OPEN_ENDS: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, statuses.INVALID)
 
 
 def submit(
@@ -49,47 +40,55 @@ def submit(
     progress: bool | None = None,
     dry_run: bool = False,
     watch: Monitor | None = None,
+    client: Client | None = None,
 ) -> SubmissionReport:
     """Send a plan, one request after the other, and report what became of every row.
 
     Parameters
     ----------
     plan : PreparedLeads
-        What to send.
+        What to send. It is sent once; with a journal, again for what is left.
     journal : str or Path, optional
-        A file that knows what became of each row, whatever ends the run. With the same plan and
-        journal again, what the service accepted or skipped is settled and not sent again; what it
-        refused or never got is; what may or may not have arrived stays `unknown`.
+        A file that knows what became of each lead, whatever ends the run. With the same journal
+        again, what the service accepted or skipped is settled and not sent again; what it refused
+        or never got is; what may or may not have arrived stays `unknown`. Rows may be corrected,
+        added and reordered in between: leads are known by address and profile URL. Sequence,
+        settings and service must be the same.
     progress : bool, optional
         True shows a progress bar everywhere, False nowhere; else where somebody looks at it.
     dry_run : bool
         Send nothing, and leave the journal alone.
     watch : callable, optional
         Called with the `Run` before the first request, a few times a second, and once it is done;
-        returns whether to "continue", to "drain" after the request under way, or to "abort" that
-        too, as Ctrl-C does. A wish to end is never taken back. It must not raise; if it does, the
-        request under way is the last, and there is no report.
+        returns whether to "continue", to "drain" (end after the request under way), or to "abort"
+        that request too, as Ctrl-C does. A wish to end is never taken back. If it raises, the
+        request under way is the last.
+    client : Client, optional
+        Another connection to the service that the plan was made for, such as one with a new token.
+        By default the plan's own.
 
     Returns
     -------
     SubmissionReport
-        Once sending has begun, in every case: Ctrl-C ends the run, and its report is returned. What
-        stopped the run is in `error`, and warned about.
+        Once sending has begun, in every case. In the main thread Ctrl-C ends the run, and its
+        report is returned. Where a row is `not_sent`, `rejected`, `unknown` or `invalid` there is
+        one warning, and `error` says why.
 
     Raises
     ------
     ConfigurationError
         No service is connected. Nothing was sent.
     InvalidInputError
-        The journal cannot be used. Nothing was sent.
+        The journal cannot be used, the plan was sent before, or the client is connected to another
+        service. Nothing was sent.
 
     Notes
     -----
     Interface: POST /sequences/{id}/leads. A 400 or 413 rejects its request's rows alone. A 422
-    rejects them too, and stops the run, except: a missing lead field rejects only the rows of this
-    request that bring the same fields, found by sending the rows once more by what they bring; a
-    reason that may be about this request's leads alone goes on to the next request. So does an
-    answer that does not come or makes no sense, with `unknown` rows. Three of either in a row stop
+    rejects them too, and stops the run, except: for a missing lead field, parts of the request are
+    sent until it is known which field that is, and only rows that lack it are rejected; a reason
+    that may be about this request's leads alone goes on to the next request. So does a response
+    that does not come or makes no sense, with `unknown` rows. Three in a row that fail alike stop
     the run.
 
     Examples
@@ -108,64 +107,83 @@ def submit(
         return SubmissionReport(
             plan.frame, make_rows(plan, entries), sequence_id=plan.sequence_id, dry_run=True
         )
-    if journal is None and not len(plan.positions):
-        return SubmissionReport(plan.frame, make_rows(plan, {}), sequence_id=plan.sequence_id)
-    client = _open_client(plan)
-    with _once(plan, client.base_url, journal):
-        return _submit(plan, client, journal, progress, watch)
+    if journal is not None:
+        # Absolute from here on: the working folder may change before the unknown rows are retried.
+        journal = journals.locate(journal)
+    elif not len(plan.positions):
+        return _told(_report(plan, {}, None), "")
+    client = _client_of(plan.client, client)
+    with _once(plan, client.base_url, journal) as claim:
+        return _submit(_Task(plan, client, journal, progress), claim, watch)
+
+
+@dataclass(frozen=True)
+class _Task:
+    """What is sent, by which client, and how."""
+
+    plan: PreparedLeads
+    client: Client
+    journal: Path | None
+    progress: bool | None
+
+
+@dataclass
+class _Claim:
+    """The right to send a plan, or its unknown rows, once."""
+
+    run: Run | None = None
+
+    @property
+    def is_unused(self) -> bool:
+        """Whether nothing was sent, for certain."""
+        return self.run is None or (self.run.done.is_set() and not self.run.requests)
 
 
 @contextmanager
-def _once(plan: PreparedLeads, service: str, journal: str | Path | None) -> Iterator[None]:
-    """Refuse to send a plan twice, unless a journal knows what to leave out.
-
-    `_submit` raises only where it sent nothing; then the plan may be submitted again.
-    """
-    mine: object = object() if journal is None else Path(journal).expanduser().absolute()
-    first = plan.submissions.setdefault(service, mine)
-    if first != mine:
+def _once(plan: PreparedLeads, service: str, journal: Path | None) -> Iterator[_Claim]:
+    """Refuse to send a plan twice, unless a journal knows what to leave out."""
+    mine: object = object() if journal is None else journal
+    # One step, so that one of several threads has it.
+    where, first = plan.submissions.setdefault("first", (service, mine))
+    if where != service or first != mine:
         before = f"with the journal {first}" if isinstance(first, Path) else "without a journal"
         instead = (
-            "Go on with that journal"
-            if isinstance(first, Path)
-            else "Plan those rows anew that the report has as rejected or not_sent"
+            "Submit it with that journal"
+            if isinstance(first, Path) and where == service
+            else "Plan only the rows that the report has as rejected or not_sent"
         )
         raise InvalidInputError(
-            f"This plan was submitted before, {before}; once more would send its leads twice. "
-            f"{instead}. Nothing was sent."
+            f"This plan was submitted before, {before}, to {where}; once more would send its leads "
+            f"twice. {instead}. Nothing was sent."
         )
+    claim = _Claim()
     try:
-        yield
-    except OutreachError:
-        if first is mine:
-            del plan.submissions[service]
+        yield claim
+    except BaseException:
+        if first is mine and claim.is_unused:
+            del plan.submissions["first"]
         raise
 
 
 def _retry(
-    plan: PreparedLeads,
-    journal: str | Path | None,
-    progress: bool | None,
-    entries: Mapping[int, Entry],
-    notes: Sequence[str],
+    task: _Task, entries: Mapping[int, Entry], notes: Sequence[str]
 ) -> Callable[..., SubmissionReport]:
     """Return what sends the unknown rows of a report once more."""
     free = Lock()
 
-    def retry(watch: Monitor | None = None) -> SubmissionReport:
+    def retry(watch: Monitor | None = None, client: Client | None = None) -> SubmissionReport:
         # A journal knows by itself what was sent again.
-        if journal is None and not free.acquire(blocking=False):
+        if task.journal is None and not free.acquire(blocking=False):
             raise InvalidInputError(
                 "The unknown rows of this report were sent again before. What became of them is in "
                 "the report that retry_unknown() returned then. Nothing was sent."
             )
+        claim = _Claim()
         try:
-            client = _open_client(plan)
-            return _submit(
-                plan, client, journal, progress, watch, entries=entries, notes=notes, again=True
-            )
-        except OutreachError:
-            if journal is None:
+            again = replace(task, client=_client_of(task.client, client))
+            return _submit(again, claim, watch, entries=entries, notes=notes, again=True)
+        except BaseException:
+            if task.journal is None and claim.is_unused:
                 free.release()
             raise
 
@@ -173,42 +191,63 @@ def _retry(
 
 
 def _submit(
-    plan: PreparedLeads,
-    client: Client,
-    journal: str | Path | None,
-    progress: bool | None,
-    watch: Monitor | None = None,
+    task: _Task,
+    claim: _Claim,
+    watch: Monitor | None,
     *,
     entries: Mapping[int, Entry] = MappingProxyType({}),
     notes: Sequence[str] = (),
     again: bool = False,
 ) -> SubmissionReport:
-    """Send what is left of a plan, or what is unknown again."""
-    opened = None
-    if journal is not None:
-        submission = {"service": client.base_url, **plan.fingerprint}
-        opened = Journal(journal, submission, plan.positions.tolist())
-        entries = _merged(entries, opened.entries)
-        notes = [*notes, *opened.notes]
-    chunks = list(_chunks_again(plan, entries) if again else _chunks_left(plan, entries))
-    run = Run(plan, client, journal=opened, entries=entries, again=again)
-    error = _carry_out(run, chunks, progress, watch)
-    final = _with_reason(plan, dict(run.entries), error)
-    if error is not None:
-        warn(_in_words(final, error, journal))
-    notes = [*notes, *run.notes]
-    return SubmissionReport(
-        plan.frame,
-        make_rows(plan, final),
-        sequence_id=plan.sequence_id,
-        notes=notes,
-        error=error,
-        retry=_retry(plan, journal, progress, final, notes),
-    )
+    """Send what is left of a plan, or what is unknown again.
+
+    It raises only where nothing was sent.
+    """
+    plan = task.plan
+    # Until the report is there, so that no Ctrl-C takes it away.
+    with HeldSignals() as signals, ExitStack() as stack:
+        journal = None
+        duplicates: Mapping[int, int] = {}
+        last_chunk = 0
+        if task.journal is not None:
+            submission = {"service": task.client.base_url, **plan.fingerprint}
+            journal = Journal(task.journal, submission, lead_keys(plan))
+            stack.push(journal)
+            entries = _merged(entries, journal.entries)
+            notes = [*notes, *journal.notes]
+            duplicates, last_chunk = journal.duplicates, journal.last_chunk
+        left = [row for row in plan.positions.tolist() if row not in duplicates]
+        chunks = list(
+            _chunks_again(plan, left, entries)
+            if again
+            else _chunks_left(plan, left, entries, last_chunk)
+        )
+        run = Run(plan, task.client, journal=journal, entries=entries, again=again)
+        claim.run = run
+        # The run closes it, in its own thread.
+        stack.pop_all()
+
+        def report_now(error: OutreachError | None) -> SubmissionReport:
+            final = _with_reason(plan, dict(run.entries), duplicates, error)
+            every_note = [*notes, *run.notes]
+            retry = _retry(task, final, every_note)
+            return _report(plan, final, error, every_note, retry)
+
+        with remembered(lambda: report_now(run.error)) as remember:
+            error = supervise(run, chunks, signals, progress=task.progress, monitor=watch)
+            report = report_now(error)
+            remember(report)
+        return _told(report, _advice(report, is_safe=journal is not None and not journal.is_lost))
 
 
-def _open_client(plan: PreparedLeads) -> Client:
-    client = resolve(plan.client)
+def _client_of(own: Client | None, given: Client | None) -> Client:
+    """Return the client to send by; what was planned at one service is not sent to another."""
+    client = resolve(given if given is not None else own)
+    if own is not None and client.base_url != own.base_url:
+        raise InvalidInputError(
+            f"The plan is for {own.base_url}, and client is connected to {client.base_url}. Make "
+            "the plan with that client. Nothing was sent."
+        )
     if client.closed:
         raise ConfigurationError(
             "The plan's client is closed. Connect again, and make the plan anew. Nothing was sent."
@@ -228,149 +267,98 @@ def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, 
     return {**own, **newer}
 
 
-def _chunks_left(plan: PreparedLeads, entries: Mapping[int, Entry]) -> Iterator[Chunk]:
+def _chunks_left(
+    plan: PreparedLeads, rows: Sequence[int], entries: Mapping[int, Entry], last: int
+) -> Iterator[Chunk]:
     """Cut what was never sent, or is tried again, into chunks, in the order of the frame."""
     left = [
-        position
-        for position in plan.positions.tolist()
-        if position not in entries or entries[position].outcome.status in statuses.TRIED_AGAIN
+        row
+        for row in rows
+        if row not in entries or entries[row].outcome.status in statuses.TRIED_AGAIN
     ]
-    last = max((entry.chunk or 0 for entry in entries.values()), default=0)
     for number, positions in enumerate(plan.chunks(left), last + 1):
         yield Chunk(number, positions.tolist())
 
 
-def _chunks_again(plan: PreparedLeads, entries: Mapping[int, Entry]) -> Iterator[Chunk]:
+def _chunks_again(
+    plan: PreparedLeads, rows: Sequence[int], entries: Mapping[int, Entry]
+) -> Iterator[Chunk]:
     """Put the rows that are unknown into the chunks that they were in.
 
-    Then an answer about a whole request is about the same rows as the one that did not come.
+    Then a response about a whole request is about the same rows as the one that did not come.
     """
     together: dict[int, list[int]] = {}
-    for position, entry in sorted(entries.items()):
-        if entry.outcome.status == statuses.UNKNOWN:
-            together.setdefault(entry.chunk or 0, []).append(position)
+    for row in rows:
+        if row in entries and entries[row].outcome.status == statuses.UNKNOWN:
+            together.setdefault(entries[row].chunk or 0, []).append(row)
     for number, positions in sorted(together.items()):
-        for part in _cut(positions, plan.chunk_size):
-            yield Chunk(number, part)
-
-
-def _cut(positions: Sequence[int], size: int) -> Iterator[Sequence[int]]:
-    return (positions[start : start + size] for start in range(0, len(positions), size))
-
-
-def _carry_out(
-    run: Run, chunks: Sequence[Chunk], progress: bool | None, watch: Monitor | None
-) -> OutreachError | None:
-    """Let a run send; return why it ended early, if it did. Raise where it sent nothing at all."""
-    future, wish = _watched(run, chunks, progress, watch)
-    if wish == "abort":
-        return OutreachError(_INTERRUPTED)
-    fault = future.exception() if future is not None else None
-    error = run.error
-    if fault is not None and not isinstance(fault, OutreachError):
-        error = OutreachError(
-            f"Something that should not happen stopped the run: {type(fault).__name__}. Report it, "
-            "with the traceback that error.__cause__ holds."
-        )
-        error.__cause__ = fault
-    if error is not None and not run.requests:
-        raise error
-    if error is None and wish == "drain" and run.left:
-        return OutreachError(_CANCELLED)
-    return error
-
-
-def _watched(
-    run: Run, chunks: Sequence[Chunk], progress: bool | None, watch: Monitor | None
-) -> tuple[Future[None] | None, Directive]:
-    """Let a run send in a thread of its own; return that, and what was wished of it meanwhile.
-
-    So Ctrl-C never falls between two steps that belong together, such as an answer and its entry
-    in the journal.
-    """
-    stop = CancellationToken()
-    wish: Directive = "continue"
-    executor = ThreadPoolExecutor(
-        1, "outreach_frames", initializer=bind_thread, initargs=(stop, current_status.get())
-    )
-    future = None
-    rows = sum(len(chunk.positions) for chunk in chunks)
-    try:
-        with progress_bar(rows, description="Adding", unit="leads", progress=progress) as bar:
-            run.over = watch is not None and _directive_of(watch, run) != "continue"
-            future = executor.submit(run.send, chunks)
-            wish = _look_on(run, bar, watch)
-    except KeyboardInterrupt:
-        wish = "abort"
-    finally:
-        # Whatever ends the watching, nothing more is sent that nobody would hear of.
-        run.over = True
-        executor.shutdown(wait=False)
-    if wish == "abort":
-        for patience in (_GRACE, _PATIENCE):
-            # A further Ctrl-C ends the waiting, not the report.
-            with suppress(KeyboardInterrupt):
-                run.done.wait(patience)
-            stop.set()
-    return future, wish
-
-
-def _look_on(run: Run, bar: tqdm[NoReturn], watch: Monitor | None) -> Directive:
-    """Show a run's progress until it is done or to be broken off; return what was wished."""
-    wish: Directive = "continue"
-    done = False
-    while not done:
-        done = run.done.wait(_SLICE)
-        _show(run.tally, bar)
-        wished = "continue" if watch is None else _directive_of(watch, run)
-        if wished == "abort" and not done:
-            return wished
-        if wished != "continue":
-            wish, run.over = "drain", True
-    return wish
-
-
-def _directive_of(watch: Monitor, run: Run) -> Directive:
-    """Ask who watches; an error of theirs is never taken for one from before the first request."""
-    try:
-        return watch(run)
-    except OutreachError as error:
-        raise RuntimeError("what watches a run must not raise") from error
-
-
-def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:
-    counts = dict.fromkeys(statuses.KINDS, 0)
-    for status, rows in tally.items():
-        counts[statuses.kind_of(status)] += rows
-    bar.set_postfix(counts, refresh=False)
-    bar.update(sum(counts.values()) - bar.n)
+        for part in plan.chunks(positions):
+            yield Chunk(number, part.tolist())
 
 
 def _with_reason(
-    plan: PreparedLeads, entries: Mapping[int, Entry], error: OutreachError | None
+    plan: PreparedLeads,
+    entries: Mapping[int, Entry],
+    duplicates: Mapping[int, int],
+    error: OutreachError | None,
 ) -> dict[int, Entry]:
-    """Say of rows that were never sent why not."""
+    """Say of rows that were not sent why not."""
     why = f"The run stopped before: {error}" if error is not None else ""
     never = Entry(RowOutcome(statuses.NOT_SENT, why), None, 0)
-    return {position: entries.get(position, never) for position in plan.positions.tolist()}
+    final = {position: entries.get(position, never) for position in plan.positions.tolist()}
+    for position, first in duplicates.items():
+        detail = f"The journal knows it as the same person as row {first}."
+        final[position] = Entry(RowOutcome(statuses.DUPLICATE_IN_FRAME, detail), None, 0)
+    return final
 
 
-def _in_words(
-    entries: Mapping[int, Entry], error: OutreachError, journal: str | Path | None
-) -> str:
-    counts = Counter(entry.outcome.status for entry in entries.values())
-    open_ends = [
-        f"{counts[status]:,} rows are {status}"
-        for status in (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN)
-        if counts[status]
-    ]
+def _report(
+    plan: PreparedLeads,
+    entries: Mapping[int, Entry],
+    error: OutreachError | None,
+    notes: Sequence[str] = (),
+    retry: Callable[..., SubmissionReport] | None = None,
+) -> SubmissionReport:
+    """Make the report; it has an error wherever rows were not added."""
+    rows = make_rows(plan, entries)
+    if error is None and (counts := _open_ends(rows["status"])):
+        error = OutreachError(f"Not all rows were added: {counts}.")
+    return SubmissionReport(
+        plan.frame, rows, sequence_id=plan.sequence_id, notes=notes, error=error, retry=retry
+    )
+
+
+def _told(report: SubmissionReport, advice: str) -> SubmissionReport:
+    """Warn where rows were not added."""
+    if report.error is not None:
+        counts = _open_ends(report.rows["status"])
+        begin = f"Of {plural(len(report.rows), 'row')}, {counts}: " if counts else ""
+        # Even where warnings are errors: a report that is lost is worse than a warning that is.
+        with suppress(Exception):
+            warn(f"{begin}{report.error} {advice}".strip())
+    return report
+
+
+def _open_ends(status: pd.Series[str]) -> str:
+    counts = Counter(status)
+    return ", ".join(
+        f"{counts[each]:,} {'is' if counts[each] == 1 else 'are'} {each}"
+        for each in _OPEN_ENDS
+        if counts[each]
+    )
+
+
+def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
+    """Say what to do next; `is_safe` where a journal knows whom not to send again."""
+    status = set(report.rows["status"])
     advice = []
-    if counts[statuses.NOT_SENT] or counts[statuses.REJECTED]:
+    if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:
         advice.append(
-            "To go on, submit again with the same journal."
-            if journal
-            else "To go on, plan those rows anew that are rejected or not_sent."
+            "To go on, correct what is wrong and submit again with the same journal: it leaves out "
+            "whom the service has."
+            if is_safe
+            else "To go on, plan only the rows that are rejected, not_sent or invalid."
         )
-    if counts[statuses.UNKNOWN]:
+    if statuses.UNKNOWN in status:
         advice.append("report.retry_unknown() sends what is unknown once more.")
-    return f"Of {len(entries):,} leads, {', '.join(open_ends)}: {error} {' '.join(advice)}".strip()
+    return " ".join(advice)

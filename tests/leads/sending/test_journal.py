@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import stat
@@ -10,9 +11,10 @@ import subprocess
 import sys
 import tempfile
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -20,17 +22,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.leads.sending.journal import Entry, Journal
+from outreach_frames.leads.sending.journal import Entry, Journal, LeadKeys
 from outreach_frames.leads.sending.outcome import RowOutcome
 
-SUBMISSION = {"service": "https://x.example", "sequence": "a1", "settings": "b2", "rows": "c3"}
-POSITIONS = range(1000)
+SUBMISSION = {"service": "https://x.example", "sequence": "a1", "settings": "b2"}
+MANY = {row: LeadKeys(f"lead{row}@example.com", None) for row in range(50_000)}
+LEADS = {row: LeadKeys(f"lead{row}@example.com", None) for row in range(1000)}
 ADDED = RowOutcome("added")
 
 
-def opened(path: Path, positions: range = POSITIONS, **changes: str) -> Journal:
+def opened(path: Path, leads: Mapping[int, LeadKeys] = LEADS, **changes: str) -> Journal:
     """Open the journal of the one submission of these tests, or of another one."""
-    return Journal(path, SUBMISSION | changes, positions)
+    return Journal(path, SUBMISSION | changes, leads)
 
 
 def command(code: str, path: Path) -> list[str]:
@@ -61,11 +64,12 @@ def limited(path: Path, more_bytes: int, code: str) -> str:
     size = path.stat().st_size if path.exists() else 0
     setup = f"""
 import resource, sys
-from outreach_frames.leads.sending.journal import Journal
+from outreach_frames.leads.sending.journal import Journal, LeadKeys
 from outreach_frames.leads.sending.outcome import RowOutcome
 resource.setrlimit(resource.RLIMIT_FSIZE, ({size + more_bytes},) * 2)
+leads = {{row: LeadKeys(f"lead{{row}}@example.com", None) for row in range(50_000)}}
 try:
-    with Journal(sys.argv[1], eval(sys.argv[2]), range(250_000)) as journal:
+    with Journal(sys.argv[1], eval(sys.argv[2]), leads) as journal:
         pass
 {textwrap.indent(textwrap.dedent(code), " " * 8)}
 except Exception as error:
@@ -131,9 +135,10 @@ class TestMemory:
         """What `begin` and `finish` write survives the process that does not live on."""
         code = """
             import os, sys
-            from outreach_frames.leads.sending.journal import Journal
+            from outreach_frames.leads.sending.journal import Journal, LeadKeys
             from outreach_frames.leads.sending.outcome import RowOutcome
-            journal = Journal(sys.argv[1], eval(sys.argv[2]), range(1000))
+            leads = {row: LeadKeys(f"lead{row}@example.com", None) for row in range(1000)}
+            journal = Journal(sys.argv[1], eval(sys.argv[2]), leads)
             journal.begin(1, [1, 2])
             journal.finish({1: RowOutcome("added")})
             os.kill(os.getpid(), 9)
@@ -146,7 +151,15 @@ class TestMemory:
             }
 
     def test_no_leads_and_no_token_in_it(self, path: Path) -> None:
-        """The tables have no column that could hold a lead."""
+        """The tables have no column that could hold a lead, and hashes differ between files."""
+        hashes = []
+        for name in ("one", "other"):
+            with opened(path.with_name(name)) as journal:
+                journal.begin(1, range(3))
+            assert b"lead1" not in path.with_name(name).read_bytes()
+            with closing(sqlite3.connect(path.with_name(name))) as connection:
+                hashes += connection.execute("SELECT hash FROM keys").fetchall()
+        assert len(set(hashes)) == 6
         opened(path).close()
         with closing(sqlite3.connect(path)) as connection:
             columns = connection.execute(
@@ -160,9 +173,11 @@ class TestMemory:
             ("runs", "began_at"),
             ("notes", "note"),
             ("notes", "text"),
+            ("salt", "salt"),
+            *(("keys", name) for name in ("hash", "kind", "lead")),
             *(
-                ("entries", name)
-                for name in ("position", "status", "detail", "error_code", "chunk", "attempts")
+                ("leads", name)
+                for name in ("lead", "status", "detail", "error_code", "chunk", "attempts")
             ),
         }
 
@@ -208,7 +223,7 @@ class TestFile:
             connection = sqlite3.connect(sys.argv[1], isolation_level=None)
             connection.execute("PRAGMA cache_size = 1")
             connection.execute("BEGIN IMMEDIATE")
-            connection.execute("UPDATE entries SET detail = hex(randomblob(500))")
+            connection.execute("UPDATE leads SET detail = hex(randomblob(500))")
             os.kill(os.getpid(), 9)
         """
         run(code, path)
@@ -254,8 +269,9 @@ class TestOwners:
         """Another process is refused at once, and gets it once the first has died."""
         code = """
             import sys
-            from outreach_frames.leads.sending.journal import Journal
-            journal = Journal(sys.argv[1], eval(sys.argv[2]), range(1000))
+            from outreach_frames.leads.sending.journal import Journal, LeadKeys
+            leads = {row: LeadKeys(f"lead{row}@example.com", None) for row in range(1000)}
+            journal = Journal(sys.argv[1], eval(sys.argv[2]), leads)
             print("open", flush=True)
             sys.stdin.read()
         """
@@ -273,7 +289,7 @@ class TestOwners:
         opened(path).close()
         with closing(sqlite3.connect(path, isolation_level=None)) as browser:
             browser.execute("BEGIN")
-            browser.execute("SELECT * FROM entries").fetchall()
+            browser.execute("SELECT * FROM leads").fetchall()
             with pytest.raises(InvalidInputError, match="in use"):
                 opened(path)
         opened(path).close()
@@ -282,8 +298,8 @@ class TestOwners:
         """A journal that was refused is not left locked."""
         opened(path).close()
         for _ in range(2):
-            with pytest.raises(InvalidInputError, match="other rows"):
-                opened(path, rows="d4")
+            with pytest.raises(InvalidInputError, match="other settings"):
+                opened(path, settings="d4")
         opened(path).close()
 
 
@@ -295,9 +311,8 @@ class TestRefused:
         [
             ({"sequence": "x"}, "other sequence. "),
             ({"settings": "x"}, "other settings. "),
-            ({"rows": "x"}, "other rows. "),
             ({"service": "https://y.example"}, "other service. "),
-            ({"sequence": "x", "rows": "y"}, "other sequence and rows. "),
+            ({"sequence": "x", "settings": "y"}, "other sequence and settings. "),
             ({"more": "x"}, "other more. "),
         ],
     )
@@ -319,7 +334,7 @@ class TestRefused:
     def test_something_else(self, path: Path, content: bytes) -> None:
         """A file that is something else, or empty, is refused and left as it is."""
         path.write_bytes(content)
-        with pytest.raises(InvalidInputError, match="no journal of a submission, or damaged"):
+        with pytest.raises(InvalidInputError, match="not a journal of a submission, or damaged"):
             opened(path)
         assert path.read_bytes() == content
 
@@ -330,7 +345,7 @@ class TestRefused:
             connection.execute(f"PRAGMA journal_mode = {mode}")
             connection.execute("CREATE TABLE entries (position INTEGER)")
         before = path.read_bytes()
-        with pytest.raises(InvalidInputError, match="no journal of a submission"):
+        with pytest.raises(InvalidInputError, match="not a journal of a submission"):
             opened(path)
         assert path.read_bytes() == before
 
@@ -346,11 +361,12 @@ class TestRefused:
     @pytest.mark.parametrize(
         "damage",
         [
-            "DROP TABLE entries",
-            "DROP TABLE runs",
-            "ALTER TABLE entries DROP COLUMN attempts",
-            "UPDATE entries SET position = 5000",
-            "UPDATE entries SET position = -1",
+            *(f"DROP TABLE {table}" for table in ("leads", "keys", "salt", "notes", "runs")),
+            "ALTER TABLE leads DROP COLUMN attempts",
+            "UPDATE keys SET lead = 5000",
+            "UPDATE leads SET chunk = 'x'",
+            "DELETE FROM salt",
+            "UPDATE salt SET salt = 7",
         ],
     )
     def test_another_content(self, path: Path, damage: str) -> None:
@@ -381,7 +397,7 @@ class TestRefused:
     def test_overwritten_pages(self, path: Path) -> None:
         """A journal with a page of zeros in it is refused."""
         with opened(path) as journal:
-            journal.begin(1, POSITIONS)
+            journal.begin(1, LEADS)
         whole = path.read_bytes()
         for start in range(4096, len(whole), 4096):
             path.write_bytes(whole[:start] + bytes(4096) + whole[start + 4096 :])
@@ -417,8 +433,9 @@ def test_killed_within_a_commit(path: Path) -> None:
     opened(path).close()
     killed = f"""
         import os, resource, signal, sys
-        from outreach_frames.leads.sending.journal import Journal
-        journal = Journal(sys.argv[1], {SUBMISSION!r}, range(250_000))
+        from outreach_frames.leads.sending.journal import Journal, LeadKeys
+        leads = {{row: LeadKeys(f"lead{{row}}@example.com", None) for row in range(20_000)}}
+        journal = Journal(sys.argv[1], {SUBMISSION!r}, leads)
         journal.begin(1, range(10))
         signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
         size = os.path.getsize(sys.argv[1])
@@ -444,7 +461,7 @@ class TestDisk:
     def test_full_at_the_opening(self, path: Path) -> None:
         """With no room for the first write, an existing journal is refused unchanged."""
         with opened(path) as journal:
-            journal.begin(1, POSITIONS)
+            journal.begin(1, LEADS)
         before = path.read_bytes()
         assert "InvalidInputError" in limited(path, 0, "")
         assert path.read_bytes() == before
@@ -465,24 +482,178 @@ class TestDisk:
         *chunks, error = said.splitlines()
         assert "OutreachError" in error
         assert "cannot be written. Free some space" in error
-        with opened(path, range(250_000)) as journal:
+        with opened(path, MANY) as journal:
             done = [
                 row for row, entry in journal.entries.items() if entry.outcome.status == "added"
             ]
         assert len(done) == 250 * len(chunks) > 0
 
-    @pytest.mark.parametrize("replaced", [False, True])
-    def test_deleted_in_the_middle(self, path: Path, replaced: bool) -> None:
-        """Nothing begins in a journal that somebody deleted or replaced while it was open."""
+    @pytest.mark.parametrize("moment", ["begin", "finish"])
+    def test_deleted_in_the_middle(self, path: Path, moment: str) -> None:
+        """A journal that was deleted in mid-run is written again with all it knew; the run ends."""
+        with opened(path) as journal:
+            journal.begin(1, [1])
+            if moment == "begin":
+                journal.finish({1: ADDED})
+            path.unlink()
+            with pytest.raises(OutreachError, match="removed during the run"):
+                journal.begin(2, [2]) if moment == "begin" else journal.finish({1: ADDED})
+            assert not journal.is_lost
+        with opened(path) as journal:
+            assert journal.entries == {1: Entry(ADDED, 1, 1)}
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+    def test_replaced_in_the_middle(self, path: Path) -> None:
+        """A journal that was replaced in mid-run is not begun anew: it would know of nobody."""
         with opened(path) as journal:
             journal.begin(1, [1])
             content = path.read_bytes()
             path.unlink()
-            if replaced:
-                path.write_bytes(content)
-            journal.finish({1: ADDED})
-            with pytest.raises(OutreachError, match="removed or replaced"):
-                journal.begin(2, [2])
+            path.write_bytes(content)
+            with pytest.raises(OutreachError, match=r"replaced.*would be sent again"):
+                journal.finish({1: ADDED})
+            assert journal.is_lost
+        for _ in range(2):
+            with pytest.raises(InvalidInputError, match=r"lost.*plan only.*Nothing was sent"):
+                opened(path)
+            path.unlink(missing_ok=True)
+
+    def test_deleted_with_its_folder(self, tmp_path: Path) -> None:
+        """A journal that cannot be written again is not begun anew either."""
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        with opened(folder / "journal") as journal:
+            journal.begin(1, [1])
+            shutil.rmtree(folder)
+            with pytest.raises(OutreachError, match=r"cannot be written again.*sent again"):
+                journal.finish({1: ADDED})
+            assert journal.is_lost
+        folder.mkdir()
+        with pytest.raises(InvalidInputError, match="was lost"):
+            opened(folder / "journal")
+
+
+def keys(email: str | None = None, url: str | None = None, *, weak: bool = False) -> LeadKeys:
+    """Return what a lead is compared by."""
+    return LeadKeys(email, url, not weak)
+
+
+class TestLeads:
+    """Rows that are corrected, added, dropped or reordered between two runs."""
+
+    @staticmethod
+    def after(path: Path, **sent: LeadKeys) -> None:
+        """Leave a journal that knows these leads, each by its status."""
+        with opened(path, dict(enumerate(sent.values()))) as journal:
+            journal.begin(1, range(len(sent)))
+            journal.finish(dict(enumerate(map(RowOutcome, sent))))
+
+    @staticmethod
+    def known(path: Path, *leads: LeadKeys) -> list[str | None]:
+        """Return what the journal knows of rows: a status, the number of the same row, or None."""
+        with opened(path, dict(enumerate(leads))) as journal:
+            return [
+                str(journal.duplicates[row])
+                if row in journal.duplicates
+                else journal.entries[row].outcome.status
+                if row in journal.entries
+                else None
+                for row in range(len(leads))
+            ]
+
+    @pytest.mark.parametrize("status", ["added", "recently_contacted", "unknown", "rejected"])
+    def test_by_either_key(self, path: Path, status: str) -> None:
+        """A lead is known by its address and by its profile, wherever its row is."""
+        self.after(path, **{status: keys("a", "u")})
+        assert self.known(path, keys("b"), keys("a")) == [None, status]
+        assert self.known(path, keys("b", "u"), keys("c", "v")) == [status, None]
+
+    def test_reordered_and_dropped(self, path: Path) -> None:
+        """Other rows in another order are what they are."""
+        self.after(path, added=keys("a"), in_exclusion_list=keys("b"), rejected=keys("c"))
+        assert self.known(path, keys("c"), keys("new"), keys("a")) == ["rejected", None, "added"]
+
+    def test_two_rows_of_one_settled_lead(self, path: Path) -> None:
+        """Rows that only the journal can tell to be one person are sent once at the most."""
+        for status in ("added", "unknown"):
+            place = path.with_name(status)
+            self.after(place, **{status: keys("a", "u")})
+            assert self.known(place, keys("a"), keys("b", "u")) == [status, "0"]
+
+    def test_a_refused_lead_binds_nobody(self, path: Path) -> None:
+        """What was never added does not make one person of two rows."""
+        self.after(path, rejected=keys("a", "u"))
+        assert self.known(path, keys("b", "u"), keys("a")) == ["rejected", None]
+        with opened(path, {0: keys("b", "u"), 1: keys("a")}) as journal:
+            journal.begin(2, [0, 1])
+            journal.finish({0: ADDED, 1: RowOutcome("rejected")})
+        assert self.known(path, keys("a"), keys("b"), keys("x", "u")) == ["rejected", "added", "1"]
+
+    def test_settled_counts_more(self, path: Path) -> None:
+        """A row that is two leads is settled where one of them is, and unknown before refused."""
+        self.after(path, rejected=keys("a"), unknown=keys("b", "v"), added=keys(None, "u"))
+        assert self.known(path, keys("a", "u")) == ["added"]
+        assert self.known(path, keys("b", "u")) == ["added"]
+        assert self.known(path, keys("a", "v")) == ["unknown"]
+
+    def test_a_weak_url(self, path: Path) -> None:
+        """A URL that says little names a lead only where the addresses do not differ."""
+        self.after(path, added=keys("a", "w", weak=True), recently_contacted=keys("b"))
+        assert self.known(path, keys("c", "w", weak=True)) == [None]
+        assert self.known(path, keys(None, "w", weak=True)) == ["added"]
+        assert self.known(path, keys("a", "x", weak=True)) == ["added"]
+        assert self.known(path, keys("c", "w")) == [None]
+
+    def test_a_weak_url_names_one_lead(self, path: Path) -> None:
+        """Of rows with other addresses, one may be the lead that had none."""
+        self.after(path, added=keys(None, "w", weak=True))
+        rows = [keys("a", "w", weak=True), keys("b", "w", weak=True)]
+        assert self.known(path, *rows) == ["added", None]
+
+    def test_attempts_and_chunks_go_on(self, path: Path) -> None:
+        """A corrected row's attempts add up, and requests are numbered on."""
+        self.after(path, rejected=keys("typo", "u"), added=keys("b"))
+        with opened(path, {7: keys("a", "u")}) as journal:
+            assert journal.last_chunk == 1
+            journal.begin(2, [7])
+            journal.finish({7: ADDED})
+        with opened(path, {3: keys("a")}) as journal:
+            assert journal.entries == {3: Entry(ADDED, 2, 2)}
+        assert self.known(path, keys("typo")) == [None]
+
+
+class TestPaths:
+    """Where a journal can be, and that it stays the same one."""
+
+    @pytest.mark.parametrize(
+        "odd", ["n\0ul", "x" * 300, "x" * 250, "/".join("x" * 5000), "~nobody-here/j", "", 7, None]
+    )
+    def test_impossible_ones(self, odd: Any, tmp_path: Path) -> None:
+        """A path that cannot be a file's is an error of the package."""
+        path = tmp_path / odd if isinstance(odd, str) and odd[:1] != "~" else odd
+        with pytest.raises(InvalidInputError, match="Nothing was sent"):
+            opened(path)
+
+    def test_a_pipe(self, path: Path) -> None:
+        """What is not a regular file is refused, and not waited for."""
+        os.mkfifo(path)
+        with pytest.raises(InvalidInputError, match=r"not a regular file.*Nothing was sent"):
+            opened(path)
+
+    def test_a_relative_path_after_the_working_folder_changed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """The same relative path in another folder does not begin a second journal."""
+        (tmp_path / "a").mkdir()
+        (tmp_path / "b").mkdir()
+        monkeypatch.chdir(tmp_path / "a")
+        name = f"{tmp_path.name}.journal"
+        opened(Path(name)).close()
+        monkeypatch.chdir(tmp_path / "b")
+        with pytest.raises(InvalidInputError, match=r"working folder has changed.*Nothing was"):
+            opened(Path(name))
+        opened(tmp_path / "b" / name).close()
+        opened(Path(name)).close()
 
 
 class Resumed(RuleBasedStateMachine):

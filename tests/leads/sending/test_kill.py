@@ -24,7 +24,7 @@ import pytest
 
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
-from outreach_frames.leads.sending.journal import Journal
+from outreach_frames.leads.sending.journal import Journal, lead_keys
 from outreach_frames.sandbox import Fault, Sandbox, serve
 from tests import scripted as script
 from tests.scripted import Received, Reply, scripted
@@ -216,7 +216,7 @@ class Submission:
     def _check(self, what: str) -> None:
         """Hold the journal and the requests of a run to what was known before it."""
         submission = {"service": self.url, **self.plan.fingerprint}
-        with Journal(self.folder / "journal", submission, self.plan.positions.tolist()) as journal:
+        with Journal(self.folder / "journal", submission, lead_keys(self.plan)) as journal:
             now = {row: entry.outcome.status for row, entry in journal.entries.items()}
         sent, perhaps = set(self.between.sent), self.between.perhaps_added
         rows = self.frame["key"].tolist()

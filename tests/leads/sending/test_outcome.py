@@ -1,4 +1,4 @@
-"""What a success answer says of each lead, in consistent, inconsistent and senseless answers."""
+"""What a success response says of each lead, be it consistent, inconsistent or senseless."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
 from outreach_frames.leads import statuses
-from outreach_frames.leads.sending.outcome import ChunkOutcome, read_answer
+from outreach_frames.leads.sending.outcome import ChunkOutcome, read_response
 from outreach_frames.tables.keys import email_key, profnet_url_key
 
 Lead = tuple[str | None, str | None]
@@ -30,7 +30,7 @@ DUPLICATE_LISTS = ["duplicate_emails", "duplicate_profnet_urls", "duplicate_netw
 
 def outcome(answer: object, leads: list[Lead] = THREE) -> ChunkOutcome:
     """Read an answer, with one status for each lead whatever it says."""
-    read = read_answer(leads, answer)
+    read = read_response(leads, answer)
     assert len(read.rows) == len(leads)
     assert all(row.status and isinstance(row.status, str) for row in read.rows)
     return read
@@ -102,13 +102,42 @@ def test_the_name_of_a_new_list_is_in_the_detail() -> None:
 @pytest.mark.parametrize("word", sorted(set(statuses.STATUSES) - set(statuses.SKIPPED)))
 def test_no_list_speaks_with_our_own_words(word: str) -> None:
     """A list named after a status that only this package gives keeps its whole name."""
-    expected = word if word == "duplicate_in_request" else f"{word}_and_skipped"
-    assert found(success(2, **{f"{word}_and_skipped": [{"email": ADA}]}))[0] == expected
+    name = f"{word}_and_skipped"
+    assert found(success(2, **{name: [{"email": ADA}]}))[0] == name
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "added ",
+        " added",
+        "Added",
+        "ADDED",
+        "added_",
+        "_added",
+        "add_ed",
+        "added\u200b",
+        "\xa0added",
+        "\uff41\uff44\uff44\uff45\uff44",
+        "added\n",
+        "pre sent",
+        "Not_Sent",
+        "notsent",
+        "\u0430dded",
+        "recently_contacted ",
+    ],
+)
+def test_no_list_looks_like_another_status(word: str) -> None:
+    """A list whose name is almost one of the known statuses keeps its whole name."""
+    (status, *_) = found(success(2, **{f"{word}_and_skipped": [{"email": ADA}]}))
+    assert status.endswith("_and_skipped")
+    assert status.isprintable()
 
 
 def test_a_list_name_is_made_printable() -> None:
     """A list's name with control characters in it cannot reach a terminal."""
-    assert found(success(2, **{"a\x1b[31m_and_skipped": [{"email": ADA}]}))[0] == r"a\x1b[31m"
+    (status, *_) = found(success(2, **{"a\x1b[31m_and_skipped": [{"email": ADA}]}))
+    assert status == r"a\x1b[31m_and_skipped"
 
 
 @pytest.mark.parametrize(
@@ -160,14 +189,39 @@ def test_a_skipped_lead_that_was_never_sent(added: int) -> None:
     assert any(json.dumps(stray) in note for note in outcome(answer).notes)
 
 
-def test_a_stray_entry_where_all_are_counted() -> None:
-    """When as many were added as could have been, all of them were, whoever else is listed."""
-    stray = {"email": "never@example.org", "profnet_url": None}
-    answer = success(3, in_exclusion_list_and_skipped=[stray])
-    assert found(answer) == ["added"] * 3
-    (note,) = outcome(answer).notes
-    assert "in_exclusion_list_and_skipped names what was not sent" in note
-    assert json.dumps(stray) in note
+@pytest.mark.parametrize("name", [*SKIP_LISTS[:1], *NEW_LISTS[:1], *DUPLICATE_LISTS[:1]])
+def test_a_response_about_others_proves_nothing(name: str) -> None:
+    """A response that names who was not sent may be about another request, whatever it counts."""
+    read = outcome(success(3, **{name: ["never@example.org"]}))
+    assert [row.status for row in read.rows] == ["unknown"] * 3
+    assert f"{name} names what was not sent: never@example.org" in read.notes
+    assert "names leads that were not sent" in read.rows[0].detail
+
+
+@pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS, *DUPLICATE_LISTS])
+@pytest.mark.parametrize("counts", [{"total": 4}, {"total": 2}, {"total": None}, {"added": 5}])
+def test_a_list_that_the_counts_contradict_is_not_believed(
+    name: str, counts: dict[str, Any]
+) -> None:
+    """A skip is no more believed than an addition where the counts cannot be about this request."""
+    values = {"added": 2, "total": 3, **counts}
+    read = outcome(success(values["added"], values["total"], **{name: [ADA]}))
+    assert [row.status for row in read.rows] == ["unknown"] * 3
+    assert any(ADA in note and "contradict" in note for note in read.notes)
+
+
+@pytest.mark.parametrize("name", [*SKIP_LISTS, *NEW_LISTS])
+def test_a_skipped_lead_that_is_counted_as_added(name: str) -> None:
+    """When more were added than no list names, some of the listed ones were: nobody knows which."""
+    assert found(success(3, **{name: [ADA]})) == ["unknown"] * 3
+
+
+@pytest.mark.parametrize("name", DUPLICATE_LISTS)
+def test_a_duplicate_that_is_counted_as_added(name: str) -> None:
+    """A duplicate is added where all leads are counted, as the plan sends everybody once."""
+    read = outcome(success(3, **{name: [ADA, ADA_URL]}))
+    assert [row.status for row in read.rows] == ["added"] * 3
+    assert any(ADA in note and "contradict" in note for note in read.notes)
 
 
 @pytest.mark.parametrize(
@@ -185,9 +239,38 @@ def test_an_entry_of_two_rows() -> None:
     """The email of one row with the URL of another rules neither out, and is noted."""
     torn = {"email": ADA, "profnet_url": BO_URL}
     answer = success(2, recently_contacted_and_skipped=[torn])
-    assert found(answer) == ["unknown"] * 3
+    assert found(answer) == found(success(3, duplicate_emails=[torn])) == ["unknown"] * 3
     assert "as one lead what was sent as two" in outcome(answer).notes[0]
     assert json.dumps(torn) in outcome(answer).notes[0]
+
+
+WEAK = "https://profnet.example/profile/view?id=1"
+
+
+@pytest.mark.parametrize(
+    ("entry", "statuses_"),
+    [
+        ({"email": ADA, "profnet_url": WEAK}, ["recently_contacted", "added", "added"]),
+        ({"profnet_url": WEAK}, ["unknown"] * 3),
+        (WEAK, ["unknown"] * 3),
+        ({"email": CY, "profnet_url": WEAK}, ["added", "added", "recently_contacted"]),
+        ({"email": "zed@example.org", "profnet_url": WEAK}, ["unknown"] * 3),
+    ],
+)
+def test_a_url_that_says_little(entry: object, statuses_: list[str]) -> None:
+    """Leads may share a URL that is not certainly one person's; the address tells them apart."""
+    leads: list[Lead] = [(ADA, WEAK), (BO, WEAK), (CY, None)]
+    assert found(success(2, recently_contacted_and_skipped=[entry]), leads) == statuses_
+
+
+@pytest.mark.parametrize("junk", ["", "?", "not a url", "https://"])
+def test_what_has_no_normal_form_names_nobody_else(junk: str) -> None:
+    """An identifier that is not an address or a URL names only what was sent just so."""
+    leads: list[Lead] = [(None, "odd one"), (BO, None)]
+    listed = {"recently_contacted_and_skipped": [{"profnet_url": junk}]}
+    assert found(success(1, 2, **listed), leads) == ["unknown"] * 2
+    listed = {"recently_contacted_and_skipped": [{"profnet_url": "odd one"}]}
+    assert found(success(1, 2, **listed), leads) == ["recently_contacted", "added"]
 
 
 def test_a_lead_in_two_lists() -> None:
@@ -222,11 +305,13 @@ def test_duplicates(name: str) -> None:
     assert any(name in note and named in note for note in read.notes)
 
 
-@pytest.mark.parametrize("added", [0, 1, 2])
-def test_duplicates_prove_nothing_for_the_rest(added: int) -> None:
+@pytest.mark.parametrize(
+    ("added", "status"), [(0, "duplicate_in_request"), (1, "unknown"), (2, "duplicate_in_request")]
+)
+def test_duplicates_prove_nothing_for_the_rest(added: int, status: str) -> None:
     """A duplicate of what was sent once has a twin among the rest, which may be the one skipped."""
     answer = success(added, duplicate_emails=[ADA])
-    assert found(answer) == ["duplicate_in_request", "unknown", "unknown"]
+    assert found(answer) == [status, "unknown", "unknown"]
     assert "1 of them as a duplicate" in outcome(answer).rows[1].detail
 
 
@@ -421,6 +506,17 @@ def _names(entry: object, lead: Lead) -> bool:
             (fields.get("email"), fields.get("profnet_url")), lead, keys, strict=True
         )
     )
+
+
+@settings(max_examples=300, deadline=None)
+@given(any_answer())
+def test_nobody_is_skipped_who_is_counted_as_added(case: tuple[list[Lead], object]) -> None:
+    """With those that the counts have as added, there are never more rows than were sent."""
+    leads, answer = case
+    read = found(answer, leads)
+    count = answer.get("total_added_to_sequence") if isinstance(answer, dict) else None
+    if type(count) is int and count <= len(leads):
+        assert len(leads) - count >= len(leads) - read.count("added") - read.count("unknown")
 
 
 @settings(max_examples=300, deadline=None)

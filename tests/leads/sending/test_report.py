@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import html
+import pickle
 import re
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,12 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.errors import AuthenticationError, InvalidInputError
+from outreach_frames.errors import (
+    AuthenticationError,
+    InvalidInputError,
+    ValidationFailedError,
+    ValidationProblem,
+)
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.plan import make_plan
@@ -332,10 +339,30 @@ def test_both_views_say_what_happened() -> None:
         assert "report.retry_unknown()" in view
         assert "ignore_exclusion_list" in view
         assert "of_tomorrow_and_skipped" in view
-        assert re.search(r"Stopped early:\s+The token is not accepted\.", view)
+        assert "The token is not accepted." in view
         assert "note 9" in view
         assert "note 10" not in view
         assert "and 3 other notes" in view
+
+
+def test_a_report_says_whether_the_run_stopped() -> None:
+    """Only where rows were not sent is the error said to have stopped the run."""
+    error = AuthenticationError("No.")
+    assert "Stopped early: No." in repr(report(["added", "not_sent"], error=error))
+    assert "Stopped early" not in repr(report(["added", "rejected"], error=error))
+
+
+def test_a_report_can_be_pickled() -> None:
+    """A pickled report has all but the way to the service."""
+    error = ValidationFailedError("No.", validation_errors=[ValidationProblem("odd", "told")])
+    made = report(["unknown"], error=error, notes=["a note"], retry=threading.Lock)
+    back = pickle.loads(pickle.dumps(made))  # noqa: S301 - our own bytes
+    pd.testing.assert_frame_equal(back.frame, made.frame)
+    assert repr(back) == repr(made)
+    assert back.error.validation_errors == error.validation_errors
+    assert back.error.status_code == 422
+    with pytest.raises(InvalidInputError, match="cannot send"):
+        back.retry_unknown()
 
 
 def test_a_dry_run_says_that_nothing_was_sent() -> None:

@@ -12,7 +12,6 @@ import threading
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import nullcontext
 from itertools import count, repeat
 from pathlib import Path
 from typing import Any
@@ -199,15 +198,14 @@ class TestRefusals:
         stops = THEN_BY_CODE.get(code) is NextStep.STOP
         turns = [added, refused(code), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
-            plan = planned(client, leads(6))
-            report = stopped(plan, code) if stops else submit(plan)
+            report = stopped(planned(client, leads(6)), code)
             rest = "not_sent" if stops else "added"
             assert column(report) == ["added"] * 2 + ["rejected"] * 2 + [rest] * 2
             assert column(report, "error_code") == [None, None, code, code, None, None]
             assert f"because of {code}" in column(report, "detail")[2]
             assert any(f"because of {code}" in note for note in report.notes)
             assert len(sent(service)) == (2 if stops else 3)
-            assert isinstance(report.error, ValidationFailedError) == stops
+            assert isinstance(report.error, ValidationFailedError)
             if stops:
                 assert column(report, "chunk")[4:] == [None, None]
                 assert code in column(report, "detail")[4]
@@ -220,7 +218,7 @@ class TestRefusals:
         sequence_id = sandbox.sequence_ids[code]
         before = len(sandbox.leads(sequence_id))
         plan = make_plan(leads(4), sequence_id, chunk_size=2)
-        report = stopped(plan) if THEN_BY_CODE[code] is NextStep.STOP else submit(plan)
+        report = stopped(plan)
         assert column(report, "error_code")[0] == code
         assert column(report)[0] == "rejected"
         assert len(sandbox.leads(sequence_id)) == before
@@ -251,29 +249,11 @@ class TestRefusals:
         """An unexplained refusal rejects its chunk; three in a row stop the run."""
         turns = [reply, reply, added, reply, reply, reply]
         with scripted(only_posts(turns)) as service, connected(service) as client:
-            report = stopped(planned(client, leads(8), chunk_size=1), "2 rows are not_sent")
+            report = stopped(
+                planned(client, leads(8), chunk_size=1), "2 are not_sent, 5 are rejected"
+            )
         expected = ["rejected"] * 2 + ["added"] + ["rejected"] * 3 + ["not_sent"] * 2
         assert column(report) == expected
-
-    def test_split_by_what_leads_bring(self) -> None:
-        """A missing field rejects only the rows that bring the same fields as the guilty ones."""
-        frame = leads(5).assign(phone=["1", None, "3", None, "5"], city=["a", None, "c", "d", "e"])
-        missing = refused("missing_lead_field")
-        turns = [missing, added, missing, added, added]
-        with scripted(only_posts(turns)) as service, connected(service) as client:
-            report = submit(planned(client, frame, chunk_size=4, data=["phone", "city"]))
-            assert sent(service) == [
-                ["lead0", "lead1", "lead2", "lead3"],
-                ["lead0", "lead2"],
-                ["lead1"],
-                ["lead3"],
-                ["lead4"],
-            ]
-        assert column(report) == ["added", "rejected", "added", "added", "added"]
-        assert column(report, "attempts") == [2, 2, 2, 2, 1]
-        assert column(report, "chunk") == [1, 1, 1, 1, 2]
-        assert column(report, "error_code")[1] == "missing_lead_field"
-        assert report.error is None
 
     @pytest.mark.usefixtures("client")
     def test_split_in_the_sandbox(self, sandbox: Sandbox) -> None:
@@ -284,25 +264,26 @@ class TestRefusals:
         report = submit(make_plan(frame, sandbox.sequence_ids["needs_email"]))
         assert column(report) == ["added", "rejected", "added", "added"]
 
-    def test_stopped_in_the_middle_of_a_split(self) -> None:
-        """What waited for its turn when a part stopped the run was not sent."""
-        frame = leads(3).assign(a=["1", None, None], b=[None, "2", None])
-        turns = [refused("missing_lead_field"), added, refused("missing_ai_credits")]
-        with scripted(only_posts(turns)) as service, connected(service) as client:
-            report = stopped(planned(client, frame, chunk_size=3, data=["a", "b"]))
-        assert column(report) == ["added", "rejected", "not_sent"]
-        assert column(report, "attempts") == [2, 2, 1]
-
     @pytest.mark.parametrize("status", [400, 413])
     def test_a_malformed_chunk(self, status: int) -> None:
-        """A 400 or 413 rejects that chunk alone, however many there are."""
+        """A 400 or 413 rejects that chunk alone, and the report is not fine."""
         no = script.json({"error": {"code": "bad", "message": "too odd"}}, status)
-        turns = [no, no, no, no, added]
-        with scripted(only_posts(turns)) as service, connected(service) as client:
-            report = submit(planned(client, leads(5), chunk_size=1))
-        assert column(report) == ["rejected"] * 4 + ["added"]
+        with scripted(only_posts([no, no, added])) as service, connected(service) as client:
+            report = stopped(planned(client, leads(3), chunk_size=1), "2 are rejected")
+        assert column(report) == ["rejected"] * 2 + ["added"]
         assert "too odd" in column(report, "detail")[0]
-        assert report.error is None
+        with pytest.raises(ServiceError, match="too odd"):
+            report.raise_for_error()
+
+    @pytest.mark.parametrize("status", [400, 413])
+    def test_refused_alike(self, status: int) -> None:
+        """Three refusals in a row that are the same stop the run; others in between do not."""
+        odd, even = (script.json({"error": word}, status) for word in ("odd", "even"))
+        turns = [odd, odd, even, even, added, even, even, even]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            report = stopped(planned(client, leads(10), chunk_size=1), "2 are not_sent, 7 are rej")
+            assert len(sent(service)) == len(turns)
+        assert column(report) == ["rejected"] * 4 + ["added"] + ["rejected"] * 3 + ["not_sent"] * 2
 
     @pytest.mark.parametrize("status", [401, 403, 404, 405, 418])
     def test_nothing_was_done(self, status: int) -> None:
@@ -359,7 +340,7 @@ class TestDoubt:
         odd = script.json({"error": "odd"}, 400)
         turns = [down, down, added, down, down, odd, down, down, script.reset()]
         with scripted(only_posts(turns)) as service, connected(service) as client:
-            report = stopped(planned(client, leads(12), chunk_size=1), "7 rows are unknown")
+            report = stopped(planned(client, leads(12), chunk_size=1), "7 are unknown")
             assert len(sent(service)) == 9
         some, last = ["unknown"] * 2, ["unknown"] * 3 + ["not_sent"] * 3
         expected = [*some, "added", *some, "rejected", *last]
@@ -432,24 +413,26 @@ class TestRetryUnknown:
             again.retry_unknown()
 
     @pytest.mark.parametrize(
-        ("reply", "status"),
+        "reply",
         [
-            (refused("max_leads_threshold_reached"), "unknown"),
-            (refused("brand_new"), "unknown"),
-            (script.json({}, 401), "unknown"),
-            (script.json({}, 500), "unknown"),
-            (refused("missing_lead_field"), "rejected"),
-            (script.json({}, 400), "rejected"),
+            *(refused(code) for code in spec.ADD_LEADS_ERRORS),
+            refused("brand_new"),
+            *(script.json({}, status) for status in (400, 401, 404, 413, 500)),
         ],
     )
-    def test_refused_the_second_time(self, reply: Reply, status: str) -> None:
-        """Only a refusal for the leads' own sake says that the first send came to nothing."""
+    def test_refused_the_second_time(self, reply: Reply, tmp_path: Path) -> None:
+        """No refusal proves that the first send came to nothing: it is not sent a third time."""
+        journal = tmp_path / "journal"
         with scripted(only_posts([script.reset(), reply])) as service, connected(service) as client:
-            report = stopped(planned(client, leads(2)))
-            with pytest.warns(OutreachWarning) if status == "unknown" else nullcontext():
+            frame = leads(2)
+            report = stopped(planned(client, frame), journal=journal)
+            with pytest.warns(OutreachWarning, match="2 are unknown"):
                 again = report.retry_unknown()
-        assert column(again) == [status] * 2
-        assert column(again, "attempts") == [2, 2]
+            assert column(again) == ["unknown"] * 2
+            assert column(again, "attempts") == [2, 2]
+            assert all("sent before" in detail for detail in column(again, "detail"))
+            assert column(stopped(planned(client, frame), journal=journal)) == ["unknown"] * 2
+            assert len(sent(service)) == 2
 
     def test_the_same_requests_again(self) -> None:
         """Rows go in the requests that they were in, and only what is still unknown."""
@@ -547,12 +530,14 @@ class TestOnePlanTwice:
             assert column(plan.submit()) == ["added"] * 2
 
     def test_to_another_service(self) -> None:
-        """A plan that was tried on one service can go to another."""
-        frame = leads(2)
-        plan = make_plan(frame, "s1")
-        for _ in range(2):
-            with scripted(only_posts([added])) as service, of.connect(service.url, "t", cache=None):
-                assert column(plan.submit()) == ["added"] * 2
+        """A plan that went to one service does not go to another."""
+        plan = make_plan(leads(2), "s1")
+        with scripted(only_posts([added])) as service, of.connect(service.url, "t", cache=None):
+            assert column(plan.submit()) == ["added"] * 2
+        with scripted(only_posts([added])) as service, of.connect(service.url, "t", cache=None):
+            with pytest.raises(InvalidInputError, match=r"submitted before.*Nothing was sent"):
+                plan.submit()
+            assert sent(service) == []
 
 
 class TestJournal:
@@ -587,7 +572,7 @@ class TestJournal:
         turns = [refused("brand_new"), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             plan = planned(client, leads(2))
-            assert submit(plan, journal=tmp_path / "j").notes != []
+            assert stopped(plan, journal=tmp_path / "j").notes != []
             report = submit(plan, journal=tmp_path / "j")
         assert report.notes == ["Chunk 1: brand_new: because of brand_new"]
         assert column(report) == ["added"] * 2
@@ -604,14 +589,13 @@ class TestJournal:
             assert column(old.retry_unknown()) == ["added"] * 4
             assert len(sent(service)) == 4
 
-    @pytest.mark.parametrize("change", ["rows", "settings", "sequence", "service"])
+    @pytest.mark.parametrize("change", ["settings", "sequence", "service"])
     def test_another_submission(self, change: str, tmp_path: Path) -> None:
-        """A journal of other rows, settings, sequence or service is refused with nothing sent."""
+        """A journal of other settings, sequence or service is refused with nothing sent."""
         frame = leads(2)
         with scripted(only_posts([added])) as service, connected(service) as client:
             submit(planned(client, frame), journal=tmp_path / "j")
             other = {
-                "rows": lambda: planned(client, frame.iloc[::-1]),
                 "settings": lambda: planned(client, frame, leads_distribution="sequence_senders"),
                 "sequence": lambda: make_plan(frame, "s2", chunk_size=2, client=client),
                 "service": lambda: planned(client, frame),

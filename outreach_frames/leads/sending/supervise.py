@@ -1,0 +1,171 @@
+"""Watching over a run from the thread that asked for it: progress, wishes to end, signals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
+from time import monotonic
+from typing import TYPE_CHECKING, Final, NoReturn
+
+from outreach_frames.common.cancellation import CancellationToken, bind_thread, current_status
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.signals import HeldSignals
+from outreach_frames.errors import OutreachError
+from outreach_frames.leads import statuses
+from outreach_frames.leads.sending.run import Chunk, Directive, Monitor, Run
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
+
+_INTERRUPTED: Final = (
+    "Interrupted. Rows that the request under way held are unknown if it may have arrived; "
+    "what came after it was not sent."
+)
+_CANCELLED: Final = "Cancelled. What came after the last request was not sent."
+# What monitors returned in earlier versions.
+_OLD_DIRECTIVES: Final[Mapping[object, Directive]] = {
+    "go on": "continue",
+    "finish": "drain",
+    "break off": "abort",
+}
+# Seconds between two looks at a run's progress.
+_SLICE: Final = 0.1
+# Seconds that Ctrl-C leaves the request under way for its response: without that, nobody knows what
+# became of its rows.
+_GRACE: Final = 1.5
+# Seconds until an interrupted run that does not end is left to itself.
+_PATIENCE: Final = 5.0
+
+
+def supervise(
+    run: Run,
+    chunks: Sequence[Chunk],
+    signals: HeldSignals,
+    *,
+    progress: bool | None,
+    monitor: Monitor | None,
+) -> OutreachError | None:
+    """Let a run send, in a thread of its own.
+
+    So a signal never falls between two steps that belong together, such as a response and its entry
+    in the journal.
+
+    Returns
+    -------
+    OutreachError or None
+        What ended the run early, or kept rows from being added.
+
+    Raises
+    ------
+    OutreachError
+        Nothing at all was sent.
+    """
+    watched = _Supervision(run, signals, monitor)
+    watched.carry_out(chunks, progress)
+    if watched.wish == "abort":
+        return OutreachError(_INTERRUPTED)
+    fault = watched.fault
+    if fault is not None and not isinstance(fault, OutreachError):
+        error = OutreachError(
+            f"Unexpected internal error: {type(fault).__name__}. Report it, with the traceback "
+            "that error.__cause__ holds."
+        )
+        error.__cause__ = fault
+        return error
+    if run.error is not None and not run.requests:
+        raise run.error
+    if run.error is None and watched.wish == "drain" and run.left:
+        return OutreachError(_CANCELLED)
+    return run.error
+
+
+class _Supervision:
+    """A run under watch, and what is wished of it.
+
+    Attributes
+    ----------
+    wish : {"continue", "drain", "abort"}
+    fault : BaseException or None
+        What the run, or its monitor, raised.
+    """
+
+    def __init__(self, run: Run, signals: HeldSignals, monitor: Monitor | None) -> None:
+        self.wish: Directive = "continue"
+        self.fault: BaseException | None = None
+        self._run = run
+        self._signals = signals
+        self._monitor = monitor
+
+    def carry_out(self, chunks: Sequence[Chunk], progress: bool | None) -> None:
+        """Let the run send until it is done, or to be left."""
+        run, token = self._run, CancellationToken()
+        executor = ThreadPoolExecutor(
+            1, "outreach_frames", initializer=bind_thread, initargs=(token, current_status.get())
+        )
+        future: Future[None] | None = None
+        rows = sum(len(chunk.positions) for chunk in chunks)
+        try:
+            with progress_bar(rows, description="Adding", unit="leads", progress=progress) as bar:
+                self._ask()
+                run.over = self.wish != "continue"
+                future = executor.submit(run.send, chunks)
+                self._look_on(bar)
+        except KeyboardInterrupt:  # where no handler could be installed
+            self.wish = "abort"
+        finally:
+            # Whatever ends the watching, nothing more is sent that nobody would hear of.
+            run.over = True
+            executor.shutdown(wait=False)
+            if future is None:
+                run.close()
+        if self.wish == "abort":
+            for seconds in (_GRACE, _PATIENCE):
+                with suppress(KeyboardInterrupt):
+                    self._wait(seconds)
+                token.set()
+        elif future is not None:
+            self.fault = self.fault or future.exception()
+
+    def _look_on(self, bar: tqdm[NoReturn]) -> None:
+        """Show the run's progress until it is done or to be aborted."""
+        done = False
+        while not done:
+            done = self._run.done.wait(_SLICE)
+            _show(self._run.tally, bar)
+            before = self.wish
+            self._ask()
+            if self.wish == "abort":
+                if not done:
+                    return
+                self.wish = before
+            self._run.over |= self.wish != "continue"
+
+    def _ask(self) -> None:
+        """Learn what is wished; a wish to end is never taken back."""
+        wish: Directive = "continue"
+        if self._monitor is not None and self.fault is None:
+            try:
+                wished = self._monitor(self._run)
+                wish = _OLD_DIRECTIVES.get(wished, wished)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the report must not be lost
+                self.fault, wish = error, "drain"
+        if wish == "abort" or self._signals.count:
+            self.wish = "abort"
+        elif wish != "continue":
+            self.wish = "drain"
+
+    def _wait(self, seconds: float) -> None:
+        """Wait until the run is done; a further signal ends the waiting, not the report."""
+        signals, end = self._signals.count, monotonic() + seconds
+        while self._signals.count == signals and (rest := end - monotonic()) > 0:
+            if self._run.done.wait(min(rest, _SLICE)):
+                return
+
+
+def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:
+    counts = dict.fromkeys(statuses.KINDS, 0)
+    for status, rows in tally.items():
+        counts[statuses.kind_of(status)] += rows
+    bar.set_postfix(counts, refresh=False)
+    bar.update(sum(counts.values()) - bar.n)
