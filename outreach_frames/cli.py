@@ -20,6 +20,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
 from outreach_frames.common.atomic_files import check_suffix
+from outreach_frames.common.shell_words import in_shell
 from outreach_frames.common.text import printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
@@ -67,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _complain(error: BaseException, words: str) -> None:
     """Say what went wrong, and what was noted about it on the way."""
     for line in (words, *getattr(error, "__notes__", ())):
-        print(printable(f"outreach-frames: {line}", keep="\n"), file=sys.stderr)
+        print(printable(f"outreach-frames: {in_shell(line)}", keep="\n"), file=sys.stderr)
 
 
 def _as_line(
@@ -78,7 +79,7 @@ def _as_line(
     line: str | None = None,  # noqa: ARG001
 ) -> str:
     """Show a warning as a line, not as Python would: who types commands has no line of code."""
-    return f"outreach-frames: {message}\n"
+    return f"outreach-frames: {in_shell(str(message))}\n"
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -106,7 +107,12 @@ def _add_demo(commands: Any) -> None:
         description="Start the embedded service, search people, show the tables, and leave "
         "prospects.csv and headcount.png in a folder.",
     )
-    demo.add_argument("--folder", type=Path, default=Path(), help="where the two files go (here)")
+    demo.add_argument(
+        "--folder",
+        type=Path,
+        default=Path(),
+        help="where the two files go, made where it is missing (here)",
+    )
     demo.set_defaults(run=lambda options: run_demo(options.folder))
 
 
@@ -395,7 +401,7 @@ def _run_add_leads(options: argparse.Namespace) -> int:
             journal=options.journal,
             dry_run=options.dry_run,
         )
-    print(report)
+    print(in_shell(str(report)))
     if options.results is not None:
         print(f"Rows by outcome: {report.to_csv(options.results)}")
     good = NOT_SENT if options.dry_run else ADDED

@@ -11,8 +11,8 @@ from typing import Any
 
 import pandas as pd
 
+from outreach_frames.common.atomic_files import unwritable
 from outreach_frames.common.text import printable
-from outreach_frames.errors import InvalidInputError
 
 CSV_NAME = "prospects.csv"
 PLOT_NAME = "headcount.png"
@@ -94,9 +94,11 @@ STEPS = (
 
 
 def run_demo(folder: Path, show: Callable[[str], None] = print) -> None:
-    """Run the main job on the embedded service; leave a CSV and a plot in `folder`."""
-    if not folder.is_dir():
-        raise InvalidInputError(f"{folder} is no folder: create it first.")
+    """Run the main job on the embedded service; make `folder`, and leave a CSV and a plot in it."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise unwritable(folder, error) from error
     names: dict[str, Any] = {}
     with contextlib.chdir(folder), contextlib.ExitStack() as stack:
         for step in STEPS:

@@ -118,7 +118,7 @@ def test_out_refuses_an_ending_that_it_does_not_write(
         (["search", "--limit", "0"], "limit"),
         (["search", "--company-ids", "5"], "UUID"),
         (["search", "--filters", "nowhere.json"], "cannot be read"),
-        (["demo", "--folder", "nowhere"], "no folder"),
+        (["search", "--person-name", " "], "--person-name is blank"),
     ],
 )
 def test_bad_values_are_exit_code_2(
@@ -186,3 +186,20 @@ def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
             assert of.count_people() == 20
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=10) == 0
+
+
+@pytest.mark.usefixtures("environment")
+def test_warnings_name_options() -> None:
+    """Who types commands reads of options, not of Python's arguments."""
+    command = [sys.executable, "-m", "outreach_frames", "search", "--limit", "3"]
+    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stderr
+    assert "--all reads them all" in told
+    assert "limit=None" not in told
+
+
+def test_the_demo_makes_its_folder(tmp_path: Path) -> None:
+    """demo --folder makes the folder; a file in its place is wrong usage."""
+    assert main(["demo", "--folder", str(tmp_path / "a" / "b")]) == 0
+    assert (tmp_path / "a" / "b" / "prospects.csv").is_file()
+    (tmp_path / "file").touch()
+    assert main(["demo", "--folder", str(tmp_path / "file")]) == 2

@@ -11,11 +11,19 @@ from datetime import UTC
 from email.utils import parsedate_to_datetime
 
 from outreach_frames.client.error_messages import interrupted
-from outreach_frames.common.cancellation import CancellationToken, LinkedTokens, notify
+from outreach_frames.common.cancellation import (
+    CancellationToken,
+    LinkedTokens,
+    current_status,
+    notify,
+)
+from outreach_frames.common.progress import announce
 from outreach_frames.errors import WaitTooLongError
 
 # Short enough for Ctrl-C on systems where a longer wait cannot be interrupted.
 _SLICE = 0.5
+# Seconds that nobody takes for a call's usual time.
+_WORTH_TELLING = 1.0
 _TEN_YEARS = 3.2e8
 
 
@@ -74,6 +82,7 @@ class Throttle:
         self._first_backoff = first_backoff
         self._lock = threading.Lock()
         self._not_before = 0.0
+        self._told = 0.0
 
     def budget(self) -> WaitBudget:
         """Return the wait budget of one call."""
@@ -106,7 +115,7 @@ class Throttle:
                     retryable=True,
                     may_have_acted=False,
                 )
-            notify(f"The service asks to wait {math.ceil(seconds)} s.")
+            self._tell(f"The service asks to wait {math.ceil(seconds)} s.", seconds)
             budget.wait(seconds, cancellation)
             waited = True
         if cancellation.is_set:
@@ -117,4 +126,17 @@ class Throttle:
     def back_off(self, attempt: int, budget: WaitBudget) -> None:
         """Make a random pause after an attempt; the longest possible one doubles each time."""
         pause = random.uniform(0, self._first_backoff * 2 ** (attempt - 1))
-        budget.wait(min(pause, budget.left), self.linked_cancellation())
+        pause = min(pause, budget.left)
+        if pause >= _WORTH_TELLING and current_status.get() is None:
+            announce(f"A request failed; trying again in {math.ceil(pause)} s.")
+        budget.wait(pause, self.linked_cancellation())
+
+    def _tell(self, status: str, seconds: float) -> None:
+        """Say how long a wait is, on a terminal once for all threads."""
+        if current_status.get() is not None or seconds < _WORTH_TELLING:
+            notify(status)
+            return
+        with self._lock:
+            is_new, self._told = self._told < self._not_before, self._not_before
+        if is_new:
+            announce(status)

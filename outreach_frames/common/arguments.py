@@ -123,7 +123,7 @@ def check_ids(name: str, values: object) -> list[str]:
 
     A single text is a list of one. Blanks around an entry are dropped: no id or address has any.
     """
-    entries = [values] if isinstance(values, str) else _entries(name, values)
+    entries = [values] if isinstance(values, str) else check_list(name, values)
     bad = [
         position
         for position, entry in enumerate(entries)
@@ -146,6 +146,7 @@ def check_filters(
     ----------
     filters, fields : mapping or None
         Filter names to values: text, lists of text, booleans. None means that a filter is not set.
+        A field takes the place of the filter of its name.
 
     Returns
     -------
@@ -155,7 +156,7 @@ def check_filters(
     Raises
     ------
     InvalidInputError
-        A filter does not exist, is given twice, or has a value of another type.
+        A filter does not exist, or has a value of another type.
 
     Notes
     -----
@@ -171,10 +172,7 @@ def check_filters(
             f"filters takes a dict of filter names and values, not {_kind(filters)}."
         )
     given = dict(filters or {})
-    for name, value in (fields or {}).items():
-        if given.get(name) is not None and value is not None:
-            raise InvalidInputError(f"{name} is given twice, in filters and by name.")
-        given[name] = value if value is not None else given.get(name)
+    given.update({name: value for name, value in (fields or {}).items() if value is not None})
     for name in given:
         if name not in spec.FILTERS_BY_NAME:
             close = suggestion(str(name), spec.FILTERS_BY_NAME)
@@ -231,7 +229,7 @@ def _filter_value(known: spec.Filter, value: object) -> object:
         raise InvalidInputError(
             f"{known.name} takes a list of text, and this is one text: put it in [ ]."
         )
-    return _filter_list(known, _entries(known.name, value))
+    return _filter_list(known, check_list(known.name, value))
 
 
 def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
@@ -273,7 +271,8 @@ def _check_format(known: spec.Filter, text: str) -> None:
         )
 
 
-def _entries(name: str, values: object) -> list[object]:
+def check_list(name: str, values: object) -> list[object]:
+    """Return the entries of a list, column or set; a text, mapping or frame is none."""
     if isinstance(values, set | frozenset):
         return sorted(values, key=str)
     if isinstance(values, Iterable) and not isinstance(values, _NO_LISTS):

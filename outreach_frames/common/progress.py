@@ -69,6 +69,15 @@ class _Lenient:
         return getattr(self._stream, name)
 
 
+def announce(message: str) -> None:
+    """Say on a terminal why a call takes longer, above the bars that it shows."""
+    with suppress(AttributeError, OSError, ValueError):
+        if sys.stderr.isatty():
+            from tqdm import tqdm  # noqa: PLC0415 - slow to import, and few calls wait
+
+            tqdm.write(message, file=sys.stderr)
+
+
 def _is_watched() -> bool:
     return _in_terminal() or _in_notebook()
 

@@ -10,6 +10,14 @@ from collections.abc import Container
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 _JOINERS = "\u200c\u200d"
 
+# What people and programs write into a cell that they have no value for, in lower case.
+_WORDS = (
+    "unknown|n/a|#n/a|n.a.|na|<na>|none|null|nil|nan|-|--|---|—|.|..|...|?|??|???|#|x|xx|xxx|tbd|tba|"
+    "http://|https://|no email|no e-mail|no mail|no url|no profile|not available|not known|"
+    "not provided|missing|empty|undefined"
+)
+PLACEHOLDERS = frozenset(_WORDS.split("|"))
+
 # White space as Python has it, and the invisible characters that travel with copied text.
 BLANKS = (
     "".join(character for code in range(0x3001) if (character := chr(code)).isspace())

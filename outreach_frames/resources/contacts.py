@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import check_ids
+from outreach_frames.common.arguments import check_list, is_missing
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import (
     InvalidInputError,
     InvalidResponseError,
@@ -23,13 +25,23 @@ from outreach_frames.errors import (
 from outreach_frames.resources.paging import carry_partial, now, page_items
 from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, records_frame
 
+ASKED = spec.Field("asked", note="the id or address as it was given")
 FOUND = spec.Field("found", "boolean", required=True, note="whether the service has the contact")
-_FIELDS = (*spec.CONTACT, FOUND)
+_FIELDS = (*spec.CONTACT, ASKED, FOUND)
 
 _ID, _EMAIL = "id", "email"
 
 Record = dict[str, Any]
-Answers = dict[tuple[str, str], Record]
+# The contact of each id or address that was asked for, None where there is none.
+Found = dict[tuple[str, str], Record | None]
+
+
+class _Wanted(NamedTuple):
+    """One entry: in which field it is, as it was given, and what is asked for, if anything."""
+
+    field: str
+    asked: str | None
+    value: str | None
 
 
 def contacts(
@@ -48,7 +60,8 @@ def contacts(
     ids : iterable of str, optional
         Contact ids: a list, or a column of a frame.
     emails : iterable of str, optional
-        Email addresses. These come with `recent_activity`. Each takes a request of its own.
+        Email addresses. These come with `recent_activity`. Each takes a request of its own, some
+        at a time. What is missing, blank or a placeholder such as "n/a" is not asked for.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
@@ -61,20 +74,30 @@ def contacts(
     Returns
     -------
     DataFrame
-        One row per input, in input order, the ids before the addresses: the contact's fields
-        (str; last_contacted_at datetime64, UTC; phone_numbers, recent_activity lists) and `found`
-        (boolean). A row that is not found has the id or address asked for and nothing else.
+        One row per input, in input order, the ids before the addresses, with the index of a
+        Series (a new one where ids and addresses are given): the contact's fields (str;
+        last_contacted_at datetime64, UTC; phone_numbers, recent_activity lists), `asked` (str, as
+        it was given) and `found` (boolean). A row that is not found has the id or address that
+        was asked for and nothing else.
 
     Raises
     ------
     InvalidInputError
-        Neither is given, or entries are missing; nothing was sent.
+        Neither is given, entries are not text, or addresses are given as ids; nothing was sent.
     ServiceError
         The service, or the way to it, failed.
 
+    Warns
+    -----
+    OutreachWarning
+        Entries were not asked for, since they are missing, blank or placeholders.
+
     Notes
     -----
-    Interface: GET /contacts, GET /contacts/email/{email}.
+    Interface: GET /contacts, GET /contacts/email/{email}. It finds nobody by profile URL, and
+    people whom a search found have no address: read a lead list that holds them, or match them
+    with an export of the CRM by `people.outreach.match(crm, profnet_url=...)`, whose addresses or
+    contact ids this takes.
 
     Examples
     --------
@@ -86,29 +109,40 @@ def contacts(
     check_dtype_backend(dtype_backend)
     if ids is None and emails is None:
         raise InvalidInputError("contacts() takes ids, or emails=, or both.")
-    wanted_ids = [] if ids is None else check_ids("ids", ids)
-    wanted_emails = [] if emails is None else check_ids("emails", emails)
+    given_ids = [] if ids is None else _entries("ids", ids)
+    given_emails = [] if emails is None else _entries("emails", emails)
+    index = next((values.index for values in (ids, emails) if isinstance(values, pd.Series)), None)
+    wanted = [_Wanted(_ID, *entry) for entry in given_ids]
+    wanted += [_Wanted(_EMAIL, *entry) for entry in given_emails]
+    _check_kinds(wanted)
+    _warn_of_blanks(wanted)
     connected = resolve(client)
 
     size = spec.MAX_CONTACT_IDS
-    distinct_ids = list(dict.fromkeys(wanted_ids))
+    distinct_ids = _distinct(wanted, _ID)
     chunks = [distinct_ids[start : start + size] for start in range(0, len(distinct_ids), size)]
-    distinct_emails = list(dict.fromkeys(wanted_emails))
+    distinct_emails = _distinct(wanted, _EMAIL)
     reads = [partial(_read_by_ids, connected, chunk, refresh) for chunk in chunks]
     reads += [partial(_read_by_email, connected, email, refresh) for email in distinct_emails]
-    answers: Answers = {}
+    found: Found = {}
 
     def frame_so_far() -> pd.DataFrame:
-        wanted = [(_ID, value) for value in wanted_ids]
-        wanted += [(_EMAIL, value) for value in wanted_emails]
-        rows = [answers[asked] for asked in wanted if asked in answers]
-        return records_frame(rows, _FIELDS, dtype_backend)
+        known = [
+            place
+            for place, one in enumerate(wanted)
+            if one.value is None or (one.field, one.value) in found
+        ]
+        rows = [_row(one, found) for one in (wanted[place] for place in known)]
+        frame = records_frame(rows, _FIELDS, dtype_backend)
+        if index is not None and (ids is None or emails is None):
+            frame.index = index.take(known)
+        return frame
 
     total = len(distinct_ids) + len(distinct_emails)
     with progress_bar(total, description="contacts", unit="contacts", progress=progress) as bar:
         try:
             for part in ordered_map(_call, reads, workers=connected.workers):
-                answers.update(part)
+                found.update(part)
                 bar.update(len(part))
         except (OutreachError, KeyboardInterrupt) as error:
             carry_partial(error, frame_so_far())
@@ -118,11 +152,11 @@ def contacts(
     return frame
 
 
-def _call(read: Callable[[], Answers]) -> Answers:
+def _call(read: Callable[[], Found]) -> Found:
     return read()
 
 
-def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Answers:
+def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
     answer: Any = client.read(
         spec.GET_CONTACTS,
         query={spec.CONTACT_IDS.name: ids},
@@ -136,18 +170,67 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Answers:
     if len(known) < len(items):
         raise InvalidResponseError(f"{spec.GET_CONTACTS.label}: a contact in the answer has no id.")
     found = {item[_ID].casefold(): item for item in known}
-    return {(_ID, asked): _row(_ID, asked, found.get(asked.casefold())) for asked in ids}
+    return {(_ID, asked): found.get(asked.casefold()) for asked in ids}
 
 
-def _read_by_email(client: Client, email: str, refresh: bool) -> Answers:
+def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
     try:
         answer: Any = client.read(spec.GET_CONTACT_BY_EMAIL, path={_EMAIL: email}, refresh=refresh)
     except NotFoundError:
-        return {(_EMAIL, email): _row(_EMAIL, email, None)}
+        return {(_EMAIL, email): None}
     if not isinstance(answer, dict) or _ID not in answer:
         raise InvalidResponseError(f"{spec.GET_CONTACT_BY_EMAIL.label}: the answer is no contact.")
-    return {(_EMAIL, email): _row(_EMAIL, email, answer)}
+    return {(_EMAIL, email): answer}
 
 
-def _row(field: str, asked: str, contact: Record | None) -> Record:
-    return {**(contact or {field: asked}), FOUND.name: contact is not None}
+def _row(one: _Wanted, found: Found) -> Record:
+    contact = None if one.value is None else found[one.field, one.value]
+    return {
+        **(contact or {one.field: one.value}),
+        ASKED.name: one.asked,
+        FOUND.name: contact is not None,
+    }
+
+
+def _entries(name: str, values: object) -> list[tuple[str | None, str | None]]:
+    """Return entries as they were given, and what is asked for, None where that is nothing."""
+    entries: list[tuple[str | None, str | None]] = []
+    for entry in [values] if isinstance(values, str) else check_list(name, values):
+        if is_missing(entry):
+            entries.append((None, None))
+        elif isinstance(entry, str):
+            text = entry.strip()
+            entries.append((entry, None if text.lower() in {"", *PLACEHOLDERS} else text))
+        else:
+            raise InvalidInputError(
+                f"{name} takes text, and position {len(entries)} has {quoted(entry)}. "
+                "Make text of it first, for example with .astype(str)."
+            )
+    return entries
+
+
+def _check_kinds(wanted: Sequence[_Wanted]) -> None:
+    """Refuse addresses among the ids, which the service would not find."""
+    addresses = [one for one in wanted if one.field == _ID and "@" in (one.value or "")]
+    if addresses:
+        raise InvalidInputError(
+            f"ids has {plural(len(addresses), 'email address', 'email addresses')}, such as "
+            f"{quoted(addresses[0].value)}. Give addresses as emails=."
+        )
+
+
+def _warn_of_blanks(wanted: Sequence[_Wanted]) -> None:
+    blank = [place for place, one in enumerate(wanted) if one.value is None]
+    if blank:
+        one = wanted[blank[0]]
+        shown = "missing" if one.asked is None else quoted(one.asked)
+        warn(
+            f"{len(blank):,} of {plural(len(wanted), 'contact')} were not asked for, and are not "
+            "found: their id or address is missing, blank or a placeholder. The first is at "
+            f"position {blank[0]} ({shown})."
+        )
+
+
+def _distinct(wanted: Sequence[_Wanted], field: str) -> list[str]:
+    values = (one.value for one in wanted if one.field == field)
+    return list(dict.fromkeys(value for value in values if value is not None))

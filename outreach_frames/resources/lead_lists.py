@@ -23,8 +23,15 @@ from outreach_frames.resources.paging import (
     report_repeats,
     whole_content,
 )
-from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, free_frame
+from outreach_frames.tables.flatten import (
+    DtypeBackend,
+    check_dtype_backend,
+    free_frame,
+    records_frame,
+)
 
+# What identifies a lead, so that a list that has none yet can be added to a sequence like others.
+_NO_LEADS = spec.LEAD_REFERENCE
 _COMPLETED = spec.LEAD_LIST_STATUSES[-1]
 _NOT_OWN = {spec.LEADS_KEY, spec.LINKS_KEY, spec.ERRORS_KEY}
 
@@ -55,7 +62,8 @@ def lead_list(
     Returns
     -------
     DataFrame
-        One row per lead, with whatever fields the leads have: the interface does not show them.
+        One row per lead, with whatever fields the leads have: the interface does not show them. A
+        list without leads has the columns email and profnet_url.
         The list's own fields (name, status, type, ...) are in `.attrs["lead_list"]`, what the
         service reports as errors in `.attrs["errors"]`.
 
@@ -97,7 +105,8 @@ def lead_list(
         except (OutreachError, KeyboardInterrupt) as error:
             carry_partial(error, free_frame(leads, dtype_backend))
             raise
-    frame = free_frame(list(distinct(leads, whole_content)), dtype_backend)
+    once = list(distinct(leads, whole_content))
+    frame = free_frame(once, dtype_backend) if once else records_frame([], _NO_LEADS, dtype_backend)
     report_repeats(len(leads) - len(frame), "leads")
     report_errors(errors)
     if own.get("status", _COMPLETED) != _COMPLETED:

@@ -2,15 +2,40 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
 import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import check_choice, check_id, check_integer, check_text
-from outreach_frames.errors import InvalidResponseError
-from outreach_frames.resources.paging import list_frame
+from outreach_frames.common.arguments import (
+    check_choice,
+    check_id,
+    check_ids,
+    check_integer,
+    check_text,
+)
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import plural
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import (
+    AuthenticationError,
+    ConfigurationError,
+    ConnectionFailedError,
+    InvalidResponseError,
+    OutreachError,
+    ServiceError,
+    WaitTooLongError,
+)
+from outreach_frames.resources.paging import carry_partial, list_frame
 from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, records_frame
+
+_OUTCOME: Final = spec.Field("outcome")
+_DETAIL: Final = spec.Field("detail")
+_STOPPING: Final = (AuthenticationError, ConfigurationError, WaitTooLongError)
 
 
 def mailboxes(
@@ -86,20 +111,23 @@ def mailboxes(
 
 
 def set_daily_email_limit(
-    mailbox_id: str,
+    mailbox_id: str | Iterable[str],
     limit: int,
     *,
+    progress: bool | None = None,
     dtype_backend: DtypeBackend = "numpy_nullable",
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Change how many emails a mailbox may send in a day.
+    """Change how many emails a mailbox may send in a day, or each of several.
 
     Parameters
     ----------
-    mailbox_id : str
-        The mailbox's id, from `mailboxes()`.
+    mailbox_id : str or iterable of str
+        The mailbox's id, from `mailboxes()`, or several: a list, or a column of a frame.
     limit : int
         Emails per day. The service knows its bounds; a limit outside them is its error.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     client : Client, optional
@@ -108,15 +136,23 @@ def set_daily_email_limit(
     Returns
     -------
     DataFrame
-        One row, the updated mailbox, with the columns of `mailboxes()`.
+        Of one id, one row: the updated mailbox, with the columns of `mailboxes()`. Of several, one
+        row each in their order, with the index of a Series and two more columns: `outcome` (str:
+        changed; differs, where the service reports another limit; failed; unknown, where it may
+        have changed; not_sent) and `detail` (str, why).
 
     Raises
     ------
     InvalidInputError
-        The id or the limit is not usable; nothing was sent.
+        An id or the limit is not usable; nothing was sent.
     ServiceError
-        The service, or the way to it, failed; `may_have_acted` says whether the limit may have
-        changed all the same.
+        With one id: the service, or the way to it, failed; `may_have_acted` says whether the limit
+        may have changed all the same.
+
+    Warns
+    -----
+    OutreachWarning
+        With several ids: not all were changed.
 
     Notes
     -----
@@ -131,17 +167,85 @@ def set_daily_email_limit(
     [40]
     """
     check_dtype_backend(dtype_backend)
-    identity = check_id("mailbox_id", mailbox_id)
-    field = spec.DAILY_EMAIL_LIMIT_BODY[0].name
-    body = {field: check_integer("limit", limit)}
+    number = check_integer("limit", limit)
+    one = check_id("mailbox_id", mailbox_id) if isinstance(mailbox_id, str) else None
+    identities = [] if isinstance(mailbox_id, str) else check_ids("mailbox_id", mailbox_id)
     connected = resolve(client)
+    done: dict[str, dict[str, Any]] = {}
     try:
-        updated = connected.write(spec.UPDATE_MAILBOX, path={"id": identity}, body=body)
+        if one is not None:
+            return records_frame([_change(connected, one, number)], spec.MAILBOX, dtype_backend)
+        _change_each(connected, identities, number, progress, done)
+    except KeyboardInterrupt as error:
+        fields = (*spec.MAILBOX, _OUTCOME, _DETAIL)
+        carry_partial(error, records_frame(list(done.values()), fields, dtype_backend))
+        raise
     finally:
         connected.forget(spec.LIST_MAILBOXES)
+    rows = [done[identity] for identity in identities]
+    frame = records_frame(rows, (*spec.MAILBOX, _OUTCOME, _DETAIL), dtype_backend)
+    if isinstance(mailbox_id, pd.Series):
+        frame.index = mailbox_id.index
+    return frame
+
+
+def _change_each(
+    client: Client,
+    identities: Sequence[str],
+    limit: int,
+    progress: bool | None,
+    done: dict[str, dict[str, Any]],
+) -> None:
+    """Change each limit once, note by id what became of it, and warn where it did not change."""
+    distinct = list(dict.fromkeys(identities))
+    bar = progress_bar(len(distinct), description="limits", unit="mailboxes", progress=progress)
+    with bar:
+        for identity, row in zip(distinct, _changes(client, distinct, limit), strict=True):
+            done[identity] = row
+            bar.update()
+    wrong = [row for row in done.values() if row[_OUTCOME.name] != "changed"]
+    if wrong:
+        counts = Counter(row[_OUTCOME.name] for row in wrong)
+        told = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
+        warn(
+            f"Of {plural(len(done), 'mailbox', 'mailboxes')} not all were changed: {told}. "
+            f"The first: {wrong[0]['id']}: {wrong[0][_DETAIL.name]}"
+        )
+
+
+def stops_all(error: OutreachError) -> bool:
+    """Return whether an error of one mailbox would be that of every other one too."""
+    unreachable = isinstance(error, ConnectionFailedError) and not error.may_have_acted
+    return unreachable or isinstance(error, _STOPPING) or type(error) is OutreachError
+
+
+def _change(client: Client, identity: str, limit: int) -> dict[str, Any]:
+    """Change one limit; return the mailbox as the service reports it."""
+    body = {spec.DAILY_EMAIL_LIMIT_BODY[0].name: limit}
+    updated = client.write(spec.UPDATE_MAILBOX, path={"id": identity}, body=body)
     if not isinstance(updated, dict) or "id" not in updated:
         raise InvalidResponseError(
-            f"{spec.UPDATE_MAILBOX.label}: the answer is no mailbox. "
+            f"{spec.UPDATE_MAILBOX.label}: the response is not a mailbox. "
             "Look with mailboxes(refresh=True) whether the limit has changed."
         )
-    return records_frame([updated], spec.MAILBOX, dtype_backend)
+    return updated
+
+
+def _changes(client: Client, identities: Iterable[str], limit: int) -> Iterator[dict[str, Any]]:
+    """Change limits one after the other; yield what became of each."""
+    stopped = False
+    for identity in identities:
+        mailbox: dict[str, Any] = {"id": identity}
+        outcome, detail = "not_sent", "The error before would stop this one too."
+        if not stopped:
+            try:
+                mailbox = _change(client, identity, limit)
+                reported = mailbox.get(spec.DAILY_EMAIL_LIMIT_BODY[0].name)
+                outcome, detail = "changed", ""
+                if reported != limit:
+                    outcome, detail = "differs", f"The service now reports {reported!r}."
+            except OutreachError as error:
+                acted = isinstance(error, ServiceError) and error.may_have_acted
+                outcome, detail = "unknown" if acted else "failed", str(error)
+                stopped = stops_all(error)
+        yield {**mailbox, _OUTCOME.name: outcome, _DETAIL.name: detail}

@@ -86,10 +86,12 @@ def test_the_singular_is_told_the_plural() -> None:
         check_filters({"person_title": ["CEO"]})
 
 
-def test_a_filter_given_twice_is_refused() -> None:
-    """A filter in the dict and by name is an error, whichever would win."""
-    with pytest.raises(InvalidInputError, match="twice"):
-        check_filters({"person_name": "Anna"}, {"person_name": "Berg"})
+def test_a_field_takes_the_place_of_a_filter() -> None:
+    """A filter by name stands instead of the one of its name in a saved search; None does not."""
+    saved = {"person_titles": ["CEO"], "company_focuses": ["b2b"]}
+    fields = {"person_titles": ["CTO"], "company_focuses": None}
+    assert check_filters(saved, fields) == {**saved, "person_titles": ["CTO"]}
+    assert saved["person_titles"] == ["CEO"]
 
 
 @pytest.mark.parametrize("filters", [["person_name"], "person_name", 5])

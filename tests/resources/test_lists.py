@@ -108,8 +108,9 @@ def test_mailboxes_by_status_and_provider(
         (lambda: of.lead_list(".."), "lead_list_id"),
         (lambda: of.lead_list(None), "lead_list_id"),
         (of.contacts, "ids, or emails="),
-        (lambda: of.contacts([None]), "1 of 1 ids"),
-        (lambda: of.contacts(emails=["a@b.example", ".."]), "1 of 2 emails"),
+        (lambda: of.contacts(["x1", "a@b.example"]), "1 email address.*emails="),
+        (lambda: of.contacts(emails=["a@b.example", 5]), "position 1 has 5"),
+        (lambda: of.set_daily_email_limit(["1", None], 5), "1 of 2 mailbox_id"),
         (lambda: of.contacts(ids=5), "ids takes"),
     ],
 )
@@ -159,8 +160,10 @@ def test_contacts_by_id_keep_the_inputs_order(client: Client, sandbox: Sandbox) 
     frame = of.contacts(wanted)
     assert list(frame["id"]) == wanted
     assert frame["found"].tolist() == [True] * 45 + [False, True]
-    assert list(frame.columns) == [*spec.columns(spec.CONTACT), "found"]
-    assert frame.loc[frame["id"] == unknown].drop(columns=["id", "found"]).isna().all(axis=None)
+    assert list(frame["asked"]) == wanted
+    assert list(frame.columns) == [*spec.columns(spec.CONTACT), "asked", "found"]
+    missing = frame.loc[frame["id"] == unknown].drop(columns=["id", "asked", "found"])
+    assert missing.isna().all(axis=None)
 
 
 def test_contacts_by_email_keep_the_inputs_order(client: Client, sandbox: Sandbox) -> None:
@@ -428,3 +431,17 @@ def test_errors_beside_a_count_are_told() -> None:
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
         with pytest.warns(OutreachWarning, match="index is old"):
             assert of.count_people() == 3
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_list_without_leads_can_be_added_to_a_sequence(backend: Any) -> None:
+    """A queued list has the identifiers' columns, and adding it reports nobody."""
+    page = {"id": "1", "object": "lead_list", "status": "queued", "leads": []}
+    with scripted(lambda request: json(page)) as service:
+        with of.connect(service.url, "token", cache=None) as client:
+            with pytest.warns(OutreachWarning, match="queued"):
+                frame = of.lead_list("1", dtype_backend=backend)
+            assert list(frame.columns) == ["email", "profnet_url"]
+            report = frame.outreach.add_to_sequence("s1", client=client, dry_run=True)
+    assert report.rows.empty
+    assert report.summary().empty

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.common.text import quoted
+from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.leads.planning import overrides, syntax
 from outreach_frames.leads.planning.cells import TEXT, column_texts, stripped
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL, LeadMapping
@@ -22,14 +22,6 @@ PLACEHOLDER: Final = "placeholder"
 MISSING_IDENTIFIER: Final = "missing_identifier"
 NOT_PLAIN: Final = "not_a_plain_value"
 TOO_LONG: Final = "data_value_too_long"
-
-# What people and programs write into an identifier's cell that they have no value for.
-_WORDS: Final = (
-    "unknown|n/a|#n/a|n.a.|na|<na>|none|null|nil|nan|-|--|---|—|.|..|...|?|??|???|#|x|xx|xxx|tbd|tba|"
-    "http://|https://|no email|no e-mail|no mail|no url|no profile|not available|not known|"
-    "not provided|missing|empty|undefined"
-)
-PLACEHOLDERS: Final = frozenset(_WORDS.split("|"))
 
 
 class _Kind(NamedTuple):

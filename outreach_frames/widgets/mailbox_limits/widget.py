@@ -14,15 +14,11 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.text import printable
 from outreach_frames.errors import (
-    AuthenticationError,
-    ConfigurationError,
-    ConnectionFailedError,
     InvalidInputError,
     OutreachError,
     ServiceError,
-    WaitTooLongError,
 )
-from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit
+from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit, stops_all
 from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 from outreach_frames.widgets.mailbox_limits.state import (
@@ -41,7 +37,6 @@ from outreach_frames.widgets.mailbox_limits.state import (
 )
 
 # An error that every further request would meet.
-_STOPPING = (AuthenticationError, ConfigurationError, WaitTooLongError)
 
 # The same id may stand for another mailbox in another account.
 _OTHER_CONNECTION = (
@@ -262,7 +257,7 @@ class MailboxLimits(Panel):
                 result = _not_sent(change, "Not sent: cancelled.")
             else:
                 result, error = _send_one(client, change)
-                stopped_by = error if error is not None and _stops_all(error) else None
+                stopped_by = error if error is not None and stops_all(error) else None
                 if error is not None and task.cancelled and result.status == "failed":
                     stopped_by, result = None, _not_sent(change, "Not sent: cancelled.")
             self._background.deliver(self._note, result)
@@ -348,11 +343,6 @@ def _send_one(client: Client, change: Change) -> tuple[Result, OutreachError | N
     except OutreachError as error:
         return _refused(change, error), error
     return _reported(change, read_mailboxes(updated)[0]), None
-
-
-def _stops_all(error: OutreachError) -> bool:
-    unreachable = isinstance(error, ConnectionFailedError) and not error.may_have_acted
-    return unreachable or isinstance(error, _STOPPING)
 
 
 def _reported(change: Change, mailbox: Mailbox) -> Result:

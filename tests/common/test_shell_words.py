@@ -1,0 +1,28 @@
+"""Messages in a shell speak of options."""
+
+from __future__ import annotations
+
+import pytest
+
+from outreach_frames.common.shell_words import in_shell
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("limit=None reads them all.", "--all reads them all."),
+        ("resume=False starts anew", "--no-resume starts anew"),
+        ("refresh=True reads it again.", "--refresh reads it again."),
+        ("of.sequences() lists them.", "outreach-frames sequences lists them."),
+        ("status='activ' is none of active", "--status 'activ' is none of active"),
+        ("page_size=500 is out of range", "--page-size 500 is out of range"),
+        ("company_ids takes ids (UUIDs)", "--company-ids takes ids (UUIDs)"),
+        ("overrides={'ignore_x': True} skips", "--overrides ignore_x skips"),
+        ("https://x.example/a?limit=1&status='b'", "https://x.example/a?limit=1&status='b'"),
+        ("the field 'person_name' is long", "the field 'person_name' is long"),
+        ("my_limit=5", "my_limit=5"),
+    ],
+)  # fmt: skip
+def test_python_becomes_options(message: str, shown: str) -> None:
+    """Arguments and calls become what one types; data that look alike stay."""
+    assert in_shell(message) == shown
