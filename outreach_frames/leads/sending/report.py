@@ -281,6 +281,10 @@ def last_report() -> SubmissionReport | None:
         What is known now, also of a run that was interrupted or is under way; None where nothing
         was sent. A dry run does not count.
 
+    Notes
+    -----
+    Interface: POST /sequences/{id}/leads.
+
     Examples
     --------
     >>> import outreach_frames as of
