@@ -29,7 +29,7 @@ T = TypeVar("T")
 _USELESS_PAGES_THAT_END = 3
 # Pages that become a table together: the reader needs less time for each then.
 _PAGES_AT_ONCE = 6
-# A person has some 300 values; where a page has far more, its people are counted first.
+# A person has some 300 values; where a page has far more commas, its people are counted first.
 _USUAL_VALUES = 1000
 
 _PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
@@ -135,7 +135,7 @@ class Search:
         """Make people out of responses, unless there are more of them than were asked for."""
         for body in bodies:
             # Counted before they become rows of 262 columns, where there may be far too many.
-            if body.count(b"{") + body.count(b",") > _USUAL_VALUES * self.size:
+            if body.count(b",") > _USUAL_VALUES * self.size:
                 results = load_object(body).get(spec.RESULTS_KEY)
                 self._check_count(len(results) if isinstance(results, list) else 0)
         page = self.read_bodies(bodies)

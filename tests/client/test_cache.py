@@ -17,12 +17,18 @@ from typing import Any
 
 import pytest
 
+import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client import cache as cache_module
 from outreach_frames.client.cache import LIFETIMES, ResponseCache
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
-from outreach_frames.errors import ConfigurationError, InvalidResponseError, OutreachWarning
+from outreach_frames.errors import (
+    ConfigurationError,
+    InvalidResponseError,
+    NotFoundError,
+    OutreachWarning,
+)
 from tests.client.connection import LIMIT, TOKEN, connected
 from tests.scripted import Received, Reply, Service, answer, delayed, json, reset, scripted
 
@@ -463,3 +469,69 @@ def test_the_default_file_is_in_the_users_cache_folder(
     folder = tmp_path / "home" / "outreach_frames"
     assert (folder / "responses.sqlite").is_file()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+
+
+def test_another_programs_database_is_left_alone(service: Service, tmp_path: Path) -> None:
+    """A database that is not a cache keeps its bytes and mode, and nothing is made beside it."""
+    for name, statement in {
+        "unmarked": "CREATE TABLE notes (text)",
+        "marked": "PRAGMA application_id = 7",
+        "looks alike": "CREATE TABLE answers (key TEXT PRIMARY KEY); CREATE TABLE more (a)",
+    }.items():
+        place = tmp_path / name
+        place.mkdir()
+        theirs = place / "theirs.sqlite"
+        with closing(sqlite3.connect(theirs)) as connection:
+            connection.executescript(statement)
+        theirs.chmod(0o644)
+        before = theirs.read_bytes()
+        with pytest.warns(OutreachWarning, match="not a cache"):
+            client = Client(service.url, TOKEN, cache=theirs)
+        with closing(client):
+            client.read(spec.LIST_SEQUENCES)
+        assert theirs.read_bytes() == before
+        assert theirs.stat().st_mode & 0o777 == 0o644
+        assert list(place.iterdir()) == [theirs]
+
+
+def test_a_cache_without_a_mark_is_still_one(service: Service, file: Path) -> None:
+    """Caches that were written before they had a mark go on."""
+    for _ in range(2):
+        with closing(Client(service.url, TOKEN, cache=file)) as client:
+            client.read(spec.LIST_SEQUENCES)
+        with closing(sqlite3.connect(file)) as connection:
+            assert connection.execute("PRAGMA application_id").fetchone() != (0,)
+            connection.execute("PRAGMA application_id = 0")
+    assert len(service.requests) == 1
+
+
+def test_a_pipe_is_no_cache(tmp_path: Path) -> None:
+    """What is neither a file nor absent is refused before it is opened, which could hang."""
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(ConfigurationError, match="not a regular file"):
+        Client("http://127.0.0.1:1", TOKEN, cache=tmp_path / "pipe")
+
+
+@pytest.mark.parametrize(("by", "is_found"), [("ids", False), ("ids", True), ("emails", False)])
+def test_contacts_not_found_are_kept_for_a_minute(by: str, is_found: bool, file: Path) -> None:
+    """What does not exist is not asked for again at once, and is forgotten long before the rest."""
+    contacts = [{"id": "c1", "email": "ada@x.example"}] if is_found else []
+    reply = json({"contacts": contacts}) if by == "ids" else json({}, 404)
+    with scripted(lambda _: reply) as service:
+        with closing(Client(service.url, TOKEN, cache=file)) as client:
+            for requests, refresh in ((1, False), (1, False), (2, True)):
+                frame = of.contacts(**{by: ["c1"]}, client=client, refresh=refresh)
+                assert frame["found"].tolist() == [is_found]
+                assert len(service.requests) == requests
+    with closing(sqlite3.connect(file)) as connection:
+        (expires,) = connection.execute("SELECT expires FROM answers").fetchone()
+    assert (expires > time.time() + 60) == is_found
+
+
+def test_other_things_not_found_are_not_kept(file: Path) -> None:
+    """A lead list that does not exist yet may exist a moment later."""
+    with scripted([json({}, 404), json({"leads": [], "id": "1"})]) as service:
+        with closing(Client(service.url, TOKEN, cache=file)) as client:
+            with pytest.raises(NotFoundError):
+                client.read(spec.GET_LEAD_LIST, path={"id": "1"})
+            client.read(spec.GET_LEAD_LIST, path={"id": "1"})

@@ -218,6 +218,24 @@ def test_a_small_answer_that_unpacks_to_too_much_is_not_unpacked_whole() -> None
     assert peak < 1.5 * limit
 
 
+@pytest.mark.parametrize("unit", [b"{}", b"1", b'"a"', b"[[[[[[[[]]]]]]]]"])
+def test_a_response_of_too_many_values_is_not_parsed(unit: bytes) -> None:
+    """Values that take little room in a body would take far more as objects."""
+    body = b'{"sequences": [%b]}' % b",".join([unit] * client_module.MAX_VALUES)
+    with scripted([gzipped(body)]) as service, connected(service) as client:
+        with pytest.raises(InvalidResponseError, match="larger than 1,000,000 values"):
+            client.read(spec.LIST_SEQUENCES)
+        assert len(service.requests) == 1
+
+
+def test_of_an_error_no_more_is_read_than_is_of_use() -> None:
+    """An error's body may be endless; its first part says what went wrong."""
+    long = answer(b"Broken. " + b" " * 10_000_000, 400, {"Content-Length": str(10**12)})
+    with scripted([long]) as service, connected(service) as client:
+        with pytest.raises(BadRequestError, match=r"Broken\."):
+            client.read(spec.LIST_SEQUENCES)
+
+
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308, 304])
 @pytest.mark.parametrize("where", ["http://evil.example/sequences?x=1", "/other", "http://[", ""])
 def test_redirects_are_refused(status: int, where: str) -> None:

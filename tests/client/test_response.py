@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.client.response import excerpt, load_json, status_error
-from outreach_frames.errors import InvalidResponseError, ValidationFailedError
+from outreach_frames.errors import InvalidResponseError, StatusError, ValidationFailedError
 
 READABLE = {
     b'{"a": "\xc3\xa9"}': {"a": "é"},
@@ -115,3 +115,23 @@ def test_validation_errors_of_another_form_break_nothing(entries: Any) -> None:
     assert isinstance(error, ValidationFailedError)
     assert all(isinstance(problem.message, str) for problem in error.validation_errors)
     assert bool(error.validation_errors) is (entries not in (None, []))
+
+
+def test_an_error_of_any_depth_is_an_error() -> None:
+    """Messages that are nested a thousand deep are left out; those near the surface are shown."""
+    deep = '{"error":' * 1000 + '"far"' + "}" * 1000
+    for status, kind in ((422, ValidationFailedError), (400, StatusError)):
+        body = f'{{"validation_errors": [{{"error_code": "near", "message": {deep}}}]}}'.encode()
+        error = status_error("POST /x", status, body, retry_after=None, redact=str)
+        assert isinstance(error, kind)
+        assert error.status_code == status
+
+
+def test_reasons_in_front_of_a_cut_are_kept() -> None:
+    """Of an error that is too long, the validation errors that came whole are read."""
+    problems = [{"error_code": f"code_{number}", "message": "x" * 50} for number in range(10)]
+    body = orjson.dumps({"status": 422, "validation_errors": problems})
+    error = status_error("POST /x", 422, body[:-120], retry_after=None, redact=str)
+    assert isinstance(error, ValidationFailedError)
+    assert [one.error_code for one in error.validation_errors] == [f"code_{n}" for n in range(8)]
+    assert "code_0: xxx" in str(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import subprocess
 import sys
@@ -428,6 +429,18 @@ def test_ctrl_c_among_many_pages_comes_out_at_once(busy: str) -> None:
     assert b"KeyboardInterrupt" in shown
     assert TOKEN.encode() not in shown
     assert took < 2
+
+
+def test_retries_come_after_a_pause() -> None:
+    """Before each retry there is a random pause, of which the longest possible one doubles."""
+    random.seed(7)
+    pauses = [random.uniform(0, 0.1 * 2**attempt) for attempt in range(TRIES - 1)]
+    random.seed(7)
+    started = time.monotonic()
+    with scripted([json({}, 500)] * (TRIES - 1) + [json(GOOD)]) as service:
+        with Client(service.url, TOKEN, cache=None, backoff=0.1) as client:
+            assert client.read(spec.LIST_SEQUENCES) == GOOD
+    assert time.monotonic() - started >= sum(pauses)
 
 
 def test_the_last_word_of_a_busy_service_is_its_status() -> None:
