@@ -139,7 +139,7 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
             if not accepts:
                 expect_text(option, f"{status}: takes no leads")
         expect(button(widget, "Add leads")).to_be_disabled()
-        expect_text(widget, "Cannot be used: 7 (its name is no text")
+        expect_text(widget, "Cannot be used: 7 (its name is not text")
         notebook.screenshot("add_fresh_light")
 
         widget.get_by_text("Data fields").click()
@@ -221,10 +221,10 @@ def test_cancel_and_going_on(notebook: Notebook) -> None:
         check(widget)
         button(widget, "Add 501 leads").click()
         assert gate.arrived.acquire(timeout=30)
-        expect(button(widget, "Break off now")).to_be_hidden()
+        expect(button(widget, "Abort now")).to_be_hidden()
         button(widget, "Cancel").click()
         expect_text(widget, "Cancelling: the request under way is finished")
-        expect(button(widget, "Break off now")).to_be_visible()
+        expect(button(widget, "Abort now")).to_be_visible()
         notebook.screenshot("add_cancelling_light")
         gate.open()
         expect_text(widget, "250 of 501 rows are in the sequence now.")
@@ -252,7 +252,7 @@ def test_break_off_and_sending_unknown_rows_again(notebook: Notebook) -> None:
         button(widget, "Add 501 leads").click()
         assert gate.arrived.acquire(timeout=30)
         button(widget, "Cancel").click()
-        button(widget, "Break off now").click()
+        button(widget, "Abort now").click()
         expect_text(widget.get_by_label("Outcomes by status"), re.compile("unknown.*250"))
         gate.open()
         assert len(posts(service)) == 1
@@ -305,11 +305,11 @@ def test_a_refused_click_leaves_the_button(notebook: Notebook) -> None:
         send = button(second, "Add 2 leads")
         send.click()
         expect_text(
-            second, "sent to this sequence before; say that this is meant. Nothing was sent."
+            second, "already sent to this sequence. Confirm to send again. Nothing was sent."
         )
         expect(send).to_be_disabled()
         assert len(posts(service)) == 1
-        second.get_by_label("Send them again all the same").check()
+        second.get_by_label("Send them again anyway").check()
         send.click()
         expect_text(second, "2 of 5 rows are in the sequence now.")
         assert len(posts(service)) == 2

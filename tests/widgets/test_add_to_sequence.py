@@ -211,7 +211,7 @@ def test_cancel_then_only_the_rest() -> None:
         await page.check()
         page.send()
         await begun(service)
-        page.click("break_off")
+        page.click("abort")
         page.click("cancel")
         assert page.state["phase"] == "cancelling"
         await page.idle()
@@ -362,7 +362,7 @@ def test_sending_unknown_rows_again_tells_what_ended_it() -> None:
         run(test())
 
 
-def test_cancel_and_break_off_while_a_cell_runs() -> None:
+def test_cancel_and_abort_while_a_cell_runs() -> None:
     """Both are heard in a thread of their own while the loop is busy; once it is over, neither."""
 
     async def test() -> None:
@@ -370,7 +370,7 @@ def test_cancel_and_break_off_while_a_cell_runs() -> None:
         await page.check()
         page.send()
         await begun(service)
-        for action, phase in (("cancel", "cancelling"), ("break_off", "breaking off")):
+        for action, phase in (("cancel", "cancelling"), ("abort", "aborting")):
             click = threading.Thread(target=page.click, args=(action,))
             click.start()
             click.join()
@@ -418,7 +418,7 @@ def test_two_widgets_on_one_frame() -> None:
         await second.check()
         assert second.state["sent_before"] == 2
         second.send()
-        assert "sent to this sequence before" in second.notices
+        assert "already sent to this sequence" in second.notices
         second.send(again=True)
         await second.idle()
         assert second.statuses == ["added"] * 3
@@ -438,7 +438,7 @@ def test_two_widgets_that_were_checked_before_either_sent() -> None:
         first.send()
         await first.idle()
         second.send()
-        assert "sent to this sequence before" in second.notices
+        assert "already sent to this sequence" in second.notices
         assert second.state["sent_before"] == 2
         second.send(again=True)
         await second.idle()
@@ -463,10 +463,10 @@ def test_another_connection_is_met_by_no_click() -> None:
         await page.check()
         connect(other)
         page.send()
-        assert "checked with another connection" in page.notices
+        assert "checked with a connection other than" in page.notices
         assert "refused" in page.told
         await page.check()
-        assert "read with another connection" in page.notices
+        assert "read with a connection other than" in page.notices
         connect(first, "a-new-token")
         page.click("reload")
         await page.idle()
@@ -523,7 +523,7 @@ def test_a_run_that_ends_without_a_report_ends_all_sending() -> None:
         for error, why in ((OutreachError("known"), ""), (RuntimeError("what?"), "not known")):
             sender.take(sender.planning(value, client)(), value)
             sender.begin()
-            sender.broke(error)
+            sender.failed(error)
             assert why in sender.why_not(sender.number, value, again=True)
             assert sender.is_lost == bool(why)
 
@@ -589,7 +589,7 @@ def test_what_cannot_be_checked_is_told() -> None:
             ({"email": None}, "Nothing identifies the leads"),
             ({"email": "gone"}, "no column 'gone'"),
             ({"leads_distribution": "custom_mailboxes"}, "give them"),
-            ({"nonsense": 1}, "'nonsense' is no part"),
+            ({"nonsense": 1}, "'nonsense' is not part"),
         ):
             await page.check(**part)
             assert words in page.notices
@@ -660,7 +660,7 @@ def test_people_and_token_are_in_no_trait(tmp_path: Path) -> None:
         assert "lead1" in json.dumps(page.told)
         assert TOKEN not in json.dumps(page.told)
         for folder, words in (
-            (" ", "Give a folder"),
+            (" ", "Name a folder"),
             ("~nobody-of-this-name/a", "cannot be saved"),
             ("a\0b", "cannot be saved"),
         ):
@@ -706,7 +706,7 @@ def test_python_on_a_plan_and_a_click_send_once() -> None:
         await page.check()
         assert page.state["sent_before"] == 1
         page.send()
-        assert "sent to this sequence before" in page.notices
+        assert "already sent to this sequence" in page.notices
 
     with serving() as (service, client):
         run(test())

@@ -97,7 +97,7 @@ def test_two_that_fit() -> None:
     """Of two columns the cells decide; where they do not, none is taken, and it is said."""
     twins = guessed(**{"Work Email": ADDRESSES, "Private Email": ADDRESSES})["email"]
     assert twins.column is None
-    assert "equally: 'Work Email', 'Private Email'" in twins.note
+    assert "equally well: 'Work Email', 'Private Email'" in twins.note
     emptier = guessed(**{"Work Email": ADDRESSES, "Other Email": [*WORDS[:2], ADDRESSES[0]]})
     assert emptier["email"].column == "Work Email"
     assert "'Other Email' would fit too" in emptier["email"].note
@@ -106,14 +106,14 @@ def test_two_that_fit() -> None:
     assert "'work email' would fit too" in plain.note
     blank = guessed(**{"work email": ADDRESSES, "email": ["", " ", ""]})["email"]
     assert blank.column == "work email"
-    assert "what is in 'email' looks different" in blank.note
+    assert "the cells of 'email' look different" in blank.note
 
 
 def test_cells_that_look_different() -> None:
     """A column whose cells are no addresses is not taken, and it is said."""
     found = guessed(**{"Mail": ["by post", "by post", "none"]})["email"]
     assert found.column is None
-    assert "'Mail' looks different" in found.note
+    assert "'Mail' look different" in found.note
 
 
 @pytest.mark.parametrize("name", ["Manager Email", "Email Owner", "created_by", "Sender", "cc"])
@@ -199,7 +199,7 @@ def test_code_runs(sandbox: Sandbox, client: Client) -> None:
 @pytest.mark.parametrize(
     ("part", "words"),
     [
-        ({"sequence": "s"}, "no part of the choice"),
+        ({"sequence": "s"}, "not part of a choice"),
         ({"email": 1}, "email takes text"),
         ({"data": ["a"]}, "data takes"),
         ({"data": {"a": 1}}, "data takes"),
@@ -281,7 +281,7 @@ def test_mailboxes() -> None:
 
 
 def test_columns_that_cannot_be_used() -> None:
-    """Labels that are no text, or there twice, are told and cannot be chosen."""
+    """Labels that are not text, or occur twice, are reported and cannot be chosen."""
     options = column_options(["First Name", 7, "twice", "twice", "\ud800", "艳", ("a", "b")])
     assert [option["name"] for option in options] == ["First Name", None, None, None, "艳", None]
     assert [bool(option["problem"]) for option in options] == [False, True, True, True, False, True]
@@ -296,7 +296,7 @@ def test_names_of_fields() -> None:
         assert "cannot be the name" in data_problems({wrong: "a"})[0]
     assert "identifies a lead" in data_problems({spec.LEAD_IDENTIFIERS[0]: "a"})[0]
     many = {f"f{number}": "a" for number in range(spec.MAX_DATA_FIELDS + 1)}
-    assert f"{spec.MAX_DATA_FIELDS} at most" in data_problems(many)[0]
+    assert f"at most {spec.MAX_DATA_FIELDS}" in data_problems(many)[0]
 
 
 def test_problems_are_cut() -> None:

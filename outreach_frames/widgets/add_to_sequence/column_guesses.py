@@ -1,4 +1,4 @@
-"""Which columns of a frame identify its leads, guessed from their names and then their cells."""
+"""Guesses which columns of a frame identify its leads, from their names and then their cells."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.planning.syntax import SIMPLE_URL
 from outreach_frames.tables.keys import SIMPLE_EMAIL
 
-# How many cells of a column are looked at, and how long they may be.
+# How many cells of a column are examined, and how long they may be.
 _CELLS: Final = 500
 _CHARACTERS: Final = 300
-# Of a column that is meant, so many cells at least are what they should be.
+# The share of cells that must look right in a column with a fitting name.
 _ENOUGH: Final = 0.3
-# With so many, a column is meant whatever its name is.
+# The share from which a column fits whatever its name is.
 _PLENTY: Final = 0.8
-# Two columns whose shares differ by less fit equally.
+# Two columns whose shares differ by less fit equally well.
 _SAME: Final = 0.2
 
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
@@ -31,7 +31,7 @@ _EMAIL_WORDS: Final = {
 }
 _FILLERS: Final = {"address", "addresses", "adresse", "id", "optional", "primary", "main"}
 _LINK_WORDS: Final = {"url", "urls", "link", "uri", "page", "public", "optional", "web"}
-# What is about addresses or profiles, or belongs to somebody else.
+# Words of columns about addresses or profiles, or with those of somebody else.
 _NOT_EMAIL: Final = (
     "status sent opened open clicked replied bounced date time count number valid verified "
     "verification domain type provider limit template subject body text opt consent permission "
@@ -47,7 +47,7 @@ _NOT_PROFILE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Guess:
-    """The column that is meant, None where that is not clear, and what to know about it."""
+    """The guessed column, None where that is not clear, and what to know about it."""
 
     column: str | None = None
     note: str = ""
@@ -56,7 +56,7 @@ class Guess:
 def guess_columns(
     frame: pd.DataFrame, columns: Sequence[str], networks: Collection[str] = (spec.NETWORK_NAME,)
 ) -> dict[str, Guess]:
-    """Guess which columns are the leads' addresses and profile URLs.
+    """Guess which columns hold the leads' addresses and profile URLs.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ def guess_columns(
     columns : sequence of str
         The columns that can be chosen.
     networks : collection of str
-        What the professional network is called.
+        The names of the professional network.
 
     Returns
     -------
     dict of str to Guess
-        For `email` and for `profnet_url`. None is guessed where two fit equally.
+        For `email` and `profnet_url`. No column is guessed where two fit equally well.
 
     Examples
     --------
@@ -102,17 +102,19 @@ def _guess(
     fitting = fitting or [name for name in ranks if shares[name] is None]
     if not fitting:
         named = _listed(ranks)
-        return Guess(None, f"No column is chosen for {what}: what is in {named} looks different.")
+        return Guess(None, f"No column is chosen for {what}: the cells of {named} look different.")
     best = [name for name in fitting if ranks[name] == min(map(ranks.__getitem__, fitting))]
     best.sort(key=lambda name: -(shares[name] or 0))
     if len(best) > 1 and (shares[best[0]] or 0) - (shares[best[1]] or 0) < _SAME:
-        return Guess(None, f"Several columns fit {what} equally: {_listed(best)}. Choose one.")
-    said = []
+        return Guess(None, f"Several columns fit {what} equally well: {_listed(best)}. Choose one.")
+    reasons = []
     if others := [name for name in fitting if name != best[0]]:
-        said.append(f"{_listed(others)} would fit too")
+        reasons.append(f"{_listed(others)} would fit too")
     if passed_over := [name for name in ranks if ranks[name] < ranks[best[0]]]:
-        said.append(f"what is in {_listed(passed_over)} looks different")
-    return Guess(best[0], f"Chosen for {what}: {'; '.join([quoted(best[0]), *said])}." * bool(said))
+        reasons.append(f"the cells of {_listed(passed_over)} look different")
+    return Guess(
+        best[0], f"Chosen for {what}: {'; '.join([quoted(best[0]), *reasons])}." * bool(reasons)
+    )
 
 
 def _by_content(columns: Sequence[str], shares: Mapping[str, float | None]) -> Guess:
@@ -133,7 +135,7 @@ def _listed(names: Collection[str]) -> str:
 
 
 def _words(name: str) -> list[str]:
-    """Return a name's words in lower case, with "e mail" as one."""
+    """Return a name's words in lower case, with "e mail" as one word."""
     words = [word.lower() for word in _WORDS.findall(name)]
     joined: list[str] = []
     for word in words:
@@ -144,7 +146,7 @@ def _words(name: str) -> list[str]:
 
 
 def _email_rank(name: str) -> int | None:
-    """Return 0 for the default column, 1 for other names of it, 2 for one of several; else None."""
+    """Return 0 for the default name, 1 for other names of it, 2 for a specific one; else None."""
     if name == EMAIL:
         return 0
     words = set(_words(name))
@@ -157,7 +159,7 @@ def _url_rank(name: str, networks: Collection[str]) -> int | None:
     if name == PROFNET_URL:
         return 0
     profile = {"profile", *(network.lower() for network in networks)}
-    # Names of networks are not always one word to the eye.
+    # The name of a network may look like several words.
     words = set(_words(name)) | {word for word in re.split(r"[\W_]+", name.lower()) if word}
     if not words & profile or words & set(_NOT_PROFILE.split()):
         return None
@@ -165,7 +167,7 @@ def _url_rank(name: str, networks: Collection[str]) -> int | None:
 
 
 def _share(cells: pd.Series[Any], pattern: str) -> float | None:
-    """Return which share of a column's cells look right; None where it has none."""
+    """Return the share of a column's texts that look right; None where it has none."""
     texts = [
         text
         for cell in cells.head(_CELLS).tolist()

@@ -19,17 +19,17 @@ from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.keys import email_key, profnet_url_key
 
 Positions = np.ndarray[Any, Any]
-# What never reached the sequence, or was turned away as a whole.
+# Rows that never reached the sequence, or whose request was refused.
 _NEVER_THERE = frozenset({statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.TRIED_AGAIN})
 
 
 class History:
-    """The runs that sent rows of one frame; each later one tries what the earlier left.
+    """The runs that sent rows of one frame; each later run tries what the earlier ones left.
 
     Attributes
     ----------
     report : SubmissionReport or None
-        What became of every row, all runs together.
+        What became of every row in all runs together.
     """
 
     def __init__(self) -> None:
@@ -39,19 +39,19 @@ class History:
 
     @property
     def arrived(self) -> bool:
-        """Whether any row is, or may be, where it was sent."""
+        """Whether any row is, or may be, in the sequence."""
         return self.report is not None and not set(self.report.rows["status"]) <= _NEVER_THERE
 
     def rest(self) -> Positions:
-        """Return the rows that a later run tries again: what was refused, or never sent."""
+        """Return the rows that a later run tries again: those refused or never sent."""
         assert self.report is not None
         again = self.report.rows["status"].isin(statuses.TRIED_AGAIN)
         return np.flatnonzero(again.to_numpy())
 
     def add(self, report: SubmissionReport, positions: Positions | None = None) -> None:
-        """Take a run's report, of the rows that it tried; by default of all.
+        """Add a run's report about the rows that it tried, by default all.
 
-        A report of all rows knows of the earlier runs by itself.
+        A report about all rows includes the earlier runs.
         """
         if positions is None or not self._runs:
             self._runs = []
@@ -61,7 +61,7 @@ class History:
         self._combine()
 
     def rows_with(self, rows: pd.DataFrame, positions: Positions) -> pd.DataFrame:
-        """Return the rows of a report as they are once a run that is under way is added."""
+        """Return the rows of all runs, with those of the run under way."""
         return rows if self.report is None else _merged(self.report.rows, rows, positions)
 
     def _combine(self) -> None:
@@ -83,7 +83,7 @@ class History:
         )
 
     def retry(self, watch: Monitor | None = None) -> SubmissionReport:
-        """Send what is unknown once more, run by run, until one ends early."""
+        """Send the unknown rows once more, run by run, until one ends early."""
         try:
             for place, (positions, report) in enumerate(self._runs):
                 if (report.rows["status"].iloc[positions] == statuses.UNKNOWN).any():
@@ -98,7 +98,7 @@ class History:
 
 
 def _merged(rows: pd.DataFrame, later: pd.DataFrame, positions: Positions) -> pd.DataFrame:
-    """Return rows with what a later run says of some of them; how often each was sent adds up."""
+    """Return rows with a later run's outcomes for some of them; attempts add up."""
     tried = pd.Series(data=False, index=rows.index)
     tried.iloc[positions] = True
     merged = rows.where(~tried, later)
@@ -107,10 +107,10 @@ def _merged(rows: pd.DataFrame, later: pd.DataFrame, positions: Positions) -> pd
 
 
 class Ledger:
-    """Whom this process has sent to which sequence, and which are being sent to at the moment.
+    """Whom this process has sent to which sequence, and which sequences are being sent to.
 
-    A new widget on the same frame, as a notebook that is run again makes one, knows nothing of
-    what the one before it did.
+    A new widget on the same frame, as made by running a notebook again, does not know what the
+    previous one did.
     """
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ class Ledger:
 
     @contextmanager
     def sending(self, service: str, plan: SubmissionPlan) -> Iterator[bool]:
-        """Note that a plan is being sent; yield False where another one to its sequence is."""
+        """Record that a plan is being sent; yield False if another one to its sequence is."""
         key = (service, plan.sequence_id)
         with self._lock:
             free = key not in self._under_way
@@ -134,7 +134,7 @@ class Ledger:
                     self._under_way.discard(key)
 
     def note(self, service: str, plan: SubmissionPlan, positions: Positions) -> None:
-        """Note that rows of a plan were sent, or may have been."""
+        """Record that rows of a plan were sent, or may have been."""
         keys = {key for position in positions.tolist() for key in _keys(plan, position)}
         with self._lock:
             self._sent.setdefault((service, plan.sequence_id), set()).update(keys)

@@ -1,4 +1,4 @@
-"""Which plan of a frame may be sent, sending it once, and what became of the rows."""
+"""Decides which plan of a frame may be sent, and sends it once."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from outreach_frames.widgets.add_to_sequence.tables import (
 )
 
 _LEDGER: Final = Ledger()
-# The table of outcomes may take this share of the time while leads are being sent.
+# The share of the time that the table of outcomes may take while leads are being sent.
 _TABLE_SHARE: Final = 0.1
 
 
 class Moment(NamedTuple):
-    """How far a run is: how many rows it is done with, by status, and now and then all rows."""
+    """The progress of a run: how many rows are done, by status, and now and then all rows."""
 
     tally: Mapping[str, int]
     outcomes: Outcomes | None
@@ -47,7 +47,7 @@ Listener = Callable[[Moment], object]
 
 
 class Planned(NamedTuple):
-    """A plan, and which rows of earlier runs it tries again; None where it is about all rows."""
+    """A plan, and which rows of earlier runs it tries again; None for all rows."""
 
     plan: SubmissionPlan
     again: Positions | None
@@ -56,8 +56,8 @@ class Planned(NamedTuple):
 class Sender:
     """The plans of one frame, one after the other, each sent once.
 
-    Before rows have arrived in a sequence, a plan is of the frame as it is. Afterwards it is of the
-    frame as it was, to that sequence, and has only rows that were refused or never sent.
+    Until rows have arrived in a sequence, a plan uses the frame as it is. Afterwards it uses the
+    frame as it was, for that sequence, and only the rows that were refused or never sent.
 
     Parameters
     ----------
@@ -66,26 +66,26 @@ class Sender:
     journal : Path or None
         As for `submit`.
     is_over : callable
-        Whether nobody is there any more to hear of what is sent.
+        Whether nobody is left to learn what was sent.
 
     Attributes
     ----------
     plan : SubmissionPlan or None
-        The plan that was made last.
+        The latest plan.
     number : int
-        Of the plan: what asks to send it must name it.
+        The plan's number, which a request to send it must name.
     sent_number : int
-        Of the plan that was sent last.
+        The number of the plan that was sent last.
     sent_before : int
-        How many leads of the plan this process has sent to its sequence before.
+        How many of the plan's leads this process has sent to its sequence before.
     history : History
-        What became of rows so far.
+        What became of the rows so far.
     outcomes : Outcomes or None
-        Of the last report.
-    wish : "continue", "drain" or "abort"
-        What is wished of the run under way.
+        The outcomes of the last report.
+    directive : "continue", "drain" or "abort"
+        What the run under way is to do.
     is_lost : bool
-        Whether a run ended without a report, so that nothing may be sent any more.
+        Whether a run ended without a report, after which nothing is sent any more.
     """
 
     def __init__(
@@ -103,12 +103,12 @@ class Sender:
         self.sent_before = 0
         self.history = History()
         self.outcomes: Outcomes | None = None
-        self.wish: Directive = "continue"
+        self.directive: Directive = "continue"
         self.is_lost = False
 
     @property
     def report(self) -> SubmissionReport | None:
-        """What became of every row, all runs together."""
+        """What became of every row in all runs together."""
         return self.history.report
 
     @property
@@ -118,12 +118,12 @@ class Sender:
 
     @property
     def sequence_id(self) -> str | None:
-        """The sequence where rows have arrived."""
+        """The sequence in which rows have arrived."""
         return self.report.sequence_id if self.report is not None and self.goes_on else None
 
     @property
     def target(self) -> str:
-        """The sequence of the plan, as it reads."""
+        """The plan's sequence, for a message."""
         return repr(self._made.sequence.name or self._made.sequence_id)
 
     @property
@@ -132,7 +132,7 @@ class Sender:
         return self.plan
 
     def planning(self, value: Mapping[str, Any], client: Client) -> Callable[[], Planned]:
-        """Return what makes a plan of the frame as it is now, in whatever thread."""
+        """Return a function that makes a plan of the frame as it is now, in any thread."""
         frame = self._made.frame if self.goes_on else self._frame.copy(deep=False)
         again = self.history.rest() if self.goes_on and self.journal is None else None
 
@@ -143,57 +143,57 @@ class Sender:
         return make
 
     def take(self, planned: Planned, value: Mapping[str, Any]) -> None:
-        """Make a plan the present one."""
+        """Make a plan the current one."""
         if self.plan is not None and self.plan.submissions and self.number != self.sent_number:
-            # Somebody submitted it in a cell.
+            # It was submitted in a cell.
             _LEDGER.note(_service(self.plan), self.plan, self.plan.positions)
-        # Which rows it is about stays: sending unknown rows once more may add to the rest.
+        # `again` stays as it is: sending unknown rows once more may add to the rest.
         (plan, self._again), self._value = planned, value
         self.plan = plan
         self.number += 1
         self.look_back()
 
     def look_back(self) -> None:
-        """Count the plan's leads that this process has sent before; a journal knows by itself."""
+        """Count the plan's leads that this process has sent before; a journal leaves them out."""
         is_known = self.journal is not None and self.journal.exists()
         self.sent_before = 0 if is_known else _LEDGER.count(_service(self._made), self._made)
 
     def is_planned_with(self, client: Client) -> bool:
-        """Whether the plan would be sent with this connection."""
+        """Whether the plan was made with this connection."""
         return self._made.client is client
 
     def is_at_service_of(self, client: Client) -> bool:
-        """Whether the plan is for the service that a connection is to; its token may be new."""
+        """Whether the plan is for the service of a connection; its token may be new."""
         return _service(self._made) == client.base_url
 
     def to_send(self) -> Positions:
-        """Return the rows that the plan sends; a journal leaves out what it knows as settled."""
+        """Return the rows that the plan sends; a journal leaves out settled ones."""
         positions = self._made.positions
         return np.intersect1d(positions, self.history.rest()) if self.goes_on else positions
 
     def button(self) -> str:
-        """Return what a button says that sends the plan."""
+        """Return the label of the button that sends the plan."""
         return f"Add {plural(len(self.to_send()), 'lead')} to {self.target}"
 
     def why_not(self, number: int, value: Mapping[str, Any], *, again: bool) -> str:
-        """Return why a plan cannot be sent; empty where it can.
+        """Return why a plan cannot be sent; empty if it can.
 
         Parameters
         ----------
         number : int
-            Of the plan that is meant.
+            The number of the plan that is meant.
         value : mapping
             The choice that is meant.
         again : bool
-            Whether leads that were sent before are meant, too.
+            Whether leads that were sent before are to be sent again.
         """
         return next(self._reasons(number, value, again=again), "")
 
     def _reasons(self, number: int, value: Mapping[str, Any], *, again: bool) -> Iterator[str]:
         if self.is_lost:
             yield (
-                "What became of the last run is not known, so nothing more is sent from here. Look "
-                "in the service's web app, and go on with a new widget."
+                "The outcome of the last run is not known, so nothing more is sent from here. Look "
+                "in the service's web app, and continue with a new widget."
             )
         if self.plan is None:
             yield "Check rows first."
@@ -208,12 +208,12 @@ class Sender:
         if not len(self.to_send()):
             yield "There is nothing to send."
         if self.goes_on and self.journal is not None and not self.journal.exists():
-            yield f"The journal {self.journal} is gone; without it rows would be sent twice."
+            yield f"The journal {self.journal} is gone. Without it, rows would be sent twice."
         if self.sent_before and not again:
-            yield "Some of these leads were sent to this sequence before; say that this is meant."
+            yield "Some of these leads were already sent to this sequence. Confirm to send again."
 
     def note(self) -> str:
-        """Return what to know of the plan's rows."""
+        """Return what to know about the plan's rows."""
         if self.goes_on:
             return (
                 "Only rows that were refused or never sent are in this plan, with their cells as "
@@ -221,22 +221,22 @@ class Sender:
                 "start over with all rows, make a new widget."
             )
         if self.journal is not None and self.journal.exists():
-            return f"What the journal {self.journal} knows as settled is left out when it is sent."
+            return f"Rows that the journal {self.journal} has as settled are left out."
         return ""
 
     def tried_out(self) -> Outcomes:
-        """Return what would become of the rows; nothing is sent."""
+        """Return the outcomes of a dry run; nothing is sent."""
         report = submit(self._made, dry_run=True)
         return self._outcomes(report.rows, dict.fromkeys(self.to_send().tolist(), WOULD_BE_SENT))
 
     def begin(self) -> Outcomes:
-        """Count the present plan as sent, and return its rows."""
+        """Mark the current plan as sent, and return the outcomes so far."""
         self.sent_number = self.number
         self._renew()
         return self._so_far({}, ())
 
     def send(self, listener: Listener) -> SubmissionReport:
-        """Send the plan, in whatever thread, and note whom it went to."""
+        """Send the plan, in any thread, and record whom it was sent to."""
         plan = self._made
         service, sent = _service(plan), plan.positions
         with _LEDGER.sending(service, plan) as is_free:
@@ -258,44 +258,44 @@ class Sender:
         return report
 
     def sent(self, report: SubmissionReport) -> None:
-        """Take the report of the plan."""
+        """Take the plan's report."""
         if self._again is None:
             self.history = History()
         self.history.add(report, self._again)
         self._keep()
 
     def begin_again(self) -> int:
-        """Return how many rows are unknown, before these are sent once more."""
+        """Prepare to send the unknown rows once more; return how many there are."""
         self._renew()
         assert self.report is not None
         return int((self.report.rows["status"] == statuses.UNKNOWN).sum())
 
     def send_again(self, listener: Listener) -> SubmissionReport:
-        """Send what is unknown once more, in whatever thread."""
+        """Send the unknown rows once more, in any thread."""
         with _LEDGER.sending(_service(self._made), self._made) as is_free:
             _require_free(is_free)
             return self.history.retry(lambda run: self._watch(run, listener, with_rows=False))
 
     def sent_again(self, _report: SubmissionReport) -> None:
-        """Take the report of what was unknown."""
+        """Take the report after unknown rows were sent once more."""
         self._keep()
 
-    def broke(self, error: BaseException) -> None:
-        """Go on after nothing was sent; where that is not certain, never send again."""
+    def failed(self, error: BaseException) -> None:
+        """Continue after a failure that sent nothing; after any other, never send again."""
         if isinstance(error, OutreachError):
             self.number += 1
         else:
             self.is_lost = True
         if self.outcomes is not None and self.report is not None:
-            # Of unknown rows, some may have been sent once more before.
+            # Some of the unknown rows may have been sent once more already.
             self.outcomes = self.outcomes._replace(rows=self.report.rows)
 
     def _renew(self) -> None:
-        self.wish = "continue"
+        self.directive = "continue"
         self._seen, self._next_table = None, 0.0
 
     def _watch(self, run: Run, listener: Listener, *, with_rows: bool) -> Directive:
-        """Tell how far a run is; return what is wished of it."""
+        """Report the progress of a run; return what it is to do."""
         seen = (run.tally, tuple(run.current))
         if seen != self._seen:
             self._seen = seen
@@ -305,18 +305,18 @@ class Sender:
                 now = time.monotonic()
                 self._next_table = now + (now - begun) / _TABLE_SHARE
             listener(Moment(dict(run.tally), outcomes))
-        return "drain" if self.wish == "continue" and self._is_over() else self.wish
+        return "drain" if self.directive == "continue" and self._is_over() else self.directive
 
     def _so_far(self, entries: Mapping[int, Entry], current: Sequence[int]) -> Outcomes:
-        never = [row for row in self._made.positions.tolist() if row not in entries]
-        said = dict.fromkeys(never, WAITING) | dict.fromkeys(current, BEING_SENT)
-        return self._outcomes(make_rows(self._made, entries), said)
+        unsent = [row for row in self._made.positions.tolist() if row not in entries]
+        shown = dict.fromkeys(unsent, WAITING) | dict.fromkeys(current, BEING_SENT)
+        return self._outcomes(make_rows(self._made, entries), shown)
 
-    def _outcomes(self, rows: pd.DataFrame, said: Mapping[int, str]) -> Outcomes:
-        """Return rows with what is said of some of them in place of a status."""
+    def _outcomes(self, rows: pd.DataFrame, shown: Mapping[int, str]) -> Outcomes:
+        """Return outcomes, some of them with a status for now."""
         rows = rows.copy()
-        rows.loc[list(said), "status"] = list(said.values())
-        rows.loc[list(said), "detail"] = ""
+        rows.loc[list(shown), "status"] = list(shown.values())
+        rows.loc[list(shown), "detail"] = ""
         if self._again is not None:
             rows = self.history.rows_with(rows, self._again)
         return Outcomes(rows, self._made.frame, (self._value[EMAIL], self._value[PROFNET_URL]))

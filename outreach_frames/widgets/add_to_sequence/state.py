@@ -1,4 +1,4 @@
-"""What an analyst chooses for adding leads, and what there is to choose from."""
+"""What is chosen for adding leads, and what there is to choose from; pure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FIELD_RULE: Final = (
 
 
 def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a choice with all of its parts; what is left out is not chosen.
+    """Return a choice with all of its parts, defaults for those left out.
 
     Parameters
     ----------
@@ -49,8 +49,8 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     InvalidInputError
-        A part does not exist, or is of another type. Names of fields and columns may be wrong: the
-        plan says that.
+        A part does not exist or is of the wrong type. Names of fields and columns are left to the
+        plan.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
     """
     if unknown := value.keys() - _DEFAULTS.keys():
         raise InvalidInputError(
-            f"{quoted(sorted(map(str, unknown))[0])} is no part of the choice. There are: "
+            f"{quoted(sorted(map(str, unknown))[0])} is not part of a choice. There are: "
             f"{', '.join(_DEFAULTS)}."
         )
     full = {**_DEFAULTS, **value}
@@ -86,7 +86,7 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a choice as arguments of `make_plan`, all of them.
+    """Return a choice as all arguments of `make_plan`.
 
     >>> plan_arguments(read_value({"sequence_id": "s1", "email": "Mail"}))["email"]
     'Mail'
@@ -106,7 +106,7 @@ def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
 def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the sequences to choose from, by name: id, label, name, accepts, why, hint.
 
-    `why` says why a sequence cannot be chosen, `hint` what to know of one that can.
+    `why` says why a sequence cannot be chosen, `hint` what to know about one that can.
     """
     named = [
         {name: _plain(row[name]) for name in sequences.columns}
@@ -137,8 +137,8 @@ def mailbox_options(mailboxes: pd.DataFrame) -> list[dict[str, Any]]:
 def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
     """Return the columns to choose from: name, field, problem.
 
-    `name` is None where a column cannot be chosen, and `label` is how it reads; `field` is the
-    name that its field may have.
+    `name` is None for a column that cannot be chosen, `label` is its text for the page; `field` is
+    the proposed name of its field.
     """
     times = Counter(labels)
     options = []
@@ -156,7 +156,7 @@ def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
 
 
 def data_problems(data: Mapping[str, str]) -> list[str]:
-    """Say what is wrong with the names of data fields.
+    """Return what is wrong with the names of data fields.
 
     >>> data_problems({"First Name": "Name"})[0][:62]
     "The column 'Name': 'First Name' cannot be the name of a field:"
@@ -165,7 +165,7 @@ def data_problems(data: Mapping[str, str]) -> list[str]:
     for field, column in data.items():
         if field in spec.LEAD_IDENTIFIERS:
             problems.append(
-                f"The column {quoted(column)}: {field} identifies a lead, and is chosen above."
+                f"The column {quoted(column)}: {field} identifies a lead; choose its column above."
             )
         elif not is_field_name(field):
             problems.append(
@@ -174,7 +174,7 @@ def data_problems(data: Mapping[str, str]) -> list[str]:
             )
     if len(data) > spec.MAX_DATA_FIELDS:
         problems.append(
-            f"{len(data)} columns are ticked; a lead takes {spec.MAX_DATA_FIELDS} at most."
+            f"{len(data)} columns are ticked; a lead takes at most {spec.MAX_DATA_FIELDS}."
         )
     return problems
 
@@ -194,12 +194,12 @@ def _sequence_option(row: Mapping[str, str | None], is_twin: bool) -> dict[str, 
     status, identity = row["status"], row["id"]
     why = hint = ""
     if identity is None:
-        why = "the service gave it no id"
+        why = "it has no id"
     elif status is None:
-        hint = "The service gave no status: whether it takes leads shows when they are sent."
+        hint = "Its status is not known; whether it takes leads shows when they are sent."
     elif status not in spec.SEQUENCE_STATUSES:
         hint = (
-            f"Its status, {quoted(status)}, is not known here: whether it takes leads shows when "
+            f"Its status, {quoted(status)}, is not familiar; whether it takes leads shows when "
             "they are sent."
         )
     elif not spec.SEQUENCE_STATUSES[status]:
@@ -225,11 +225,11 @@ def _plain(value: Any) -> str | None:
 
 def _column_problem(label: object, times: int) -> str:
     if not isinstance(label, str):
-        return f"its name is no text but {type(label).__name__}: rename it to use it"
+        return f"its name is not text but {type(label).__name__}: rename it to use it"
     if times > 1:
-        return f"there are {times} columns of this name: rename them apart to use them"
+        return f"{times} columns have this name: rename them to use them"
     if has_lone_surrogate(label):
-        return "its name has half a character in it: rename it to use it"
+        return "its name contains half a character: rename it to use it"
     return ""
 
 

@@ -1,4 +1,4 @@
-"""AddToSequence: a frame's way into a sequence by hand, checked, shown, and sent once."""
+"""AddToSequence: add a frame's rows to a sequence by hand; checked, shown, and sent once."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from outreach_frames.widgets.add_to_sequence.tables import (
 from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 
-# What the page needs to know of the interface.
+# What the page needs to know about the interface.
 _FORM: Final[Mapping[str, Any]] = MappingProxyType(
     {
         "identifiers": list(spec.LEAD_IDENTIFIERS),
@@ -64,9 +64,9 @@ _FORM: Final[Mapping[str, Any]] = MappingProxyType(
 class AddToSequence(Panel):
     """Add a frame's rows to a sequence by hand, and see what becomes of each.
 
-    Nothing is sent but by the button that says how many leads go to which sequence, and what it
-    sends is the plan that is shown: the frame as it was when its rows were checked. A plan is sent
-    once. Afterwards only rows that were refused or never sent can be sent, to the same sequence;
+    Nothing is sent until you press the button that says how many leads go to which sequence. It
+    sends the plan that is shown: the frame as it was when its rows were checked. A plan is sent
+    once. Afterwards only rows that were refused or never sent can be sent, to the same sequence:
     rows that were added or skipped are settled, and rows that may have arrived are sent again only
     by a button of their own.
 
@@ -77,17 +77,17 @@ class AddToSequence(Panel):
     client : Client, optional
         By default the one of the last `connect`.
     journal : str or Path, optional
-        A file that knows what became of each row, whatever ends the run, the kernel's end too.
+        A file that records what became of each row, whatever ends the run, even the kernel's end.
 
     Attributes
     ----------
     value : dict
-        What is chosen; can be assigned, in part: sequence_id, email, profnet_url (columns), data
+        The choice; can be assigned, also in part: sequence_id, email, profnet_url (columns), data
         ({field: column}), overrides ({override: True}), leads_distribution, mailboxes.
     plan : SubmissionPlan or None
-        The plan that was made last.
+        The latest plan.
     report : SubmissionReport or None
-        What became of every row, all runs together; None before anything was sent.
+        What became of every row in all runs together; None before anything was sent.
 
     Notes
     -----
@@ -112,15 +112,15 @@ class AddToSequence(Panel):
         "try_out",
         "submit",
         "cancel",
-        "break_off",
+        "abort",
         "show",
         "retry",
         "save",
     )
 
-    immediate: ClassVar[tuple[str, ...]] = ("cancel", "break_off")
+    immediate: ClassVar[tuple[str, ...]] = ("cancel", "abort")
 
-    _esm = source("common.js", "add_to_sequence/widget.js")
+    _esm = source("common.js", "add_to_sequence/choice.js", "add_to_sequence/widget.js")
     _css = source("common.css", "add_to_sequence/widget.css")
 
     value = traitlets.Dict().tag(sync=True)
@@ -143,7 +143,7 @@ class AddToSequence(Panel):
             raise InvalidInputError(f"Leads come from a DataFrame, not from {type(df).__name__}.")
         self._report_number = 0
         self._phase = ""
-        self._doing = ""
+        self._action = ""
         self._read_from: Client | None = None
         self._sequences: dict[str | None, dict[str, Any]] = {}
         self._sections: dict[str, dict[str, Any]] = {}
@@ -158,26 +158,26 @@ class AddToSequence(Panel):
 
     @property
     def plan(self) -> SubmissionPlan | None:
-        """The plan that was made last."""
+        """The latest plan."""
         return self._sender.plan
 
     @property
     def report(self) -> SubmissionReport | None:
-        """What became of every row, all runs together; None before anything was sent."""
+        """What became of every row in all runs together; None before anything was sent."""
         return self._sender.report
 
     @property
     def failed(self) -> pd.DataFrame:
-        """The rows that are neither added nor skipped, with status, detail and error_code."""
+        """The rows that were neither added nor skipped, with status, detail and error_code."""
         return self._df.iloc[:0] if self.report is None else failed_rows(self.report)
 
     def close(self) -> None:
-        """Close the widget; what is being sent ends with the request under way."""
-        self._sender.wish = "drain"
+        """Close the widget; the request under way is the last one."""
+        self._sender.directive = "drain"
         super().close()
 
     def ready(self) -> None:
-        """Tell a new view in the page everything."""
+        """Send a new view in the page everything it shows."""
         self._show_columns()
         for kind, content in self._sections.items():
             self.send({"kind": kind, **content})
@@ -185,7 +185,7 @@ class AddToSequence(Panel):
             self._load(refresh=False)
 
     def reload(self) -> None:
-        """Ask the service for its sequences and mailboxes again."""
+        """Read the sequences and mailboxes again."""
         self._load(refresh=True)
 
     def check(self, value: Mapping[str, Any]) -> None:
@@ -207,7 +207,7 @@ class AddToSequence(Panel):
             self._show_outcomes("dry", "Dry run: nothing was sent.", outcomes)
 
     def submit(self, plan: int, value: Mapping[str, Any], again: bool = False) -> None:
-        """Send the plan that the page showed under a number; a second time does nothing."""
+        """Send the plan that the page showed under a number; a second call does nothing."""
         sender = self._sender
         if self.busy or plan == sender.sent_number:
             return
@@ -217,10 +217,12 @@ class AddToSequence(Panel):
             sender.look_back()
         why = sender.why_not(plan, chosen, again=again)
         if not why and chosen != self.value:
-            why = "The choice was changed meanwhile. Check rows again."
+            why = "The choice has changed meanwhile. Check rows again."
         if not why and not sender.is_planned_with(self._client()):
-            why = "These rows were checked with another connection than the present one. Reload, "
-            why += "and check rows again."
+            why = (
+                "These rows were checked with a connection other than the current one. Reload, and "
+                "check rows again."
+            )
         if why:
             self._notify(notice("warning", f"{why} Nothing was sent."))
             self._refresh()
@@ -230,59 +232,61 @@ class AddToSequence(Panel):
         self._show_outcomes("live", "Sending.", sender.begin())
         self._begin(f"Adding {plural(rows, 'lead')} to {sender.target}", rows)
         self._start(
-            self._doing, partial(self._work, sender.send), self._done(sender.sent), self._broke
+            self._action, partial(self._work, sender.send), self._done(sender.sent), self._failed
         )
 
     def retry(self, report: int) -> None:
-        """Send the rows of the report of a number that are unknown once more."""
+        """Send the unknown rows of the report of a number once more."""
         sender = self._sender
         if self.busy or self.report is None or sender.is_lost or report != self._report_number:
             return
         rows = sender.begin_again()
         self._begin(f"Sending {plural(rows, 'unknown row')} once more", rows)
         self._start(
-            self._doing,
+            self._action,
             partial(self._work, sender.send_again),
             self._done(sender.sent_again),
-            self._broke,
+            self._failed,
         )
 
     def cancel(self) -> None:
-        """Send nothing after the request under way, or end what is being read."""
+        """Send nothing after the request under way, or cancel what is being read."""
         task = self._task
         if self._phase == "sending":
-            self._wish("drain", "cancelling")
+            self._direct("drain", "cancelling")
         elif not self._phase and task is not None:
             task.cancel()
 
-    def break_off(self) -> None:
-        """Break off the request under way, once the run is cancelled."""
+    def abort(self) -> None:
+        """Abort the request under way of a cancelled run."""
         if self._phase == "cancelling":
-            self._wish("abort", "breaking off")
+            self._direct("abort", "aborting")
 
     def show(self, status: str) -> None:
-        """Show the outcomes of one status, or all."""
+        """Show the rows of one status, or all."""
         shown = self._sections.get("outcome")
         if shown is not None and self._outcomes is not None:
             self._show("outcome", **{**shown, **outcome_content(self._outcomes, status)})
 
     def save(self, folder: str, replace: bool = False) -> None:
-        """Write the outcomes as CSV files; files that are there only where that is wished."""
+        """Write the outcomes as CSV files; existing files are replaced only on request."""
         if self.report is None or self.busy:
             return
         if not folder.strip():
-            raise InvalidInputError("Give a folder for the files.")
+            raise InvalidInputError("Name a folder for the files.")
         try:
             place = Path(folder.strip()).expanduser().resolve()
-            there = [f"{kind}.csv" for kind in statuses.KINDS if (place / f"{kind}.csv").exists()]
+            existing = [
+                f"{kind}.csv" for kind in statuses.KINDS if (place / f"{kind}.csv").exists()
+            ]
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"Files cannot be saved in {folder}: {error}") from error
-        if there and not replace:
-            self._show("saved", folder=folder, existing=there, words="")
+        if existing and not replace:
+            self._show("saved", folder=folder, existing=existing, words="")
             return
         self.report.to_csv(place)
         rows = plural(len(self.failed), "failed row")
-        words = f"Saved in {place}: {rows} in failed.csv, the rest beside it."
+        words = f"Saved in {place}: {rows} in failed.csv, the others beside it."
         self._show("saved", folder=folder, existing=[], words=words)
 
     @traitlets.validate("value")
@@ -300,7 +304,7 @@ class AddToSequence(Panel):
         self._refresh()
 
     def _checked_value(self, client: Client) -> dict[str, Any] | None:
-        """Return the choice if a plan can be made of it; else tell what is missing."""
+        """Return the choice if a plan can be made from it; else say what is missing."""
         value, fixed = self.value, self._sender.sequence_id
         option = self._sequences.get(value["sequence_id"])
         problems: list[str] = []
@@ -309,16 +313,16 @@ class AddToSequence(Panel):
         elif option is not None and not option["accepts"]:
             problems.append(f"{option['name']!r} is {option['why']}. Choose another sequence.")
         if self._read_from not in {None, client}:
-            # Ids of one account may be those of other sequences in another.
+            # The same id may stand for another sequence in another account.
             problems.append(
-                "The sequences were read with another connection than the present one. Reload, "
-                "and look again."
+                "The sequences were read with a connection other than the current one. Reload, and "
+                "choose again."
             )
         if fixed is not None and (
             fixed != value["sequence_id"] or not self._sender.is_at_service_of(client)
         ):
             problems.append(
-                "Rows of this frame went to another sequence, and the rest can only follow them. "
+                "Rows of this frame went to another sequence, so the rest can only go there too. "
                 "For this sequence, make a new widget."
             )
         problems += data_problems(value["data"])
@@ -336,7 +340,7 @@ class AddToSequence(Panel):
         self._refresh()
 
     def _refresh(self) -> None:
-        """Tell the page what can be done."""
+        """Send the page what can be done now."""
         sender = self._sender
         why = sender.why_not(sender.number, self.value, again=True)
         self.state = {
@@ -359,7 +363,7 @@ class AddToSequence(Panel):
             try:
                 return client, listed, mailboxes(**options)
             except OutreachError as error:
-                # Only who spreads leads over mailboxes of their own needs them.
+                # Mailboxes are only needed for a distribution of one's own.
                 return client, listed, error
 
         def loaded(
@@ -369,17 +373,17 @@ class AddToSequence(Panel):
             options = sequence_options(listed)
             self._sequences = {option["id"]: option for option in options}
             self._show("sequences", options=options)
-            told = [notice("warning", warning) for warning in warnings]
+            notices = [notice("warning", warning) for warning in warnings]
             if isinstance(others, pd.DataFrame):
                 self._show("mailboxes", options=mailbox_options(others))
             else:
-                told.append(error_notice(others))
-            self._notify(*told)
+                notices.append(error_notice(others))
+            self._notify(*notices)
 
         self._start("Reading sequences and mailboxes", work, loaded)
 
-    def _begin(self, doing: str, rows: int) -> None:
-        self._doing = doing
+    def _begin(self, action: str, rows: int) -> None:
+        self._action = action
         self.progress = [0, rows]
         self._set_phase("sending")
 
@@ -389,15 +393,15 @@ class AddToSequence(Panel):
             self.progress = [0, 0]
         self._refresh()
 
-    def _wish(self, wish: Directive, phase: str) -> None:
-        self._sender.wish = wish
+    def _direct(self, directive: Directive, phase: str) -> None:
+        self._sender.directive = directive
         self._set_phase(phase)
         if not self.busy:
-            # The run ended while the click came in another thread.
+            # The run ended while the click arrived in another thread.
             self._set_phase("")
 
     def _work(self, send: Callable[[Listener], SubmissionReport], _task: Task) -> SubmissionReport:
-        """Send, in a thread, and show how far it is."""
+        """Send, in a thread, and show the progress."""
         return send(partial(self._background.deliver, self._show_moment))
 
     def _show_moment(self, moment: Moment) -> None:
@@ -409,9 +413,9 @@ class AddToSequence(Panel):
         total = self.progress[1]
         self.progress = [min(sum(kinds.values()), total), total]
         so_far = ", ".join(f"{rows:,} {kind}" for kind, rows in kinds.items())
-        busy = f"{self._doing}: {so_far}"
+        busy = f"{self._action}: {so_far}"
         if busy != self.busy:
-            # Only an answer ends what was said of a wait for it.
+            # A response ends the wait for it.
             self.busy, self.status = busy, ""
         if moment.outcomes is not None:
             self._show_outcomes("live", "Sending.", moment.outcomes)
@@ -419,26 +423,26 @@ class AddToSequence(Panel):
     def _done(
         self, take: Callable[[SubmissionReport], object]
     ) -> Callable[[SubmissionReport, list[str]], None]:
-        """Return what takes a new report, first of all, and then shows it."""
+        """Return a function that takes a new report first, and then shows it."""
 
         def done(report: SubmissionReport, warnings: list[str]) -> None:
             take(report)
             self._report_number += 1
             self._set_phase("")
             self._show_report()
-            self._notify(*_told(self.report or report, warnings))
+            self._notify(*_report_notices(self.report or report, warnings))
 
         return done
 
-    def _broke(self, error: BaseException) -> None:
-        self._sender.broke(error)
+    def _failed(self, error: BaseException) -> None:
+        self._sender.failed(error)
         self._report_number += 1
         self._set_phase("")
         if not self._sender.is_lost:
             self._show_report()
 
     def _show_report(self) -> None:
-        """Show what became of the rows, or nothing where none was sent."""
+        """Show what became of the rows, or nothing if none was sent."""
         outcomes, report = self._sender.outcomes, self.report
         if outcomes is not None and report is not None:
             self._show_outcomes("sent", "What became of the rows.", outcomes, report.notes)
@@ -465,18 +469,18 @@ class AddToSequence(Panel):
         return options
 
     def _show(self, kind: str, **content: Any) -> None:
-        """Show something that is not kept in a saved notebook, in views to come too."""
+        """Send content to all views, later ones included; a saved notebook does not hold it."""
         self._sections[kind] = content
         self.send({"kind": kind, **content})
 
 
-def _told(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:
-    """Return what to tell of a report: why it ended early, every validation error, how many."""
+def _report_notices(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:
+    """Return the messages about a report: warnings, all validation errors, and the count."""
     is_refused = isinstance(report.error, ValidationFailedError)
     details = error_notice(report.error)["details"] if report.error is not None else []
-    told = [notice("error" if is_refused else "warning", text, details) for text in warnings]
+    notices = [notice("error" if is_refused else "warning", text, details) for text in warnings]
     in_sequence = statuses.IN_SEQUENCE | {statuses.ALREADY_IN_SEQUENCE}
     there = int(report.rows["status"].isin(in_sequence).sum())
     rows = plural(len(report.rows), "row")
     are = "is" if len(report.rows) == 1 else "are"
-    return [*told, notice("info", f"{there:,} of {rows} {are} in the sequence now.")]
+    return [*notices, notice("info", f"{there:,} of {rows} {are} in the sequence now.")]
