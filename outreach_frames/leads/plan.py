@@ -31,6 +31,7 @@ from outreach_frames.leads.planning.mapping import (
 )
 from outreach_frames.leads.planning.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
 from outreach_frames.leads.planning.sequence_status import look_up
+from outreach_frames.leads.planning.settled import SettledLeads
 from outreach_frames.leads.planning.unsent import unsent_rows
 from outreach_frames.leads.prepared import JSON, OVERRIDES, Positions, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
@@ -89,6 +90,7 @@ def make_plan(
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
     client: Client | None = None,
+    settled: SettledLeads | None = None,
 ) -> SubmissionPlan:
     """Check a frame's rows, and plan how to add them to a sequence; nothing is sent.
 
@@ -115,6 +117,8 @@ def make_plan(
     client : Client, optional
         By default that of the last `connect`, and the plan is sent by it. A plan can be made with
         no connection, too.
+    settled : SettledLeads, optional
+        Rows that were sent before. Neither they nor who is the same person are sent again.
 
     Returns
     -------
@@ -149,8 +153,13 @@ def make_plan(
     )
     checked = check_rows(frame, mapping)
     keys = _keys(checked)
-    kept = find_kept(keys[EMAIL], keys[PROFNET_URL], checked.is_valid)
+    find = find_kept if settled is None else settled.find_kept
+    kept = find(keys[EMAIL], keys[PROFNET_URL], checked.is_valid)
+    unsent = unsent_rows(frame.index, checked, keys, kept)
     positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
+    if settled is not None:
+        unsent = settled.with_outcomes(unsent)
+        positions = np.setdiff1d(positions, settled.rows)
     positions.setflags(write=False)
     return SubmissionPlan(
         sequence_id=sequence_id,
@@ -166,7 +175,7 @@ def make_plan(
         brings=_brings(checked, positions),
         _frame=_snapshot(frame),
         _problems=checked.problems,
-        _unsent=unsent_rows(frame.index, checked, keys, kept),
+        _unsent=unsent,
     )
 
 

@@ -434,6 +434,128 @@ def test_mailboxes_that_went_are_told(client: Client) -> None:
     in_a_kernel(use)
 
 
+def always_waiting(received: Received) -> Reply:
+    """Answer as an account with three mailboxes that has every change wait."""
+    if received.method == "GET":
+        return slow_account(received)
+    return json({}, 429, {"Retry-After": "30"})
+
+
+def test_cancel_ends_a_wait_and_what_waited_is_not_sent() -> None:
+    """A change that waits for the service when Cancel comes was not sent, nor are those after."""
+    with scripted(always_waiting) as service, of.connect(service.url, "token", cache=None):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            await idle(widget)
+            widget.edit({"m1": 50, "m2": 60})
+            widget.apply(widget.revision)
+            while "asks to wait" not in widget.status:
+                await asyncio.sleep(0.005)
+            widget.cancel()
+            await idle(widget)
+            assert widget.status == ""
+            assert widget.results["status"].tolist() == ["not_sent", "not_sent"]
+            assert widget.results["detail"].tolist() == ["Not sent: cancelled."] * 2
+            assert widget.value == {"m1": 50, "m2": 60}
+            assert widget.notices[0]["text"] == "Of 2 mailboxes: 2 not sent."
+
+        in_a_kernel(use)
+    assert [one.method for one in service.requests] == ["GET", "PATCH"]
+
+
+def test_cancel_ends_reading() -> None:
+    """Mailboxes that take long to read can be cancelled, and read again; nothing is changed."""
+    slow = iter([True])
+
+    def reply(received: Received) -> Reply:
+        answer = slow_account(received)
+        return delayed(20, answer) if next(slow, False) else answer
+
+    with scripted(reply) as service, of.connect(service.url, "token", cache=None):
+
+        async def use() -> None:
+            widget = MailboxLimits()
+            while not service.requests:
+                await asyncio.sleep(0.005)
+            widget.cancel()
+            await idle(widget)
+            assert widget.notices[0]["kind"] == "error"
+            widget.reload()
+            await idle(widget)
+            assert len(widget.mailboxes) == 3
+
+        in_a_kernel(use)
+
+
+def test_an_unexpected_error_is_told_at_each_mailbox() -> None:
+    """Where the run breaks, the change under way may have been made, and those after were not."""
+
+    class Broken(Client):
+        def write(self, *arguments: Any, **options: Any) -> Any:
+            super().write(*arguments, **options)
+            raise RuntimeError("a fault of this package")
+
+    with scripted(slow_account) as service, Broken(service.url, "token", cache=None) as client:
+
+        async def use() -> None:
+            asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+            widget = MailboxLimits(client)
+            await idle(widget)
+            widget.edit({"m1": 50, "m2": 60, "m3": 70})
+            widget.apply(widget.revision)
+            await idle(widget)
+            results = widget.results
+            assert results["status"].tolist() == ["unknown", "not_sent", "not_sent"]
+            assert "RuntimeError" in results["detail"].iloc[0]
+            assert "Unexpected internal error" in widget.notices[0]["text"]
+            assert widget.value == {"m1": 50, "m2": 60, "m3": 70}
+
+        in_a_kernel(use)
+
+
+def test_what_is_typed_and_is_not_a_limit_is_marked(client: Client) -> None:
+    """A limit that is not a whole number is marked, and nothing is sent until it is mended."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        first, second = widget.mailboxes["id"].iloc[:2]
+        told: list[dict[str, Any]] = []
+        # Where there is no kernel, there is nobody that messages could go to.
+        widget.send = told.append
+        widget.edit({first: "", second: 33, "nobody": 5})
+        assert told[-1]["problems"] == {first: "Give a whole number."}
+        assert widget.value == {second: 33}
+        widget.apply(widget.revision)
+        assert "Check them again" in widget.notices[0]["text"]
+        assert widget.results.empty
+        widget.edit({first: None})
+        assert told[-1]["problems"] == {}
+        widget.edit({first: "x"})
+        widget.discard()
+        assert told[-1]["problems"] == {}
+        assert widget.value == {}
+        widget.apply(widget.revision)
+        assert not widget.busy
+
+    in_a_kernel(use)
+
+
+def test_several_mailboxes_that_went_are_counted(client: Client) -> None:
+    """New limits of mailboxes that are no longer there are counted after a reload."""
+
+    async def use() -> None:
+        widget = MailboxLimits(client=client)
+        await idle(widget)
+        widget.value = {"gone": 5, "too": 6}
+        widget.reload()
+        await idle(widget)
+        assert widget.notices[0]["text"] == "2 mailboxes with a new limit are no longer there."
+
+    in_a_kernel(use)
+
+
 def test_no_token_and_no_address_is_in_the_state(sandbox: Sandbox, client: Client) -> None:
     """What a saved notebook may keep of the widget has neither the token nor an address."""
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
@@ -17,12 +16,13 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
+from outreach_frames.leads.planning.settled import SettledLeads
 from outreach_frames.leads.sending.journal import Entry
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.rows import make_rows
 from outreach_frames.leads.sending.run import Directive, Run
 from outreach_frames.leads.sending.submit import submit
-from outreach_frames.widgets.add_to_sequence.history import History, Ledger, Positions
+from outreach_frames.widgets.add_to_sequence.history import History, Ledger
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
 from outreach_frames.widgets.add_to_sequence.tables import (
     BEING_SENT,
@@ -47,10 +47,10 @@ Listener = Callable[[Moment], object]
 
 
 class Planned(NamedTuple):
-    """A plan, and which rows of earlier runs it tries again; None for all rows."""
+    """A plan, and what it leaves out as settled; None where nothing has arrived yet."""
 
     plan: SubmissionPlan
-    again: Positions | None
+    settled: SettledLeads | None
 
 
 class Sender:
@@ -94,8 +94,9 @@ class Sender:
         self._frame = frame
         self._is_over = is_over
         self._value: Mapping[str, Any] = {}
-        self._again: Positions | None = None
+        self._settled: SettledLeads | None = None
         self._seen: object = None
+        self._in_table: object = None
         self._next_table = 0.0
         self.journal = journal
         self.plan: SubmissionPlan | None = None
@@ -131,14 +132,19 @@ class Sender:
         assert self.plan is not None
         return self.plan
 
+    @property
+    def lead_count(self) -> int:
+        """How many leads the plan sends."""
+        return len(self._made.positions)
+
     def planning(self, value: Mapping[str, Any], client: Client) -> Callable[[], Planned]:
         """Return a function that makes a plan of the frame as it is now, in any thread."""
         frame = self._made.frame if self.goes_on else self._frame.copy(deep=False)
-        again = self.history.rest() if self.goes_on and self.journal is None else None
+        settled = self.history.settled() if self.goes_on else None
 
         def make() -> Planned:
-            plan = make_plan(frame, client=client, **plan_arguments(value))
-            return Planned(plan if again is None else plan.only(again), again)
+            arguments = plan_arguments(value)
+            return Planned(make_plan(frame, client=client, settled=settled, **arguments), settled)
 
         return make
 
@@ -147,8 +153,7 @@ class Sender:
         if self.plan is not None and self.plan.submissions and self.number != self.sent_number:
             # It was submitted in a cell.
             _LEDGER.note(_service(self.plan), self.plan, self.plan.positions)
-        # `again` stays as it is: sending unknown rows once more may add to the rest.
-        (plan, self._again), self._value = planned, value
+        (plan, self._settled), self._value = planned, value
         self.plan = plan
         self.number += 1
         self.look_back()
@@ -166,14 +171,9 @@ class Sender:
         """Whether the plan is for the service of a connection; its token may be new."""
         return _service(self._made) == client.base_url
 
-    def to_send(self) -> Positions:
-        """Return the rows that the plan sends; a journal leaves out settled ones."""
-        positions = self._made.positions
-        return np.intersect1d(positions, self.history.rest()) if self.goes_on else positions
-
     def button(self) -> str:
         """Return the label of the button that sends the plan."""
-        return f"Add {plural(len(self.to_send()), 'lead')} to {self.target}"
+        return f"Add {plural(self.lead_count, 'lead')} to {self.target}"
 
     def why_not(self, number: int, value: Mapping[str, Any], *, again: bool) -> str:
         """Return why a plan cannot be sent; empty if it can.
@@ -205,7 +205,7 @@ class Sender:
         status = self.plan.sequence.status
         if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
             yield f"The sequence is {status} and takes no leads."
-        if not len(self.to_send()):
+        if not self.lead_count:
             yield "There is nothing to send."
         if self.goes_on and self.journal is not None and not self.journal.exists():
             yield f"The journal {self.journal} is gone. Without it, rows would be sent twice."
@@ -216,9 +216,9 @@ class Sender:
         """Return what to know about the plan's rows."""
         if self.goes_on:
             return (
-                "Only rows that were refused or never sent are in this plan, with their cells as "
-                "they were then; what was added, skipped or may have arrived is not sent again. To "
-                "start over with all rows, make a new widget."
+                "This plan has only rows that were refused or never sent, with their cells as they "
+                "were then; rows that were added or skipped, or may have arrived, are not sent "
+                "again. To start over with all rows, make a new widget."
             )
         if self.journal is not None and self.journal.exists():
             return f"Rows that the journal {self.journal} has as settled are left out."
@@ -227,7 +227,9 @@ class Sender:
     def tried_out(self) -> Outcomes:
         """Return the outcomes of a dry run; nothing is sent."""
         report = submit(self._made, dry_run=True)
-        return self._outcomes(report.rows, dict.fromkeys(self.to_send().tolist(), WOULD_BE_SENT))
+        return self._outcomes(
+            report.rows, dict.fromkeys(self._made.positions.tolist(), WOULD_BE_SENT)
+        )
 
     def begin(self) -> Outcomes:
         """Mark the current plan as sent, and return the outcomes so far."""
@@ -259,9 +261,7 @@ class Sender:
 
     def sent(self, report: SubmissionReport) -> None:
         """Take the plan's report."""
-        if self._again is None:
-            self.history = History()
-        self.history.add(report, self._again)
+        self.history.add(self._made, report, self._settled)
         self._keep()
 
     def begin_again(self) -> int:
@@ -292,18 +292,20 @@ class Sender:
 
     def _renew(self) -> None:
         self.directive = "continue"
-        self._seen, self._next_table = None, 0.0
+        self._seen = self._in_table = None
+        self._next_table = 0.0
 
     def _watch(self, run: Run, listener: Listener, *, with_rows: bool) -> Directive:
         """Report the progress of a run; return what it is to do."""
         seen = (run.tally, tuple(run.current))
-        if seen != self._seen:
+        outcomes = None
+        if with_rows and seen != self._in_table and time.monotonic() >= self._next_table:
+            begun = time.monotonic()
+            outcomes = self._so_far(dict(run.entries), run.current)
+            now = time.monotonic()
+            self._in_table, self._next_table = seen, now + (now - begun) / _TABLE_SHARE
+        if seen != self._seen or outcomes is not None:
             self._seen = seen
-            begun, outcomes = time.monotonic(), None
-            if with_rows and begun >= self._next_table:
-                outcomes = self._so_far(dict(run.entries), run.current)
-                now = time.monotonic()
-                self._next_table = now + (now - begun) / _TABLE_SHARE
             listener(Moment(dict(run.tally), outcomes))
         return "drain" if self.directive == "continue" and self._is_over() else self.directive
 
@@ -317,8 +319,7 @@ class Sender:
         rows = rows.copy()
         rows.loc[list(shown), "status"] = list(shown.values())
         rows.loc[list(shown), "detail"] = ""
-        if self._again is not None:
-            rows = self.history.rows_with(rows, self._again)
+        rows = self.history.rows_with(rows, self._settled)
         return Outcomes(rows, self._made.frame, (self._value[EMAIL], self._value[PROFNET_URL]))
 
     def _keep(self) -> None:

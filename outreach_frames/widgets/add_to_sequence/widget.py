@@ -228,8 +228,8 @@ class AddToSequence(Panel):
             self._refresh()
             self.send({"kind": "refused"})
             return
-        rows = len(sender.to_send())
         self._show_outcomes("live", "Sending.", sender.begin())
+        rows = sender.lead_count
         self._begin(f"Adding {plural(rows, 'lead')} to {sender.target}", rows)
         self._start(
             self._action, partial(self._work, sender.send), self._done(sender.sent), self._failed

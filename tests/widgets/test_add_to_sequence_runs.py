@@ -1,0 +1,281 @@
+"""AddToSequence over several runs: what is shown meanwhile, and what is sent next."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from outreach_frames.client.client import Client
+from tests import scripted as script
+from tests.leads.sending.lead_service import added
+from tests.scripted import Received, Reply, Service
+from tests.widgets.lead_page import (
+    CHUNK,
+    TOKEN,
+    Page,
+    begun,
+    leads,
+    run,
+    serving,
+    slow,
+)
+
+
+def live_tables(page: Page) -> list[dict[str, Any]]:
+    """Return the tables that were shown while leads were being sent."""
+    return [one for one in page.messages if one["kind"] == "outcome" and one["mode"] == "live"]
+
+
+def counts_of(table: dict[str, Any]) -> dict[str, int]:
+    """Return how many rows a table has of each status."""
+    return {status: count for status, count, *_ in table["summary"]}
+
+
+def test_the_table_of_a_second_run_has_all_rows_while_it_is_sent() -> None:
+    """What the first run settled stays as it is; the rest waits, is being sent, and is added."""
+    shown = threading.Semaphore(0)
+
+    def once_shown(received: Received) -> Reply:
+        assert shown.acquire(timeout=20)
+        return added(received)
+
+    async def test() -> None:
+        page = Page(leads(2 * CHUNK + 2), client)
+        await page.check()
+        page.send()
+        await begun(service)
+        page.click("cancel")
+        await page.idle()
+        await page.check()
+        page.click("try_out", plan=page.state["plan"])
+        assert counts_of(page.told["outcome"]) == {"added": CHUNK, "would be sent": CHUNK + 2}
+        page.messages.clear()
+        page.send()
+        for counts in (
+            {"added": CHUNK, "waiting": CHUNK + 2},
+            {"added": CHUNK, "being sent": CHUNK, "waiting": 2},
+            {"added": 2 * CHUNK, "being sent": 2},
+        ):
+            while counts_of(page.told["outcome"]) != counts:
+                await asyncio.sleep(0.01)
+            if "being sent" in counts:
+                shown.release()
+        await page.idle()
+        assert page.told["outcome"]["mode"] == "sent"
+        statuses = {row[0]: row[3] for row in live_tables(page)[0]["rows"]}
+        assert statuses["0"] == "added"
+        assert statuses[f"{CHUNK}"] == "waiting"
+        assert page.widget.report is not None
+        rows = page.widget.report.rows
+        assert rows["attempts"].tolist() == [1] * (2 * CHUNK + 2)
+
+    with serving(slow, once_shown, once_shown) as (service, client):
+        run(test())
+
+
+def test_attempts_of_several_runs_add_up() -> None:
+    """A row that was refused and then added was sent twice, one that was added at once, once."""
+    refused = script.json({"error": "odd"}, 400)
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 1), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["rejected"] * CHUNK + ["added"]
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * (CHUNK + 1)
+        assert page.widget.report is not None
+        assert page.widget.report.rows["attempts"].tolist() == [2] * CHUNK + [1]
+
+    with serving(refused, added, added) as (_, client):
+        run(test())
+
+
+def test_progress_counts_every_status_of_a_kind() -> None:
+    """Rows that were skipped for different reasons are all counted while the rest is sent."""
+
+    def mixed(received: Received) -> Reply:
+        who = [{"email": lead["email"]} for lead in received.json["leads"]]
+        return script.json(
+            {
+                "total": len(who),
+                "total_added_to_sequence": len(who) - 5,
+                "recently_contacted_and_skipped": who[:2],
+                "in_exclusion_list_and_skipped": who[2:5],
+            }
+        )
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 1), client)
+        await page.check()
+        busy: list[str] = []
+        done: list[list[int]] = []
+        page.widget.observe(lambda change: busy.append(change["new"]), "busy")
+        page.widget.observe(lambda change: done.append(change["new"]), "progress")
+        page.send()
+        await page.idle()
+        assert any(words.endswith(f"{CHUNK - 5} added, 5 skipped, 0 failed") for words in busy)
+        assert [CHUNK, CHUNK + 1] in done
+
+    with serving(mixed, slow) as (_, client):
+        run(test())
+
+
+def test_files_are_replaced_only_when_asked(tmp_path: Path) -> None:
+    """Saving writes three files; existing ones are named first, and replaced by a second click."""
+    frame = leads(2)
+    frame.loc[1, "email"] = "n/a"
+    folder = tmp_path / "out"
+
+    async def test() -> None:
+        page = Page(frame, client)
+        page.click("save", folder=str(folder))
+        assert not folder.exists()
+        await page.check()
+        page.send()
+        await page.idle()
+        page.click("save", folder=str(folder))
+        assert page.told["saved"]["existing"] == []
+        assert "1 failed row in failed.csv" in page.told["saved"]["words"]
+        assert len(pd.read_csv(folder / "failed.csv")) == 1
+        (folder / "added.csv").unlink()
+        (folder / "failed.csv").write_text("mine", encoding="utf-8")
+        page.click("save", folder=str(folder))
+        assert page.told["saved"]["existing"] == ["skipped.csv", "failed.csv"]
+        assert (folder / "failed.csv").read_text(encoding="utf-8") == "mine"
+        page.click("save", folder=str(folder), replace=True)
+        assert len(pd.read_csv(folder / "failed.csv")) == 1
+        assert (folder / "added.csv").exists()
+
+    with serving() as (_, client):
+        run(test())
+
+
+def test_mailboxes_that_cannot_be_read_are_told() -> None:
+    """Sequences can be chosen all the same, and the error is told."""
+
+    def reply(received: Received) -> Reply:
+        if received.path == "/mailboxes":
+            return script.json({}, 403)
+        return script.json({"sequences": [{"id": "s1", "name": "One", "status": "active"}]})
+
+    async def test() -> None:
+        page = Page(leads(1), client)
+        page.click("ready")
+        await page.idle()
+        assert "403" in page.notices
+        assert [one["id"] for one in page.told["sequences"]["options"]] == ["s1"]
+        assert "mailboxes" not in page.told
+
+    with script.scripted(reply) as service:
+        with Client(service.url, TOKEN, cache=None, backoff=0) as client:
+            run(test())
+
+
+def test_reading_can_be_cancelled() -> None:
+    """Cancel ends the reading of sequences; with nothing under way, clicks do nothing."""
+
+    async def test() -> None:
+        page = Page(leads(1), client)
+        page.click("cancel")
+        page.click("abort")
+        page.click("show", status="added")
+        page.click("ready")
+        while not service.requests:
+            await asyncio.sleep(0.01)
+        page.click("check", value=page.widget.value)
+        page.click("cancel")
+        await page.idle()
+        assert page.widget.notices[0]["kind"] == "error"
+        assert page.widget.plan is None
+        assert page.state["phase"] == ""
+
+    def reply(_received: Received) -> Reply:
+        return script.delayed(20, script.json({"sequences": []}))
+
+    with script.scripted(reply) as service:
+        with Client(service.url, TOKEN, cache=None, backoff=0) as client:
+            run(test())
+
+
+def mails(service: Service) -> list[list[str]]:
+    """Return the addresses of each request that added leads."""
+    return [
+        [lead["email"] for lead in one.json["leads"]]
+        for one in service.requests
+        if one.method == "POST"
+    ]
+
+
+REFUSED = script.json({"error": "odd"}, 400)
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_a_row_that_becomes_valid_by_other_columns_is_sent(
+    has_journal: bool, tmp_path: Path
+) -> None:
+    """After rows have arrived, rows that were invalid are sent once other columns make them valid.
+
+    One that is the same person as an open row stands for both; none of the two is lost.
+    """
+    frame = leads(CHUNK + 3)
+    frame["home"] = frame["email"]
+    frame.loc[[0, CHUNK + 2], "email"] = "n/a"
+    frame.loc[0, "home"] = frame.loc[1, "email"]
+    journal = tmp_path / "leads.journal" if has_journal else None
+
+    async def test() -> None:
+        page = Page(frame, client, journal=journal)
+        await page.check()
+        page.send()
+        await page.idle()
+        middle = ["rejected"] * CHUNK
+        assert page.statuses == ["invalid", *middle, "added", "invalid"]
+        await page.check(email="home")
+        assert page.state["button"] == f"Add {CHUNK + 1} leads to 'The s1'"
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added", "duplicate_in_frame", *["added"] * (CHUNK + 1)]
+        assert page.widget.report is not None
+        assert page.widget.report.rows["detail"][1] == "same email as row 0"
+        assert page.widget.failed.empty
+        again = [address for request in mails(service)[1:] for address in request]
+        assert len(again) == len(set(again)) == CHUNK + 2
+
+    with serving(REFUSED) as (service, client):
+        run(test())
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_who_was_sent_is_not_sent_by_another_column(has_journal: bool, tmp_path: Path) -> None:
+    """A settled row is not sent by its other address, nor is another row with its address."""
+    frame = leads(CHUNK + 2)
+    frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
+    # The last row was added: its work address is the first row's home address.
+    frame.loc[0, "home"] = frame.loc[CHUNK + 1, "email"]
+    frame.loc[1, "home"] = frame.loc[CHUNK + 1, "home"]
+    journal = tmp_path / "leads.journal" if has_journal else None
+
+    async def test() -> None:
+        page = Page(frame, client, journal=journal)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
+        await page.check(email="home")
+        assert page.state["button"] == f"Add {CHUNK - 2} leads to 'The s1'"
+        page.send()
+        await page.idle()
+        assert page.statuses == ["duplicate_in_frame"] * 2 + ["added"] * CHUNK
+        assert mails(service)[2] == [f"home{row}@example.com" for row in range(2, CHUNK)]
+
+    with serving(REFUSED) as (service, client):
+        run(test())
