@@ -33,9 +33,11 @@ if TYPE_CHECKING:
     from outreach_frames.export.people import export_people
     from outreach_frames.files.read import read_prospects
     from outreach_frames.leads.sending.report import last_report
+    from outreach_frames.personal_data import clear_cache, forget
 
 __all__ = [
     "OutreachError",
+    "clear_cache",
     "columns",
     "connect",
     "contacts",
@@ -44,6 +46,7 @@ __all__ = [
     "export_people",
     "field_name",
     "filters",
+    "forget",
     "last_report",
     "lead_list",
     "load_filters",
@@ -61,7 +64,9 @@ __all__ = [
 # Loaded when first asked for, as they bring libraries that take long to import.
 _LAZY_MODULES = frozenset({"distributed", "plots", "sandbox", "widgets"})
 _LAZY_FUNCTIONS = {
+    "clear_cache": "personal_data",
     "export_people": "export.people",
+    "forget": "personal_data",
     "last_report": "leads.sending.report",
     "read_prospects": "files.read",
 }

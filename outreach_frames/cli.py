@@ -97,6 +97,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_search(commands)
     _add_export(commands)
     _add_add_leads(commands)
+    _add_forget(commands)
     return parser
 
 
@@ -244,6 +245,20 @@ def _add_add_leads(commands: Any) -> None:
     add.add_argument("--dry-run", action="store_true", help="check and show; send nothing")
     add.add_argument("--sandbox", action="store_true", help="use the embedded service")
     add.set_defaults(run=_run_add_leads)
+
+
+def _add_forget(commands: Any) -> None:
+    forget = commands.add_parser(
+        "forget",
+        help="remove people from the cache, and list the files that hold them",
+        description="Remove people from the responses that are stored on this machine, and list "
+        "the journals, exports and tables under a folder that hold them; those are left alone.",
+    )
+    forget.add_argument("--email", nargs="+", metavar="EMAIL", help="whom, by address")
+    forget.add_argument("--profnet-url", nargs="+", metavar="URL", help="whom, by profile")
+    forget.add_argument("--folder", type=Path, help="where your files are")
+    forget.add_argument("--dry-run", action="store_true", help="only say what would be removed")
+    forget.set_defaults(run=_run_forget)
 
 
 def _path(text: str) -> Path | str:
@@ -406,6 +421,19 @@ def _run_add_leads(options: argparse.Namespace) -> int:
         print(f"Rows by outcome: {report.to_csv(options.results)}")
     good = NOT_SENT if options.dry_run else ADDED
     return EXIT_OK if report.rows["status"].isin([good, PRESENT]).all() else EXIT_NOT_ALL_ADDED
+
+
+def _run_forget(options: argparse.Namespace) -> None:
+    found = of.forget(
+        email=options.email,
+        profnet_url=options.profnet_url,
+        folder=options.folder,
+        dry_run=options.dry_run,
+    )
+    if found.empty:
+        print("Nothing here holds them.")
+    else:
+        print(printable(found.to_string(index=False), keep="\n"))
 
 
 def _leads_frame(path: Path) -> pd.DataFrame:

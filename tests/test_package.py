@@ -16,6 +16,7 @@ from outreach_frames.common.warnings import warn
 
 PUBLIC = {
     "OutreachError",
+    "clear_cache",
     "columns",
     "connect",
     "contacts",
@@ -24,6 +25,7 @@ PUBLIC = {
     "export_people",
     "field_name",
     "filters",
+    "forget",
     "last_report",
     "lead_list",
     "load_filters",

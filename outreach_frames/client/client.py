@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeVar
 
@@ -205,6 +206,11 @@ class Client:
     def account(self) -> str:
         """A short mark of the account at the address, from which no token can be read."""
         return self._token.fingerprint(self.base_url)
+
+    @property
+    def cache_path(self) -> Path | None:
+        """The file that responses are stored in; None where there is none."""
+        return self._cache.path
 
     @property
     def closed(self) -> bool:

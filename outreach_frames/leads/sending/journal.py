@@ -19,7 +19,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from datetime import UTC, datetime
 from itertools import count
@@ -315,22 +315,7 @@ class Journal:
     def _hashed(self, leads: Mapping[int, LeadKeys]) -> dict[int, dict[str, bytes]]:
         """Return the hashes by which the file knows each row, by their kind."""
         ((salt,),) = self._rows("SELECT salt FROM salt")
-
-        def hashed(kind: str, key: str) -> bytes:
-            text = f"{kind}:{key}".encode(errors="surrogatepass")
-            return hashlib.blake2b(text, key=salt, digest_size=_HASH_BYTES).digest()
-
-        return {
-            position: {
-                kind: hashed(kind, key)
-                for kind, key in (
-                    (_EMAIL, keys.email),
-                    (_URL if keys.is_certain else _WEAK_URL, keys.profnet_url),
-                )
-                if key is not None
-            }
-            for position, keys in leads.items()
-        }
+        return {position: _digests(keys, salt) for position, keys in leads.items()}
 
     def _read_entries(self) -> dict[int, Entry]:
         """Find the rows among the leads that were sent before."""
@@ -395,6 +380,43 @@ class _Matches:
 
     def _of(self, hashes: Mapping[str, bytes], kind: str) -> list[int]:
         return self._leads.get(hashes[kind], []) if kind in hashes else []
+
+
+def _digests(keys: LeadKeys, salt: bytes) -> dict[str, bytes]:
+    kinds = {_EMAIL: keys.email, _URL if keys.is_certain else _WEAK_URL: keys.profnet_url}
+    return {
+        kind: hashlib.blake2b(
+            f"{kind}:{key}".encode(errors="surrogatepass"), key=salt, digest_size=_HASH_BYTES
+        ).digest()
+        for kind, key in kinds.items()
+        if key is not None
+    }
+
+
+def is_journal(path: Path) -> bool:
+    """Return whether a file is a journal, of this or of an earlier format."""
+    header = sqlite_file.read_header(path)
+    return header is not None and header[0] == _APPLICATION_ID
+
+
+def count_leads(path: Path, people: Iterable[LeadKeys], holds: Callable[[str], bool]) -> int:
+    """Count a journal's leads that are one of some people, or whose details name one.
+
+    Notes that name one count too. Journals of rows by position know nobody but by such words.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+        leads = "leads" if "leads" in tables else "entries"
+        rows = connection.execute(f"SELECT rowid, detail FROM {leads}")  # noqa: S608 - one of two
+        found = {lead for lead, detail in rows if detail and holds(detail)}
+        if "keys" in tables:
+            (salt,) = connection.execute("SELECT salt FROM salt").fetchone()
+            for keys in people:
+                for kind, digest in _digests(keys, salt).items():
+                    query = "SELECT lead FROM keys WHERE kind = ? AND hash = ?"
+                    found.update(lead for (lead,) in connection.execute(query, (kind, digest)))
+        notes = connection.execute("SELECT text FROM notes")
+        return len(found) + sum(holds(text) for (text,) in notes)
 
 
 def lead_keys(plan: PreparedLeads) -> dict[int, LeadKeys]:

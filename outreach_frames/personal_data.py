@@ -1,0 +1,256 @@
+"""Where people are stored on this machine, and how to remove them from there: `forget`."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import zipfile
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
+from html import unescape
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from outreach_frames.client.cache import default_path
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import current
+from outreach_frames.common.arguments import check_ids
+from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.export.checkpoint import Span, read_span
+from outreach_frames.leads.sending.journal import LeadKeys, count_leads, is_journal
+from outreach_frames.tables.keys import email_key, is_certain, profnet_url_key
+
+_COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
+_CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
+_TEXT_FILES: Final = frozenset({".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".json"})
+_JSON_ESCAPE: Final = re.compile(r"\\u([0-9a-f]{4})")
+_UNREADABLE: Final = (OSError, ValueError, sqlite3.Error, pa.ArrowException, zipfile.BadZipFile)
+
+Holds = Callable[[str], bool]
+
+
+class _People(NamedTuple):
+    """Who is looked for: in texts, and by what journals know them by."""
+
+    holds: Holds
+    keys: list[LeadKeys]
+
+
+def forget(
+    *,
+    email: str | Iterable[str] | None = None,
+    profnet_url: str | Iterable[str] | None = None,
+    folder: str | Path | None = None,
+    dry_run: bool = False,
+    client: Client | None = None,
+) -> pd.DataFrame:
+    """Remove people from what this package stores by itself, and list the files that hold them.
+
+    Parameters
+    ----------
+    email, profnet_url : str or iterable of str, optional
+        Whom to forget, by address or profile URL. At least one.
+    folder : str or Path, optional
+        Where your files are. Journals, exports, checkpoints and tables under it that hold the
+        people are listed and left alone: whether to keep them is yours to decide.
+    dry_run : bool
+        Say what would be removed, and remove nothing.
+    client : Client, optional
+        Its cache is searched too; by default that of the last `connect`.
+
+    Returns
+    -------
+    DataFrame
+        One row per file that holds any of them: `path` and `kind` (str: cache, journal, checkpoint,
+        export), `rows` (Int64: stored responses, leads, or rows that hold them) and `removed`
+        (boolean). Empty when none does.
+
+    Raises
+    ------
+    InvalidInputError
+        Nobody is named, a value is not an address or URL, there is no such folder, or a cache is in
+        use so that it cannot be cleaned.
+
+    Notes
+    -----
+    A stored response is removed as a whole, with its free pages and the write-ahead log; the
+    service is asked again when it is needed. The service keeps what it has: to be forgotten there
+    is another request. Frames and reports in memory, and notebooks, are not searched.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> of.forget(email="nobody@brightforge.example", dry_run=True).columns.tolist()
+    ['path', 'kind', 'rows', 'removed']
+    """
+    people = _people(email, profnet_url)
+    place = None if folder is None else expanded(folder)
+    if place is not None and not place.is_dir():
+        raise InvalidInputError(f"{place} is not a folder. Give the folder that your files are in.")
+    found: list[tuple[str, str, int, bool]] = []
+    for path in _caches(client):
+        count = _clean(path, lambda body: people.holds(body.decode(errors="replace")), dry_run)
+        if count:
+            found.append((str(path), _CACHE, count, not dry_run))
+    if place is not None:
+        caches = set(_caches(client))
+        for path in sorted(place.rglob("*")):
+            kind, count = _search(path, people) if path not in caches else (_CACHE, 0)
+            if count:
+                found.append((str(path), kind, count, False))
+    return pd.DataFrame(found, columns=list(_COLUMNS)).astype(_COLUMNS)
+
+
+def clear_cache(*, client: Client | None = None) -> None:
+    """Remove all stored responses, of every account.
+
+    Parameters
+    ----------
+    client : Client, optional
+        Its cache is cleared beside the default one; by default that of the last `connect`.
+
+    Raises
+    ------
+    InvalidInputError
+        A cache is in use, so that it cannot be cleared.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> of.clear_cache()
+    """
+    for path in _caches(client):
+        _clean(path, lambda _: True, dry_run=False)
+
+
+def _caches(client: Client | None) -> list[Path]:
+    connected = current() if client is None else client
+    paths = [default_path(), None if connected is None else connected.cache_path]
+    return list(dict.fromkeys(path for path in paths if path is not None and path.is_file()))
+
+
+def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
+    # Here, because the library is slow to import.
+    from outreach_frames.client.cache_store import (  # noqa: PLC0415
+        is_cache,
+        remove_entries,
+    )
+
+    try:
+        return remove_entries(path, holds, dry_run=dry_run) if is_cache(path) else 0
+    except (sqlite3.Error, OSError) as error:
+        raise InvalidInputError(
+            f"The cache {path} cannot be cleaned: {error}. Close what uses it, and try again; or "
+            "delete the file."
+        ) from error
+
+
+def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:
+    if email is None and profnet_url is None:
+        raise InvalidInputError("forget() takes email=, profnet_url=, or both.")
+    patterns: list[tuple[str, re.Pattern[str]]] = []
+    keys: list[LeadKeys] = []
+    for text in [] if email is None else check_ids("email", email):
+        key = email_key(text)
+        if not key:
+            raise InvalidInputError(f"email takes addresses, and {text!r} is not one.")
+        keys.append(LeadKeys(key, None))
+        name, _, domain = key.rpartition("@")
+        spellings = {key, text.lower(), f"{name}@{_ascii(domain)}"}
+        patterns += [(one, _standing_alone(one, before=r"[\w.+%-]")) for one in spellings]
+    for text in [] if profnet_url is None else check_ids("profnet_url", profnet_url):
+        key = profnet_url_key(text)
+        if not key:
+            raise InvalidInputError(f"profnet_url takes URLs of profiles; {text!r} is not one.")
+        keys.append(LeadKeys(None, key, is_certain(key)))
+        spellings = {_bare(key), _bare(text.lower())}
+        patterns += [(one, _standing_alone(one, before=r"[\w-]")) for one in spellings]
+
+    def holds(text: str) -> bool:
+        lowered = text.lower()
+        if "\\" in lowered:
+            plain = lowered.replace("\\/", "/")
+            lowered = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), plain).lower()
+        return any(one in lowered and pattern.search(lowered) for one, pattern in patterns)
+
+    return _People(holds, keys)
+
+
+def _standing_alone(text: str, *, before: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!{before}){re.escape(text)}(?![\w%~-]|\.\w)")
+
+
+def _ascii(domain: str) -> str:
+    try:
+        return domain.encode("idna").decode()
+    except UnicodeError:
+        return domain
+
+
+def _bare(url: str) -> str:
+    return url.partition("://")[2].rstrip("/") if "://" in url else url.rstrip("/")
+
+
+def _search(path: Path, people: _People) -> tuple[str, int]:
+    """Return what a file is, and how many of its rows hold somebody; 0 for other files."""
+    kind, count = _EXPORT, 0
+    suffix = path.suffix.lower()
+    try:
+        if not path.is_file():
+            pass
+        elif path.name == "rows" and path.parent.suffix == ".partial":
+            kind, count = _CHECKPOINT, sum(map(people.holds, _checkpoint_texts(path)))
+        elif is_journal(path):
+            kind, count = _JOURNAL, count_leads(path, people.keys, people.holds)
+        elif suffix in _TEXT_FILES:
+            with path.open(encoding="utf-8", errors="replace") as file:
+                count = sum(map(people.holds, file))
+        elif suffix == ".parquet":
+            with pq.ParquetFile(path) as table:
+                count = sum(_matches(batch, people.holds) for batch in table.iter_batches())
+        elif suffix == ".xlsx":
+            count = sum(map(people.holds, _workbook_texts(path)))
+    except _UNREADABLE as error:
+        warn(f"{path} cannot be read, so whether it holds them is not known: {error}")
+    return kind, count
+
+
+def _matches(batch: pa.RecordBatch, holds: Holds) -> int:
+    """Count the rows of a table that hold somebody."""
+    hit = [False] * batch.num_rows
+    for column in batch.columns:
+        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
+        if not is_text and not pa.types.is_nested(column.type):
+            continue
+        texts = column if is_text else pa.array([str(cell) for cell in column.to_pylist()])
+        # Most cells have neither an address nor a path in them.
+        likely = pc.fill_null(pc.match_substring_regex(texts, r"[@/]"), fill_value=False)
+        for position in pc.indices_nonzero(likely).to_pylist():
+            hit[position] = hit[position] or holds(texts[position].as_py())
+    return sum(hit)
+
+
+def _workbook_texts(path: Path) -> Iterator[str]:
+    with zipfile.ZipFile(path) as workbook:
+        for name in workbook.namelist():
+            if name.endswith(".xml") and name.startswith("xl/"):
+                text = workbook.read(name).decode(errors="replace")
+                yield from map(unescape, re.findall(r"<t[^>]*>([^<]*)</t>", text))
+
+
+def _checkpoint_texts(path: Path) -> Iterator[str]:
+    """Yield the people of an export that was interrupted, as text."""
+    journal = path.parent / "journal.sqlite"
+    with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        spans = database.execute("SELECT begins, ends FROM parts ORDER BY number").fetchall()
+    for begins, ends in spans:
+        table: Any = pa.ipc.open_stream(read_span(path, Span(begins, ends))).read_all()
+        for row in table.to_pylist():
+            yield str(list(row.values()))

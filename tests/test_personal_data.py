@@ -1,0 +1,190 @@
+"""Forgetting people: gone from the caches without a trace, found in all files that hold them."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import cli, spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from tests.scripted import Received, Reply, Service, answer, json, scripted
+
+EMAIL = "Ada.Lovelace@brightforge.example"
+URL = "https://www.profnet.example/in/ada-lovelace/"
+OTHER = {"id": "c2", "email": "sada.lovelace@brightforge.example", "profnet_url": f"{URL[:-1]}-2"}
+HOLDERS = {"c1": {"id": "c1", "email": EMAIL.lower(), "profnet_url": URL}, "c2": OTHER}
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Have the default cache in a folder of the test's own."""
+    place = tmp_path / "home"
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(place / name))
+    return place
+
+
+def contact(received: Received) -> Reply:
+    """Reply with one contact, slashes escaped as some services do."""
+    identity = received.target.rpartition("=")[2]
+    body = json({"contacts": [HOLDERS[identity]]}).parts[1]
+    assert isinstance(body, bytes)
+    return answer(body.replace(b"/", b"\\/"))
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    """Serve two contacts."""
+    with scripted(contact) as running:
+        yield running
+
+
+def stored(path: Path) -> bytes:
+    """Return all bytes of a cache: its file and those beside it."""
+    return b"".join(file.read_bytes() for file in path.parent.glob(f"{path.name}*"))
+
+
+@pytest.mark.parametrize("how", ["email", "profnet_url", "both"])
+def test_nothing_of_a_person_stays_in_the_caches(
+    service: Service, tmp_path: Path, home: Path, how: str
+) -> None:
+    """Neither rows, free pages nor the log hold them; others stay, and a trial removes nothing."""
+    own = tmp_path / "own" / "cache"
+    whom = {"email": EMAIL, "profnet_url": URL}
+    whom = whom if how == "both" else {how: whom[how]}
+    with closing(Client(service.url, "t", cache=own)) as client:
+        with closing(Client(service.url, "t")) as default:
+            for one in (client, default):
+                of.contacts(["c1"], client=one, progress=False)
+                of.contacts(["c2"], client=one, progress=False)
+                # What is replaced leaves a free page behind.
+                of.contacts(["c1"], client=one, refresh=True, progress=False)
+        paths = [home / "outreach_frames" / "responses.sqlite", own]
+        trial = of.forget(**whom, dry_run=True, client=client)
+        assert trial["path"].tolist() == [str(path) for path in paths]
+        assert trial[["kind", "rows", "removed"]].to_numpy().tolist() == [["cache", 1, False]] * 2
+        assert all(b"ada-lovelace" in stored(path) for path in paths)
+        found = of.forget(**whom, client=client)
+        assert found["removed"].tolist() == [True, True]
+        for path in paths:
+            left = stored(path).lower()
+            assert b"sada.lovelace@" in left
+            assert left.count(b"ada.lovelace@") == left.count(b"sada.lovelace@")
+        before = len(service.requests)
+        of.contacts(["c2"], client=client, progress=False)
+        assert len(service.requests) == before
+        of.contacts(["c1"], client=client, progress=False)
+        assert len(service.requests) == before + 1
+        assert list(found.dtypes.astype(str)) == list(of.forget(email="x@y.example").dtypes)
+
+
+def test_the_files_of_a_folder_that_hold_somebody_are_listed(tmp_path: Path) -> None:
+    """Tables and journals are listed with how many rows hold them, and left as they are."""
+    files = tmp_path / "files" / "deep"
+    files.mkdir(parents=True)
+    frame = pd.DataFrame(
+        {
+            "email": [EMAIL.upper(), "bo@x.example", None],
+            "note": [
+                "-",
+                f"see http://profnet.example/in/Ada-Lovelace?utm_source=x for {EMAIL}",
+                "",
+            ],
+            "other": ["a", f"x{EMAIL}", f"{EMAIL}.uk"],
+        }
+    )
+    frame.outreach.to_csv(files / "people.csv")
+    frame.outreach.to_parquet(files / "people.parquet")
+    frame.outreach.to_excel(files / "people.xlsx")
+    frame.to_json(files / "people.ndjson", orient="records", lines=True)
+    frame.tail(1).to_csv(files / "others.csv")
+    (files / "picture.png").write_bytes(EMAIL.encode())
+    with of.connect("sandbox", cache=None) as client:
+        sequence = of.sequences(status="active")["id"].iloc[0]
+        leads = pd.DataFrame({"email": [EMAIL, "bo@x.example"]})
+        leads.outreach.add_to_sequence(sequence, journal=files / "journal", client=client)
+    before = {path: path.read_bytes() for path in files.iterdir()}
+    found = of.forget(email=[EMAIL, "nobody@x.example"], profnet_url=URL, folder=tmp_path)
+    assert {path: path.read_bytes() for path in files.iterdir()} == before
+    rows = {Path(path).name: (kind, rows) for path, kind, rows, _ in found.to_numpy().tolist()}
+    assert rows == {
+        "journal": ("journal", 1),
+        "people.csv": ("export", 2),
+        "people.ndjson": ("export", 2),
+        "people.parquet": ("export", 2),
+        "people.xlsx": ("export", 2),
+    }
+    assert not found["removed"].any()
+
+
+def test_an_interrupted_export_is_found(tmp_path: Path) -> None:
+    """People that an export has read so far stand in its checkpoint."""
+
+    def page(received: Received) -> Reply:
+        number = received.json["page"]
+        if number == 2:
+            return json({}, 500)
+        people = [{"id": "1", "profnet_url": URL}, {"id": "2"}]
+        return json({"results": people, "_pagination": {"total": 4, "total_pages": 2}})
+
+    with scripted(page) as service, of.connect(service.url, "t", cache=None, max_wait=0):
+        with pytest.raises(of.OutreachError):
+            of.export_people(tmp_path / "people.csv", page_size=2, progress=False)
+    found = of.forget(profnet_url=URL, folder=tmp_path)
+    assert found[["kind", "rows"]].to_numpy().tolist() == [["checkpoint", 1]]
+
+
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    """Whether a damaged table holds somebody is not known, and a warning says so."""
+    (tmp_path / "people.parquet").write_bytes(b"PAR1")
+    with pytest.warns(OutreachWarning, match=r"people\.parquet cannot be read"):
+        assert of.forget(email=EMAIL, folder=tmp_path).empty
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {},
+        {"email": "nobody"},
+        {"email": [EMAIL, None]},
+        {"profnet_url": "ada lovelace"},
+        {"email": EMAIL, "folder": "no/such/folder"},
+    ],
+    ids=str,
+)
+def test_what_names_nobody_is_an_error(arguments: dict[str, object]) -> None:
+    """Values that are not addresses or URLs remove nothing by accident."""
+    with pytest.raises(InvalidInputError):
+        of.forget(**arguments)  # type: ignore[arg-type]
+
+
+def test_clearing_removes_every_response(service: Service, home: Path) -> None:
+    """After clear_cache the service is asked again, and nothing is left in the file."""
+    with closing(Client(service.url, "t")) as client:
+        of.contacts(["c1"], client=client, progress=False)
+        of.clear_cache(client=client)
+        with closing(sqlite3.connect(home / "outreach_frames" / "responses.sqlite")) as connection:
+            assert connection.execute("SELECT count(*) FROM answers").fetchone() == (0,)
+        of.contacts(["c1"], client=client, progress=False)
+    assert len(service.requests) == 2
+
+
+def test_the_shell_forgets_too(
+    service: Service, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`outreach-frames forget` removes and lists as the function does."""
+    with closing(Client(service.url, "t")) as client:
+        client.read(spec.GET_CONTACTS, query={"ids[]": ["c1"]})
+    for options, words in ((["--dry-run"], "False"), ([], "True")):
+        assert cli.main(["forget", "--email", EMAIL, *options]) == 0
+        printed = capsys.readouterr().out
+        assert "responses.sqlite" in printed
+        assert words in printed
+    assert cli.main(["forget", "--profnet-url", URL]) == 0
+    assert "Nothing here holds them." in capsys.readouterr().out
