@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -16,6 +17,28 @@ if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
 
 PEOPLE = 400
+TESTS = Path(__file__).parent
+# Tests that start processes, write many files, or read large frames.
+LONG = (
+    "client/test_cache.py",
+    "client/test_retry.py",
+    "export/",
+    "faults/",
+    "files/",
+    "leads/sending/test_kill.py",
+    "leads/sending/test_submit.py",
+    "sandbox/test_process.py",
+    "sandbox/test_search.py",
+    "sandbox/test_world.py",
+    "tables/test_bounds.py",
+    "tables/test_companies.py",
+    "test_cli.py",
+    "test_collection.py",
+    "test_distributed.py",
+    "test_docs.py",
+    "test_notebooks.py",
+    "test_plots.py",
+)
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}
 
 # No test asserts a time; a busy machine is no failure.
@@ -24,8 +47,12 @@ settings.load_profile("untimed")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the inner loop: what no mark takes out of it."""
+    """Mark what is long, and as the inner loop what no mark takes out of it."""
     for item in items:
+        place = item.path.relative_to(TESTS).as_posix()
+        draws_examples = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
+        if draws_examples or place.startswith(LONG):
+            item.add_marker(pytest.mark.long)
         if not {mark.name for mark in item.iter_markers()} & OUTER_MARKS:
             item.add_marker(pytest.mark.inner)
 

@@ -1,0 +1,195 @@
+"""Any story of adding leads: faults, kills, other clients, retries, in whatever order they come."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
+from itertools import count
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import OutreachError, OutreachWarning
+from outreach_frames.leads import statuses
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.sandbox import Sandbox, serve
+from tests.faults.checker import check_report
+from tests.faults.gateway import FAULTS, Fault, Gateway, key
+from tests.faults.submission import ROWS, add
+from tests.scripted import Received, Reply, reset, scripted
+
+PEOPLE = 20
+_numbers = count()
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Sandbox]:
+    """Start a sandbox whose sequences only this module fills."""
+    with serve(people=PEOPLE) as running:
+        yield running
+
+
+class Killing(Gateway):
+    """A gateway at which a run may end as if it were killed: its files are as they were then."""
+
+    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
+        super().__init__(sandbox)
+        self._folder = folder
+        self.requests_left, self._is_dead, self._kept = -1, False, ExitStack()
+
+    def __call__(self, received: Received) -> Reply:
+        """Reply as the sandbox does until the last request, and to nobody from then on."""
+        if self._is_dead:
+            return reset()
+        adds_leads = received.method == "POST" and received.path.endswith("/leads")
+        self.requests_left -= adds_leads
+        if self.requests_left:
+            return super().__call__(received)
+        self._is_dead = True
+        kept = Path(self._kept.enter_context(tempfile.TemporaryDirectory())) / "kept"
+        shutil.copytree(self._folder, kept)
+        self._kept.callback(self._put_back, kept)
+        super().__call__(received)
+        return reset()
+
+    def bury(self) -> None:
+        """Put the files back as they were, if the run was killed."""
+        self._kept.close()
+        self.requests_left, self._is_dead = -1, False
+
+    def _put_back(self, kept: Path) -> None:
+        shutil.rmtree(self._folder)
+        shutil.copytree(kept, self._folder)
+
+
+def machine_of(target: Sandbox) -> type[RuleBasedStateMachine]:
+    """Make the machine of stories at one sandbox."""
+
+    class Story(RuleBasedStateMachine):
+        """One journal, and all that may happen to it."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.open = ExitStack()
+            folder = Path(self.open.enter_context(tempfile.TemporaryDirectory())) / "journals"
+            folder.mkdir()
+            self.journal = folder / "journal"
+            self.gateway = Killing(target, folder)
+            self.url = self.open.enter_context(scripted(self.gateway)).url
+            self.use_another_client()
+            self.sequence_id = target.sequence_ids["accepts_any"]
+            emails = [f"story{next(_numbers)}@example.com" for _ in range(ROWS)]
+            self.frame = pd.DataFrame({"email": emails})
+            self.retried: Counter[str] = Counter()
+            self.report: SubmissionReport | None = None
+
+        @rule(kind=st.sampled_from(sorted(FAULTS)), number=st.integers(1, 6), lasting=st.booleans())
+        def something_goes_wrong(self, kind: str, number: int, lasting: bool) -> None:
+            self.gateway.fault = Fault(kind, number, lasting=lasting)
+
+        @rule()
+        def all_is_well(self) -> None:
+            self.gateway.fault = None
+
+        @rule()
+        def use_another_client(self) -> None:
+            client = Client(self.url, target.api_key, cache=None, backoff=0)
+            self.client = self.open.enter_context(client)
+
+        @rule()
+        def search(self) -> None:
+            try:
+                people = of.search_people(client=self.client, page_size=7, limit=None)
+            except OutreachError:
+                return
+            assert len(people) == people["id"].nunique() == PEOPLE
+
+        @rule()
+        def submit(self) -> None:
+            before = self.gateway.committed.total()
+            try:
+                self.report = add(self.frame, self.sequence_id, self.client, self.journal)
+            except OutreachError:
+                assert self.gateway.committed.total() == before
+                return
+            self.check()
+
+        @rule(request=st.integers(1, 3))
+        def submit_and_be_killed(self, request: int) -> None:
+            self.gateway.requests_left = request
+            with suppress(OutreachError):
+                add(self.frame, self.sequence_id, self.client, self.journal)
+            self.gateway.bury()
+            self.report = None
+
+        @rule()
+        def retry_unknown(self) -> None:
+            if self.report is None or not self.unknown():
+                return
+            self.retried.update(self.unknown())
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OutreachWarning)
+                try:
+                    self.report = self.report.retry_unknown()
+                except OutreachError:
+                    return
+            self.check()
+
+        def teardown(self) -> None:
+            """In the end everybody is in the sequence."""
+            try:
+                self.all_is_well()
+                self.submit()
+                self.retry_unknown()
+                assert self.report is not None
+                assert set(self.report.rows["status"]) <= statuses.IN_SEQUENCE
+            finally:
+                self.open.close()
+
+        def unknown(self) -> list[str]:
+            """Return whom the last report calls unknown."""
+            assert self.report is not None
+            unknown = self.report.rows["status"].eq(statuses.UNKNOWN).to_numpy()
+            return [key(lead) for lead in self.report.frame[unknown].to_dict("records")]
+
+        def check(self) -> None:
+            """Hold the last report to the database, and the requests to what was asked for."""
+            assert self.report is not None
+            check_report(self.report, {key(lead) for lead in target.leads(self.sequence_id)})
+            for lead, times in self.gateway.committed.items():
+                assert times <= 1 + self.retried[lead], lead
+
+    return Story
+
+
+@pytest.mark.parametrize(
+    "examples",
+    [
+        6,
+        pytest.param(1_000, marks=[pytest.mark.slow, pytest.mark.timeout(7200)]),
+    ],
+)
+def test_every_story_ends_well(examples: int, target: Sandbox) -> None:
+    """Whatever happens, reports are true, nobody is added twice unasked, and all are added."""
+    run_state_machine_as_test(  # type: ignore[no-untyped-call]
+        machine_of(target),
+        settings=settings(
+            max_examples=examples,
+            stateful_step_count=6,
+            deadline=None,
+            print_blob=True,
+            # A story of a few steps is read as it is; to shorten it takes minutes.
+            phases=(Phase.explicit, Phase.reuse, Phase.generate),
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
