@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
-from time import monotonic
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from outreach_frames.common.cancellation import CancellationToken, bind_thread, current_status
@@ -121,8 +120,9 @@ class _Supervision:
                 run.close()
         if self.wish == "abort":
             for seconds in (_GRACE, _PATIENCE):
+                # A further Ctrl-C, from somebody who cannot wait, must not cost the report.
                 with suppress(KeyboardInterrupt):
-                    self._wait(seconds)
+                    run.done.wait(seconds)
                 token.set()
         elif future is not None:
             self.fault = self.fault or future.exception()
@@ -154,13 +154,6 @@ class _Supervision:
             self.wish = "abort"
         elif wish != "continue":
             self.wish = "drain"
-
-    def _wait(self, seconds: float) -> None:
-        """Wait until the run is done; a further signal ends the waiting, not the report."""
-        signals, end = self._signals.count, monotonic() + seconds
-        while self._signals.count == signals and (rest := end - monotonic()) > 0:
-            if self._run.done.wait(min(rest, _SLICE)):
-                return
 
 
 def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:

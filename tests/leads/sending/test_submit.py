@@ -359,7 +359,7 @@ class TestDoubt:
             port = free.getsockname()[1]
         with Client(f"http://127.0.0.1:{port}", "token", cache=None, backoff=0) as client:
             plan = make_plan(leads(2), "s1", chunk_size=1)
-            report = stopped(dataclasses.replace(plan, client=client), "no answer")
+            report = stopped(dataclasses.replace(plan, client=client), "no response")
         assert column(report) == ["not_sent"] * 2
 
     def test_asked_to_wait(self) -> None:

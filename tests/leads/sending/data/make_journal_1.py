@@ -15,10 +15,6 @@ from tempfile import TemporaryDirectory
 
 import pandas as pd
 
-from outreach_frames.client import Client
-from outreach_frames.leads.plan import make_plan
-from tests import scripted as script
-
 ROWS = {
     "email": [
         "Ada@Example.com",
@@ -33,18 +29,22 @@ ROWS = {
     + [None] * 7,
     "city": ["Bern", None, "Oslo", "Rome", "Kyiv", "Łódź", "Bern", "", "Lima", "Graz"],
 }
-RESPONSES = [
-    script.json({"total": 2, "total_added_to_sequence": 2}),
-    script.json({"error": "odd"}, 400),
-    script.reset(),
-    script.json({"error": "who are you?"}, 401),
-]
 
 
 def main() -> None:
     """Submit, and write the journal down."""
+    from outreach_frames.client import Client
+    from outreach_frames.leads.plan import make_plan
+    from tests import scripted as script
+
+    responses = [
+        script.json({"total": 2, "total_added_to_sequence": 2}),
+        script.json({"error": "odd"}, 400),
+        script.reset(),
+        script.json({"error": "who are you?"}, 401),
+    ]
     warnings.simplefilter("ignore")
-    with TemporaryDirectory() as folder, script.scripted(RESPONSES) as service:
+    with TemporaryDirectory() as folder, script.scripted(responses) as service:
         journal = Path(folder) / "journal"
         with Client(service.url, "token", cache=None, backoff=0) as client:
             plan = make_plan(pd.DataFrame(ROWS), "s1", data=["city"], chunk_size=2)
@@ -60,4 +60,5 @@ def main() -> None:
         Path(__file__).with_name("journal_1.sql").write_text(text, encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Looking for the fields that a sequence needs: few requests, and nobody is rejected by a guess."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames.errors import OutreachWarning, ValidationFailedError
+from outreach_frames.leads.plan import make_plan
+from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.submit import submit
+from tests.leads.sending.lead_service import added, connected, refused
+from tests.scripted import Received, Reply, scripted
+
+
+class NeedingFields:
+    """A service that refuses a request in which any lead lacks a field."""
+
+    def __init__(self, *needed: str) -> None:
+        self.needed = set(needed)
+        self.accepted: list[str] = []
+        self.refused: set[str] = set()
+        self.requests = 0
+
+    def __call__(self, received: Received) -> Reply:
+        """Accept or refuse."""
+        self.requests += 1
+        leads = received.json["leads"]
+        if any(self.needed - set(lead) - set(lead.get("data", {})) for lead in leads):
+            self.refused |= {lead["email"] for lead in leads}
+            return refused("missing_lead_field")
+        self.accepted += [lead["email"] for lead in leads]
+        return added(received)
+
+
+def submitted(
+    service: NeedingFields, frame: pd.DataFrame, chunk_size: int = 250
+) -> SubmissionReport:
+    """Submit a frame whose columns are all data but for the address."""
+    data = [name for name in frame.columns if name != "email"]
+    with scripted(service) as running, connected(running) as client:
+        # No look-up of the sequence: only what adds leads counts.
+        plan = make_plan(frame, "s1", data=data, chunk_size=chunk_size, client=client)
+        service.requests = 0
+        return submit(plan, progress=False)
+
+
+def frame_of(rows: int, fields: int, share: float, seed: int = 1) -> pd.DataFrame:
+    """Make rows of which each brings a random part of the fields."""
+    rng = random.Random(seed)
+    columns: dict[str, list[Any]] = {"email": [f"lead{row}@example.com" for row in range(rows)]}
+    for field in range(fields):
+        columns[f"f{field}"] = ["x" if rng.random() < share else None for _ in range(rows)]
+    return pd.DataFrame(columns)
+
+
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_one_field_among_hundreds_of_sets(share: float) -> None:
+    """A field that is missing somewhere among 1,000 rows is found in some 25 requests."""
+    frame = frame_of(1000, 30, share)
+    service = NeedingFields("f7")
+    report = submitted(service, frame)
+    lacks = frame["f7"].isna()
+    assert report.rows["status"].eq("rejected").tolist() == lacks.tolist()
+    assert report.rows["status"].eq("added").tolist() == (~lacks).tolist()
+    assert service.requests <= 25
+    assert isinstance(report.error, ValidationFailedError)
+
+
+def test_what_was_learned_is_remembered() -> None:
+    """Later requests are sorted out before they are sent."""
+    frame = frame_of(60, 1, 0.5)
+    service = NeedingFields("f0")
+    with pytest.warns(OutreachWarning, match="rejected"):
+        report = submitted(service, frame, chunk_size=10)
+    assert set(report.rows["status"]) == {"added", "rejected"}
+    # One refusal tells; from then on, each chunk makes two requests.
+    assert service.requests <= 1 + 2 * 6
+
+
+def test_a_field_that_nobody_brings() -> None:
+    """Where no row brings the field there is nothing to look for: three refusals stop the run."""
+    service = NeedingFields("phone")
+    with pytest.warns(OutreachWarning, match="not_sent"):
+        report = submitted(service, frame_of(50, 0, 1), chunk_size=10)
+    assert report.rows["status"].tolist() == ["rejected"] * 30 + ["not_sent"] * 20
+    assert service.requests == 3
+
+
+def test_another_reason_ends_the_search() -> None:
+    """What waited for its turn in the search when the run stopped was not sent."""
+    turns = iter([refused("missing_lead_field"), added, refused("missing_ai_credits")])
+
+    def turn(received: Received) -> Reply:
+        if received.method == "GET":
+            return refused()
+        reply = next(turns)
+        return reply(received) if callable(reply) else reply
+
+    frame = frame_of(4, 2, 0).assign(f0=["x", None, None, "x"], f1=["x", "x", None, "x"])
+    with scripted(turn) as running, connected(running) as client:
+        plan = make_plan(frame, "s1", data=["f0", "f1"], client=client)
+        with pytest.warns(OutreachWarning, match="missing_ai_credits"):
+            report = submit(plan, progress=False)
+    assert set(report.rows["status"]) == {"added", "rejected"}
+    assert report.rows["error_code"].dropna().unique().tolist() == ["missing_ai_credits"]
+
+
+@settings(max_examples=25)
+@given(data=st.data())
+def test_nobody_is_rejected_by_a_guess(data: st.DataObject) -> None:
+    """Whatever is needed and brought, just the rows that bring all of it are added, and once."""
+    fields = [f"f{number}" for number in range(data.draw(st.integers(1, 5)))]
+    sets = data.draw(st.lists(st.sets(st.sampled_from(fields)), min_size=1, max_size=12))
+    needed = data.draw(st.sets(st.sampled_from(fields), max_size=3))
+    frame = pd.DataFrame(
+        [
+            {"email": f"lead{row}@example.com"} | dict.fromkeys(brought, "x")
+            for row, brought in enumerate(sets)
+        ],
+        columns=["email", *fields],
+    )
+    service = NeedingFields(*needed)
+    report = submitted(service, frame, chunk_size=data.draw(st.integers(3, 12)))
+    status = report.rows["status"].tolist()
+    complete = [needed <= brought for brought in sets]
+    emails = frame["email"].tolist()
+    assert sorted(service.accepted) == sorted(
+        email for email, each in zip(emails, status, strict=True) if each == "added"
+    )
+    for email, is_complete, each in zip(emails, complete, status, strict=True):
+        assert each in ({"added", "not_sent"} if is_complete else {"rejected", "not_sent"})
+        assert each != "rejected" or email in service.refused

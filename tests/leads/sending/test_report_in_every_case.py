@@ -1,0 +1,206 @@
+"""Once sending has begun there is a report, whatever signal, warning or full disk comes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import OutreachError, OutreachWarning
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests import scripted as script
+from tests.leads.sending.lead_service import added, connected, only_posts, sent
+from tests.scripted import Received, Reply, scripted
+
+
+def leads(rows: int) -> pd.DataFrame:
+    """Make leads."""
+    return pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(rows)]})
+
+
+def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
+    """Add leads, two at a time."""
+    options = {"chunk_size": 2, "progress": False, **options}
+    return frame.outreach.add_to_sequence("s1", client=client, **options)
+
+
+def column(report: SubmissionReport | None) -> list[str]:
+    """Return the statuses of a report."""
+    assert report is not None
+    return report.rows["status"].tolist()
+
+
+SETUP = """
+import signal, sys, warnings
+import pandas as pd
+import outreach_frames as of
+from outreach_frames.client.client import Client
+client = Client(sys.argv[1], "token", cache=None)
+frame = pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(4)]})
+def add(**options):
+    return frame.outreach.add_to_sequence("s1", chunk_size=2, client=client, **options)
+"""
+
+
+def run(code: str, url: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a script in a process of its own."""
+    return subprocess.run(
+        [sys.executable, "-c", SETUP + textwrap.dedent(code), url],
+        stdout=subprocess.PIPE,
+        text=True,
+        timeout=60,
+        check=False,
+        **{"stderr": subprocess.PIPE, **options},
+    )
+
+
+def test_warnings_that_are_errors() -> None:
+    """Warnings that are turned into errors take no report away."""
+    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+        # The suite turns every warning into an error.
+        report = add(leads(4), client)
+    assert column(report) == ["unknown"] * 2 + ["added"] * 2
+    with pytest.raises(OutreachError):
+        report.raise_for_error()
+
+
+@pytest.mark.parametrize("moment", ["in a request", "after the last response"])
+@pytest.mark.parametrize("times", [1, 3])
+def test_signals_in_a_request(moment: str, times: int) -> None:
+    """Ctrl-C, however often and just when all is done, ends the run and leaves the report."""
+    code = f"""
+        import os, threading
+        def press(run):
+            if run.done.is_set() if {moment!r} != "in a request" else run.requests == 2:
+                for _ in range({times}):
+                    os.kill(os.getpid(), signal.SIGINT)
+            return "continue"
+        from outreach_frames.leads.sending.submit import submit
+        plan = frame.outreach.plan("s1", chunk_size=2, client=client)
+        report = submit(plan, watch=press, progress=False)
+        print(*report.rows["status"])
+        try:
+            os.kill(os.getpid(), signal.SIGINT)
+        except KeyboardInterrupt:
+            print("as before")
+    """
+    turns = [added, lambda received: script.delayed(0.3, added(received))]
+    with scripted(only_posts(turns)) as service:
+        done = run(code, service.url)
+    assert done.stdout.splitlines() == ["added added added added", "as before"], done.stderr
+
+
+def test_another_signal_is_heard_at_the_end() -> None:
+    """A signal that somebody handles ends the run, and is handled once the report is there."""
+    code = """
+        import os
+        signal.signal(signal.SIGTERM, lambda *_: print("term", *of.last_report().rows["status"]))
+        def stop(run):
+            if run.requests == 1 and not run.over:
+                os.kill(os.getpid(), signal.SIGTERM)
+            return "continue"
+        from outreach_frames.leads.sending.submit import submit
+        plan = frame.outreach.plan("s1", chunk_size=2, client=client)
+        report = submit(plan, watch=stop, progress=False)
+        print(*report.rows["status"])
+    """
+    with scripted(only_posts([lambda received: script.delayed(0.5, added(received))])) as service:
+        done = run(code, service.url)
+    status = "added added not_sent not_sent"
+    assert done.stdout.splitlines() == [f"term {status}", status], done.stderr
+
+
+@pytest.mark.parametrize("stream", ["closed", "broken", "none"])
+def test_a_stderr_that_cannot_be_written(stream: str) -> None:
+    """A progress bar and a warning that have nowhere to go end nothing."""
+    code = """
+        stream = {stream!r}
+        if stream == "closed":
+            sys.stderr.close()
+        elif stream == "none":
+            sys.stderr = None
+        print(*add(progress=True).rows["status"])
+    """.replace("{stream!r}", repr(stream))
+    reader, writer = os.pipe()
+    os.close(reader)
+    options = {"stderr": writer} if stream == "broken" else {}
+    try:
+        with scripted(only_posts([added, script.reset()])) as service:
+            done = run(code, service.url, **options)
+    finally:
+        os.close(writer)
+    assert done.stdout.split() == ["added"] * 2 + ["unknown"] * 2
+
+
+def test_a_caller_who_lost_the_report() -> None:
+    """What ends the caller leaves the report of what was done to be asked for."""
+
+    def leave(*_: object) -> None:
+        raise TimeoutError("enough")
+
+    def interrupt(received: Received) -> Reply:
+        os.kill(os.getpid(), signal.SIGALRM)
+        return script.delayed(0.5, script.json({}))
+
+    with scripted(only_posts([interrupt, added])) as service, connected(service) as client:
+        before = signal.signal(signal.SIGALRM, leave)
+        try:
+            with pytest.raises(TimeoutError, match="enough"):
+                add(leads(4), client)
+        finally:
+            signal.signal(signal.SIGALRM, before)
+        assert column(of.last_report()) == ["unknown"] * 2 + ["not_sent"] * 2
+        assert len(sent(service)) == 1
+
+
+def test_the_last_report_is_that_of_the_last_run() -> None:
+    """A run that sent something is remembered; a dry run and one that could not begin are not."""
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        report = add(leads(2), client)
+        assert of.last_report() is report
+        add(leads(1), client, dry_run=True)
+        with pytest.raises(OutreachError):
+            add(leads(1), client, journal=Path(__file__).parent)
+        assert of.last_report() is report
+
+
+@pytest.mark.parametrize("levels", [1000, 100_000])
+def test_a_deep_error_body(levels: int) -> None:
+    """An error body of a thousand levels is a refusal like any other."""
+    deep = b"[" * levels + b"]" * levels
+
+    def refuse(received: Received) -> Reply:
+        entry = b'{"validation_errors": [{"error_code": "new", "message": ' + deep + b"}]}"
+        return script.answer(entry if len(received.json["leads"]) == 2 else deep, 422)
+
+    with scripted(only_posts([refuse] * 2)) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning, match="3 are rejected"):
+            report = add(leads(3), client)
+    assert column(report) == ["rejected"] * 3
+
+
+@pytest.mark.parametrize(
+    ("frame", "said"),
+    [
+        (pd.DataFrame({"email": ["a.x@example.com", "unknown"]}), "1 is invalid"),
+        (pd.DataFrame({"email": ["unknown", "-"]}), "2 are invalid"),
+    ],
+)
+def test_rows_that_were_not_added_are_told_once(frame: pd.DataFrame, said: str) -> None:
+    """One warning counts what is neither added nor skipped, and scripts can raise it."""
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning) as caught:
+            report = add(frame, client)
+    (warning,) = caught
+    assert said in str(warning.message)
+    with pytest.raises(OutreachError, match=said):
+        report.raise_for_error()
