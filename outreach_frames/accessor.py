@@ -188,8 +188,8 @@ class OutreachAccessor:
     def to_excel(self, path: str | Path, *, index: bool | None = None, tz: str = "UTC") -> Path:
         return write_excel(self._frame, path, index=index, tz=tz)
 
-    def to_parquet(self, path: str | Path) -> Path:
-        return write_parquet(self._frame, path)
+    def to_parquet(self, path: str | Path, *, attrs: bool = True) -> Path:
+        return write_parquet(self._frame, path, attrs=attrs)
 
     def unlist(self, sep: str = "; ") -> pd.DataFrame:
         return unlist_frame(self._frame, sep)

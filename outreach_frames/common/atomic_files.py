@@ -15,15 +15,13 @@ from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
 _DENIED: Final = "permission is denied. Close it in other programs, or choose another folder."
-_FULL: Final = "there is no room for it. Free some space, or choose another place."
+_FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _REASONS: Final = {
     errno.ENOENT: "there is no such file or folder. Check the path, or make the folder first.",
     errno.EISDIR: "it is a folder. Give the path of a file.",
     errno.ENOTDIR: "a part of its path is a file, not a folder. Check the path.",
     errno.EACCES: _DENIED,
     errno.EPERM: _DENIED,
-    errno.ENOSPC: _FULL,
-    errno.EDQUOT: _FULL,
     errno.ENAMETOOLONG: "its name is too long. Choose a shorter one.",
 }
 
@@ -194,5 +192,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def _reason(error: OSError) -> str:
-    known = _REASONS.get(error.errno or 0)
-    return known or f"{error.strerror or error}. Choose another place."
+    if error.errno in _REASONS:
+        return _REASONS[error.errno]
+    advice = "Free some space, or choose" if error.errno in _FULL else "Choose"
+    return f"{error.strerror or error}. {advice} another place."

@@ -13,7 +13,6 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
-from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -54,6 +53,9 @@ _ROWS_AT_ONCE: Final = 1_000
 _THREADS: Final = min(2, os.cpu_count() or 1)
 
 
+Order = tuple[str, Sequence[str]]
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """One kind of export.
@@ -69,15 +71,16 @@ class Format:
     encode : callable
         Makes a part out of people.
     finish : callable
-        Makes the file out of all parts, and puts it in its place; the last argument is what
-        `.attrs` has when it is read as a frame.
+        Makes the file out of all parts, and puts it in its place. The last arguments are what
+        `.attrs` has when it is read as a frame, and the column of a split search with its values
+        in their order.
     """
 
     name: str
     read: Callable[[Sequence[bytes]], PeoplePage]
     label: Callable[[pa.Table, str, str], pa.Table]
     encode: Callable[[pa.Table], bytes | memoryview]
-    finish: Callable[[Checkpoint, Path, Mapping[str, Any]], object]
+    finish: Callable[[Checkpoint, Path, Mapping[str, Any], Order | None], object]
 
 
 def format_of(path: str | Path) -> Format:
@@ -151,14 +154,15 @@ def _label_table(people: pa.Table, name: str, value: str) -> pa.Table:
     return renamed.append_column(name, pa.array([value] * len(people), pa.string()))
 
 
-def _with_order(frame: pd.DataFrame, attrs: Mapping[str, Any]) -> pd.DataFrame:
-    """Make the column of a split search a category, in the order of the values given."""
-    name = attrs.get("split_by")
-    if name is None:
-        return frame
-    values = list(dict.fromkeys(attrs["filters"][name]))
-    column = pd.Categorical(frame[name], categories=values, ordered=True)
-    return frame.assign(**{name: pd.Series(column, index=frame.index)})
+def _category(texts: Any, values: Sequence[str]) -> pd.Categorical:
+    """Make the column of a split search, in the order of the values given."""
+    return pd.Categorical(texts, categories=values, ordered=True)
+
+
+def _empty_frame(nobody: pa.Table, order: Order | None) -> pd.DataFrame:
+    """Make the frame of no people, with the dtypes that the frame of all would have."""
+    frame = to_frame(nobody, "numpy_nullable")
+    return frame.assign(**{order[0]: _category([], order[1])}) if order else frame
 
 
 def _encode_lines(people: pa.Table) -> bytes:
@@ -172,7 +176,9 @@ def _encode_table(people: pa.Table) -> memoryview:
     return memoryview(sink.getvalue())
 
 
-def _finish_lines(parts: Checkpoint, place: Path, _: Mapping[str, Any]) -> None:
+def _finish_lines(
+    parts: Checkpoint, place: Path, _: Mapping[str, Any], _order: Order | None
+) -> None:
     def write(file: BinaryIO) -> None:
         with parts.rows.open("rb") as rows:
             shutil.copyfileobj(rows, file, 1 << 20)
@@ -180,9 +186,9 @@ def _finish_lines(parts: Checkpoint, place: Path, _: Mapping[str, Any]) -> None:
     replace_file(place, write, made_in=parts.folder)
 
 
-def _finish_csv(parts: Checkpoint, place: Path, attrs: Mapping[str, Any]) -> None:
+def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], order: Order | None) -> None:
     nobody = _empty_table(parts)
-    header, metadata = csv_header(_with_order(to_frame(nobody, "numpy_nullable"), attrs))
+    header, metadata = csv_header(_empty_frame(nobody, order))
 
     def write(file: BinaryIO) -> None:
         file.write(header)
@@ -194,26 +200,32 @@ def _finish_csv(parts: Checkpoint, place: Path, attrs: Mapping[str, Any]) -> Non
     replace_csv(place, write, metadata, made_in=parts.folder)
 
 
-def _finish_parquet(parts: Checkpoint, place: Path, attrs: Mapping[str, Any]) -> None:
+def _finish_parquet(
+    parts: Checkpoint, place: Path, attrs: Mapping[str, Any], order: Order | None
+) -> None:
+    nobody = _empty_table(parts)
+    schema = _parquet_schema(nobody, attrs, order, parts.count)
+
     def write(file: BinaryIO) -> None:
-        tables = _parquet_tables(parts, attrs)
-        first = next(tables)
-        metadata = _with_rows(first.schema.metadata, parts.count)
-        schema = first.schema.with_metadata(metadata)
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for table in chain([first], tables):
-                writer.write_table(table.replace_schema_metadata(metadata))
+            for people in _many(parts, nobody, PEOPLE_PER_PART):
+                writer.write_table(_as_in(schema, people, order))
 
     replace_file(place, write, made_in=parts.folder)
 
 
-def _finish_folder(parts: Checkpoint, place: Path, attrs: Mapping[str, Any]) -> None:
+def _finish_folder(
+    parts: Checkpoint, place: Path, attrs: Mapping[str, Any], order: Order | None
+) -> None:
     new = parts.folder / "new.tmp"
     try:
         new.mkdir()
         place = behind_links(place)
         model = next(place.glob("*"), None)
-        for number, table in enumerate(_parquet_tables(parts, attrs)):
+        nobody = _empty_table(parts)
+        for number, people in enumerate(_many(parts, nobody, PEOPLE_PER_PART)):
+            schema = _parquet_schema(nobody, attrs, order, len(people))
+            table = _as_in(schema, people, order)
             _write_part(table, new / f"part-{number:05}.parquet", model)
         _require_own_folder(place)
         replace_folder(place, new, parts.replaced)
@@ -231,12 +243,27 @@ def _write_part(table: pa.Table, path: Path, model: Path | None) -> None:
         os.fsync(file.fileno())
 
 
-def _parquet_tables(parts: Checkpoint, attrs: Mapping[str, Any]) -> Iterator[pa.Table]:
-    """Yield what `write_parquet` would write, a number of people at a time; at least one table."""
-    for people in _many(parts, _empty_table(parts), PEOPLE_PER_PART):
-        frame = _with_order(to_frame(people, "numpy_nullable"), attrs)
-        frame.attrs.update(attrs)
-        yield parquet_table(frame)
+def _parquet_schema(
+    nobody: pa.Table, attrs: Mapping[str, Any], order: Order | None, rows: int
+) -> pa.Schema:
+    """Give the schema that `write_parquet` would give a frame of so many rows."""
+    frame = _empty_frame(nobody, order)
+    frame.attrs.update(attrs)
+    schema = parquet_table(frame).schema
+    notes = json.loads(schema.metadata[b"pandas"])
+    notes["index_columns"][0]["stop"] = rows
+    return schema.with_metadata({**schema.metadata, b"pandas": json.dumps(notes).encode()})
+
+
+def _as_in(schema: pa.Schema, people: pa.Table, order: Order | None) -> pa.Table:
+    """Give people the types of a schema."""
+    columns = [
+        column.cast(field.type)
+        if order is None or field.name != order[0]
+        else pa.array(_category(column.to_pylist(), order[1]))
+        for field, column in zip(schema, people.columns, strict=True)
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def _many(parts: Checkpoint, nobody: pa.Table, size: int) -> Iterator[pa.Table]:
@@ -276,13 +303,6 @@ def _alike(nobody: pa.Table, people: pa.Table) -> pa.Table:
         return people
     others = set(people.column_names).difference(nobody.column_names)
     return concat_tables([nobody, with_folded(people, others)])
-
-
-def _with_rows(metadata: Mapping[bytes, bytes], rows: int) -> dict[bytes, bytes]:
-    """Say in pandas' notes of the first rows' table how many rows there are in all."""
-    notes = json.loads(metadata[b"pandas"])
-    notes["index_columns"][0]["stop"] = rows
-    return {**metadata, b"pandas": json.dumps(notes).encode()}
 
 
 _FORMATS: Final = {

@@ -29,6 +29,7 @@ def export_people(
     resume: bool = True,
     page_size: int | None = None,
     split_by: str | None = None,
+    attrs: bool = True,
     refresh: bool = False,
     progress: bool | None = None,
     client: Client | None = None,
@@ -57,9 +58,13 @@ def export_people(
     split_by : str, optional
         As for `search_people`: one search per value of that filter, and the value that found a
         person in a column of the filter's name.
+    attrs : bool
+        Write into the metadata of Parquet what `.attrs` of a search has: its filters, such as the
+        addresses of the colleagues in `profnet_networks`, and when they were asked. False for a
+        file that others get.
     refresh : bool
-        Ask the service even where the cache has a fresh answer. The export's own answers are not
-        put into the cache.
+        Ask the service even where the cache has a fresh response. The export's own responses are
+        not put into the cache.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     client : Client, optional
@@ -113,15 +118,17 @@ def export_people(
             _read(search, kind, parts, progress)
             # What reading needed is not needed beside what writing needs.
             pa.default_memory_pool().release_unused()
-            attrs: dict[str, Any] = {
+            noted: dict[str, Any] = {
                 "filters": search.filters,
                 "total": search.total,
                 "fetched_at": now(),
                 "errors": search.errors,
             }
+            order = None
             if split_by is not None:
-                attrs["split_by"] = split_by
-            kind.finish(parts, target, attrs)
+                noted["split_by"] = split_by
+                order = (split_by, list(dict.fromkeys(search.filters[split_by])))
+            kind.finish(parts, target, noted if attrs else {}, order)
         except (OutreachError, KeyboardInterrupt) as error:
             _say_what_is_kept(error, parts)
             raise

@@ -182,7 +182,17 @@ def _decode_numbers(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
 
 
 def _encode_moments(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, Descriptor]:
+    dtype: Any = series.dtype
+    if isinstance(dtype, pd.DatetimeTZDtype) and not _has_name(dtype):
+        raise UnwritableError(f"moments in a time zone that has no name, {dtype.tz}")
     return _moments(_arrow(series)), {"dtype": str(series.dtype)}
+
+
+def _has_name(dtype: pd.DatetimeTZDtype) -> bool:
+    try:
+        return bool(pandas_dtype(str(dtype)) == dtype)
+    except TypeError:
+        return False
 
 
 def _moments(array: pa.ChunkedArray) -> pa.ChunkedArray:

@@ -23,7 +23,7 @@ from outreach_frames.common.atomic_files import (
     refuse_special_file,
     replace_file,
 )
-from outreach_frames.common.text import unique_name
+from outreach_frames.common.text import has_lone_surrogate, shorten, unique_name
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_dtypes import (
     Descriptor,
@@ -51,6 +51,17 @@ _FORMULA_STARTS: Final = r"=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}"
 _FORMULA: Final = rf"^'*(?:[\pC\pZ]*[{_FORMULA_STARTS}]|[\t\r\n\x00])"
 _ESCAPED_FORMULA: Final = _FORMULA.replace("^'*", "^'+", 1)
 _BLOCK_BYTES: Final = 16 << 20
+# What pandas, numpy and Arrow raise where the notes on a frame's dtypes are damaged.
+NOTES_ERRORS: Final = (
+    ArithmeticError,
+    AttributeError,
+    LookupError,
+    RuntimeError,
+    SyntaxError,
+    TypeError,
+    ValueError,
+    pa.ArrowException,
+)
 
 
 def write_csv(
@@ -200,6 +211,12 @@ def check_columns(frame: pd.DataFrame) -> None:
     if not frame.columns.is_unique:
         twice = frame.columns[frame.columns.duplicated()][0]
         raise InvalidInputError(f"Two columns are named {twice!r}; rename one of them.")
+    for name in (*frame.columns, *frame.index.names, *frame.columns.names):
+        if isinstance(name, str) and has_lone_surrogate(name):
+            raise InvalidInputError(
+                f"The name {name!r} has text that no file can hold (half a surrogate pair); "
+                "rename that column or index."
+            )
 
 
 def _csv_table(frame: pd.DataFrame, index: bool) -> tuple[pa.Table, dict[str, Any]]:
@@ -308,10 +325,8 @@ def _read_metadata(path: Path) -> dict[str, Any]:
         return {}
     try:
         metadata = json.loads(notes.read_bytes())
-    except ValueError as error:
-        raise InvalidInputError(
-            f"{notes} is damaged ({error}). Delete it to read without."
-        ) from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(notes, error) from error
     if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
         raise InvalidInputError(
             f"{notes} is not a file of this package. Move it away to read {path}."
@@ -319,10 +334,26 @@ def _read_metadata(path: Path) -> dict[str, Any]:
     return metadata
 
 
+def _damaged(notes: Path, error: Exception) -> InvalidInputError:
+    return InvalidInputError(
+        f"{notes} is damaged ({shorten(str(error))}). Delete it to read without."
+    )
+
+
 def read_csv(path: Path) -> pd.DataFrame:
     """Read a CSV file that `write_csv` wrote."""
     metadata = _read_metadata(path)
     content = path.read_bytes().removeprefix(BOM)
+    try:
+        return _described(content, metadata, path)
+    except NOTES_ERRORS as error:
+        if not metadata or isinstance(error, InvalidInputError):
+            raise
+        raise _damaged(_metadata_path(path), error) from error
+
+
+def _described(content: bytes, metadata: Mapping[str, Any], path: Path) -> pd.DataFrame:
+    """Make a frame of what a CSV file holds and what is noted of its columns."""
     if not content or content.isspace():
         return pd.DataFrame(index=pd.RangeIndex(metadata.get("rows", 0)))
     escaped = metadata.get("formulas") != "keep"
@@ -331,7 +362,7 @@ def read_csv(path: Path) -> pd.DataFrame:
         text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
         written = next(csv.reader(text, delimiter=sep))
     except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidInputError(f"{path} is no CSV file in UTF-8: {error}.") from error
+        raise InvalidInputError(f"{path} is not a CSV file in UTF-8: {error}.") from error
     names = _names(written, escaped=escaped)
     if twice := {name for name in names if names.count(name) > 1}:
         raise InvalidInputError(f"{path} has two columns named {min(twice)!r}.")

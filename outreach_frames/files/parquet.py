@@ -20,18 +20,24 @@ _ARROW_DTYPE: Final = "[pyarrow]"
 _OWN_METADATA: Final = b"outreach_frames"
 
 
-def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
+def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) -> Path:
     """Write a frame to a Parquet file that `read_prospects` reads back as it was.
+
+    The file has the frame's `.attrs` in its metadata. Those of a search have its filters, such as
+    the addresses of the colleagues in `profnet_networks`: use ``attrs=False`` for a file that
+    others get.
 
     Parameters
     ----------
     frame : DataFrame
         Any frame with one level of unlike column names that are text. It is not changed. What
-        `.attrs` holds beyond plain values stays behind, and categories that are no text come back
+        `.attrs` holds beyond plain values stays behind, and categories that are not text come back
         as their values.
     path : str or Path
         The file to write; one that is there is replaced as a whole. Its name ends in ``.parquet``
         or ``.pq``, or has no ending.
+    attrs : bool
+        Write `.attrs` too.
 
     Returns
     -------
@@ -41,7 +47,8 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
     Raises
     ------
     InvalidInputError
-        When a column mixes types, or the file cannot be written.
+        When a column mixes types or has one that Parquet cannot hold, or the file cannot be
+        written.
 
     Examples
     --------
@@ -54,25 +61,39 @@ def write_parquet(frame: pd.DataFrame, path: str | Path) -> Path:
     """
     check_suffix(path, (".parquet", ".pq", ""), "Parquet")
     check_columns(frame)
+    for level in range(frame.index.nlevels):
+        if _is_nested(frame.index.get_level_values(level).dtype):
+            raise InvalidInputError(
+                "The frame's index has lists or records in it, which no index of Parquet holds. "
+                "Use frame.reset_index() first."
+            )
     try:
-        table = parquet_table(frame)
+        table = parquet_table(frame, attrs=attrs)
         return replace_file(path, lambda file: pq.write_table(table, file, compression="zstd"))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        raise InvalidInputError(
-            f"The frame cannot be written as Parquet: {'; '.join(map(str, error.args))}. "
-            "Convert that column to one type first, or drop it."
-        ) from error
+    except InvalidInputError:
+        raise
     except UnicodeEncodeError as error:
         raise InvalidInputError(
             "The frame has text that no file can hold (half a surrogate pair)."
         ) from error
+    except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        problem = "; ".join(map(str, error.args))
+        raise InvalidInputError(
+            f"The frame cannot be written as Parquet: {problem}. "
+            "Convert that column to one type first, or drop it."
+        ) from error
 
 
-def parquet_table(frame: pd.DataFrame) -> pa.Table:
+def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
     """Make the table that goes to a Parquet file."""
     plain = frame.copy(deep=False)
-    plain.attrs = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
+    kept = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
+    plain.attrs = kept if attrs else {}
     return _readable_by_pandas(pa.Table.from_pandas(plain))
+
+
+def _is_nested(dtype: Any) -> bool:
+    return isinstance(dtype, pd.ArrowDtype) and bool(pa.types.is_nested(dtype.pyarrow_dtype))
 
 
 def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
@@ -80,13 +101,15 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")
+    if set(table.column_names) <= {name for name in noted["index_columns"] if _is_name(name)}:
+        return _frame_without_columns(table, noted)
     arrow = {
         column["name"]
         for column in noted["columns"]
         if column["name"] in table.column_names and column["numpy_type"].endswith(_ARROW_DTYPE)
     }
     arrow.update(json.loads(table.schema.metadata.get(_OWN_METADATA, b"[]")))
-    arrow -= {name for name in noted["index_columns"] if isinstance(name, str)}
+    arrow -= {name for name in noted["index_columns"] if _is_name(name)}
     kept = [column for column in noted["columns"] if column["name"] not in arrow]
     metadata = {"pandas": json.dumps({**noted, "columns": kept})}
     # Without any column pandas would forget how many rows there are.
@@ -106,6 +129,22 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     columns = {name: others.get(name, frame.get(name)) for name in names}
     result = pd.DataFrame(columns, index=frame.index, copy=False)
     result.columns.name = frame.columns.name
+    result.attrs = frame.attrs
+    return result
+
+
+def _is_name(index_column: Any) -> bool:
+    """Tell an index that is a column from one of row numbers, which is described."""
+    return isinstance(index_column, str)
+
+
+def _frame_without_columns(table: pa.Table, noted: dict[str, Any]) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas()
+    if table.num_columns:
+        return frame
+    (rows,) = noted["index_columns"]
+    index = pd.RangeIndex(rows["start"], rows["stop"], rows["step"], name=rows["name"])
+    result = pd.DataFrame(index=index)
     result.attrs = frame.attrs
     return result
 

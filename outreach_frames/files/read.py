@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import expanded, unreadable
+from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import read_csv
+from outreach_frames.files.csv_file import NOTES_ERRORS, read_csv
 from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.tables.flatten import concat_tables, people_frame
 from outreach_frames.tables.ndjson import read_ndjson
@@ -80,5 +80,14 @@ def _read_parquet(parts: Iterable[Path], source: Path) -> pd.DataFrame:
         if not tables:
             raise InvalidInputError(f"{source} has no .parquet file.")
         return frame_of_parquet(concat_tables(tables) if len(tables) > 1 else tables[0])
-    except pa.ArrowInvalid as error:
-        raise InvalidInputError(f"{source} is damaged, or no Parquet: {error}.") from error
+    except InvalidInputError:
+        raise
+    except NOTES_ERRORS as error:
+        raise _damaged(source, error) from error
+
+
+def _damaged(source: Path, error: Exception) -> InvalidInputError:
+    return InvalidInputError(
+        f"{source} is damaged, or not Parquet as pandas writes it: {shorten(str(error))}. Try "
+        "pandas.read_parquet, or write the file anew."
+    )
