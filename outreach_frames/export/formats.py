@@ -154,7 +154,7 @@ def _label_table(people: pa.Table, name: str, value: str) -> pa.Table:
     return renamed.append_column(name, pa.array([value] * len(people), pa.string()))
 
 
-def _category(texts: Any, values: Sequence[str]) -> pd.Categorical:
+def _category(texts: Any, values: Any) -> Any:
     """Make the column of a split search, in the order of the values given."""
     return pd.Categorical(texts, categories=values, ordered=True)
 

@@ -1,0 +1,344 @@
+"""CSV files come back with every value, dtype and missing cell, and hold no formula."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import re
+import unicodedata
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, write_csv
+from outreach_frames.files.read import read_prospects
+from outreach_frames.tables.flatten import records_frame
+from tests.files.frames import (
+    COLUMNS,
+    DATES,
+    FULL_WIDTH,
+    TIMES,
+    assert_same,
+    metadata_of,
+    prospects,
+    round_trip,
+    some,
+)
+
+ALPHABET = f"='+-@\t\r\n\x00\"{FULL_WIDTH}, \u00a0\ufeff1"
+
+
+TEXTS = st.text(st.characters(codec="utf-8"), max_size=12) | st.text(ALPHABET, max_size=6)
+
+
+TRICKY = [
+    None, "", "NA", "N/A", "null", "nan", "00123", "+44 20", "'=1", "''+x", "=1+1", "-", "@x", "'",
+    " =1", "\u00a0=1", "\ufeff=1", f"{FULL_WIDTH[0]}1", "\x00=1", "x\x00y", "\u2028", "a,b",
+    "a\rb", "a\nb", "a\r\nb", "\r", "\n", "\t", 'say "hi"', "Zoë", "東京", "😀", " padded ", "true",
+    "1e5",
+]  # fmt: skip
+
+
+def cells(path: Path) -> list[str]:
+    """List every cell of a CSV, header included, as a spreadsheet sees it."""
+    text = path.read_bytes().decode("utf-8-sig")
+    return [cell for row in csv.reader(io.StringIO(text, newline="")) for cell in row]
+
+
+def is_live(text: str) -> bool:
+    """Say whether a spreadsheet may run a text, written apart from the package's own rule."""
+    dropped = "".join(c for c in text if unicodedata.category(c) in {"Cc", "Cf", "Zs", "Zl", "Zp"})
+    start = text.lstrip(dropped) if dropped else text
+    return text[:1] in {"\t", "\r", "\n", "\x00"} or start[:1] in set(f"=+-@{FULL_WIDTH}")
+
+
+def test_a_search_is_one_csv_file(tmp_path):
+    """A frame straight from a search needs no file beside the CSV, and small resources neither."""
+    write_csv(prospects(3), tmp_path / "people.csv")
+    write_csv(records_frame([{"id": "m"}], spec.MAILBOX), tmp_path / "mailboxes.csv")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mailboxes.csv", "people.csv"]
+
+
+def test_both_backends_write_the_same_bytes(tmp_path):
+    """A pyarrow-backed frame and the default one make the same CSV."""
+    write_csv(prospects(3), tmp_path / "a.csv")
+    write_csv(prospects(3, "pyarrow"), tmp_path / "b.csv")
+    assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
+
+
+@settings(some, max_examples=200)
+@given(st.lists(st.none() | TEXTS, max_size=6), TEXTS, st.booleans())
+def test_every_text_comes_back_and_none_is_live(tmp_path, texts, name, excel):
+    """Any text, as a cell and as a column name, comes back; no cell of the file is a formula."""
+    frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), "a longer column": 1})
+    path = tmp_path / "texts.csv"
+    assert_same(round_trip(frame, path, excel=excel), frame)
+    assert not [cell for cell in cells(path) if is_live(cell)]
+
+
+@settings(some, max_examples=50)
+@given(st.lists(st.none() | TEXTS, max_size=6))
+def test_formulas_can_be_kept(tmp_path, texts):
+    """With formulas="keep" the cells are the texts themselves, and come back too."""
+    frame = pd.DataFrame({"=name": pd.Series(texts, dtype="str"), "n": 1})
+    path = tmp_path / "texts.csv"
+    assert_same(round_trip(frame, path, formulas="keep"), frame)
+    assert cells(path)[0] == "=name"
+
+
+@pytest.mark.parametrize("text", TRICKY)
+@pytest.mark.parametrize("dtype", ["str", "string", "object", "category", "arrow", "large"])
+def test_tricky_texts_come_back(tmp_path, text, dtype):
+    """Missing, empty, NA, leading zeros, quotes and line breaks stay apart in every text dtype."""
+    arrow = {"arrow": pd.ArrowDtype(pa.string()), "large": pd.ArrowDtype(pa.large_string())}
+    frame = pd.DataFrame({"t": pd.Series([text, "x", None], dtype=arrow.get(dtype, dtype))})
+    assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
+
+
+def test_live_text_has_one_apostrophe_in_front(tmp_path):
+    """Formulas in cells, headers and an index get one apostrophe, even behind white space."""
+    frame = pd.DataFrame(
+        {"=h": ["=1", "'=1", " +x", "plain"]}, index=pd.Index(["@i", "j", "-", "'"])
+    )
+    write_csv(frame, tmp_path / "f.csv")
+    assert cells(tmp_path / "f.csv") == [
+        "index", "'=h", "'@i", "'=1", "j", "''=1", "'-", "' +x", "'", "plain",
+    ]  # fmt: skip
+
+
+def test_missing_and_empty_are_written_apart(tmp_path):
+    """A missing cell is empty, an empty text is quoted, and numbers are not quoted."""
+    frame = pd.DataFrame({"t": ["", None, "NA"], "n": pd.array([1, None, -2], dtype="Int64")})
+    write_csv(frame, tmp_path / "m.csv")
+    assert (tmp_path / "m.csv").read_text() == '"t","n"\n"",1\n,\n"NA",-2\n'
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+@pytest.mark.parametrize("rows", ["all", "none"])
+def test_every_dtype_comes_back_from_csv(tmp_path, kind, rows):
+    """A column of any dtype has its values, dtype and missing cells back."""
+    frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
+    frame = frame if rows == "all" else frame.iloc[:0].reset_index(drop=True)
+    assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
+
+
+def test_dates_are_written_as_iso(tmp_path):
+    """Days are YYYY-MM-DD, moments ISO 8601, and moments with a zone are in UTC."""
+    frame = pd.DataFrame({"d": DATES, "t": TIMES, "z": TIMES.tz_localize("Europe/Berlin")})
+    write_csv(frame, tmp_path / "d.csv")
+    assert cells(tmp_path / "d.csv")[3:6] == [
+        "2024-02-29",
+        "2024-02-29 10:20:30.123456",
+        "2024-02-29 09:20:30.123456Z",
+    ]
+
+
+def test_arrays_in_cells_are_written_as_lists(tmp_path):
+    """numpy arrays and scalars in cells are JSON, and come back as plain lists and numbers."""
+    frame = pd.DataFrame({"x": pd.Series([np.array([1, 2]), np.int64(3), (4, "a")], dtype=object)})
+    assert round_trip_values(frame, tmp_path / "x.csv") == [[1, 2], 3, [4, "a"]]
+
+
+def round_trip_values(frame: pd.DataFrame, path: Path) -> list[object]:
+    """Give the first column's values after a CSV."""
+    write_csv(frame, path)
+    return read_prospects(path).iloc[:, 0].tolist()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [b"x"],
+        [{1: "a"}],
+        [{"a", "b"}],
+        [object()],
+        ["a", datetime.date(2024, 1, 1)],
+        pd.array([1 + 2j]),
+        pd.arrays.SparseArray([1, 0]),
+        pd.IntervalIndex.from_breaks([0, 1]),
+        pd.Series([b"x"], dtype="binary[pyarrow]"),
+        pd.Series([[np.inf]], dtype=pd.ArrowDtype(pa.list_(pa.float64()))),
+        pd.Series([["\ud800"]], dtype=object),
+        ["\ud800"],
+    ],
+)
+def test_what_csv_cannot_hold_is_refused(tmp_path, values):
+    """A column that could not come back is an error which names it, and no file is written."""
+    series = pd.Series(values, dtype=object if isinstance(values, list) else None)
+    with pytest.raises(InvalidInputError, match="'odd column'"):
+        write_csv(pd.DataFrame({"odd column": series}), tmp_path / "x.csv")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("column", "before", "after"),
+    [(pd.Series(["a"], dtype="category"), '"a"', '"b"'), (pd.Series([1]), "1", "")],
+)
+def test_an_edited_cell_that_does_not_fit_is_an_error(tmp_path, column, before, after):
+    """A cell that was changed to what its dtype cannot hold is an error, not a missing cell."""
+    path = write_csv(pd.DataFrame({"x": column, "y": "n"}), tmp_path / "x.csv")
+    path.write_text(path.read_text().replace(f"{before},", f"{after},"))
+    with pytest.raises(InvalidInputError, match="'x'"):
+        read_prospects(path)
+
+
+def test_a_name_of_the_columns_comes_back(tmp_path):
+    """The name of the columns axis, as a pivot leaves it, comes back."""
+    frame = pd.DataFrame({"a": [1]}).rename_axis(columns="what")
+    assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
+
+
+@pytest.mark.parametrize("rows", [0, 3])
+@pytest.mark.parametrize("excel", [False, True])
+def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
+    """A frame with no columns is the same afterwards."""
+    frame = pd.DataFrame(index=pd.RangeIndex(rows))
+    write_csv(frame, tmp_path / "x.csv", excel=excel)
+    assert read_prospects(tmp_path / "x.csv").shape == (rows, 0)
+
+
+def test_a_file_beside_the_csv_is_there_only_when_needed(tmp_path):
+    """The metadata file appears with a column that needs it and goes with it."""
+    path = tmp_path / "x.csv"
+    write_csv(pd.DataFrame({"n": [1]}), path)
+    assert metadata_of(path).is_file()
+    write_csv(pd.DataFrame({"n": ["1"]}), path)
+    assert not metadata_of(path).exists()
+    assert read_prospects(path).loc[0, "n"] == "1"
+
+
+def test_without_the_metadata_other_columns_are_text(tmp_path):
+    """A CSV that lost its metadata file is read: known columns typed, all others text."""
+    path = tmp_path / "x.csv"
+    write_csv(prospects(2).assign(score=[1, 2]), path)
+    metadata_of(path).unlink()
+    assert_same(read_prospects(path), prospects(2).assign(score=pd.Series(["1", "2"], dtype="str")))
+
+
+def test_a_csv_from_elsewhere_is_read_sensibly(tmp_path):
+    """A CSV of another program has its text, its known columns typed, and its gaps missing."""
+    path = tmp_path / "x.csv"
+    path.write_bytes(b"id,name,company_followers,zip\r\n1,Ada,12,00123\r\n2,,,NA\r\n")
+    frame = read_prospects(path)
+    assert frame["zip"].tolist() == ["00123", "NA"]
+    assert frame["company_followers"].tolist() == [12, pd.NA]
+    assert frame["name"].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"id,company_followers\n1,many\n",
+        b"id,experiences\n1,nonsense\n",
+        b"id,experiences\n1,5\n",
+        b"a,b\n1\n",
+        b"a,a\n1,2\n",
+        b"\xff\xfea\n",
+        b"name\n\xff\n",
+    ],
+)
+def test_what_cannot_be_read_is_a_clear_error(tmp_path, content):
+    """A CSV that does not fit is an error which names the file."""
+    path = tmp_path / "odd.csv"
+    path.write_bytes(content)
+    with pytest.raises(InvalidInputError, match=re.escape(str(path))):
+        read_prospects(path)
+
+
+def test_a_row_of_any_length_is_read(tmp_path):
+    """A cell of many megabytes comes back."""
+    frame = pd.DataFrame({"a": ["x" * 20_000_000, "y\n"], "b": ["1", None]})
+    assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
+
+
+@given(st.lists(TEXTS | st.none(), max_size=4), TEXTS, st.sampled_from(",;\t|"))
+@some
+def test_every_separator_comes_back(tmp_path, texts, name, sep):
+    """Whatever stands between the columns, the file reads back as it was."""
+    frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), f"{name}2": range(len(texts))})
+    assert_same(round_trip(frame, tmp_path / "x.csv", sep=sep), frame)
+
+
+@pytest.mark.parametrize("sep", [";", "\t", "|"])
+def test_separators_of_other_programs_are_seen(tmp_path, sep):
+    """A header with no quotes and no comma tells what stands between the columns."""
+    (tmp_path / "x.csv").write_text(f"id{sep}company_followers\n00123{sep}7\n")
+    assert read_prospects(tmp_path / "x.csv").to_dict("list") == {
+        "id": ["00123"],
+        "company_followers": [7],
+    }
+
+
+def test_other_separators_are_refused(tmp_path):
+    """A separator that could be part of a number or word is an error."""
+    with pytest.raises(InvalidInputError, match="sep is"):
+        write_csv(pd.DataFrame({"a": [1]}), tmp_path / "x.csv", sep=".")
+
+
+def test_index_can_be_left_out_or_asked_for(tmp_path):
+    """index=False leaves labels out, index=True writes row numbers too; the default says which."""
+    frame = pd.DataFrame({"a": [1, 2]}, index=["x", "y"])
+    assert_same(round_trip(frame, tmp_path / "x.csv", index=False), frame.reset_index(drop=True))
+    assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
+    numbered = frame.reset_index(drop=True)
+    write_csv(numbered, tmp_path / "y.csv", index=True)
+    assert cells(tmp_path / "y.csv") == ["index", "a", "0", "1", "1", "2"]
+    pd.testing.assert_frame_equal(
+        read_prospects(tmp_path / "y.csv"), numbered, check_index_type=False
+    )
+
+
+def test_excel_gets_a_byte_order_mark(tmp_path):
+    """With excel=True the file begins with a byte order mark; without it does not."""
+    write_csv(pd.DataFrame({"a": ["ü"]}), tmp_path / "x.csv", excel=True)
+    assert (tmp_path / "x.csv").read_bytes() == '\ufeff"a"\n"ü"\n'.encode()
+    write_csv(pd.DataFrame({"a": ["ü"]}), tmp_path / "x.csv")
+    assert (tmp_path / "x.csv").read_bytes() == '"a"\n"ü"\n'.encode()
+
+
+def test_excel_limits_are_warned_of(tmp_path):
+    """With excel=True too long a cell, or too many rows, is a warning; without it is none."""
+    long = pd.DataFrame({"text": ["x" * (EXCEL_MAX_CELL + 1)]})
+    with pytest.warns(OutreachWarning, match="'text'"):
+        write_csv(long, tmp_path / "x.csv", excel=True)
+    many = pd.DataFrame({"n": ["1"] * EXCEL_MAX_ROWS})
+    with pytest.warns(OutreachWarning, match="rows"):
+        write_csv(many, tmp_path / "x.csv", excel=True)
+    write_csv(long, tmp_path / "x.csv")
+    write_csv(long.assign(text="x" * EXCEL_MAX_CELL), tmp_path / "x.csv", excel=True)
+    assert len(read_prospects(tmp_path / "x.csv")) == 1
+
+
+@pytest.mark.parametrize("formulas", ["", "none", None, True])
+def test_other_ways_with_formulas_are_refused(tmp_path, formulas):
+    """Only "escape" and "keep" are known."""
+    with pytest.raises(InvalidInputError, match="escape"):
+        write_csv(pd.DataFrame(), tmp_path / "x.csv", formulas=formulas)
+
+
+def test_names_that_no_file_holds_are_refused(tmp_path):
+    """Half a surrogate pair in a name of a column, index or axis is an error that shows it."""
+    names = pd.Index(["\ud800"], dtype=object)
+    frames = [
+        pd.DataFrame([[1]], columns=names),
+        pd.DataFrame({"a": [1]}, index=pd.Index(["x"], name="\ud800")),
+        pd.DataFrame({"a": [1]}).rename_axis(columns="\ud800"),
+    ]
+    for frame in frames:
+        with pytest.raises(InvalidInputError, match="ud800"):
+            write_csv(frame, tmp_path / "x.csv")
+
+
+def test_a_time_zone_without_a_name_is_refused(tmp_path):
+    """Moments whose zone could not be named in the file are an error, not an unreadable file."""
+    moments = pd.to_datetime(["2024-01-01"]).tz_localize("dateutil/Europe/Berlin")
+    with pytest.raises(InvalidInputError, match="time zone"):
+        write_csv(pd.DataFrame({"t": moments}), tmp_path / "x.csv")

@@ -1,0 +1,119 @@
+"""Whatever is noted on a file's dtypes, reading it gives a frame or one clear error."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.parquet import write_parquet
+from outreach_frames.files.read import read_prospects
+from tests.files.frames import COLUMNS, INDEXES, metadata_of, some
+
+FRAMES = {
+    **{name: pd.DataFrame({"x": column, "name": "n"}) for name, column in COLUMNS.items()},
+    **{
+        f"index {name}": pd.DataFrame({"name": ["x", "y"]}, index=index)
+        for name, index in INDEXES.items()
+    },
+    "rows only": pd.DataFrame(index=pd.RangeIndex(3)),
+    "name of columns": pd.DataFrame({"a": [1]}).rename_axis(columns="what"),
+}
+PARQUET = [name for name in FRAMES if name not in {"lists", "mixed", "dicts", "nothing"}]
+VALUES: list[Any] = [
+    None, True, 5, -1, 1e99, 10**30, "x", "", ",", "\0", "\ud800", [], {}, [None], ["a", 1],
+    {"dtype": 5}, "arrow", "category", "object", "period[M]", "Sparse[int]", "U9", "V8", "(",
+    "interval", "int64,int64", "timedelta64", "datetime64", "datetime64[ns]", "float16", "Int64",
+    "string", "double[pyarrow]", "list<item: int64>[pyarrow]",
+]  # fmt: skip
+
+
+def places(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield every container with every key or position in it."""
+    keys = (
+        range(len(value)) if isinstance(value, list) else value if isinstance(value, dict) else ()
+    )
+    for key in keys:
+        yield value, key
+        yield from places(value[key])
+
+
+def damaged(notes: Any, data: st.DataObject) -> Any:
+    """Change one or two values, or leave them out."""
+    changed = copy.deepcopy(notes)
+    for _ in range(data.draw(st.integers(1, 2))):
+        container, key = data.draw(st.sampled_from(list(places(changed)) or [([0], 0)]))
+        if isinstance(container, dict) and data.draw(st.integers(0, 4)) == 0:
+            del container[key]
+        else:
+            container[key] = copy.deepcopy(data.draw(st.sampled_from(VALUES)))
+    return changed
+
+
+def read_or_refuse(path: Path) -> None:
+    """Read a file, or see that the error names it."""
+    try:
+        problem = f"{path.name} gave {type(read_prospects(path))}"
+    except InvalidInputError as error:
+        problem = str(error)
+    assert path.name in problem
+
+
+@pytest.mark.filterwarnings("ignore")
+@some
+@given(st.sampled_from(list(FRAMES)), st.data())
+def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
+    """A CSV is read, or refused with the name of its notes, whatever somebody wrote in there."""
+    path = write_csv(FRAMES[name], tmp_path / "x.csv")
+    notes = metadata_of(path)
+    if notes.is_file():
+        notes.write_text(json.dumps(damaged(json.loads(notes.read_text()), data)))
+        read_or_refuse(path)
+
+
+@pytest.mark.filterwarnings("ignore")
+@some
+@given(st.sampled_from(PARQUET), st.data())
+def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
+    """A Parquet file is read or refused, whatever its metadata say."""
+    path = tmp_path / "x.parquet"
+    try:
+        write_parquet(FRAMES[name], path)
+    except InvalidInputError:
+        return
+    table = pq.read_table(path)
+    notes = {key.decode(): json.loads(value) for key, value in table.schema.metadata.items()}
+    changed = {key: json.dumps(value) for key, value in damaged(notes, data).items()}
+    pq.write_table(table.replace_schema_metadata(changed), path)
+    read_or_refuse(path)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "{", "[]", "5", "null", '""', '{"format": "other"}', "[" * 100_000, "\xff", "{}",
+        '{"format":"outreach_frames CSV 1","columns":5}',
+        '{"format":"outreach_frames CSV 1","columns":{"n":{"dtype":",oolean"}}}',
+        '{"format":"outreach_frames CSV 1","columns":{"n":{"dtype":"arrow","type":"AAAA"}}}',
+        '{"format":"outreach_frames CSV 1","columns":{"n":{"dtype":"category"}}}',
+        '{"format":"outreach_frames CSV 1","index":{"a":1}}',
+        '{"format":"outreach_frames CSV 1","index":[{"column":"n"}]}',
+        '{"format":"outreach_frames CSV 1","columns_name":[["a"]]}',
+    ],
+)  # fmt: skip
+def test_damaged_metadata_is_an_error(tmp_path, content):
+    """Notes that are damaged, or not ours, are named in the error."""
+    path = write_csv(pd.DataFrame({"n": [1]}), tmp_path / "x.csv")
+    metadata_of(path).write_text(content, encoding="latin-1")
+    with pytest.raises(InvalidInputError, match="metadata"):
+        read_prospects(path)

@@ -1,0 +1,114 @@
+"""Parquet files come back with every dtype, and other tools read them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.parquet import write_parquet
+from outreach_frames.files.read import read_prospects
+from tests.files.frames import COLUMNS, assert_same, prospects, round_trip
+
+PARQUET = [
+    kind
+    for kind in COLUMNS
+    if kind not in {"mixed", "lists", "dicts", "arrow half", "arrow decimal", "no category"}
+    and kind not in {"int category", "date category", "time category"}
+]
+
+
+@pytest.mark.parametrize("kind", PARQUET)
+def test_every_dtype_comes_back_from_parquet(tmp_path, kind):
+    """Parquet gives back every dtype that pandas can note there."""
+    frame = pd.DataFrame({"x": COLUMNS[kind], "name": "n"})
+    assert_same(round_trip(frame, tmp_path / "x.parquet"), frame)
+
+
+def test_mixed_columns_are_refused_by_parquet(tmp_path):
+    """Parquet cannot hold a column of several types; the error names it."""
+    frame = pd.DataFrame({"odd": pd.Series([1, "x", {}], dtype=object)})
+    with pytest.raises(InvalidInputError, match="odd"):
+        write_parquet(frame, tmp_path / "x.parquet")
+
+
+def test_pandas_reads_our_parquet_by_itself(tmp_path):
+    """A file with list columns opens with pandas' own reader, values included."""
+    lists = pd.array(
+        [[{"a": 1}], None], dtype=pd.ArrowDtype(pa.list_(pa.struct({"a": pa.int64()})))
+    )
+    frame = pd.DataFrame({"id": ["1", "2"], "entries": lists})
+    path = write_parquet(frame, tmp_path / "people.parquet")
+    entries = pd.read_parquet(path)["entries"]
+    assert list(entries[0]) == [{"a": 1}]
+    assert entries[1] is None
+    pd.testing.assert_frame_equal(read_prospects(path), frame)
+
+
+def test_parquet_is_compressed_with_zstd(tmp_path):
+    """The Parquet file uses zstd, and list columns are lists in it."""
+    write_parquet(prospects(2), tmp_path / "x.parquet")
+    file = pq.ParquetFile(tmp_path / "x.parquet")
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert pa.types.is_list(file.schema_arrow.field("experiences").type)
+    file.close()
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pd.arrays.SparseArray([1, 0]),
+        pd.Series([2**70, 1], dtype=object),
+        [1 + 2j, 0],
+        [{1: 2}, {}],
+        [{}, {}],
+        pd.Series(["\ud800", "x"], dtype=object),
+    ],
+)
+def test_what_parquet_cannot_hold_is_refused(tmp_path, values):
+    """A column that Parquet has no place for is an error, and no file is written."""
+    with pytest.raises(InvalidInputError, match="frame"):
+        write_parquet(pd.DataFrame({"odd": values}), tmp_path / "x.parquet")
+    assert list(tmp_path.iterdir()) == []
+
+
+LISTS = pd.Index([[1], [2]], dtype=pd.ArrowDtype(pa.list_(pa.int64())))
+
+
+def test_an_index_of_lists_is_refused(tmp_path):
+    """An index of lists, which could not be read again, is an error that says what to do."""
+    with pytest.raises(InvalidInputError, match="reset_index"):
+        write_parquet(pd.DataFrame({"a": [1, 2]}, index=LISTS), tmp_path / "x.parquet")
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame(index=pd.RangeIndex(3)),
+        pd.DataFrame(index=pd.RangeIndex(2, 8, 3, name="row")),
+        pd.DataFrame(index=pd.Index(["a", "b"], name="key")),
+        pd.DataFrame(index=pd.Index([], dtype="str")),
+        pd.DataFrame({"__index_level_0__": ["x", "y"]}, index=["a", "b"]),
+        pd.DataFrame({"name": ["x", "y"]}, index=pd.Index(["a", "b"], name="name")),
+    ],
+)
+def test_frames_with_hardly_a_column_come_back(tmp_path, frame):
+    """Rows without columns, and an index that shares a column's name, are not lost."""
+    frame.attrs = {"total": 3}
+    read = round_trip(frame, tmp_path / "x.parquet")
+    pd.testing.assert_frame_equal(read, frame, check_column_type=False)
+    assert read.attrs == {"total": 3}
+
+
+def test_filters_can_be_left_out(tmp_path):
+    """With attrs=False no filter is anywhere in the file; by default it is in the metadata."""
+    frame = prospects(2)
+    frame.attrs = {"filters": {"profnet_networks": ["colleague@example.com"]}}
+    path = write_parquet(frame, tmp_path / "x.parquet")
+    assert read_prospects(path).attrs == frame.attrs
+    frame.outreach.to_parquet(path, attrs=False)
+    assert b"colleague" not in path.read_bytes()
+    assert read_prospects(path).attrs == {}
+    assert frame.attrs
