@@ -1,0 +1,112 @@
+"""Contacts: one row per input in input order, found or not."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+from urllib.parse import unquote
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import (
+    AuthenticationError,
+)
+from outreach_frames.sandbox import Sandbox
+from tests.scripted import Received, Reply, json, scripted
+
+BACKENDS = ["numpy_nullable", "pyarrow"]
+
+
+def test_contacts_by_id_keep_the_inputs_order(client: Client, sandbox: Sandbox) -> None:
+    """One row per id in input order, repeats and unknown ids included."""
+    known = list(sandbox.contact_ids[:45])
+    unknown = str(uuid.UUID(int=1))
+    wanted = [*reversed(known), unknown, known[0]]
+    frame = of.contacts(wanted)
+    assert list(frame["id"]) == wanted
+    assert frame["found"].tolist() == [True] * 45 + [False, True]
+    assert list(frame["asked"]) == wanted
+    assert list(frame.columns) == [*spec.columns(spec.CONTACT), "asked", "found"]
+    missing = frame.loc[frame["id"] == unknown].drop(columns=["id", "asked", "found"])
+    assert missing.isna().all(axis=None)
+
+
+def test_contacts_by_email_keep_the_inputs_order(client: Client, sandbox: Sandbox) -> None:
+    """One row per address in input order; these come with recent activity, newest first."""
+    emails = of.contacts(sandbox.contact_ids[:30])["email"].dropna().tolist()
+    wanted = pd.Series([*emails, "nobody@brightforge.example", emails[0].upper()])
+    frame = of.contacts(emails=wanted)
+    assert list(frame["email"].str.lower()) == list(wanted.str.lower())
+    assert frame["found"].tolist() == [True] * len(emails) + [False, True]
+    activities = [cell for cell in frame["recent_activity"].dropna() if len(cell) > 1]
+    assert activities
+    for activity in activities:
+        moments = [item["event_at"] for item in activity]
+        assert moments == sorted(moments, reverse=True)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_contacts_have_the_same_dtypes_for_none_and_many(
+    client: Client, sandbox: Sandbox, backend: Any
+) -> None:
+    """No input, nobody found, and many found give the same columns and dtypes."""
+    many = of.contacts(sandbox.contact_ids[:25], dtype_backend=backend)
+    for frame in (
+        of.contacts([], dtype_backend=backend),
+        of.contacts(emails=["nobody@brightforge.example"], dtype_backend=backend),
+    ):
+        pd.testing.assert_series_equal(frame.dtypes, many.dtypes)
+
+
+def test_contacts_ask_for_at_most_twenty_ids_and_take_any_order() -> None:
+    """21 ids make two requests, and a reversed answer is put in the input's order."""
+    wanted = [str(uuid.UUID(int=number)) for number in range(1, 22)]
+
+    def reversing(request: Received) -> Reply:
+        ids = [part.split("=")[1] for part in unquote(request.target).split("?")[1].split("&")]
+        return json(
+            {"contacts": [{"id": identity.upper(), "email": None} for identity in ids[::-1]]}
+        )
+
+    with scripted(reversing) as service, of.connect(service.url, "token", cache=None):
+        frame = of.contacts(wanted)
+        sizes = sorted(target.count("ids") for target in service.targets)
+    assert sizes == [1, spec.MAX_CONTACT_IDS]
+    assert [identity.lower() for identity in frame["id"]] == wanted
+    assert frame["found"].all()
+
+
+@pytest.mark.parametrize(
+    "email", ["a+b@c.example", "o'neil/x@c.example", "50%@c.example", "q?#@c.example"]
+)
+def test_an_address_arrives_as_it_is(email: str) -> None:
+    """Characters that mean something in a path reach the service as part of the address."""
+    with scripted(lambda request: json({"id": "1", "email": email})) as service:
+        with of.connect(service.url, "token", cache=None):
+            assert of.contacts(emails=[email])["found"].all()
+        assert unquote(service.targets[0]) == f"/contacts/email/{email}"
+        assert service.targets[0].count("/") == 3
+
+
+def test_interrupted_contacts_carry_every_answer() -> None:
+    """What is known before an error is in .partial in input order, who is not found included."""
+
+    def failing(request: Received) -> Reply:
+        name = request.target.rsplit("/", 1)[-1]
+        if name.startswith("c"):
+            return json({}, status=401)
+        found = json({"id": "1", "email": unquote(name)})
+        return found if name.startswith("a") else json({}, status=404)
+
+    emails = ["b@x.example", "a@x.example", "c@x.example"]
+    with scripted(failing) as service:
+        with of.connect(service.url, "token", cache=None, workers=1):
+            with pytest.raises(AuthenticationError) as caught:
+                of.contacts(emails=emails)
+    assert caught.value.partial is not None
+    assert caught.value.partial["email"].tolist() == emails[:2]
+    assert caught.value.partial["found"].tolist() == [False, True]

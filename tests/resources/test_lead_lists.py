@@ -1,0 +1,127 @@
+"""Lead lists: whole, with whatever fields their leads have."""
+
+from __future__ import annotations
+
+import uuid
+import warnings
+from typing import Any
+
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import (
+    NotFoundError,
+    OutreachWarning,
+)
+from outreach_frames.sandbox import Sandbox
+from tests.scripted import json, scripted
+
+BACKENDS = ["numpy_nullable", "pyarrow"]
+
+
+def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None:
+    """Lists of every type and status come as one row per lead, with their own fields in attrs."""
+    types, statuses, rows = set(), set(), []
+    for identity in sandbox.lead_list_ids:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            frame = of.lead_list(identity)
+        own = frame.attrs["lead_list"]
+        assert own["id"] == identity
+        assert {field.name for field in spec.LEAD_LIST if field.required} - {"leads"} <= set(own)
+        incomplete = any("more leads may follow" in str(one.message) for one in caught)
+        assert incomplete == (own["status"] != "completed")
+        types.add(own["type"])
+        statuses.add(own["status"])
+        rows.append(len(frame))
+    assert types == set(spec.LEAD_LIST_TYPES)
+    assert statuses == set(spec.LEAD_LIST_STATUSES)
+    assert max(rows) > 100
+
+
+def test_a_lead_list_keeps_whatever_fields_its_leads_have() -> None:
+    """Leads of different shapes, and even leads that are no objects, are rows."""
+    leads = [{"email": "a@b.example", "data": {"plan": "x"}}, {"score": 5}, "odd"]
+    page = {"id": "1", "object": "lead_list", "status": "completed", "leads": leads}
+    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
+        frame = of.lead_list("1")
+    assert len(frame) == 3
+    assert frame["email"].iloc[0] == "a@b.example"
+    assert frame["data_plan"].iloc[0] == "x"
+    assert frame["score"].iloc[1] == 5
+    assert frame["value"].iloc[2] == "odd"
+    assert frame.attrs["lead_list"] == {"id": "1", "object": "lead_list", "status": "completed"}
+
+
+def test_errors_of_a_lead_list_are_kept_and_told() -> None:
+    """`_errors` of a lead list are in .attrs, and a warning says so."""
+    page = {"status": "completed", "leads": [], "_errors": [{"reason": "enrichment failed"}]}
+    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match="enrichment failed"):
+            frame = of.lead_list("1")
+    assert frame.attrs["errors"] == page["_errors"]
+
+
+@pytest.mark.parametrize("errors", ["enrichment failed", {"reason": "enrichment failed"}])
+def test_errors_of_any_shape_are_kept(errors: Any) -> None:
+    """`_errors` that are no list are one error, in lead lists and listings alike."""
+    pages = [json({"leads": [], "sequences": [], "_errors": errors})] * 2
+    with scripted(pages) as service, of.connect(service.url, "token", cache=None):
+        for read in (lambda: of.lead_list("1"), of.sequences):
+            with pytest.warns(OutreachWarning, match="1 error.*enrichment failed"):
+                frame = read()
+            assert frame.attrs["errors"] == [errors]
+
+
+def test_a_long_report_of_errors_is_cut_in_the_warning() -> None:
+    """A warning stays readable whatever the service reports; .attrs has it whole."""
+    page = {"leads": [], "_errors": ["why " * 5000]}
+    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning) as caught:
+            frame = of.lead_list("1")
+    assert len(str(caught[0].message)) < 400
+    assert frame.attrs["errors"] == page["_errors"]
+
+
+def test_leads_that_share_an_id_are_all_kept() -> None:
+    """What a lead's id stands for is not known: only a lead that comes again unchanged is one."""
+    leads = [{"id": "a", "list": 1}, {"id": "a", "list": 2}, {"list": 3}, {"list": 3}]
+    again = {"leads": leads[:1], "_links": {}}
+    first = {"leads": leads, "_links": {"next": {"href": "/lead-lists/1?page[after]=a"}}}
+    with scripted([json(first), json(again)]) as service:
+        with of.connect(service.url, "token", cache=None):
+            with pytest.warns(OutreachWarning, match="1 of the leads came twice"):
+                frame = of.lead_list("1")
+    assert frame["list"].tolist() == [1, 2, 3, 3]
+
+
+def test_an_unknown_lead_list_is_not_found(client: Client) -> None:
+    """An id that the account has not raises; it is no empty frame."""
+    with pytest.raises(NotFoundError):
+        of.lead_list(str(uuid.UUID(int=3)))
+
+
+def test_the_first_page_tells_what_a_lead_list_is() -> None:
+    """The list's own fields come from the first page, where later ones leave them out."""
+    pages = [
+        json({"name": "Fair", "leads": [], "_links": {"next": {"href": "/lead-lists/1?a=1"}}}),
+        json({"leads": []}),
+    ]
+    with scripted(pages) as service, of.connect(service.url, "token", cache=None):
+        assert of.lead_list("1").attrs["lead_list"] == {"name": "Fair"}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_list_without_leads_can_be_added_to_a_sequence(backend: Any) -> None:
+    """A queued list has the identifiers' columns, and adding it reports nobody."""
+    page = {"id": "1", "object": "lead_list", "status": "queued", "leads": []}
+    with scripted(lambda request: json(page)) as service:
+        with of.connect(service.url, "token", cache=None) as client:
+            with pytest.warns(OutreachWarning, match="queued"):
+                frame = of.lead_list("1", dtype_backend=backend)
+            assert list(frame.columns) == ["email", "profnet_url"]
+            report = frame.outreach.add_to_sequence("s1", client=client, dry_run=True)
+    assert report.rows.empty
+    assert report.summary().empty
