@@ -1,0 +1,116 @@
+"""Any runs of changing rows with one journal, at a service that fails anyhow, and its own books."""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pandas as pd
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames.errors import OutreachWarning
+from outreach_frames.leads import statuses
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests.leads.sending.lead_service import added, connected, refused
+from tests.scripted import Received, Reply, hang_up, json, reset, scripted, truncated
+
+REFUSED = {
+    "reset": reset(),
+    "malformed": json({"error": "odd"}, 400),
+    "unexplained": refused("brand_new"),
+    "denied": json({"error": "who are you?"}, 401),
+    "broken": json({"error": "oops"}, 500),
+}
+ACTED: dict[str, Callable[[Reply], Reply]] = {
+    "lost": lambda _: hang_up(),
+    "cut off": truncated,
+    "miscounted": lambda _: json({"total": 1, "total_added_to_sequence": 7}),
+    "acted and broken": lambda _: json({"error": "oops"}, 500),
+}
+FAULTS = st.lists(st.sampled_from(["", "", *REFUSED, *ACTED]), max_size=5)
+# A row brings an address, a profile, both, or an address that is not one.
+ROWS = st.lists(
+    st.tuples(st.integers(0, 6), st.sampled_from(["email", "email", "url", "both", "bad"])),
+    max_size=7,
+)
+Run = tuple[list[tuple[int, str]], list[str]]
+RUNS = st.lists(st.tuples(ROWS, FAULTS), min_size=1, max_size=4)
+MAY_BE_THERE = {
+    statuses.ADDED,
+    statuses.PRESENT,
+    statuses.UNKNOWN,
+    statuses.DUPLICATE_IN_FRAME,
+}
+
+
+class Books:
+    """A service that takes every lead, does not look whether it has it, and keeps books."""
+
+    def __init__(self) -> None:
+        self.taken: Counter[str] = Counter()
+        self.faults: list[str] = []
+
+    def __call__(self, received: Received) -> Reply:
+        """Take leads, unless the next fault comes before that."""
+        if received.method == "GET":
+            return json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
+        fault = self.faults.pop(0) if self.faults else ""
+        if fault in REFUSED:
+            return REFUSED[fault]
+        for lead in received.json["leads"]:
+            self.taken.update(lead[name] for name in ("email", "profnet_url") if name in lead)
+        return ACTED[fault](added(received)) if fault else added(received)
+
+
+def frame_of(rows: list[tuple[int, str]]) -> pd.DataFrame:
+    """Make the rows of a run."""
+    frame = pd.DataFrame({"email": [None] * len(rows), "profnet_url": None}, dtype="object")
+    for row, (person, kind) in enumerate(rows):
+        if kind in {"email", "both", "bad"}:
+            sign = "" if kind == "bad" else "@"
+            frame.loc[row, "email"] = f"p{person}{sign}example.com"
+        if kind in {"url", "both"}:
+            frame.loc[row, "profnet_url"] = f"https://profnet.example/in/p{person}"
+    return frame
+
+
+def check(report: SubmissionReport, taken: Counter[str]) -> None:
+    """Hold a report to the books."""
+    rows = report.frame.to_dict("records")
+    for row, status in zip(rows, report.rows["status"].tolist(), strict=True):
+        is_there = any(taken[row[name]] for name in ("email", "profnet_url"))
+        if status in statuses.IN_SEQUENCE:
+            assert is_there, f"{row} is {status}, and was not taken"
+        if is_there:
+            assert status in MAY_BE_THERE, f"{row} was taken, and is {status}"
+    assert (report.error is None) == (not set(report.rows["status"]) & statuses.FAILED)
+
+
+@settings(max_examples=20)
+@given(runs=RUNS)
+def test_the_books_and_the_reports_agree(
+    runs: list[Run],
+) -> None:
+    """`added` was taken, what was taken is added or unknown, and nobody is taken twice."""
+    books = Books()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        scripted(books) as service,
+        connected(service) as client,
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore", OutreachWarning)
+        for rows, faults in runs:
+            books.faults = list(faults)
+            report = frame_of(rows).outreach.add_to_sequence(
+                "s1", journal=Path(folder) / "j", chunk_size=2, client=client, progress=False
+            )
+            check(report, books.taken)
+            assert max(books.taken.values(), default=0) <= 1
+        books.faults = []
+        if (report.rows["status"] == statuses.UNKNOWN).any():
+            check(report.retry_unknown(), books.taken)
