@@ -67,9 +67,10 @@ class SubmissionPlan(PreparedLeads):
         journal: str | Path | None = None,
         progress: bool | None = None,
         dry_run: bool = False,
+        client: Client | None = None,
     ) -> SubmissionReport:
         """Send exactly this plan; see `outreach_frames.leads.sending.submit.submit`."""
-        return submit(self, journal=journal, progress=progress, dry_run=dry_run)
+        return submit(self, journal=journal, progress=progress, dry_run=dry_run, client=client)
 
     def __repr__(self) -> str:
         return as_text(plan_card(self))

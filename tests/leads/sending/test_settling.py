@@ -228,7 +228,10 @@ class TestOwnClient:
             connected(ours) as client,
             connected(theirs) as other,
         ):
-            report = emails("a").outreach.plan("s1", client=client).submit()
+            plan = emails("a").outreach.plan("s1", client=client)
+            with pytest.raises(InvalidInputError, match=r"is connected to.*Nothing was sent"):
+                plan.submit(client=other)
+            report = plan.submit()
             with pytest.raises(InvalidInputError, match=r"is connected to.*Nothing was sent"):
                 report.retry_unknown(client=other)
             assert sent(theirs) == []
