@@ -116,10 +116,19 @@ def clear_cache(*, client: Client | None = None) -> None:
     client : Client, optional
         Its cache is cleared beside the default one; by default that of the last `connect`.
 
+    Returns
+    -------
+    None
+        The caches are empty.
+
     Raises
     ------
     InvalidInputError
         A cache is in use, so that it cannot be cleared.
+
+    Notes
+    -----
+    Nothing is sent. The service is asked again by the next read.
 
     Examples
     --------

@@ -23,7 +23,7 @@ import urllib3
 from requests.adapters import HTTPAdapter
 
 from outreach_frames import spec
-from outreach_frames.client import error_messages, links
+from outreach_frames.client import error_messages, links, options
 from outreach_frames.client.cache import DEFAULT, LIFETIMES, NOT_FOUND_LIFETIME, ResponseCache
 from outreach_frames.client.credentials import Token
 from outreach_frames.client.deadlines import POOL_CLASSES, exchange
@@ -33,13 +33,12 @@ from outreach_frames.client.response import (
     OversizedResponseError,
     load_json,
     load_object,
+    read_body,
     status_error,
 )
 from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
-from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.cancellation import notify
 from outreach_frames.errors import (
-    ConfigurationError,
     InvalidInputError,
     InvalidResponseError,
     NotFoundError,
@@ -54,12 +53,8 @@ __all__ = ["Client", "load_json"]
 T = TypeVar("T")
 
 MAX_TRIES = 5
-MAX_BODY_BYTES = 64 * 1024 * 1024
-MAX_ERROR_BYTES = 64 * 1024
-MAX_VALUES = 1_000_000
 _CHUNK_BYTES = 256 * 1024
 _KEPT_CONNECTIONS = 32
-_A_YEAR = 31_536_000
 _FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
 # Stored in the place of a body; no response that is good has an empty one.
 _NOT_FOUND = b""
@@ -104,8 +99,8 @@ class Client:
     api_key : str
         The account's token.
     cache : "default", path or None
-        Where answers to reads are kept for a while: a file in the user's cache folder, a file of
-        one's own, or nowhere.
+        Where responses to reads are stored for a while: a file in the user's cache folder, a
+        file of one's own, or nowhere.
     timeout : float
         Seconds for one whole request, body included.
     workers : int
@@ -163,22 +158,20 @@ class Client:
                 OutreachWarning,
                 stacklevel=2,
             )
-        self.timeout: Final = _seconds("timeout", timeout, at_least=0.001)
-        self.max_wait: Final = _seconds("max_wait", max_wait)
+        self.timeout: Final = options.checked_seconds("timeout", timeout, at_least=0.001)
+        self.max_wait: Final = options.checked_seconds("max_wait", max_wait)
         self.network_name: Final = network_name
-        if isinstance(workers, bool) or not isinstance(workers, int) or workers < 1:
-            raise ConfigurationError(f"workers must be a whole number from 1 on, not {workers!r}.")
-        self.workers: Final = workers
+        self.workers: Final = options.checked_workers(workers)
         self.sandbox: Any = None
-        self._proxies = _checked_proxies(proxies)
-        self._verify = _checked_verify(verify)
+        self._proxies = options.checked_proxies(proxies)
+        self._verify = options.checked_verify(verify)
         self._names = NetworkName(network_name)
         self._headers = {
             "Accept": "application/json",
             "Accept-Encoding": "gzip",
             "User-Agent": f"outreach-frames/{importlib.metadata.version('outreach-frames')}",
         }
-        self._throttle = Throttle(self.max_wait, _seconds("backoff", backoff))
+        self._throttle = Throttle(self.max_wait, options.checked_seconds("backoff", backoff))
         self._forgotten: Counter[str] = Counter()
         # No session: it would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
@@ -313,26 +306,27 @@ class Client:
         path: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | bytes,
     ) -> Any:
-        """Send something that changes the service, and return its answer; None for an empty one.
+        """Send something that changes the service, and return the response; None for an empty one.
 
         The body may be JSON already.
 
         It is sent again only where the service certainly did not act: the request never left, or
-        the answer was 429, or 503 with a Retry-After.
+        the response was 429, or 503 with a Retry-After.
 
         Raises
         ------
         ServiceError
             Its `may_have_acted` says whether the service may have done it nevertheless.
         """
-        _require(endpoint.name not in LIFETIMES, "write() is not for reads")
+        if endpoint.name in LIFETIMES:
+            raise ValueError("write() is not for reads")
         call = self._call(endpoint, path, None, body)
         return self._send(
             call, self._throttle.budget(), _load_written, lambda error: not error.may_have_acted
         )[1]
 
     def forget(self, endpoint: spec.Endpoint) -> None:
-        """Drop all cached answers of an endpoint, after something behind it changed."""
+        """Drop all cached responses of an endpoint, after something behind it changed."""
         self._forgotten[endpoint.name] += 1
         self._cache.forget(endpoint)
 
@@ -386,8 +380,8 @@ class Client:
         is_complete: Callable[[T], bool] | None = None,
     ) -> T:
         lifetime = LIFETIMES.get(call.endpoint.name)
-        _require(lifetime is not None, "read() is not for writes")
-        assert lifetime is not None
+        if lifetime is None:
+            raise ValueError("read() is not for writes")
         key = self._cache.key(call.endpoint, canonical(call.url), call.content or b"")
         stored = None if refresh else self._cache.get(key)
         if stored == _NOT_FOUND:
@@ -439,7 +433,7 @@ class Client:
         raise AssertionError("the last attempt returns or raises")
 
     def _exchange(self, call: _Call) -> tuple[int, bytes]:
-        """Send a request once; return status and body of a good answer."""
+        """Send a request once; return status and body of a good response."""
         response: requests.Response | None = None
         fault: Exception | None = None
         body, retry_after = b"", None
@@ -459,7 +453,9 @@ class Client:
                 with closing(response):
                     retry_after = parse_retry_after(response.headers.get(spec.RETRY_AFTER_HEADER))
                     self._throttle.pause(retry_after or 0)
-                    body = self._token.redact_body(_body(call.label, response))
+                    chunks = response.raw.stream(_CHUNK_BYTES, decode_content=True)
+                    body = read_body(call.label, response.status_code, chunks)
+                    body = self._token.redact_body(body)
             except _FAULTS as caught:
                 fault = caught.with_traceback(None)
             finally:
@@ -479,13 +475,8 @@ class Client:
         if fault is not None and status < 300:
             raise error_messages.broke_off(call.label, status, reason)
         if 300 <= status < 400:
-            host = links.host_of(self._token.redact(response.headers.get("Location", "")))
-            raise UnsafeLinkError(
-                f"{call.label}: the service redirects (status {status}) to "
-                f"{host or 'another path'}. That is refused, because the token would follow. If "
-                "the service has moved, connect to its new address.",
-                status_code=status,
-            )
+            location = self._token.redact(response.headers.get("Location", ""))
+            raise links.redirected(call.label, status, location)
         if not 200 <= status < 300:
             raise status_error(
                 call.label, status, body, retry_after=retry_after, redact=self._token.redact
@@ -505,62 +496,3 @@ class Client:
 
 def _load_written(body: bytes) -> Any:
     return load_json(body) if body else None
-
-
-def _body(label: str, response: requests.Response) -> bytes:
-    """Read a body, as far as it is of use: the first part of an error, all of anything else."""
-    is_good = response.status_code < 300
-    chunks, size = [], 0
-    for chunk in response.raw.stream(_CHUNK_BYTES, decode_content=True):
-        chunks.append(chunk)
-        size += len(chunk)
-        if size > MAX_BODY_BYTES:
-            limit = f"{MAX_BODY_BYTES:,} bytes"
-            raise error_messages.too_large(label, response.status_code, limit)
-        if size > MAX_ERROR_BYTES and not is_good:
-            break
-    body = b"".join(chunks)
-    if not is_good:
-        return body[:MAX_ERROR_BYTES]
-    # Only a body longer than that can hold so many; parsed, each takes up to 250 bytes.
-    if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
-        raise error_messages.too_large(label, response.status_code, f"{MAX_VALUES:,} values")
-    return body
-
-
-def _seconds(name: str, value: float, at_least: float = 0) -> float:
-    if isinstance(value, int | float) and at_least <= value <= _A_YEAR:
-        return value
-    raise ConfigurationError(f"{name} must be seconds from {at_least:g} on, not {value!r}.")
-
-
-def _checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
-    if proxies is None:
-        return {}
-    if not isinstance(proxies, Mapping) or not all(
-        isinstance(text, str) for pair in proxies.items() for text in pair
-    ):
-        raise ConfigurationError(
-            'proxies takes addresses by scheme, such as {"https": "http://proxy.example:3128"}.'
-        )
-    return dict(proxies)
-
-
-def _checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
-    if isinstance(verify, bool):
-        return verify
-    try:
-        path = expanded(verify)
-        if path.exists():
-            return str(path)
-        problem = f"there is no {path}"
-    except (InvalidInputError, OSError) as error:
-        problem = str(error)
-    raise ConfigurationError(
-        f"verify takes True, False, or a file of certificate authorities: {problem}."
-    )
-
-
-def _require(condition: bool, problem: str) -> None:
-    if not condition:
-        raise ValueError(problem)

@@ -50,7 +50,7 @@ def connect(
     workers : int
         How many requests run at once when a read takes many.
     max_wait : float
-        Seconds that one call waits at the longest for retries and Retry-After together.
+        Seconds that one call waits at most for retries and Retry-After together.
     network_name : str
         How this service spells the professional network in its field names.
 

@@ -38,7 +38,7 @@ def origin(url: str) -> Origin:
     """
     parts = urlsplit(url)
     if parts.scheme not in _DEFAULT_PORTS or not parts.hostname or "@" in parts.netloc:
-        raise ValueError("no http address with a host and without credentials")
+        raise ValueError("not an http address with a host and without credentials")
     port = _DEFAULT_PORTS[parts.scheme] if parts.port is None else parts.port
     return parts.scheme, parts.hostname, port
 
@@ -93,12 +93,18 @@ def next_href(page: Any) -> str | None:
     return link
 
 
-def host_of(location: str) -> str | None:
-    """Return the host of an address, or None where it has none."""
+def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
+    """Return the error for a redirect; of the address, it names the host."""
     try:
-        return urlsplit(location).hostname
+        host = urlsplit(location).hostname
     except ValueError:
-        return None
+        host = None
+    return UnsafeLinkError(
+        f"{label}: the service redirects (status {status}) to {host or 'another path'}. That is "
+        "refused, because the token would follow. If the service has moved, connect to its new "
+        "address.",
+        status_code=status,
+    )
 
 
 def resolve(href: str, *, page_url: str, base_url: str) -> str:

@@ -74,7 +74,7 @@ class NetworkName:
         ]
 
     def incoming(self, body: bytes) -> bytes:
-        """Translate the keys of an answer's JSON that the interface knows."""
+        """Translate the keys of a response's JSON that the interface knows."""
         if not self._from_wire:
             return body
         return self._keys.sub(lambda key: b'"' + self._from_wire[key[1]] + b'"', body)

@@ -11,7 +11,7 @@ from urllib.parse import quote, urlencode
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
 
-# The only placeholder whose value is no personal data and may be named in messages.
+# The only placeholder whose value is not personal data and may be named in messages.
 _ID = "id"
 
 

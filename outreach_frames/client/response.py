@@ -5,13 +5,14 @@ from __future__ import annotations
 import codecs
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
 import orjson
 
 from outreach_frames import spec
+from outreach_frames.client.error_messages import too_large
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.errors import (
     AuthenticationError,
@@ -24,6 +25,10 @@ from outreach_frames.errors import (
     ValidationFailedError,
     ValidationProblem,
 )
+
+MAX_BODY_BYTES = 64 * 1024 * 1024
+MAX_ERROR_BYTES = 64 * 1024
+MAX_VALUES = 1_000_000
 
 _EXCERPT = 200
 # Errors are nested in each other a few times, not a thousand.
@@ -46,6 +51,29 @@ _SERVER_ERROR = (ServerError, "The service failed: try again later.")
 
 class OversizedResponseError(InvalidResponseError):
     """There is more in a response than was asked for; asking again would not help."""
+
+
+def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
+    """Read a body, as far as it is of use: the first part of an error, all of anything else.
+
+    `label` names the request in messages.
+    """
+    is_good = status < 300
+    read, size = [], 0
+    for chunk in chunks:
+        read.append(chunk)
+        size += len(chunk)
+        if size > MAX_BODY_BYTES:
+            raise too_large(label, status, f"{MAX_BODY_BYTES:,} bytes")
+        if size > MAX_ERROR_BYTES and not is_good:
+            break
+    body = b"".join(read)
+    if not is_good:
+        return body[:MAX_ERROR_BYTES]
+    # Only a body longer than that can hold so many; parsed, each takes up to 250 bytes.
+    if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise too_large(label, status, f"{MAX_VALUES:,} values")
+    return body
 
 
 def load_json(body: bytes) -> Any:
@@ -159,7 +187,7 @@ def _as_json(value: Any) -> str:
 
 
 def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProblem]:
-    """Return all entries of `validation_errors`; what is no such entry is kept as text."""
+    """Return all entries of `validation_errors`; anything else is kept as text."""
     entries = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
     if entries is None:
         return []

@@ -65,7 +65,7 @@ def contacts(
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
-        Ask the service even where the cache has a fresh answer.
+        Ask the service even where the cache has a fresh response.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     client : Client, optional
@@ -157,7 +157,7 @@ def _call(read: Callable[[], Found]) -> Found:
 
 
 def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
-    answer: Any = client.read(
+    response: Any = client.read(
         spec.GET_CONTACTS,
         query={spec.CONTACT_IDS.name: ids},
         refresh=refresh,
@@ -165,22 +165,28 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
             len(page_items(body, spec.CONTACTS_KEY, spec.GET_CONTACTS)) >= len(ids)
         ),
     )
-    items = page_items(answer, spec.CONTACTS_KEY, spec.GET_CONTACTS)
+    items = page_items(response, spec.CONTACTS_KEY, spec.GET_CONTACTS)
     known = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]
     if len(known) < len(items):
-        raise InvalidResponseError(f"{spec.GET_CONTACTS.label}: a contact in the answer has no id.")
+        raise InvalidResponseError(
+            f"{spec.GET_CONTACTS.label}: a contact in the response has no id."
+        )
     found = {item[_ID].casefold(): item for item in known}
     return {(_ID, asked): found.get(asked.casefold()) for asked in ids}
 
 
 def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
     try:
-        answer: Any = client.read(spec.GET_CONTACT_BY_EMAIL, path={_EMAIL: email}, refresh=refresh)
+        response: Any = client.read(
+            spec.GET_CONTACT_BY_EMAIL, path={_EMAIL: email}, refresh=refresh
+        )
     except NotFoundError:
         return {(_EMAIL, email): None}
-    if not isinstance(answer, dict) or _ID not in answer:
-        raise InvalidResponseError(f"{spec.GET_CONTACT_BY_EMAIL.label}: the answer is no contact.")
-    return {(_EMAIL, email): answer}
+    if not isinstance(response, dict) or _ID not in response:
+        raise InvalidResponseError(
+            f"{spec.GET_CONTACT_BY_EMAIL.label}: the response is not a contact."
+        )
+    return {(_EMAIL, email): response}
 
 
 def _row(one: _Wanted, found: Found) -> Record:

@@ -53,7 +53,7 @@ def lead_list(
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
-        Ask the service even where the cache has a fresh answer.
+        Ask the service even where the cache has a fresh response.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     client : Client, optional

@@ -61,7 +61,7 @@ def mailboxes(
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
-        Ask the service even where the cache has a fresh answer.
+        Ask the service even where the cache has a fresh response.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     client : Client, optional
@@ -206,9 +206,9 @@ def _change_each(
     wrong = [row for row in done.values() if row[_OUTCOME.name] != "changed"]
     if wrong:
         counts = Counter(row[_OUTCOME.name] for row in wrong)
-        told = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
+        counted = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
         warn(
-            f"Of {plural(len(done), 'mailbox', 'mailboxes')} not all were changed: {told}. "
+            f"Of {plural(len(done), 'mailbox', 'mailboxes')} not all were changed: {counted}. "
             f"The first: {wrong[0]['id']}: {wrong[0][_DETAIL.name]}"
         )
 

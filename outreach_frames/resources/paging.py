@@ -61,7 +61,7 @@ def page_items(page: object, key: str, endpoint: spec.Endpoint) -> list[Any]:
     items = page.get(key) if isinstance(page, dict) else None
     if not isinstance(items, list):
         raise InvalidResponseError(
-            f"{endpoint.label}: the answer has no list {key!r}. "
+            f"{endpoint.label}: the response lacks the list {key!r}. "
             "Is the address that of the service's interface?"
         )
     return items

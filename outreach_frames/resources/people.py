@@ -58,7 +58,7 @@ def search_people(
     filters : mapping, optional
         Search filters by name, for example from `load_filters`.
     limit : int or None
-        How many people to read at the most; None reads all. A warning says when there are more.
+        How many people to read at most; None reads all. A warning says when there are more.
     headcount : {"all", "department", "none"}
         Which of the company's headcount columns to keep: 14 by department and 194 by job function,
         the 14 alone, or none.
@@ -72,7 +72,7 @@ def search_people(
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
-        Ask the service even where the cache has a fresh answer.
+        Ask the service even where the cache has a fresh response.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     client : Client, optional
@@ -179,7 +179,7 @@ def count_people(
     filters : mapping, optional
         Search filters by name.
     refresh : bool
-        Ask the service even where the cache has a fresh answer.
+        Ask the service even where the cache has a fresh response.
     client : Client, optional
         By default the one of the last `connect`.
     **fields

@@ -90,10 +90,10 @@ def sightings_in(seen: dict[str, int], search: int = 0) -> Sightings:
 
 @dataclass
 class Search:
-    """One people search while it is read: what the service has said, and what has been seen.
+    """One people search while it is read: what the service has reported, and what has been seen.
 
-    `read_bodies` makes people out of answers, `sightings` says whose ids came before, and
-    `store` whether answers go into the cache.
+    `read_bodies` makes people out of responses, `sightings` says whose ids came before, and
+    `store` whether responses go into the cache.
     """
 
     client: Client
@@ -109,12 +109,12 @@ class Search:
 
     @property
     def total(self) -> int | None:
-        """How many people match, as far as the service has told."""
+        """How many people match, as far as the service has reported."""
         return self.so_far.total
 
     @property
     def expected(self) -> int | None:
-        """How many people will be read, as far as the service has told."""
+        """How many people will be read, as far as the service has reported."""
         counts = [count for count in (self.limit, self.total) if count is not None]
         return min(counts, default=None)
 
@@ -324,11 +324,11 @@ def report_unknown_values(filters: Mapping[str, Any]) -> None:
 
 
 def check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the filters of a search, checked; paging is no filter."""
+    """Return the filters of a search, checked; paging is not a filter."""
     for name in (_PAGE, _SIZE):
         if name in fields or (isinstance(filters, Mapping) and name in filters):
             raise InvalidInputError(
-                f"{name} is no filter: all pages are read for you. "
+                f"{name} is not a filter: all pages are read for you. "
                 "Say how many people you want with limit=, how many per request with page_size=."
             )
     return check_filters(filters, fields)

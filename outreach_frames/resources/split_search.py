@@ -70,7 +70,7 @@ class SplitSearch:
 
     @property
     def limit(self) -> int | None:
-        """How many people to read at the most."""
+        """How many people to read at most."""
         return self._whole.limit
 
     @property
@@ -80,7 +80,7 @@ class SplitSearch:
 
     @property
     def expected(self) -> int | None:
-        """How many people will be read, as far as the service has told."""
+        """How many people will be read, as far as the service has reported."""
         return min((n for n in (self.limit, self.total) if n is not None), default=None)
 
     def remember(self, sightings_of: Callable[[int], Sightings]) -> None:

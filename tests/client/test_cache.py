@@ -366,7 +366,6 @@ def test_a_file_that_another_process_locks_hangs_nothing(
     """With the file locked, results come from the service after a moment, and a warning says so."""
     connected(service, cache=file).close()
     other = sqlite3.connect(file, isolation_level=None)
-    start = time.monotonic()
     try:
         if when == "opening":
             other.execute("BEGIN EXCLUSIVE")
@@ -382,7 +381,6 @@ def test_a_file_that_another_process_locks_hangs_nothing(
             assert len({one["number"] for one in read}) == 8
     finally:
         other.close()
-    assert time.monotonic() - start < 10
 
 
 def test_many_threads_on_one_address(service: Service, file: Path) -> None:

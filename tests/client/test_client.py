@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from outreach_frames import spec
-from outreach_frames.client import client as client_module
+from outreach_frames.client import response as response_module
 from outreach_frames.client.client import Client, links
 from outreach_frames.errors import (
     AuthenticationError,
@@ -204,7 +204,7 @@ def test_a_page_that_is_no_object_is_broken(value: Any) -> None:
 
 def test_a_small_answer_that_unpacks_to_too_much_is_not_unpacked_whole() -> None:
     """A gzip bomb ends at the limit, in little more memory than the limit."""
-    limit = client_module.MAX_BODY_BYTES
+    limit = response_module.MAX_BODY_BYTES
     packed = gzip.compress(b" " * (4 * limit), compresslevel=1)
     bomb = answer(packed, headers={"Content-Encoding": "gzip"})
     with scripted([bomb]) as service, connected(service) as client:
@@ -221,7 +221,7 @@ def test_a_small_answer_that_unpacks_to_too_much_is_not_unpacked_whole() -> None
 @pytest.mark.parametrize("unit", [b"{}", b"1", b'"a"', b"[[[[[[[[]]]]]]]]"])
 def test_a_response_of_too_many_values_is_not_parsed(unit: bytes) -> None:
     """Values that take little room in a body would take far more as objects."""
-    body = b'{"sequences": [%b]}' % b",".join([unit] * client_module.MAX_VALUES)
+    body = b'{"sequences": [%b]}' % b",".join([unit] * response_module.MAX_VALUES)
     with scripted([gzipped(body)]) as service, connected(service) as client:
         with pytest.raises(InvalidResponseError, match="larger than 1,000,000 values"):
             client.read(spec.LIST_SEQUENCES)

@@ -14,6 +14,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import (
     AuthenticationError,
+    InvalidResponseError,
 )
 from outreach_frames.sandbox import Sandbox
 from tests.scripted import Received, Reply, json, scripted
@@ -110,3 +111,22 @@ def test_interrupted_contacts_carry_every_answer() -> None:
     assert caught.value.partial is not None
     assert caught.value.partial["email"].tolist() == emails[:2]
     assert caught.value.partial["found"].tolist() == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("body", "arguments", "words"),
+    [
+        ({"contacts": [{"email": "ada@x.example"}]}, {"ids": ["1"]}, "has no id"),
+        ({"contacts": ["1"]}, {"ids": ["1"]}, "has no id"),
+        ({"contacts": {"1": {}}}, {"ids": ["1"]}, "lacks the list"),
+        ({"email": "ada@x.example"}, {"emails": ["ada@x.example"]}, "not a contact"),
+        (["ada@x.example"], {"emails": ["ada@x.example"]}, "not a contact"),
+    ],
+)
+def test_what_is_not_a_contact_is_an_error(
+    body: Any, arguments: dict[str, Any], words: str
+) -> None:
+    """A response of another shape is never taken for somebody, nor for nobody."""
+    with scripted([json(body)]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.raises(InvalidResponseError, match=words):
+            of.contacts(**arguments)

@@ -13,6 +13,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import (
+    InvalidResponseError,
     NotFoundError,
 )
 from outreach_frames.sandbox import Sandbox
@@ -84,3 +85,12 @@ def test_mailboxes_are_asked_for_in_the_largest_pages() -> None:
             frame = of.mailboxes(status="active")
         assert unquote(service.targets[0]).endswith("?status=active&page[size]=20")
     assert frame.attrs["filters"] == {"status": "active"}
+
+
+@pytest.mark.parametrize("body", [[], {"status": "done"}, "done", None])
+def test_a_change_whose_response_is_not_a_mailbox_is_said_to_be_uncertain(body: Any) -> None:
+    """The limit may have changed all the same, and the error says how to find out."""
+    with scripted([json(body)]) as service, of.connect(service.url, "token", cache=None) as client:
+        with pytest.raises(InvalidResponseError, match=r"mailboxes\(refresh=True\)"):
+            of.set_daily_email_limit("m1", 40, client=client)
+        assert len(service.requests) == 1

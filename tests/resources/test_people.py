@@ -335,7 +335,7 @@ def test_an_error_at_once_carries_an_empty_frame() -> None:
     assert list(caught.value.partial.columns) == list(spec.columns(spec.PERSON))
 
 
-def test_ctrl_c_ends_a_long_read_within_two_seconds() -> None:
+def test_ctrl_c_ends_a_long_read() -> None:
     """Ctrl-C among 400 pages comes out promptly, with what was read."""
     script = service_of(40_000)
 
@@ -347,12 +347,10 @@ def test_ctrl_c_ends_a_long_read_within_two_seconds() -> None:
         timer.start()
         with pytest.raises(KeyboardInterrupt) as caught:
             of.search_people(limit=None)
-        ended = time.monotonic()
         assert numbers(caught.value.partial)[:100] == list(range(1, 101))  # type: ignore[attr-defined]
         asked = len(service.requests)
         time.sleep(0.3)
         assert len(service.requests) <= asked + 4
-        assert time.monotonic() - ended < 2
 
 
 @pytest.mark.parametrize("name", ["page", "page_size"])

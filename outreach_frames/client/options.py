@@ -1,0 +1,56 @@
+"""Checks of what a client is made with; the address and the token have their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from os import PathLike
+
+from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.text import quoted
+from outreach_frames.errors import ConfigurationError, InvalidInputError
+
+_A_YEAR = 31_536_000
+
+
+def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
+    """Return a number of seconds, up to a year."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    if is_number and at_least <= value <= _A_YEAR:
+        return value
+    raise ConfigurationError(f"{name} must be seconds from {at_least:g} on, not {quoted(value)}.")
+
+
+def checked_workers(value: int) -> int:
+    """Return a number of requests at a time."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise ConfigurationError(f"workers must be a whole number from 1 on, not {quoted(value)}.")
+    return value
+
+
+def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
+    """Return proxies' addresses by scheme."""
+    if proxies is None:
+        return {}
+    if not isinstance(proxies, Mapping) or not all(
+        isinstance(text, str) for pair in proxies.items() for text in pair
+    ):
+        raise ConfigurationError(
+            'proxies takes addresses by scheme, such as {"https": "http://proxy.example:3128"}.'
+        )
+    return dict(proxies)
+
+
+def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
+    """Return whether to check certificates, or an existing file of authorities."""
+    if isinstance(verify, bool):
+        return verify
+    try:
+        path = expanded(verify)
+        if path.exists():
+            return str(path)
+        problem = f"there is no {path}"
+    except (InvalidInputError, OSError) as error:
+        problem = str(error)
+    raise ConfigurationError(
+        f"verify takes True, False, or a file of certificate authorities: {problem}."
+    )
