@@ -25,6 +25,9 @@ from urllib.parse import urlsplit
 
 import orjson
 
+# Longer than any test may take: what ends before it did not wait for it.
+FOREVER = 10_000.0
+
 Script = Iterable["Reply | Callable[[Received], Reply]"] | Callable[["Received"], "Reply"]
 
 

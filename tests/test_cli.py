@@ -185,7 +185,7 @@ def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
         with of.connect(found[1], found[2], cache=None):
             assert of.count_people() == 20
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=10) == 0
+        assert process.wait() == 0
 
 
 @pytest.mark.usefixtures("environment")

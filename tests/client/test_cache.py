@@ -415,7 +415,7 @@ def test_processes_share_a_file(file: Path) -> None:
     processes = [context.Process(target=_use, args=(file, start, complaints)) for _ in range(3)]
     for process in processes:
         process.start()
-    assert [complaints.get(timeout=30) for _ in processes] == [[]] * 3
+    assert [complaints.get(timeout=200) for _ in processes] == [[]] * 3
     for process in processes:
         process.join()
     complaints.close()

@@ -34,6 +34,7 @@ from outreach_frames.errors import (
 )
 from tests.client.connection import LIMIT, TOKEN, connected
 from tests.scripted import (
+    FOREVER,
     Received,
     Reply,
     answer,
@@ -186,8 +187,8 @@ def test_a_write_over_a_connection_that_died_is_not_certain() -> None:
 SLOW: dict[str, Callable[[], Reply]] = {
     "body byte by byte": lambda: drip(json(GOOD), every=0.1),
     "head byte by byte": lambda: drip(json(GOOD), every=0.1, fast=3),
-    "silence": lambda: delayed(30, json(GOOD)),
-    "silence in the body": lambda: Reply((*json({"a": 1}).parts[:1], 30.0)),
+    "silence": lambda: delayed(FOREVER, json(GOOD)),
+    "silence in the body": lambda: Reply((*json({"a": 1}).parts[:1], FOREVER)),
     "body without end": lambda: Reply((b"HTTP/1.1 200 OK\r\n\r\n", *([b" ", 0.05] * 500)), "close"),
 }
 
@@ -318,8 +319,8 @@ def test_a_401_in_the_middle_stops_the_rest() -> None:
 
 
 BUSY: dict[str, Reply] = {
-    "no answer": delayed(60, json(GOOD)),
-    "half an answer": drip(json(GOOD), every=1.0),
+    "no answer": delayed(FOREVER, json(GOOD)),
+    "half an answer": drip(json(GOOD), every=FOREVER),
     "Retry-After": json({}, 429, headers={"Retry-After": "100"}),
 }
 
@@ -342,8 +343,7 @@ def test_closing_ends_what_is_under_way(busy: str) -> None:
             time.sleep(0.01)
         time.sleep(0.1)
         client.close()
-        thread.join(timeout=2)
-        assert not thread.is_alive()
+        thread.join()
     assert "client was closed" in str(caught[0])
 
 
@@ -383,7 +383,7 @@ def test_a_run_that_is_over_leaves_the_client_free(busy: str) -> None:
     def serve(request: Received) -> Reply:
         return json(GOOD) if request.target == "/sequences?p=0" else BUSY[busy]
 
-    with scripted(serve) as service, connected(service, max_wait=200) as client:
+    with scripted(serve) as service, connected(service, timeout=9000, max_wait=20000) as client:
         pages = ordered_map(
             lambda number: client.read(spec.LIST_SEQUENCES, query={"p": number}),
             range(400),
@@ -399,14 +399,14 @@ def test_a_run_that_is_over_leaves_the_client_free(busy: str) -> None:
 
 @pytest.mark.parametrize("busy", BUSY)
 def test_ctrl_c_among_many_pages_comes_out_at_once(busy: str) -> None:
-    """An interrupted run of many pages ends long before its requests would, program and all."""
+    """An interrupted run of many pages ends without waiting for any, program and all."""
     program = textwrap.dedent(
         """
         from outreach_frames import spec
         from outreach_frames.client.client import Client
         from outreach_frames.common.parallel import ordered_map
         import sys
-        with Client(sys.argv[1], "token", cache=None) as client:
+        with Client(sys.argv[1], "token", cache=None, timeout=9000, max_wait=20000) as client:
             read = lambda page: client.read(spec.LIST_SEQUENCES, query={"p": page})
             for _ in ordered_map(read, range(400), workers=client.workers):
                 pass
@@ -415,13 +415,11 @@ def test_ctrl_c_among_many_pages_comes_out_at_once(busy: str) -> None:
     with scripted(lambda _: BUSY[busy]) as service:
         process = subprocess.Popen([sys.executable, "-c", program, service.url], stderr=-1)
         with process:
-            deadline = time.monotonic() + 20
-            while not service.requests and time.monotonic() < deadline:
+            while not service.requests:
                 time.sleep(0.01)
             time.sleep(0.2)
             process.send_signal(signal.SIGINT)
-            # The service would keep it busy for longer than that.
-            _, shown = process.communicate(timeout=25)
+            _, shown = process.communicate()
     assert b"KeyboardInterrupt" in shown
     assert TOKEN.encode() not in shown
 

@@ -92,7 +92,7 @@ def test_the_work_under_way_hears_that_the_run_is_over(end: str) -> None:
         stop = current_cancellation.get()
         assert stop is not None
         with stop.calling(heard.set):
-            heard.wait(10)
+            heard.wait()
         return number
 
     results = ordered_map(work, range(1000), workers=4)

@@ -120,7 +120,7 @@ class Between:
 
     def _kill(self) -> None:
         self._events.put("kill")
-        self.killed.wait(10)
+        self.killed.wait()
 
 
 def key(lead: Mapping[str, Any]) -> str:
@@ -171,12 +171,12 @@ class Submission:
             listener = threading.Thread(target=self._listen, args=(runner.stdout,))
             listener.start()
             try:
-                assert self.events.get(timeout=30) == "ready"
+                assert self.events.get(timeout=200) == "ready"
                 yield runner
             finally:
                 assert runner.stdin is not None
                 runner.stdin.close()
-                listener.join(20)
+                listener.join()
 
     def _listen(self, lines: Iterator[str]) -> None:
         for line in lines:
@@ -186,7 +186,7 @@ class Submission:
         assert runner.stdin is not None
         runner.stdin.write(f"{what}\n")
         runner.stdin.flush()
-        return self.events.get(timeout=30)
+        return self.events.get(timeout=200)
 
     def _run(self, runner: subprocess.Popen[str], what: str, *, kill: bool) -> bool:
         """Let one run begin, kill it at some moment or not, and hold it to what was known."""
@@ -208,7 +208,7 @@ class Submission:
         self.between.killed.set()
         reply = self._tell(runner, "reap")
         while not reply.startswith("reaped"):
-            reply = self.events.get(timeout=30)
+            reply = self.events.get(timeout=200)
         self.ended[f"{what}: {ended if ended != 'kill' else moment}"] += 1
         self._check(what)
         return kill and reply == f"reaped {int(signal.SIGKILL)}"

@@ -702,47 +702,43 @@ class TestInterrupting:
 
     def interrupted(
         self, turns: list[Any], journal: Path, requests: int, times: int = 1
-    ) -> tuple[Counter[str], str, float]:
-        """Interrupt a process during a request; return statuses, the error, and the seconds."""
+    ) -> tuple[Counter[str], str]:
+        """Interrupt a process during a request; return statuses and the error."""
         with scripted(only_posts(turns)) as service:
             process = run_script(self.CODE, service, journal)
             while len(sent(service)) < requests:
                 time.sleep(0.01)
             time.sleep(0.2)
-            start = time.monotonic()
             for _ in range(times):
                 process.send_signal(signal.SIGINT)
                 time.sleep(0.2)
-            said, _ = process.communicate(timeout=30)
-            took = time.monotonic() - start
+            said, _ = process.communicate()
             assert len(sent(service)) == requests
         rows, error = said.splitlines()
-        return Counter(rows.split()), error, took
+        return Counter(rows.split()), error
 
     def test_the_answer_comes(self, tmp_path: Path) -> None:
         """The request under way gets a moment for its answer, and no other is sent."""
         turns = [added, lambda received: script.delayed(0.8, added(received))]
-        rows, error, _ = self.interrupted(turns, tmp_path / "j", requests=2)
+        rows, error = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 40, "not_sent": 1960}
         assert "Interrupted" in error
 
     def test_no_answer_comes(self, tmp_path: Path) -> None:
         """Where no answer comes, its rows are unknown, and the report comes soon."""
-        turns = [added, script.delayed(30, script.json({}))]
-        rows, error, took = self.interrupted(turns, tmp_path / "j", requests=2)
+        turns = [added, script.delayed(script.FOREVER, script.json({}))]
+        rows, error = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
         assert "Interrupted" in error
-        assert took < 10
 
     def test_twice(self, tmp_path: Path) -> None:
         """A second Ctrl-C is no way around the report."""
-        turns = [added, script.delayed(30, script.json({}))]
-        rows, _, _ = self.interrupted(turns, tmp_path / "j", requests=2, times=3)
+        turns = [added, script.delayed(script.FOREVER, script.json({}))]
+        rows, _ = self.interrupted(turns, tmp_path / "j", requests=2, times=3)
         assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
 
     def test_while_waiting(self, tmp_path: Path) -> None:
         """Rows that only waited for their turn were not sent."""
         turns = [added, script.json({}, 429, {"Retry-After": "60"})]
-        rows, _, took = self.interrupted(turns, tmp_path / "j", requests=2)
+        rows, _ = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 20, "not_sent": 1980}
-        assert took < 10
