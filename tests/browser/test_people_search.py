@@ -286,7 +286,7 @@ def test_a_value_in_include_and_exclude_is_warned_of(notebook: Notebook, sandbox
     open_group(notebook, "Company")
     field(notebook, "Names").press_sequentially("Brightforge\n")
     field(notebook, "Exclude names").press_sequentially("Other\nbrightforge\n")
-    warning = notebook.widget.get_by_role("status").filter(has_text="Warning")
+    warning = notebook.widget.get_by_role("status").filter(has_text="Both included")
     check(warning).to_have_text("Both included and excluded: brightforge")
     notebook.screenshot("people_search_warning")
     notebook.widget.get_by_role("button", name="Remove brightforge", exact=True).click()
@@ -538,17 +538,17 @@ def test_with_no_connection_it_says_how_to_get_one(notebook: Notebook) -> None:
 
 
 def test_what_cannot_be_used_is_told_at_its_field(notebook: Notebook, sandbox: Sandbox) -> None:
-    """An id that is none is marked where it stands; Search says the same and sends nothing."""
+    """A wrong id is marked where it stands; Search says the same and sends nothing."""
     notebook.run(connect_to(sandbox), BUILDER)
     widget = notebook.widget
     open_group(notebook, "Company")
     field(notebook, "IDs").press_sequentially("Brightforge\n")
-    check(widget.get_by_role("alert").filter(has_text="'Brightforge' is none")).to_be_visible()
+    check(widget.get_by_role("alert").filter(has_text="not 'Brightforge'")).to_be_visible()
     check(field(notebook, "IDs")).to_have_attribute("aria-invalid", "true")
-    check(field(notebook, "IDs")).to_have_accessible_description(re.compile("is none"))
-    check(widget.get_by_text("Not counted: see what is marked.")).to_be_visible()
+    check(field(notebook, "IDs")).to_have_accessible_description(re.compile("not 'Brightforge'"))
+    check(widget.get_by_text("Not counted: correct the marked fields first.")).to_be_visible()
     widget.get_by_role("button", name="Search", exact=True).click()
-    check(widget.locator(".outreach-error")).to_contain_text("'Brightforge' is none")
+    check(widget.locator(".outreach-error")).to_contain_text("not 'Brightforge'")
     widget.get_by_role("button", name="Clear all").click()
     check(widget.get_by_text(re.compile(r"^[\d,]+ people$"))).to_be_visible()
     check(field(notebook, "IDs")).to_have_attribute("aria-invalid", "false")

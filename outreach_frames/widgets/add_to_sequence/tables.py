@@ -27,7 +27,7 @@ _MEANINGS_FOR_NOW: Final = {
     WOULD_BE_SENT: "Ready to be sent; the service checks more than can be foreseen here.",
 }
 _NEXT_HERE: Final = {
-    statuses.INVALID: "Correct the rows, and add them with a new widget.",
+    statuses.INVALID: "Choose other columns and check again, or correct them in a new widget.",
     statuses.REJECTED: "Correct what the detail says, and check rows again: they can be sent.",
     statuses.UNKNOWN: "Look in the web app, or send them once more below.",
     statuses.NOT_SENT: "Check rows again: they can be sent.",
