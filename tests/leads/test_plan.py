@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.errors import OutreachWarning
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from tests import scripted
 
 if TYPE_CHECKING:
-    from outreach_frames.client.client import Client
     from outreach_frames.sandbox import Sandbox
 
 SEQUENCE = "seq_1"
@@ -414,3 +414,101 @@ def test_a_service_that_fails_does_not_stop_a_plan() -> None:
         plan = make_plan(people(1), SEQUENCE, client=client)
     assert len(plan.positions) == 1
     assert "the sequences could not be listed" in repr(plan)
+
+
+def sequence_page(number: int, *, last: bool = False, size: int = 2) -> scripted.Reply:
+    """Reply with one page of sequences, and a link to the next."""
+    items = [
+        {"id": f"s{number}_{place}", "name": f"Name {number}.{place}", "status": "active"}
+        for place in range(size)
+    ]
+    links = {} if last else {"next": {"href": f"/sequences?page[after]={number}"}}
+    return scripted.json({"sequences": items, "_links": links})
+
+
+BUSY = scripted.json({}, 429, {"Retry-After": "0"})
+LOOK_UPS: dict[str, tuple[list[scripted.Reply], int, str]] = {
+    "on the fifth page": ([*map(sequence_page, range(5))], 5, "Name 4.1, active"),
+    "beyond": ([*map(sequence_page, range(5, 14))], 5, "not among the first 10 of the"),
+    "failing": ([scripted.json({}, 500)] * 9, 5, "the sequences could not be listed"),
+    "failing later": (
+        [sequence_page(1), *[scripted.json({}, 500)] * 9],
+        5,
+        "not among the first 2",
+    ),
+    "busy": ([BUSY] * 9, 5, "could not be listed"),
+    "refused": ([scripted.json({}, 401)], 1, "the sequences could not be listed"),
+    "not a page": ([scripted.json([])] * 9, 5, "the sequences could not be listed"),
+    "empty pages without end": (
+        [sequence_page(number, size=0) for number in range(9)],
+        5,
+        "did not list its sequences in time",
+    ),
+}
+
+
+@pytest.mark.parametrize(("replies", "most", "words"), LOOK_UPS.values(), ids=LOOK_UPS)
+def test_the_look_up_takes_few_requests(
+    replies: list[scripted.Reply], most: int, words: str
+) -> None:
+    """Five requests are sent at most, and the plan says what it knows."""
+    with (
+        scripted.scripted(replies) as service,
+        Client(service.url, "token", cache=None, backoff=0) as client,
+    ):
+        plan = make_plan(people(1), "s4_1", client=client)
+    assert words in repr(plan)
+    assert 1 <= len(service.requests) <= most
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [scripted.delayed(30, sequence_page(4)), scripted.drip(sequence_page(4), every=0.5)],
+    ids=["nothing", "drips"],
+)
+def test_the_look_up_does_not_wait(reply: scripted.Reply) -> None:
+    """A service that takes its time makes no plan wait for it."""
+    with (
+        scripted.scripted([reply]) as service,
+        of.connect(service.url, "token", cache=None) as client,
+    ):
+        assert "in time" in repr(make_plan(people(1), "s4_1", client=client))
+
+
+def test_a_long_wait_is_not_waited_out() -> None:
+    """A service that asks to wait is obeyed by what is sent later, not by the look-up."""
+    later = scripted.json({}, 429, {"Retry-After": "60"})
+    with (
+        scripted.scripted([later]) as service,
+        of.connect(service.url, "token", cache=None) as client,
+    ):
+        assert "in time" in repr(make_plan(people(1), "s4_1", client=client))
+    assert len(service.requests) == 1
+
+
+def test_a_name_in_place_of_an_id_is_refused() -> None:
+    """A sequence's name is answered with its id; no plan is made for what is not an id."""
+    with (
+        scripted.scripted([sequence_page(4, last=True)]) as service,
+        of.connect(service.url, "token", cache=None) as client,
+        pytest.raises(InvalidInputError, match=r"name of a sequence, not its id, which is 's4_0'"),
+    ):
+        make_plan(people(1), "Name 4.0", client=client)
+
+
+def test_of_many_sequences_none_is_suggested_at_length() -> None:
+    """One huge page is compared with as little as small ones."""
+    with (
+        scripted.scripted([sequence_page(4, last=True, size=20_000)]) as service,
+        of.connect(service.url, "token", cache=None) as client,
+        pytest.warns(OutreachWarning, match="no sequence 's4_x'"),
+    ):
+        make_plan(people(1), "s4_x", client=client)
+
+
+def test_a_plan_goes_to_the_service_that_it_was_made_with(sandbox: Sandbox) -> None:
+    """The default client of the time of planning is the plan's own, whatever is connected later."""
+    with of.connect(sandbox.url, sandbox.api_key, cache=None) as first:
+        plan = make_plan(people(1), sandbox.sequence_ids["accepts_any"])
+        with scripted.scripted([]) as other, of.connect(other.url, "token", cache=None):
+            assert plan.client is first

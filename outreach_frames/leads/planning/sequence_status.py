@@ -1,16 +1,26 @@
-"""What is known of the sequence that leads are meant for, where that can be told."""
+"""What is known of the sequence that leads are meant for, where that can be told soon."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from threading import Thread
+from typing import Any, Final
 
 from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
+from outreach_frames.client.links import next_href
 from outreach_frames.common.arguments import suggestion
+from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import OutreachError
-from outreach_frames.resources.sequences import sequences
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.resources.paging import own_id, page_items
+
+# Nobody asked for this look-up, so that it must cost next to nothing.
+_SECONDS: Final = 1.9
+_REQUESTS: Final = 5
+# Looking for similar ids takes its time, too.
+_MOST_COMPARED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,26 +35,92 @@ class SequenceStatus:
 def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
     """Ask the service for the sequence where one is connected, and warn where leads are refused.
 
-    The answer is a hint: it never stands in the way of a plan.
+    It takes 2 seconds and 5 requests at most; what is not known then is in `why`.
+
+    Raises
+    ------
+    InvalidInputError
+        There is no such id, but a sequence of that name.
     """
     client = client or connect.current()
     if client is None:
         return SequenceStatus(why="no service is connected")
-    try:
-        known = sequences(progress=False, client=client)
-    except OutreachError as error:
-        return SequenceStatus(why=f"the sequences could not be listed: {error}")
-    found = known[known["id"] == sequence_id]
-    if found.empty:
-        close = suggestion(sequence_id, known["id"].dropna())
-        warn(f"The account has no sequence {sequence_id!r}.{close} of.sequences() lists them.")
-        return SequenceStatus(why="it is not among the account's sequences")
-    name, status = (
-        text if isinstance(text, str) else None for text in found.iloc[0][["name", "status"]]
-    )
+    search = _Search(sequence_id, client)
+    search.run()
+    if search.found is None:
+        return SequenceStatus(why=_why_not(search))
+    name, status = (_text(search.found.get(field)) for field in ("name", "status"))
     if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
         takes = " or ".join(state for state, accepts in spec.SEQUENCE_STATUSES.items() if accepts)
         warn(
             f"The sequence {name!r} is {status}; the service takes leads only where it is {takes}."
         )
     return SequenceStatus(name, status)
+
+
+@dataclass(slots=True)
+class _Search:
+    """The search for a sequence, in a thread that is left to itself when it takes too long."""
+
+    sequence_id: str
+    client: Client
+    found: dict[str, Any] | None = None
+    seen: list[dict[str, Any]] = field(default_factory=list)
+    is_complete: bool = False
+    error: OutreachError | None = None
+    _token: CancellationToken = field(default_factory=CancellationToken)
+    _requests: int = 0
+
+    def run(self) -> None:
+        """Search until the sequence is found, or for as long as is allowed."""
+        thread = Thread(target=self._search, name="outreach_frames", daemon=True)
+        try:
+            thread.start()
+            thread.join(_SECONDS)
+        finally:
+            self._token.set()
+
+    def _search(self) -> None:
+        bind_thread(self._token, self._count_retry)
+        try:
+            for page in self.client.read_pages(spec.LIST_SEQUENCES):
+                self._requests += 1
+                items = page_items(page, spec.SEQUENCES_KEY, spec.LIST_SEQUENCES)
+                known = [item for item in items if own_id(item) is not None]
+                self.found = next((item for item in known if item["id"] == self.sequence_id), None)
+                self.seen = [*self.seen, *known]
+                self.is_complete = next_href(page) is None
+                if self.found is not None or self._requests >= _REQUESTS:
+                    return
+        except OutreachError as error:
+            self.error = None if self._token.is_set else error
+
+    def _count_retry(self, status: str) -> None:
+        """Count what is about to be sent again, or has to wait."""
+        self._requests += bool(status)
+        if self._requests >= _REQUESTS:
+            self._token.set()
+
+
+def _why_not(search: _Search) -> str:
+    """Say why nothing is known of a sequence; warn where it is certain that there is none."""
+    wanted = search.sequence_id
+    ids = [item["id"] for item in search.seen if _text(item.get("name")) == wanted]
+    if ids:
+        raise InvalidInputError(
+            f"{wanted!r} is the name of a sequence, not its id, which is "
+            f"{' or '.join(map(repr, ids))}. Nothing was sent."
+        )
+    if search.is_complete:
+        close = suggestion(wanted, [item["id"] for item in search.seen[:_MOST_COMPARED]])
+        warn(f"The account has no sequence {wanted!r}.{close} of.sequences() lists them.")
+        return "it is not among the account's sequences"
+    if search.error is not None:
+        return f"the sequences could not be listed: {search.error}"
+    if search.seen:
+        return f"it is not among the first {len(search.seen):,} of the account's sequences"
+    return "the service did not list its sequences in time"
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) else None
