@@ -19,17 +19,20 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
+from outreach_frames.commands import add_leads
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.common.shell_words import in_shell
+from outreach_frames.common.terminal import (
+    CommandParser,
+    printing_everything,
+)
 from outreach_frames.common.text import printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
-from outreach_frames.leads.statuses import ADDED, NOT_SENT, PRESENT
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
-EXIT_NOT_ALL_ADDED = 4
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
 _SEQUENCE_COLUMNS = ["id", "name", "status", "created_by_user_email"]
@@ -51,6 +54,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     run: Callable[[argparse.Namespace], int | None] = options.run
     try:
         with contextlib.ExitStack() as stack:
+            for stream in (sys.stdout, sys.stderr):
+                stack.enter_context(printing_everything(stream))
             stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
             warnings.formatwarning = _as_line
             return run(options) or EXIT_OK
@@ -89,14 +94,16 @@ def _parser() -> argparse.ArgumentParser:
         epilog="Start with: outreach-frames demo",
     )
     parser.add_argument("--version", action="version", version=version("outreach-frames"))
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(
+        title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
+    )
     _add_demo(commands)
     _add_sandbox(commands)
     _add_sequences(commands)
     _add_mailboxes(commands)
     _add_search(commands)
     _add_export(commands)
-    _add_add_leads(commands)
+    add_leads.define(commands, epilog=_CONNECTION)
     _add_forget(commands)
     return parser
 
@@ -207,46 +214,6 @@ def _add_export(commands: Any) -> None:
     export.set_defaults(run=_run_export)
 
 
-def _add_add_leads(commands: Any) -> None:
-    add = commands.add_parser(
-        "add-leads",
-        help="add the rows of a file to a sequence",
-        description="Check the rows of a CSV or Parquet file, add the good ones to a sequence, and "
-        "say of every row what became of it. Exit code 4 when some rows were not added.",
-        epilog=_CONNECTION,
-    )
-    add.add_argument("file", type=Path, help="a .csv file with a header row, or .parquet")
-    add.add_argument("--sequence", required=True, metavar="ID", help="the sequence's id")
-    add.add_argument("--email", metavar="COLUMN", help="where the email address is (email)")
-    add.add_argument(
-        "--profnet-url", metavar="COLUMN", help="where the profile URL is (profnet_url)"
-    )
-    add.add_argument(
-        "--data",
-        nargs="+",
-        default=[],
-        metavar="FIELD=COLUMN",
-        help='fields for the sequence\'s texts, such as first_name="First Name"',
-    )
-    add.add_argument(
-        "--overrides",
-        nargs="+",
-        choices=[field.name for field in spec.OVERRIDES],
-        metavar="NAME",
-        help=", ".join(field.name for field in spec.OVERRIDES),
-    )
-    add.add_argument("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS))
-    add.add_argument("--mailboxes", nargs="+", metavar="EMAIL", help="with custom_mailboxes")
-    add.add_argument("--chunk-size", type=int, default=spec.MAX_LEADS_PER_REQUEST)
-    add.add_argument(
-        "--journal", type=Path, metavar="FILE", help="write down what was sent, and resume from it"
-    )
-    add.add_argument("--results", type=Path, metavar="FOLDER", help="added, skipped, failed as CSV")
-    add.add_argument("--dry-run", action="store_true", help="check and show; send nothing")
-    add.add_argument("--sandbox", action="store_true", help="use the embedded service")
-    add.set_defaults(run=_run_add_leads)
-
-
 def _add_forget(commands: Any) -> None:
     forget = commands.add_parser(
         "forget",
@@ -304,7 +271,7 @@ def _add_filter(group: Any, known: spec.Filter) -> None:
     if known.type == "boolean":
         group.add_argument(option, action=argparse.BooleanOptionalAction, help=text)
     elif known.type == "array":
-        group.add_argument(option, nargs="+", metavar="VALUE", help=text)
+        group.add_argument(option, nargs="+", action="extend", metavar="VALUE", help=text)
     else:
         group.add_argument(option, metavar="TEXT", help=text)
 
@@ -401,28 +368,6 @@ def _run_export(options: argparse.Namespace) -> None:
     print(f"The people are in {path}")
 
 
-def _run_add_leads(options: argparse.Namespace) -> int:
-    frame = _leads_frame(options.file)
-    columns = {"email": options.email, "profnet_url": options.profnet_url}
-    with _connected(options):
-        report = frame.outreach.add_to_sequence(
-            options.sequence,
-            **{name: column for name, column in columns.items() if column is not None},
-            data=_data_mapping(options.data),
-            overrides=dict.fromkeys(options.overrides, True) if options.overrides else None,
-            leads_distribution=options.leads_distribution,
-            mailboxes=options.mailboxes,
-            chunk_size=options.chunk_size,
-            journal=options.journal,
-            dry_run=options.dry_run,
-        )
-    print(in_shell(str(report)))
-    if options.results is not None:
-        print(f"Rows by outcome: {report.to_csv(options.results)}")
-    good = NOT_SENT if options.dry_run else ADDED
-    return EXIT_OK if report.rows["status"].isin([good, PRESENT]).all() else EXIT_NOT_ALL_ADDED
-
-
 def _run_forget(options: argparse.Namespace) -> None:
     found = of.forget(
         email=options.email,
@@ -434,22 +379,6 @@ def _run_forget(options: argparse.Namespace) -> None:
         print("Nothing here holds them.")
     else:
         print(printable(found.to_string(index=False), keep="\n"))
-
-
-def _leads_frame(path: Path) -> pd.DataFrame:
-    """Read a file of leads with every cell as the text that it is."""
-    if path.suffix == ".parquet":
-        return of.read_prospects(path)
-    try:
-        return pd.read_csv(path, dtype="str", keep_default_na=False, encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(f"{path} cannot be read as a table: {error}") from error
-
-
-def _data_mapping(words: list[str]) -> dict[str, str] | None:
-    """Return FIELD=COLUMN words as a mapping; a word alone is both."""
-    pairs = [word.partition("=") for word in words]
-    return {field: column or field for field, _, column in pairs} or None
 
 
 def _connected(options: argparse.Namespace) -> Client:

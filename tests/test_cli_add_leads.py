@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import threading
 from pathlib import Path
 
 import pandas as pd
@@ -12,6 +17,7 @@ from outreach_frames import spec
 from outreach_frames.cli import main
 from outreach_frames.errors import OutreachWarning
 from outreach_frames.sandbox import Sandbox
+from tests import scripted
 
 CONFERENCE = Path(__file__).parents[1] / "data" / "conference_leads.csv"
 COLUMNS = ["--email", "E-Mail Address ", "--profnet-url", "Profile link (optional)"]
@@ -119,3 +125,232 @@ def test_every_override_can_be_given(tmp_path: Path, sequence: str, override: st
     """Each of the interface's overrides is taken."""
     path = leads_file(tmp_path, f"cli.{override}@brightforge.example")
     assert main(["add-leads", str(path), "--sequence", sequence, "--overrides", override]) == 0
+
+
+def plan_of(sandbox: Sandbox, sequence: str, name: str) -> str | None:
+    """Return what the sequence has as the plan of a lead; it must be there once."""
+    (lead,) = [
+        lead for lead in sandbox.leads(sequence) if lead["email"] == f"{name}@brightforge.example"
+    ]
+    return lead["data"].get("plan")
+
+
+UNREADABLE: dict[str, tuple[str, bytes, str]] = {
+    "a trailing comma": ("x.csv", b"email,note\na@x.example,private@y.example,\n", "column"),
+    "a trailing comma, once": ("x.csv", b"email,note\na@x.example,b\nb@x.example,c,\n", "column"),
+    "a field too few": ("x.csv", b"email,note\na@x.example\n", "column"),
+    "a header twice": ("x.csv", b"email,email\na@x.example,b@x.example\n", "'email'"),
+    "a workbook": ("x.xlsx", b"PK\x03\x04rest", "spreadsheet"),
+    "a workbook by another name": ("x.csv", b"PK\x03\x04rest", "spreadsheet"),
+    "an old workbook": ("x.xls", b"\xd0\xcf\x11\xe0", "spreadsheet"),
+    "another encoding": ("x.csv", "email\nä@x.example\n".encode("cp1252"), "UTF-8"),
+    "two bytes per letter": ("x.csv", "email\na@x.example\n".encode("utf-16"), "UTF-8"),
+    "no file": ("", b"", "nowhere"),
+}
+
+
+@pytest.mark.parametrize("case", UNREADABLE)
+def test_a_file_that_is_not_certain_sends_nothing(
+    tmp_path: Path,
+    sandbox: Sandbox,
+    sequence: str,
+    capsys: pytest.CaptureFixture[str],
+    case: str,
+) -> None:
+    """Where columns could shift or be mistaken, nothing is sent, and it is said why."""
+    name, content, words = UNREADABLE[case]
+    path = tmp_path / (name or "nowhere.csv")
+    if name:
+        path.write_bytes(content)
+    before = len(sandbox.leads(sequence))
+    assert main(["add-leads", str(path), "--sequence", sequence]) == 2
+    assert words in capsys.readouterr().err
+    assert len(sandbox.leads(sequence)) == before
+
+
+@pytest.mark.parametrize("mark", [";", "\t", "|"])
+def test_other_separators_are_read(
+    tmp_path: Path, sandbox: Sandbox, sequence: str, mark: str
+) -> None:
+    """What a spreadsheet writes in countries with decimal commas is read as it is."""
+    name = f"cli.separator{ord(mark)}"
+    path = tmp_path / "leads.csv"
+    path.write_text(f"email{mark}Plan\n{name}@brightforge.example{mark}1,5\n", "utf-8-sig")
+    assert main(["add-leads", str(path), "--sequence", sequence, "--data", "plan=Plan"]) == 0
+    assert plan_of(sandbox, sequence, name) == "1,5"
+
+
+def test_the_packages_own_csv_is_sent_as_it_was(
+    tmp_path: Path, sandbox: Sandbox, sequence: str
+) -> None:
+    """What `to_csv` escapes for spreadsheets arrives without that, with and without dtypes."""
+    plans = {
+        "own.plus": "+49 30 1234",
+        "own.formula": "=1+1",
+        "own.quote": "'=x",
+        "own.zero": "007",
+    }
+    emails = [f"{name}@brightforge.example" for name in plans]
+    frame = pd.DataFrame({"email": emails, "Plan": list(plans.values()), "n": range(4)})
+    path = frame.outreach.to_csv(tmp_path / "leads.csv")
+    assert main(["add-leads", str(path), "--sequence", sequence, "--data", "plan=Plan"]) == 0
+    assert {name: plan_of(sandbox, sequence, name) for name in plans} == plans
+
+
+def test_cells_of_known_names_are_text(tmp_path: Path, sandbox: Sandbox, sequence: str) -> None:
+    """A column that is named as the interface names a number keeps what its cells say."""
+    path = tmp_path / "leads.csv"
+    path.write_text("email,company_followers\ncli.known@brightforge.example,007 or so\n")
+    data = "plan=company_followers"
+    assert main(["add-leads", str(path), "--sequence", sequence, "--data", data]) == 0
+    assert plan_of(sandbox, sequence, "cli.known") == "007 or so"
+
+
+@pytest.mark.parametrize("text", ["nan", "<NA>", "None", "NaT"])
+def test_what_programs_write_for_nothing_is_left_out(
+    tmp_path: Path, sandbox: Sandbox, sequence: str, text: str
+) -> None:
+    """No lead's text says nan."""
+    name = f"cli.nothing{text.strip('<>').lower()}"
+    path = tmp_path / "leads.csv"
+    path.write_text(f"email,Plan\n{name}@brightforge.example,{text}\n")
+    assert main(["add-leads", str(path), "--sequence", sequence, "--data", "plan=Plan"]) == 0
+    assert plan_of(sandbox, sequence, name) is None
+
+
+def test_lists_of_options_add_up(tmp_path: Path, sandbox: Sandbox, sequence: str) -> None:
+    """An option that takes several values may be given several times."""
+    path = tmp_path / "leads.csv"
+    path.write_text("email,A,B\ncli.twice@brightforge.example,1,2\n")
+    first, second, *_ = [field.name for field in spec.OVERRIDES]
+    command = ["add-leads", str(path), "--sequence", sequence, "--data", "plan=A"]
+    command += ["--data", "more=B", "--overrides", first, "--overrides", second]
+    assert main(command) == 0
+    (lead,) = [lead for lead in sandbox.leads(sequence) if "cli.twice" in (lead["email"] or "")]
+    assert lead["data"] == {"plan": "1", "more": "2"}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--email", "email"],
+        ["--profnet-url", "a"],
+        ["--sequence", "y"],
+        ["--journal", "a"],
+        ["--results", "a"],
+        ["--chunk-size", "5"],
+        ["--leads-distribution", "sequence_senders"],
+    ],
+    ids=lambda more: more[0],
+)
+def test_an_option_given_twice_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str]
+) -> None:
+    """Of two values for one thing, nobody could tell which one counts."""
+    command = ["add-leads", "x.csv", "--sequence", "x"]
+    with pytest.raises(SystemExit) as exit_:
+        main([*command, *more, *more])
+    assert exit_.value.code == 2
+    assert "given twice" in capsys.readouterr().err
+
+
+def test_a_data_field_given_twice_is_refused(
+    tmp_path: Path, sequence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two columns for one field are an error, in one option and in two."""
+    path = leads_file(tmp_path, "cli.field@brightforge.example")
+    for data in (["--data", "a=Plan", "a=email"], ["--data", "a=Plan", "--data", "a=email"]):
+        assert main(["add-leads", str(path), "--sequence", sequence, *data]) == 2
+        assert "'a' twice" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("results", ["leads.csv", "leads.csv/below", "", "bad\0name"])
+def test_results_that_cannot_be_written_send_nothing(
+    tmp_path: Path,
+    sandbox: Sandbox,
+    sequence: str,
+    capsys: pytest.CaptureFixture[str],
+    results: str,
+) -> None:
+    """A file, a place below one, and the input's own name are refused before anything is sent."""
+    path = leads_file(tmp_path, "cli.results@brightforge.example")
+    if not results:
+        path = path.rename(tmp_path / "failed.csv")
+    before = path.read_bytes()
+    command = ["add-leads", str(path), "--sequence", sequence]
+    assert main([*command, "--results", f"{tmp_path}/{results}"]) == 2
+    assert "Nothing was sent" in capsys.readouterr().err
+    assert path.read_bytes() == before
+    assert "cli.results@brightforge.example" not in {
+        lead["email"] for lead in sandbox.leads(sequence)
+    }
+
+
+def command_line(folder: Path, sequence: str) -> list[str]:
+    """Return a command for a process of its own, with an address that has letters beyond ASCII."""
+    path = folder / "leads.csv"
+    path.write_text("email\nn/aŁ\n", "utf-8")
+    command = [sys.executable, "-m", "outreach_frames", "add-leads", str(path)]
+    return [*command, "--sequence", sequence, "--results", str(folder / "results")]
+
+
+def test_a_terminal_that_lacks_letters_loses_nothing(tmp_path: Path, sequence: str) -> None:
+    """Where a letter cannot be printed it is written as Python would; files and exit code stand."""
+    ended = subprocess.run(
+        command_line(tmp_path, sequence),
+        env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 4, ended.stderr
+    assert b"n/a\\u0141" in ended.stdout
+    assert len(pd.read_csv(tmp_path / "results" / "failed.csv")) == 1
+
+
+def test_an_output_that_is_gone_loses_nothing(tmp_path: Path, sequence: str) -> None:
+    """A reader that hangs up before the report is printed changes neither files nor exit code."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as gone:
+        ended = subprocess.run(
+            command_line(tmp_path, sequence),
+            stdout=gone,
+            stderr=subprocess.PIPE,
+            timeout=60,
+            check=False,
+        )
+    assert ended.returncode == 4, ended.stderr
+    assert len(pd.read_csv(tmp_path / "results" / "failed.csv")) == 1
+
+
+def test_a_request_to_end_still_writes_results(tmp_path: Path) -> None:
+    """After SIGTERM in the middle of a run, the files say of every row what became of it."""
+    begun = threading.Event()
+
+    def reply(request: scripted.Received) -> scripted.Reply:
+        if request.method == "GET":
+            return scripted.json({"sequences": [], "_links": {}})
+        begun.set()
+        return scripted.delayed(20, scripted.json({}))
+
+    path = tmp_path / "leads.csv"
+    path.write_text("email\n" + "".join(f"p{n}@x.example\n" for n in range(3)))
+    results = tmp_path / "results"
+    command = [sys.executable, "-m", "outreach_frames", "add-leads", str(path), "--sequence", "s"]
+    command += ["--chunk-size", "1", "--results", str(results)]
+    with scripted.scripted(reply) as service:
+        environment = {"OUTREACH_BASE_URL": service.url, "OUTREACH_API_KEY": "token"}
+        process = subprocess.Popen(command, env={**os.environ, **environment})
+        try:
+            assert begun.wait(30)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 4
+        finally:
+            process.kill()
+            process.wait()
+    assert pd.read_csv(results / "failed.csv")["status"].tolist() == [
+        "unknown",
+        "not_sent",
+        "not_sent",
+    ]

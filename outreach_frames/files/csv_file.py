@@ -26,6 +26,7 @@ from outreach_frames.common.atomic_files import (
 from outreach_frames.common.text import has_lone_surrogate, shorten, unique_name
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_dtypes import (
+    TEXT,
     Descriptor,
     decode,
     default_descriptor,
@@ -340,19 +341,21 @@ def _damaged(notes: Path, error: Exception) -> InvalidInputError:
     )
 
 
-def read_csv(path: Path) -> pd.DataFrame:
-    """Read a CSV file that `write_csv` wrote."""
+def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
+    """Read a CSV file that `write_csv` wrote; `as_text` where only noted dtypes are meant."""
     metadata = _read_metadata(path)
     content = path.read_bytes().removeprefix(BOM)
     try:
-        return _described(content, metadata, path)
+        return _described(content, metadata, path, as_text=as_text)
     except NOTES_ERRORS as error:
         if not metadata or isinstance(error, InvalidInputError):
             raise
         raise _damaged(_metadata_path(path), error) from error
 
 
-def _described(content: bytes, metadata: Mapping[str, Any], path: Path) -> pd.DataFrame:
+def _described(
+    content: bytes, metadata: Mapping[str, Any], path: Path, *, as_text: bool
+) -> pd.DataFrame:
     """Make a frame of what a CSV file holds and what is noted of its columns."""
     if not content or content.isspace():
         return pd.DataFrame(index=pd.RangeIndex(metadata.get("rows", 0)))
@@ -373,7 +376,9 @@ def _described(content: bytes, metadata: Mapping[str, Any], path: Path) -> pd.Da
         **metadata.get("columns", {}),
         **{name: level["dtype"] for name, level in levels.items()},
     }
-    dtypes = {name: noted.get(name) or default_descriptor(name) for name in names}
+    dtypes = {
+        name: noted.get(name) or (TEXT if as_text else default_descriptor(name)) for name in names
+    }
     types = {title: stored_type(dtypes[name]) for title, name in zip(written, names, strict=True)}
     table = _parse_csv(content, types, path, sep)
 
@@ -454,7 +459,8 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
                 ),
             )
         except pa.ArrowInvalid as error:
-            problem = str(error)
+            # What follows is the row, which may be anybody's data.
+            problem = ":".join(str(error).split(":")[:2])
     raise InvalidInputError(
-        f"{path} is not as this package writes CSV: {problem}. Read it by pandas.read_csv."
+        f"{path} cannot be read as a table: {problem}. Give every row as many fields as the header."
     )

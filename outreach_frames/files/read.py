@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -15,6 +16,9 @@ from outreach_frames.files.csv_file import NOTES_ERRORS, read_csv
 from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.tables.flatten import concat_tables, people_frame
 from outreach_frames.tables.ndjson import read_ndjson
+
+_SPREADSHEETS: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"})
+_ARCHIVE: Final = b"PK\x03\x04"
 
 
 def read_prospects(path: str | Path) -> pd.DataFrame:
@@ -66,6 +70,28 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
         f"{source} is of no kind that can be read; give a .csv, .parquet or .ndjson file, "
         "or a folder of Parquet files."
     )
+
+
+def read_as_text(path: str | Path) -> pd.DataFrame:
+    """Read a table in which every cell of a CSV file is the text that it is.
+
+    A CSV may come from any program, so that the name of a column says nothing about its cells.
+    Parquet and NDJSON, and a CSV with its metadata file, have the dtypes that were written.
+    """
+    source = expanded(path)
+    if source.is_dir() or source.suffix.lower() in {".parquet", ".ndjson", ".jsonl"}:
+        return read_prospects(source)
+    try:
+        with source.open("rb") as file:
+            is_archive = file.read(len(_ARCHIVE)) == _ARCHIVE
+        if is_archive or source.suffix.lower() in _SPREADSHEETS:
+            raise InvalidInputError(
+                f"{source} is a spreadsheet or an archive, which is not read here. "
+                'Save it from the spreadsheet as "CSV UTF-8" first.'
+            )
+        return read_csv(source, as_text=True)
+    except OSError as error:
+        raise unreadable(source, error) from error
 
 
 def _parts(folder: Path) -> Iterator[Path]:

@@ -108,7 +108,7 @@ def make_plan(
         What else the lead brings. By default nothing does.
     overrides : bool, dict or column name, optional
         Which checks the service leaves out: True for all; {override: True, False or the name of a
-        column of booleans}; or a column of dicts or booleans. A missing cell is no override.
+        column of booleans}; or a column of dicts or booleans. A missing cell is not an override.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
         Which mailboxes the leads are spread over.
     mailboxes : list of str, optional
@@ -129,7 +129,7 @@ def make_plan(
     Raises
     ------
     InvalidInputError
-        An argument is not usable. Rows that are not usable are reported, they raise nothing.
+        An argument is not usable. Rows that are not usable are reported instead.
 
     Notes
     -----

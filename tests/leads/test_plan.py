@@ -134,11 +134,13 @@ def test_rows_that_are_not_sent_say_why() -> None:
         statuses.INVALID,
         statuses.DUPLICATE_IN_FRAME,
     ]
-    assert "no e-mail address" in unsent["detail"][0]
+    assert "not an e-mail address" in unsent["detail"][0]
     assert "2,000 characters" in unsent["detail"][0]
     assert "'unknown' stands for nothing" in unsent["detail"][1]
     assert unsent["error_code"].tolist()[:2] == ["invalid_email", "missing_identifier"]
-    assert unsent["error_code"].isna()[2]
+    assert unsent["error_code"].isna().tolist() == [False, False, True]
+    assert unsent["position"].dtype == np.int64
+    assert (unsent[["status", "detail", "error_code"]].dtypes == "str").all()
 
 
 def test_the_frame_is_not_changed_and_later_changes_are_not_sent() -> None:

@@ -36,7 +36,7 @@ class NotPlainError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A column as text, and what is wrong with the cells that are no text, by position."""
+    """A column as text, and what is wrong with the cells that cannot be text, by position."""
 
     texts: pa.Array
     unreadable: Mapping[int, str] = field(default_factory=dict)
@@ -53,6 +53,14 @@ def column_texts(cells: pd.Series[Any]) -> Texts:
 def stripped(texts: pa.Array) -> pa.Array:
     """Return the texts without blanks around them."""
     return pc.utf8_trim(texts, BLANKS)
+
+
+def python_values(cells: pd.Series[Any]) -> Iterable[Any]:
+    """Return a column's cells as Python's own values."""
+    # Not astype: it fails for Arrow types that pandas knows little of.
+    if isinstance(cells.dtype, pd.ArrowDtype):
+        return list(pa.array(cells.array).to_pylist())
+    return cells.astype(object)
 
 
 def cell_text(value: Any) -> str | None:
@@ -77,6 +85,14 @@ def cell_text(value: Any) -> str | None:
 
 
 def _written(cells: pd.Series[Any]) -> Texts:
+    try:
+        return _by_dtype(cells)
+    except NotImplementedError:
+        # An Arrow type that pandas or Arrow's functions know little of, such as string_view.
+        return _one_by_one(python_values(cells))
+
+
+def _by_dtype(cells: pd.Series[Any]) -> Texts:
     dtype: Any = cells.dtype
     if isinstance(dtype, pd.SparseDtype):
         return _written(cells.astype(dtype.subtype))
@@ -157,20 +173,20 @@ def _whole_characters(text: str) -> str:
 def _integer_text(value: int | np.integer[Any]) -> str:
     # Python refuses to write some thousands of digits.
     if int(value).bit_length() > 3 * _LONGEST_NUMBER:
-        raise NotPlainError(f"a number with {_LONGEST_NUMBER} digits or so is no value.")
+        raise NotPlainError(f"a number with {_LONGEST_NUMBER} digits or so is not a value.")
     return str(int(value))
 
 
 def _float_text(value: float | np.floating[Any]) -> str:
     if not np.isfinite(value):
-        raise NotPlainError("an infinite number is no value.")
+        raise NotPlainError("an infinite number is not a value.")
     return np.format_float_positional(value, trim="-") if value else "0"
 
 
 def _decimal_text(value: decimal.Decimal) -> str:
     if not value.is_finite() or abs(value.adjusted()) > _LONGEST_NUMBER:
         raise NotPlainError(
-            f"a number that is infinite or has {_LONGEST_NUMBER} digits or so is no value."
+            f"a number that is infinite or has {_LONGEST_NUMBER} digits or so is not a value."
         )
     return format(value, "f")
 

@@ -23,6 +23,10 @@ MISSING_IDENTIFIER: Final = "missing_identifier"
 NOT_PLAIN: Final = "not_a_plain_value"
 TOO_LONG: Final = "data_value_too_long"
 
+# What programs write for a missing value, which no lead's text should say; people may be called
+# Nan or Null, and NA is a country.
+_WRITTEN_BY_PROGRAMS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
+
 
 class _Kind(NamedTuple):
     """How one kind of identifier is checked: a whole column for what is surely right, then one."""
@@ -80,10 +84,7 @@ def _identifier(
     problems += _not_plain(written.unreadable, field, column)
     texts = stripped(written.texts)
     placeholders = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
-    for row in _rows(placeholders):
-        message = f"{quoted(texts[row].as_py())} stands for nothing; it is taken as missing."
-        problems.append(Problem(row, column, field, PLACEHOLDER, message))
-    texts = pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
+    texts = _without(texts, placeholders, field, column, problems)
     kind = _KINDS[field]
     rest = pc.invert(kind.is_simple(texts)).fill_null(False)
     known: dict[str, str | None] = {}
@@ -101,7 +102,9 @@ def _data_field(
 ) -> pa.Array:
     written = column_texts(frame[column])
     problems += _not_plain(written.unreadable, field, column)
-    lengths = pc.utf8_length(written.texts)
+    placeholders = pc.is_in(written.texts, pa.array(_WRITTEN_BY_PROGRAMS, TEXT))
+    texts = _without(written.texts, placeholders, field, column, problems)
+    lengths = pc.utf8_length(texts)
     too_long = pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)
     for row in _rows(too_long):
         message = (
@@ -109,7 +112,17 @@ def _data_field(
             f"{spec.MAX_DATA_VALUE_LENGTH:,} at most. Shorten it."
         )
         problems.append(Problem(row, column, field, TOO_LONG, message))
-    return written.texts
+    return texts
+
+
+def _without(
+    texts: pa.Array, placeholders: pa.Array, field: str, column: Hashable, problems: list[Problem]
+) -> pa.Array:
+    """Take placeholders as missing, and report them."""
+    for row in _rows(placeholders):
+        message = f"{quoted(texts[row].as_py())} stands for nothing; it is taken as missing."
+        problems.append(Problem(row, column, field, PLACEHOLDER, message))
+    return pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
 
 
 def _not_plain(unreadable: Mapping[int, str], field: str, column: Hashable) -> list[Problem]:

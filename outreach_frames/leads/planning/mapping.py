@@ -161,8 +161,8 @@ def _named_after_columns(columns: list[Any]) -> dict[Any, Hashable]:
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
     if field in spec.LEAD_IDENTIFIERS:
         raise InvalidInputError(
-            f"{field} identifies a lead and is no part of its data: leave it out of data, and name "
-            f"its column with {field}={quoted(columns[field])}."
+            f"{field} identifies a lead and is not part of its data: leave it out of data, and "
+            f"name its column with {field}={quoted(columns[field])}."
         )
     if not is_field_name(field):
         raise InvalidInputError(

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import is_missing, suggestion
 from outreach_frames.common.text import quoted
-from outreach_frames.leads.planning.cells import TEXT
+from outreach_frames.leads.planning.cells import TEXT, python_values
 from outreach_frames.leads.planning.mapping import OVERRIDES, LeadMapping
 from outreach_frames.leads.planning.problems import Problem
 
@@ -63,7 +63,7 @@ def _flags(
     if isinstance(cells.dtype, np.dtype) and cells.dtype == bool:
         return cells.to_numpy().astype(np.int64)
     flags = np.zeros(len(cells), dtype=np.int64)
-    for row, cell in enumerate(cells.astype(object)):
+    for row, cell in enumerate(python_values(cells)):
         if isinstance(cell, bool | np.bool_):
             flags[row] = bool(cell)
         elif not is_missing(cell):
@@ -76,7 +76,7 @@ def _mixed(
 ) -> np.ndarray[Any, Any]:
     """Read a column of dicts, or of booleans that are for all overrides."""
     bits = np.zeros(len(cells), dtype=np.int64)
-    for row, cell in enumerate(cells.astype(object)):
+    for row, cell in enumerate(python_values(cells)):
         if isinstance(cell, bool | np.bool_):
             bits[row] = bool(cell) * (len(_TEXTS) - 1)
         elif isinstance(cell, Mapping):
@@ -104,7 +104,7 @@ def _bits(row: int, cell: Mapping[Any, Any], column: Hashable, problems: list[Pr
 
 def _not_boolean(row: int, column: Hashable, name: str, cell: object) -> Problem:
     message = (
-        f"{quoted(cell)} is no boolean, so {name} would be a guess. Make the column boolean, for "
-        'example with df[column].map({"yes": True, "no": False}).'
+        f"{quoted(cell)} is not a boolean, so {name} would be a guess. Make the column boolean, "
+        'for example with df[column].map({"yes": True, "no": False}).'
     )
     return Problem(row, column, _FIELD, NOT_BOOLEAN, message)

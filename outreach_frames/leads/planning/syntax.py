@@ -31,7 +31,7 @@ def email_problem(text: str) -> str | None:
     """Return what is wrong with an address and what to do, or None.
 
     >>> email_problem("mailto:anna@x.example")
-    "'mailto:anna@x.example' is no e-mail address: remove 'mailto:' in front of it."
+    "'mailto:anna@x.example' is not an e-mail address: remove 'mailto:' in front of it."
     """
     from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
         EmailNotValidError,
@@ -42,7 +42,7 @@ def email_problem(text: str) -> str | None:
         validate_email(text, check_deliverability=False)
     except EmailNotValidError as error:
         reason = _email_hint(text) or str(error).partition(":")[0].rstrip(".") + "."
-        return f"{quoted(text)} is no e-mail address: {reason}"
+        return f"{quoted(text)} is not an e-mail address: {reason}"
     return None
 
 
@@ -63,10 +63,10 @@ def url_problem(text: str) -> str | None:
     """Return what is wrong with the address of a profile and what to do, or None.
 
     >>> url_problem("profnet.example")
-    "'profnet.example' is no profile URL: it leads to no profile, as nothing follows the host."
+    "'profnet.example' is not a profile URL: it leads to no profile, as nothing follows the host."
     """
     reason = _url_reason(text)
-    return f"{quoted(text)} is no profile URL: {reason}" if reason else None
+    return f"{quoted(text)} is not a profile URL: {reason}" if reason else None
 
 
 def _url_reason(text: str) -> str | None:

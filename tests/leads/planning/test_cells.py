@@ -157,6 +157,68 @@ def test_bytes_are_no_text_in_any_column(dtype: Any) -> None:
     assert list(column_texts(pd.Series([cell, None, cell], dtype=dtype)).unreadable) == [0, 2]
 
 
+def arrow(values: list[Any], kind: pa.DataType) -> pd.Series[Any]:
+    """Make a column of any Arrow type; pandas itself cannot make some of them."""
+    if isinstance(kind, pa.BaseExtensionType):
+        storage = pa.array(values, kind.storage_type)
+        array = pa.ExtensionArray.from_storage(kind, storage)
+    elif pa.types.is_run_end_encoded(kind):
+        array = pa.RunEndEncodedArray.from_arrays(range(1, len(values) + 1), values)
+    else:
+        array = pa.array(values, kind)
+    return pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
+
+
+ONE = uuid.UUID(int=1)
+ARROW: list[tuple[Any, pa.DataType, str]] = [
+    ("a", pa.string_view(), "a"),
+    ("a" * 50, pa.string_view(), "a" * 50),
+    ("a", pa.large_string(), "a"),
+    ("a", pa.dictionary(pa.int32(), pa.string()), "a"),
+    ("a", pa.run_end_encoded(pa.int32(), pa.string()), "a"),
+    (ONE.bytes, pa.uuid(), str(ONE)),
+    ('{"a":1}', pa.json_(pa.string()), '{"a":1}'),
+    ("a", pa.opaque(pa.string(), "kind", "vendor"), "a"),
+    (1, pa.bool8(), "true"),
+    (decimal.Decimal("1.50"), pa.decimal32(5, 2), "1.50"),
+    (decimal.Decimal("1.50"), pa.decimal64(5, 2), "1.50"),
+    (decimal.Decimal("1.50"), pa.decimal128(5, 2), "1.50"),
+    (decimal.Decimal("1.50"), pa.decimal256(50, 2), "1.50"),
+    (1, pa.uint64(), "1"),
+    (np.float16(0.5), pa.float16(), "0.5"),
+    (DAY, pa.date32(), "2024-05-01"),
+    (DAY, pa.date64(), "2024-05-01"),
+    (datetime.time(9, 30), pa.time32("s"), "09:30:00"),
+    (datetime.time(9, 30), pa.time64("us"), "09:30:00"),
+    *((NOON, pa.timestamp(unit), "2024-05-01T12:00:00") for unit in ("s", "ms", "us", "ns")),
+]
+
+
+@pytest.mark.parametrize(("value", "kind", "text"), ARROW, ids=str)
+def test_every_type_of_arrow_is_written(value: Any, kind: pa.DataType, text: str) -> None:
+    """A column's Arrow type makes no difference to what its cells say; missing stays missing."""
+    written = column_texts(arrow([value, None, value], kind))
+    assert written.texts.to_pylist() == [text, None, text]
+    assert not written.unreadable
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (b"a", pa.binary_view()),
+        (b"a", pa.binary(1)),
+        (["a"], pa.list_view(pa.string())),
+        ({"a": 1}, pa.struct([("a", pa.int64())])),
+        ([("a", 1)], pa.map_(pa.string(), pa.int64())),
+        (datetime.timedelta(1), pa.duration("s")),
+    ],
+    ids=str,
+)
+def test_what_has_no_one_text_is_named_in_every_type(value: Any, kind: pa.DataType) -> None:
+    """Bytes, lists, structs and durations are never guessed at, and every row of them is named."""
+    assert list(column_texts(arrow([value, None, value], kind)).unreadable) == [0, 2]
+
+
 def test_a_category_that_is_no_value_is_named_in_every_row() -> None:
     """Intervals, as pd.cut makes them, are named row by row."""
     assert set(column_texts(pd.cut(pd.Series([1, 9, 1]), 2)).unreadable) == {0, 1, 2}

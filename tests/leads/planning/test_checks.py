@@ -63,7 +63,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"mailboxes": EMAIL, "leads_distribution": "custom_mailboxes"}, "a list of e-mail addresses"),
     ({"mailboxes": [], "leads_distribution": "custom_mailboxes"}, "empty"),
     ({"mailboxes": [5], "leads_distribution": "custom_mailboxes"}, "not 5"),
-    ({"mailboxes": ["anna"], "leads_distribution": "custom_mailboxes"}, "'anna' is no e-mail"),
+    ({"mailboxes": ["anna"], "leads_distribution": "custom_mailboxes"}, "'anna' is not an e-mail"),
     ({"mailboxes": [EMAIL] * 2, "leads_distribution": "custom_mailboxes"}, "twice"),
     ({"chunk_size": 0}, "1 to 250"),
     ({"chunk_size": spec.MAX_LEADS_PER_REQUEST + 1}, "the service refuses"),
@@ -179,6 +179,27 @@ def test_placeholder_text_in_data_is_text() -> None:
     """What is no identifier is sent as written."""
     frame = pd.DataFrame({"email": [EMAIL], "country": ["NA"]})
     assert make_plan(frame, SEQUENCE, data=["country"]).leads([0])[0]["data"] == {"country": "NA"}
+
+
+@pytest.mark.parametrize("text", ["nan", "NaN", "<NA>", "None", "NaT", "null", "NULL"])
+@pytest.mark.parametrize("dtype", ["object", "str", "category"])
+def test_what_programs_write_for_nothing_is_not_sent(text: str, dtype: str) -> None:
+    """A data cell that only says that there is no value is left out and reported."""
+    frame = pd.DataFrame({"email": [EMAIL], "name": pd.Series([text], dtype=dtype)})
+    plan = make_plan(frame, SEQUENCE, data=["name"])
+    assert plan.leads(plan.positions) == [{"email": EMAIL}]
+    (problem,) = plan.problems.to_dict("records")
+    assert (problem["row"], problem["column"], problem["code"]) == (0, "name", "placeholder")
+    assert problem["message"] == f"{text!r} stands for nothing; it is taken as missing."
+
+
+@pytest.mark.parametrize("text", ["Nan", "NAN", "Null", "none", "unknown", "n/a", "-", "NA"])
+def test_other_words_are_data(text: str) -> None:
+    """Names and words that people write are sent as they are."""
+    frame = pd.DataFrame({"email": [EMAIL], "name": [text]})
+    plan = make_plan(frame, SEQUENCE, data=["name"])
+    assert plan.leads([0]) == [{"email": EMAIL, "data": {"name": text}}]
+    assert plan.problems.empty
 
 
 @pytest.mark.parametrize(
@@ -402,6 +423,40 @@ def test_nothing_but_a_boolean_is_true(cell: object) -> None:
         column = pd.Series([True, cell], dtype=object)
         sent, codes = overrides_of(column, overrides)
         assert (len(sent), codes) == (1, ["override_not_boolean"])
+
+
+@pytest.mark.parametrize(
+    ("cell", "overrides", "name", "shown"),
+    [
+        ("yes", {OVERRIDE_NAMES[1]: "flag"}, OVERRIDE_NAMES[1], "'yes'"),
+        (1, "flag", "the overrides", "1"),
+        ({OVERRIDE_NAMES[2]: "no"}, "flag", OVERRIDE_NAMES[2], "'no'"),
+        ("x" * 100, "flag", "the overrides", f"'{'x' * 58}…"),
+    ],
+)
+def test_an_override_that_is_not_a_boolean_is_explained(
+    cell: object, overrides: Any, name: str, shown: str
+) -> None:
+    """The problem names the row, the column, the override and the cell, and says what to do."""
+    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"], "flag": [True, cell]})
+    (problem,) = validate(frame, overrides=overrides).to_dict("records")
+    assert (problem["row"], problem["column"], problem["field"]) == (1, "flag", "overrides")
+    assert problem["message"] == (
+        f"{shown} is not a boolean, so {name} would be a guess. Make the column boolean, for "
+        'example with df[column].map({"yes": True, "no": False}).'
+    )
+
+
+@pytest.mark.parametrize("kind", [pa.string_view(), pa.binary_view(), pa.list_view(pa.string())])
+def test_overrides_in_any_arrow_type_are_read_or_explained(kind: pa.DataType) -> None:
+    """A column of a type that pandas knows little of is a problem of its rows, not a crash."""
+    values = {pa.string_view(): "yes", pa.binary_view(): b"yes"}
+    array = pa.array([values.get(kind, ["yes"]), None], kind)
+    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
+    frame["flag"] = pd.Series(pd.arrays.ArrowExtensionArray(pa.chunked_array([array])))
+    for overrides in ("flag", {OVERRIDE_NAMES[0]: "flag"}):
+        problems = validate(frame, overrides=overrides)
+        assert problems[["row", "code"]].to_numpy().tolist() == [[0, "override_not_boolean"]]
 
 
 def test_dicts_with_other_names_or_values_are_problems() -> None:

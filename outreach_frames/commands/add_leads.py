@@ -1,0 +1,137 @@
+"""Adding the rows of a file to a sequence, with every row accounted for."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from typing import Any, Final
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.connect import SANDBOX
+from outreach_frames.common.shell_words import in_shell
+from outreach_frames.common.signals import HeldSignals
+from outreach_frames.common.terminal import say, terminating_like_ctrl_c
+from outreach_frames.common.text import printable
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.files.read import read_as_text
+from outreach_frames.leads.statuses import ADDED, KINDS, NOT_SENT, PRESENT
+
+EXIT_NOT_ALL_ADDED: Final = 4
+
+
+def define(commands: Any, *, epilog: str) -> None:
+    """Define the command and its options."""
+    add = commands.add_parser(
+        "add-leads",
+        help="add the rows of a file to a sequence",
+        description="Check the rows of a CSV or Parquet file, add the good ones to a sequence, and "
+        "say of every row what became of it. Exit code 4 when some rows were not added.",
+        epilog=epilog,
+    )
+    add.add_argument("file", type=Path, help="a .csv file in UTF-8 with a header row, or .parquet")
+    add.add_argument("--sequence", required=True, metavar="ID", help="the sequence's id")
+    add.add_argument("--email", metavar="COLUMN", help="where the email address is (email)")
+    add.add_argument(
+        "--profnet-url", metavar="COLUMN", help="where the profile URL is (profnet_url)"
+    )
+    add.add_argument(
+        "--data",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="FIELD=COLUMN",
+        help='fields for the sequence\'s texts, such as first_name="First Name"',
+    )
+    add.add_argument(
+        "--overrides",
+        nargs="+",
+        action="extend",
+        choices=[field.name for field in spec.OVERRIDES],
+        metavar="NAME",
+        help=", ".join(field.name for field in spec.OVERRIDES),
+    )
+    add.add_argument("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS))
+    add.add_argument(
+        "--mailboxes", nargs="+", action="extend", metavar="EMAIL", help="with custom_mailboxes"
+    )
+    add.add_argument("--chunk-size", type=int, default=spec.MAX_LEADS_PER_REQUEST)
+    add.add_argument(
+        "--journal", type=Path, metavar="FILE", help="write down what was sent, and resume from it"
+    )
+    add.add_argument("--results", type=Path, metavar="FOLDER", help="added, skipped, failed as CSV")
+    add.add_argument("--dry-run", action="store_true", help="check and show; send nothing")
+    add.add_argument("--sandbox", action="store_true", help="use the embedded service")
+    add.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> int:
+    data = _data_mapping(options.data)
+    if options.results is not None:
+        _check_results(options.results, options.file, options.journal)
+    frame = read_as_text(options.file)
+    columns = {"email": options.email, "profnet_url": options.profnet_url}
+    with of.connect(SANDBOX if options.sandbox else None), terminating_like_ctrl_c():
+        last = of.last_report()
+        try:
+            report = frame.outreach.add_to_sequence(
+                options.sequence,
+                **{name: column for name, column in columns.items() if column is not None},
+                data=data,
+                overrides=dict.fromkeys(options.overrides, True) if options.overrides else None,
+                leads_distribution=options.leads_distribution,
+                mailboxes=options.mailboxes,
+                chunk_size=options.chunk_size,
+                journal=options.journal,
+                dry_run=options.dry_run,
+            )
+        except KeyboardInterrupt:
+            report = of.last_report()
+            if report is None or report is last:
+                raise
+        # The files first: whatever becomes of the terminal, they tell what was sent.
+        unwritten = None
+        with HeldSignals():
+            if options.results is not None:
+                try:
+                    report.to_csv(options.results)
+                except OutreachError as error:
+                    unwritten = error
+            say(printable(in_shell(str(report)), keep="\n"))
+    if unwritten is not None:
+        raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
+    if options.results is not None:
+        say(f"Rows by outcome: {options.results}")
+    good = NOT_SENT if options.dry_run else ADDED
+    return 0 if report.rows["status"].isin([good, PRESENT]).all() else EXIT_NOT_ALL_ADDED
+
+
+def _check_results(folder: Path, *others: Path | None) -> None:
+    """See, before anything is sent, that the results can be written and replace nothing of use."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        results = {(folder / f"{kind}.csv").resolve() for kind in KINDS}
+        replaced = [path for path in others if path is not None and path.resolve() in results]
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(
+            f"--results {folder}: no files can be written there ({error}). Name another folder. "
+            "Nothing was sent."
+        ) from error
+    if replaced:
+        raise InvalidInputError(
+            f"--results {folder} would replace {replaced[0]}, which is in use. Name another "
+            "folder. Nothing was sent."
+        )
+
+
+def _data_mapping(words: list[str]) -> dict[str, str] | None:
+    """Return FIELD=COLUMN words as a mapping; a word alone is both."""
+    mapping: dict[str, str] = {}
+    for field, _, column in (word.partition("=") for word in words):
+        if field in mapping:
+            raise InvalidInputError(f"--data has the field {field!r} twice. Give it once.")
+        mapping[field] = column or field
+    return mapping or None

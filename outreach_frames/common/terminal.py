@@ -1,0 +1,75 @@
+"""Commands in a terminal: options, what is printed, and how a command is ended."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import io
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+
+@contextlib.contextmanager
+def printing_everything(stream: Any) -> Iterator[None]:
+    """Let a stream show what its encoding lacks as Python would write it."""
+    if not isinstance(stream, io.TextIOWrapper):
+        yield
+        return
+    before = stream.errors
+    stream.reconfigure(errors="backslashreplace")
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError, ValueError):
+            stream.reconfigure(errors=before)
+
+
+@contextlib.contextmanager
+def terminating_like_ctrl_c() -> Iterator[None]:
+    """Let a request to end the process be a Ctrl-C, after which there still is a report."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def say(text: str) -> None:
+    """Print what is also told in other ways, so that a terminal which is gone is no failure."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+
+
+class _Once(argparse.Action):
+    """Take a value, and refuse a second one: nobody could tell which one counts."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's own signature
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        given: frozenset[str] = getattr(namespace, "given", frozenset())
+        if option_string is not None and self.dest in given:
+            raise argparse.ArgumentError(self, "given twice; give it once")
+        namespace.given = given | {self.dest}
+        setattr(namespace, self.dest, values)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A command's options; each may be given once, but for those that collect values."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.register("action", None, _Once)
