@@ -279,3 +279,25 @@ def test_who_was_sent_is_not_sent_by_another_column(has_journal: bool, tmp_path:
 
     with serving(REFUSED) as (service, client):
         run(test())
+
+
+def test_the_live_table_has_what_was_learned_since_the_rows_were_checked() -> None:
+    """Unknown rows that were sent once more after the check are shown as they are now."""
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 2), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * CHUNK + ["rejected"] * 2
+        await page.check()
+        page.click("retry", report=page.state["report"])
+        await page.idle()
+        page.messages.clear()
+        page.send()
+        await page.idle()
+        assert counts_of(live_tables(page)[0]) == {"added": CHUNK, "waiting": 2}
+        assert page.statuses == ["added"] * (CHUNK + 2)
+
+    with serving(script.hang_up(), REFUSED) as (_, client):
+        run(test())
