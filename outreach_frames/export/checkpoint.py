@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, Self
 import pyarrow as pa
 from filelock import FileLock, Timeout
 
-from outreach_frames.common.atomic_files import unwritable
+from outreach_frames.common.atomic_files import sync_folder, unwritable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.search import Sighting, Sightings
@@ -90,7 +90,7 @@ class Checkpoint:
         self.state: dict[str, Any] | None = None
         self.errors: list[Any] = []
         self.begins = 0
-        with ExitStack() as stack, self._explained():
+        with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
                     f"{self.folder} is a link, and an export deletes what it finds in that folder. "
@@ -112,7 +112,7 @@ class Checkpoint:
     @property
     def spans(self) -> list[Span]:
         """Where the parts stand, in order."""
-        with self._explained():
+        with self.explained():
             query = "SELECT begins, ends FROM parts ORDER BY number"
             return [Span(*row) for row in self._connection.execute(query)]
 
@@ -141,7 +141,7 @@ class Checkpoint:
         self.begins = state.get("begins", 0) if goes_on else self._number
 
         def look(ids: Sequence[str | None]) -> list[Sighting]:
-            with self._explained():
+            with self.explained():
                 if not self._connection.in_transaction:
                     self._connection.execute("BEGIN")
                 return [self._sighting(identity) for identity in ids]
@@ -152,7 +152,7 @@ class Checkpoint:
         self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
     ) -> None:
         """Keep one more part, and how far the search has come with it."""
-        with self._explained():
+        with self.explained():
             rest = memoryview(content)
             while rest:
                 rest = rest[self._rows.write(rest) :]
@@ -184,6 +184,8 @@ class Checkpoint:
         with suppress(OSError):
             (self.folder / _LOCK).unlink()
             self.folder.rmdir()
+            # Else a power failure brings back what the next export would be refused for.
+            sync_folder(self.folder.parent)
         self.close()
 
     def close(self) -> None:
@@ -288,7 +290,7 @@ class Checkpoint:
         self.errors = [json.loads(value) for (value,) in self._connection.execute(query)]
 
     @contextmanager
-    def _explained(self) -> Iterator[None]:
+    def explained(self) -> Iterator[None]:
         """Raise errors of files as errors that say what to do."""
         try:
             yield

@@ -218,19 +218,16 @@ def _finish_folder(
     parts: Checkpoint, place: Path, attrs: Mapping[str, Any], order: Order | None
 ) -> None:
     new = parts.folder / "new.tmp"
-    try:
-        new.mkdir()
-        place = behind_links(place)
-        model = next(place.glob("*"), None)
-        nobody = _empty_table(parts)
-        for number, people in enumerate(_many(parts, nobody, PEOPLE_PER_PART)):
-            schema = _parquet_schema(nobody, attrs, order, len(people))
-            table = _as_in(schema, people, order)
-            _write_part(table, new / f"part-{number:05}.parquet", model)
-        _require_own_folder(place)
-        replace_folder(place, new, parts.replaced)
-    except OSError as error:
-        raise unwritable(place, error) from error
+    new.mkdir()
+    place = behind_links(place)
+    model = next(place.glob("*"), None)
+    nobody = _empty_table(parts)
+    for number, people in enumerate(_many(parts, nobody, PEOPLE_PER_PART)):
+        schema = _parquet_schema(nobody, attrs, order, len(people))
+        table = _as_in(schema, people, order)
+        _write_part(table, new / f"part-{number:05}.parquet", model)
+    _require_own_folder(place)
+    replace_folder(place, new, parts.replaced)
 
 
 def _write_part(table: pa.Table, path: Path, model: Path | None) -> None:

@@ -128,7 +128,8 @@ def export_people(
             if split_by is not None:
                 noted["split_by"] = split_by
                 order = (split_by, list(dict.fromkeys(search.filters[split_by])))
-            kind.finish(parts, target, noted if attrs else {}, order)
+            with parts.explained():
+                kind.finish(parts, target, noted if attrs else {}, order)
         except (OutreachError, KeyboardInterrupt) as error:
             _say_what_is_kept(error, parts)
             raise

@@ -18,14 +18,11 @@ import pyarrow.json as arrow_json
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
+from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, is_exact, parse_json
 from outreach_frames.tables.schema import wire_schema, wire_type
 from outreach_frames.tables.tolerant_reader import (
-    LARGEST_EXACT,
     RAW_SUFFIX,
-    LossyParseError,
-    is_exact,
     named_columns,
-    parse_json,
     records_table,
     typed_dates,
 )

@@ -22,13 +22,11 @@ from outreach_frames.tables.fast_reader import (
     list_of_errors,
     read_fast,
 )
+from outreach_frames.tables.json_values import as_text, parse_json, plain_text_of
 from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
 from outreach_frames.tables.tolerant_reader import (
     FURTHER_FIELDS,
     MOST_FURTHER_COLUMNS,
-    as_text,
-    parse_json,
-    plain_text_of,
     records_table,
 )
 

@@ -22,7 +22,8 @@ from outreach_frames.tables.fast_reader import (
     one_line,
 )
 from outreach_frames.tables.flatten import as_one_page, read_people_page
-from outreach_frames.tables.tolerant_reader import LONE_VALUE, LossyParseError, is_exact
+from outreach_frames.tables.json_values import LossyParseError, is_exact
+from outreach_frames.tables.tolerant_reader import LONE_VALUE
 
 ID: Final = "id"
 LINE: Final = "line"

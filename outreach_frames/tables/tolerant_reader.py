@@ -7,7 +7,6 @@ the end.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -21,6 +20,15 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidResponseError
+from outreach_frames.tables.json_values import (
+    LARGEST_EXACT,
+    LARGEST_INT64,
+    LossyParseError,
+    is_exact,
+    plain_text_of,
+    text_of,
+    without_lone_surrogates,
+)
 from outreach_frames.tables.schema import DATE, DATE_TIME, column_type, wire_type
 
 RAW_SUFFIX: Final = "_raw"
@@ -29,11 +37,6 @@ FURTHER_FIELDS: Final = "further_fields"
 # Columns that the interface does not know; what is beyond them is JSON in one more.
 MOST_FURTHER_COLUMNS: Final = 1_000
 _MOST_CELLS: Final = 10_000_000
-_AS_SENT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_SORTED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-LARGEST_EXACT: Final = 2**53
-_LARGEST_INT64: Final = 2**63 - 1
-_LONGEST_INT64: Final = len(str(_LARGEST_INT64))
 _FIRST_DATE: Final = datetime(1, 1, 1)
 # Patterns are text: `re` compiles one when it is first used, and importing is to be quick.
 _DATE: Final = r"(?a)\d{4}-\d\d-\d\d"
@@ -42,23 +45,8 @@ _DATE_TIME: Final = (
 )
 
 
-class NumberText(str):
-    """A JSON number that no 64-bit number holds, as it was written."""
-
-    __slots__ = ()
-
-
-class LossyParseError(ValueError):
-    """The fast way would change a value."""
-
-
 class _MisfitError(ValueError):
     """A value is not of its field's type."""
-
-
-def parse_json(text: str) -> Any:
-    """Parse JSON; a number that no 64-bit number holds becomes a `NumberText`."""
-    return json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=NumberText)
 
 
 def records_table(
@@ -106,7 +94,7 @@ def records_table(
         return _flatten(rows, fields, found)
     except UnicodeEncodeError:
         found = _Columns(leave_out, {}, [{} for _ in rows])
-        return _flatten([_without_lone_surrogates(row) for row in rows], fields, found)
+        return _flatten([without_lone_surrogates(row) for row in rows], fields, found)
     except RecursionError as error:
         raise InvalidResponseError(
             "The response is nested too deeply to make a table of it."
@@ -128,28 +116,6 @@ def typed_dates(text: pa.Array, field: spec.Field) -> tuple[pa.Array, pa.Array |
             return _dates_one_by_one(text, _read_date, DATE)
         return dates, None
     return _dates_one_by_one(text, _read_date_time, DATE_TIME)
-
-
-def text_of(value: Any) -> str | None:
-    """Write a value as text: text as it is, anything else as JSON."""
-    if value is None or isinstance(value, str):
-        return value
-    return _AS_SENT.encode(value)
-
-
-def plain_text_of(value: Any) -> str | None:
-    """Write a value as `text_of` does, in the one form that typed and untyped values share.
-
-    Names are sorted, those with null left out, and whole numbers written without a fraction.
-    """
-    if value is None or isinstance(value, str):
-        return value
-    return _SORTED.encode(_plain(value))
-
-
-def as_text(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Turn any array into text, by `plain_text_of`."""
-    return pa.array([plain_text_of(value) for value in array.to_pylist()], pa.string())
 
 
 def named_columns(
@@ -336,7 +302,7 @@ def _fit_string(value: Any) -> str:
 def _fit_integer(value: Any) -> int:
     if type(value) is float and value.is_integer() and abs(value) <= LARGEST_EXACT:
         return int(value)
-    if type(value) is not int or not -_LARGEST_INT64 - 1 <= value <= _LARGEST_INT64:
+    if type(value) is not int or not -LARGEST_INT64 - 1 <= value <= LARGEST_INT64:
         raise _MisfitError
     return value
 
@@ -431,17 +397,6 @@ def _are_too_many(members: Collection[str], rows: int) -> bool:
     return len(members) > MOST_FURTHER_COLUMNS or len(members) * rows > _MOST_CELLS
 
 
-def is_exact(value: Any) -> bool:
-    """Tell whether JSON that was parsed without `parse_json` has its numbers as they were sent."""
-    if isinstance(value, dict):
-        return all(map(is_exact, value.values()))
-    if isinstance(value, list):
-        return all(map(is_exact, value))
-    if type(value) is float:
-        return abs(value) < LARGEST_EXACT
-    return type(value) is not int or -_LARGEST_INT64 - 1 <= value <= _LARGEST_INT64
-
-
 def _raw(misfits: Sequence[Any]) -> pa.Array | None:
     if all(value is None for value in misfits):
         return None
@@ -481,40 +436,3 @@ def _read_date_time(text: str) -> datetime | None:
         return datetime.fromisoformat(f"{day}T{time}{offset or 'Z'}".upper()).astimezone(UTC)
     except (ValueError, OverflowError):
         return None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(member) for key, member in value.items() if member is not None}
-    if isinstance(value, list):
-        return [_plain(element) for element in value]
-    if type(value) is float and value.is_integer() and abs(value) <= LARGEST_EXACT:
-        return int(value)
-    return value
-
-
-def _integer(text: str) -> int | NumberText:
-    if len(text) > _LONGEST_INT64 + 1:
-        return NumberText(text)
-    number = int(text)
-    return number if -_LARGEST_INT64 - 1 <= number <= _LARGEST_INT64 else NumberText(text)
-
-
-def _number(text: str) -> float | NumberText:
-    number = float(text)
-    return number if math.isfinite(number) else NumberText(text)
-
-
-def _without_lone_surrogates(value: Any) -> Any:
-    r"""Write half a surrogate pair, which no encoding holds, as its escape (``\ud800``)."""
-    if isinstance(value, str):
-        mended = value.encode("utf-8", "backslashreplace").decode("utf-8")
-        return NumberText(mended) if isinstance(value, NumberText) else mended
-    if isinstance(value, list):
-        return [_without_lone_surrogates(element) for element in value]
-    if isinstance(value, dict):
-        return {
-            _without_lone_surrogates(key): _without_lone_surrogates(member)
-            for key, member in value.items()
-        }
-    return value

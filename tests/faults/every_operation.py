@@ -4,7 +4,8 @@
 
 The module has a context manager `cases` that yields a function: given an empty folder it returns
 an object with `attempt()`, which must bear the fault and is called twice, and `recover()`, which
-runs with nothing wrong and holds the outcome to what is promised. Operations are those of our own
+runs with nothing wrong and holds the outcome to what is promised. It may have `ERRORS` of its own.
+Operations are those of our own
 code, or with `preload` all of the process.
 """
 
@@ -37,8 +38,10 @@ class Faulty(Protocol):
 def main(module: str, root: Path, faulty: Faulty) -> None:
     """Go through all operations; print how many there are."""
     faulty.watch(root)
-    with importlib.import_module(module).cases() as new_case:
-        for error, lasting in product(ERRORS, (False, True)):
+    subject = importlib.import_module(module)
+    errors = getattr(subject, "ERRORS", ERRORS)
+    with subject.cases() as new_case:
+        for error, lasting in product(errors, (False, True)):
             for number in count(1):
                 where = f"{errno.errorcode[error]} lasting={lasting} operation={number}"
                 folder = root / f"{error}-{lasting}-{number}"

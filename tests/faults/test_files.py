@@ -8,8 +8,14 @@ from pathlib import Path
 
 import pytest
 
+MODULES = [
+    "tests.faults.submission",
+    "tests.faults.export_folder",
+    pytest.param("tests.faults.export_csv", marks=pytest.mark.slow),
+]
 
-@pytest.mark.parametrize("module", ["tests.faults.submission"])
+
+@pytest.mark.parametrize("module", MODULES)
 def test_any_file_operation_may_fail(module: str, tmp_path: Path) -> None:
     """Whatever cannot be done with files, what was promised of them holds."""
     ran = subprocess.run(

@@ -21,12 +21,11 @@ from outreach_frames.tables.flatten import (
     read_people_page,
     read_people_pages,
 )
+from outreach_frames.tables.json_values import LossyParseError, parse_json
 from outreach_frames.tables.raw_people import read_people_lines
 from outreach_frames.tables.tolerant_reader import (
     FURTHER_FIELDS,
     MOST_FURTHER_COLUMNS,
-    LossyParseError,
-    parse_json,
     records_table,
 )
 from tests.scripted import json as json_reply

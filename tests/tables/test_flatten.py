@@ -27,7 +27,8 @@ from outreach_frames.tables.flatten import (
     read_people_pages,
     records_frame,
 )
-from outreach_frames.tables.tolerant_reader import LossyParseError, records_table
+from outreach_frames.tables.json_values import LossyParseError
+from outreach_frames.tables.tolerant_reader import records_table
 from tests.tables.pages import body
 from tests.tables.people_strategies import odd_people, people
 

@@ -1,0 +1,100 @@
+"""JSON with no number rounded, and values as text."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final
+
+import pyarrow as pa
+
+_AS_SENT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+_SORTED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+LARGEST_EXACT: Final = 2**53
+LARGEST_INT64: Final = 2**63 - 1
+_LONGEST_INT64: Final = len(str(LARGEST_INT64))
+
+
+class NumberText(str):
+    """A JSON number that no 64-bit number holds, as it was written."""
+
+    __slots__ = ()
+
+
+class LossyParseError(ValueError):
+    """The fast way would change a value."""
+
+
+def parse_json(text: str) -> Any:
+    """Parse JSON; a number that no 64-bit number holds becomes a `NumberText`."""
+    return json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=NumberText)
+
+
+def text_of(value: Any) -> str | None:
+    """Write a value as text: text as it is, anything else as JSON."""
+    if value is None or isinstance(value, str):
+        return value
+    return _AS_SENT.encode(value)
+
+
+def plain_text_of(value: Any) -> str | None:
+    """Write a value as `text_of` does, in the one form that typed and untyped values share.
+
+    Names are sorted, those with null left out, and whole numbers written without a fraction.
+    """
+    if value is None or isinstance(value, str):
+        return value
+    return _SORTED.encode(_plain(value))
+
+
+def as_text(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Turn any array into text, by `plain_text_of`."""
+    return pa.array([plain_text_of(value) for value in array.to_pylist()], pa.string())
+
+
+def is_exact(value: Any) -> bool:
+    """Tell whether JSON that was parsed without `parse_json` has its numbers as they were sent."""
+    if isinstance(value, dict):
+        return all(map(is_exact, value.values()))
+    if isinstance(value, list):
+        return all(map(is_exact, value))
+    if type(value) is float:
+        return abs(value) < LARGEST_EXACT
+    return type(value) is not int or -LARGEST_INT64 - 1 <= value <= LARGEST_INT64
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(member) for key, member in value.items() if member is not None}
+    if isinstance(value, list):
+        return [_plain(element) for element in value]
+    if type(value) is float and value.is_integer() and abs(value) <= LARGEST_EXACT:
+        return int(value)
+    return value
+
+
+def _integer(text: str) -> int | NumberText:
+    if len(text) > _LONGEST_INT64 + 1:
+        return NumberText(text)
+    number = int(text)
+    return number if -LARGEST_INT64 - 1 <= number <= LARGEST_INT64 else NumberText(text)
+
+
+def _number(text: str) -> float | NumberText:
+    number = float(text)
+    return number if math.isfinite(number) else NumberText(text)
+
+
+def without_lone_surrogates(value: Any) -> Any:
+    r"""Write half a surrogate pair, which no encoding holds, as its escape (``\ud800``)."""
+    if isinstance(value, str):
+        mended = value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return NumberText(mended) if isinstance(value, NumberText) else mended
+    if isinstance(value, list):
+        return [without_lone_surrogates(element) for element in value]
+    if isinstance(value, dict):
+        return {
+            without_lone_surrogates(key): without_lone_surrogates(member)
+            for key, member in value.items()
+        }
+    return value

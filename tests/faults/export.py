@@ -1,0 +1,93 @@
+"""An export of a few people over an earlier one, and its resumption: what the faults strike."""
+
+from __future__ import annotations
+
+import errno
+import shutil
+import tempfile
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import OutreachError, OutreachWarning
+from tests.scripted import Received, Reply, json, scripted
+
+PAGES = 3
+# One will do: what is done about an error of a file does not depend on it.
+ERRORS = (errno.ENOSPC,)
+
+
+def people(request: Received) -> Reply:
+    """Reply with one person per page, who has a field that only notes beside a CSV describe."""
+    page, name = request.json["page"], request.json.get("person_name", "new")
+    pagination = {"page": page, "page_size": 1, "total": PAGES, "total_pages": PAGES}
+    return json({"results": [{"id": f"{name}{page}", "zz": page}], "_pagination": pagination})
+
+
+def ids(path: Path) -> list[str]:
+    """Return whom a file or folder holds, read by Arrow, which no fault strikes."""
+    if path.suffix == ".csv":
+        tables = [csv.read_csv(path)] if path.exists() else []
+    else:
+        parts = sorted(path.iterdir()) if path.is_dir() else [path] if path.exists() else []
+        tables = [pq.ParquetFile(part).read() for part in parts]
+    return [identity for table in tables for identity in table["id"].to_pylist()]
+
+
+EARLIER = [f"earlier{page}" for page in range(1, PAGES + 1)]
+NEW = [f"new{page}" for page in range(1, PAGES + 1)]
+
+
+class Export:
+    """An export to one path, to be finished by any number of runs."""
+
+    def __init__(self, client: Client, path: Path) -> None:
+        self._client, self.path = client, path
+        self.kept = path.with_name(f".{path.name}.partial")
+
+    def run(self, **filters: str) -> None:
+        """Export, with no word about what goes wrong."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", OutreachWarning)
+            of.export_people(self.path, page_size=1, client=self._client, progress=False, **filters)
+
+    def attempt(self) -> None:
+        """Run, whatever goes wrong: the new file is there, or an error and the earlier one."""
+        try:
+            self.run()
+        except OutreachError:
+            found = ids(self.path) or ids(self.kept / "old.tmp")
+            assert found in (EARLIER, NEW)  # the latter where a first run put it there
+        else:
+            assert ids(self.path) == NEW
+
+    def recover(self) -> None:
+        """Run with nothing wrong: the file is whole, with its dtypes, and nothing else is left."""
+        self.run()
+        frame = of.read_prospects(self.path)
+        assert list(frame["id"]) == NEW
+        assert frame["zz"].dtype == pd.Int64Dtype()
+        notes = [f"{self.path.name}-metadata.json"] if self.path.suffix == ".csv" else []
+        assert sorted(left.name for left in self.path.parent.iterdir()) == [self.path.name, *notes]
+
+
+@contextmanager
+def cases(name: str) -> Iterator[Callable[[Path], Export]]:
+    """Start a service, and yield what makes an export to a name in a folder."""
+    with scripted(people) as service:
+        with Client(service.url, "token", cache=None, backoff=0, workers=1) as client:
+            with tempfile.TemporaryDirectory() as earlier:
+                Export(client, Path(earlier) / name).run(person_name="earlier")
+
+                def new_case(folder: Path) -> Export:
+                    shutil.copytree(earlier, folder, dirs_exist_ok=True)
+                    return Export(client, folder / name)
+
+                yield new_case

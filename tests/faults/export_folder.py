@@ -1,0 +1,10 @@
+"""An export to a folder of Parquet parts: what the faults strike."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from tests.faults import export
+
+ERRORS = export.ERRORS
+cases = partial(export.cases, "people")

@@ -1,0 +1,58 @@
+"""Each request of an export fails in turn, once or for good, and the file is whole in the end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import OutreachError
+from outreach_frames.sandbox import Sandbox, serve
+from tests.faults.gateway import FAULTS, Fault, Gateway
+from tests.scripted import scripted
+
+PEOPLE, PAGE_SIZE = 9, 3
+
+
+@pytest.fixture(scope="module")
+def target() -> Iterator[Sandbox]:
+    """Start a sandbox with few people."""
+    with serve(people=PEOPLE) as running:
+        yield running
+
+
+@pytest.mark.parametrize("lasting", [False, True], ids=["once", "for good"])
+@pytest.mark.parametrize("kind", FAULTS)
+def test_any_request_of_an_export_may_fail(
+    kind: str, lasting: bool, target: Sandbox, tmp_path: Path
+) -> None:
+    """Whichever request fails, there is no file or a whole one, and the next call finishes it."""
+    gateway = Gateway(target)
+    with scripted(gateway) as service:
+        with Client(service.url, target.api_key, cache=None, backoff=0, workers=1) as client:
+
+            def export(path: Path) -> None:
+                of.export_people(path, page_size=PAGE_SIZE, client=client, progress=False)
+
+            export(tmp_path / "expected.ndjson")
+            expected = (tmp_path / "expected.ndjson").read_bytes()
+            assert expected.count(b"\n") == PEOPLE
+            for number in count(1):
+                path = tmp_path / str(number) / "people.ndjson"
+                path.parent.mkdir()
+                gateway.fault = Fault(kind, number, lasting=lasting)
+                try:
+                    export(path)
+                except OutreachError:
+                    assert not path.exists()
+                struck, gateway.fault = gateway.struck, None
+                export(path)
+                assert path.read_bytes() == expected
+                assert [left.name for left in path.parent.iterdir()] == [path.name]
+                if not struck:
+                    break
+    assert number > PEOPLE // PAGE_SIZE
