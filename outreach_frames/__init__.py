@@ -28,7 +28,7 @@ from outreach_frames.tables.interface_columns import columns
 
 if TYPE_CHECKING:
     from outreach_frames import distributed as distributed
-    from outreach_frames import plots, sandbox, widgets
+    from outreach_frames import keys, plots, sandbox, widgets
     from outreach_frames.accessor import OutreachAccessor
     from outreach_frames.export.people import export_people
     from outreach_frames.files.read import read_prospects
@@ -47,6 +47,7 @@ __all__ = [
     "field_name",
     "filters",
     "forget",
+    "keys",
     "last_report",
     "lead_list",
     "load_filters",
@@ -62,7 +63,7 @@ __all__ = [
 ]
 
 # Loaded when first asked for, as they bring libraries that take long to import.
-_LAZY_MODULES = frozenset({"distributed", "plots", "sandbox", "widgets"})
+_LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
 _LAZY_FUNCTIONS = {
     "clear_cache": "personal_data",
     "export_people": "export.people",

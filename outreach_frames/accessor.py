@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.accounts.find_people import find_people as find_account_people
+from outreach_frames.accounts.matching import MatchKey
+from outreach_frames.accounts.matching import match as match_frames
+from outreach_frames.accounts.matching import without as frame_without
+from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
+from outreach_frames.common.arguments import Headcount
 from outreach_frames.files.csv_file import Separator, write_csv
 from outreach_frames.files.excel import write_excel
 from outreach_frames.files.parquet import write_parquet
@@ -21,6 +27,7 @@ from outreach_frames.leads.sending.submit import submit
 from outreach_frames.tables import child_tables
 from outreach_frames.tables import companies as company_tables
 from outreach_frames.tables.brief import brief as brief_frame
+from outreach_frames.tables.flatten import DtypeBackend
 from outreach_frames.tables.unlist import unlist as unlist_frame
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
@@ -233,6 +240,64 @@ class OutreachAccessor:
     def recent_activity(self) -> pd.DataFrame:
         return child_tables.recent_activity(self._frame)
 
+    def find_people(
+        self,
+        filters: Mapping[str, Any] | None = None,
+        *,
+        domain: Hashable | None = None,
+        company_id: Hashable | None = None,
+        company_profnet_url: Hashable | None = None,
+        name: Hashable | None = None,
+        per_company: int | None = 10,
+        split_by: str | None = None,
+        headcount: Headcount = "all",
+        dtype_backend: DtypeBackend = "numpy_nullable",
+        refresh: bool = False,
+        progress: bool | None = None,
+        client: Client | None = None,
+        **fields: Any,
+    ) -> AccountPeople:
+        return find_account_people(
+            self._frame,
+            filters,
+            domain=domain,
+            company_id=company_id,
+            company_profnet_url=company_profnet_url,
+            name=name,
+            per_company=per_company,
+            split_by=split_by,
+            headcount=headcount,
+            dtype_backend=dtype_backend,
+            refresh=refresh,
+            progress=progress,
+            client=client,
+            **fields,
+        )
+
+    def match(
+        self,
+        other: pd.DataFrame,
+        *,
+        email: MatchKey | None = None,
+        profnet_url: MatchKey | None = None,
+        domain: MatchKey | None = None,
+    ) -> pd.DataFrame:
+        return match_frames(self._frame, other, email=email, profnet_url=profnet_url, domain=domain)
+
+    def without(
+        self,
+        *others: pd.DataFrame,
+        email: MatchKey | None = None,
+        profnet_url: MatchKey | None = None,
+        domain: MatchKey | None = None,
+    ) -> pd.DataFrame:
+        return frame_without(
+            self._frame, *others, email=email, profnet_url=profnet_url, domain=domain
+        )
+
+    find_people.__doc__ = find_account_people.__doc__
+    match.__doc__ = match_frames.__doc__
+    without.__doc__ = frame_without.__doc__
     plan.__doc__ = make_plan.__doc__
     validate.__doc__ = validate_frame.__doc__
     to_csv.__doc__ = write_csv.__doc__

@@ -27,6 +27,7 @@ PUBLIC = {
     "filters",
     "forget",
     "last_report",
+    "keys",
     "lead_list",
     "load_filters",
     "mailboxes",

@@ -173,6 +173,11 @@ def split(search: Search, split_by: object) -> Search | SplitSearch:
     """Return the search value by value of a filter, or as it is where there is none."""
     if split_by is None:
         return search
+    return SplitSearch(search, check_split_by(search.filters, split_by))
+
+
+def check_split_by(filters: Mapping[str, Any], split_by: object) -> str:
+    """Return the name of a filter that is given with a list of values."""
     lists = [one.name for one in spec.FILTERS if one.type == "array" and not one.excludes]
     if split_by not in lists:
         close = suggestion(str(split_by), lists)
@@ -180,8 +185,8 @@ def split(search: Search, split_by: object) -> Search | SplitSearch:
             f"split_by={split_by!r} is not a filter that finds people by a list of values.{close} "
             "of.filters() lists all filters."
         )
-    if split_by not in search.filters:
+    if split_by not in filters:
         raise InvalidInputError(
             f"split_by={split_by!r} needs the values to split by: give {split_by}=[...] too."
         )
-    return SplitSearch(search, str(split_by))
+    return str(split_by)

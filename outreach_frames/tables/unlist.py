@@ -126,7 +126,7 @@ def _members(values: pa.StructArray) -> pa.Array:
     ] or names
     texts = [_texts(pc.struct_field(values, [names.index(name)])) for name in told]
     size = len(values)
-    by_row = np.arange(len(texts) * size).reshape(-1, size).T.ravel()
+    by_row = np.arange(len(texts) * size).reshape(len(texts), size).T.ravel()
     starts = pa.array(np.arange(size + 1) * len(texts))
     rows = pa.LargeListArray.from_arrays(starts, pa.concat_arrays(texts).take(by_row))
     lines = joined(rows, _BETWEEN_MEMBERS)

@@ -1,0 +1,177 @@
+"""From a list of companies to the people there, in as few requests as possible."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from outreach_frames.accounts.companies import KINDS, read_accounts
+from outreach_frames.accounts.finder import Company, Finder
+from outreach_frames.accounts.result import AccountPeople, people_table
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_integer, check_one_of
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.resources.paging import now, report_errors
+from outreach_frames.resources.search import check_body, report_unknown_values
+from outreach_frames.resources.split_search import check_split_by
+from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend
+
+
+def find_people(
+    accounts: pd.DataFrame,
+    filters: Mapping[str, Any] | None = None,
+    *,
+    domain: Hashable | None = None,
+    company_id: Hashable | None = None,
+    company_profnet_url: Hashable | None = None,
+    name: Hashable | None = None,
+    per_company: int | None = 10,
+    split_by: str | None = None,
+    headcount: Headcount = "all",
+    dtype_backend: DtypeBackend = "numpy_nullable",
+    refresh: bool = False,
+    progress: bool | None = None,
+    client: Client | None = None,
+    **fields: Any,
+) -> AccountPeople:
+    """Find people at each company of a table, the first few of each, in few requests.
+
+    Companies are asked about together where that is possible, and asked about once where the table
+    has them several times. The result is the same as that of one search per company.
+
+    Parameters
+    ----------
+    accounts : DataFrame
+        One company per row.
+    filters : mapping, optional
+        Search filters by name that people must match, for example from `load_filters`.
+    domain : str, optional
+        The column with web addresses, domains, or e-mail addresses; the registered domain is sent.
+    company_id, company_profnet_url : str, optional
+        The column with the service's company ids, or with companies' profile URLs.
+    name : str, optional
+        The column with company names. Each of them takes a request of its own, and finds whatever
+        the service takes for that name.
+    per_company : int or None
+        People per company at the most, None for all.
+    split_by : str, optional
+        A filter that is given with several values, such as "person_seniorities": whom an earlier
+        value finds comes first. Without it the order is the service's.
+    headcount : {"all", "department", "none"}
+        Which of the company's headcount columns to keep.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow for every column.
+    refresh : bool
+        Ask the service even where the cache has a fresh response.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+    client : Client, optional
+        By default the one of the last `connect`.
+    **fields
+        Search filters by name, such as ``person_departments=["marketing"]``.
+
+    Returns
+    -------
+    AccountPeople
+        `.people`: the columns of `search_people`, then account_row (Int64, the row's position in
+        the table, from 0), account_rank (Int64, 1 is best) and, with `split_by`, a column of that
+        name (ordered category, the value that found them). `.accounts`: the table with
+        account_status (found, nobody, invalid, duplicate_in_frame), account_people (Int64, how many
+        are in `.people`), account_total (Int64, how many match; missing where only a further
+        request would tell), account_company_id, account_company_name and account_detail (str).
+        `.summary()`, `.to_csv(folder)`, `.to_excel(path)`.
+
+    Raises
+    ------
+    InvalidInputError
+        A column or filter does not exist or has a wrong value; nothing was sent.
+    ServiceError
+        The service, or the way to it, failed; `.partial` is an AccountPeople with what was found
+        before, and with no account_status for companies that were not settled.
+
+    Notes
+    -----
+    Interface: POST /people/search. Where several columns are named, a row is asked about by the
+    surest that it has: company_id, company_profnet_url, domain, name. It takes at most one request
+    per company and value of `split_by`, plus a tenth; usually far fewer.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     companies = of.search_people(limit=5).outreach.companies()
+    ...     found = companies.outreach.find_people(domain="website", per_company=2)
+    >>> found.accounts["account_status"].unique().tolist()
+    ['found']
+    """
+    check_dtype_backend(dtype_backend)
+    check_one_of("headcount", headcount, HEADCOUNTS)
+    columns = {
+        "company_id": company_id,
+        "company_profnet_url": company_profnet_url,
+        "domain": domain,
+        "name": name,
+    }
+    read = read_accounts(accounts, columns)
+    body = check_body(filters, fields)
+    _check_no_clash(body, columns)
+    values = _values(body, split_by)
+    most = _check_per_company(per_company)
+    connected = resolve(client)
+    companies = [Company(account) for account in read.asked]
+
+    with progress_bar(
+        len(companies), description="companies", unit="companies", progress=progress
+    ) as bar:
+        finder = Finder(connected, companies, most, refresh, bar.update)
+
+        def result() -> AccountPeople:
+            outcomes = {company.account.row: company.outcome() for company in companies}
+            people = people_table(finder.chosen, headcount, dtype_backend, split_by, values)
+            people.attrs.update(filters=body, fetched_at=now(), errors=finder.errors)
+            return AccountPeople(
+                accounts, people, {**read.unasked, **outcomes}, requests=finder.requests
+            )
+
+        try:
+            finder.run(body, split_by, values)
+        except (OutreachError, KeyboardInterrupt) as error:
+            # The attribute of our own errors is declared as a frame.
+            setattr(error, "partial", result())  # noqa: B010
+            error.add_note("The exception's .partial holds what was found before.")
+            raise
+    report_errors(finder.errors, in_frame=False)
+    if companies and not finder.chosen:
+        report_unknown_values(body)
+    return result()
+
+
+def _check_per_company(value: object) -> int | None:
+    if value is None:
+        return None
+    most = check_integer("per_company", value)
+    if most < 1:
+        raise InvalidInputError(
+            f"per_company={most} finds nobody. Give 1 or more, or None for all."
+        )
+    return most
+
+
+def _check_no_clash(body: Mapping[str, Any], columns: Mapping[str, Hashable | None]) -> None:
+    for kind in KINDS:
+        if columns[kind.argument] is not None and kind.filter in body:
+            raise InvalidInputError(
+                f"{kind.filter} is what {kind.argument}= fills in, company by company. "
+                "Leave it out of the filters."
+            )
+
+
+def _values(body: Mapping[str, Any], split_by: str | None) -> list[Any]:
+    """Return the values of the filter that is split, in their order."""
+    if split_by is None:
+        return [None]
+    return list(dict.fromkeys(body[check_split_by(body, split_by)]))

@@ -1,0 +1,315 @@
+"""Rows of one table that are in another: by e-mail address, profile URL, or domain."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames import keys, spec
+from outreach_frames.accounts.companies import column_of
+from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError
+
+_Columns = dict[str, tuple[Hashable, Hashable]]
+# A column of both tables, or (ours, theirs), where theirs may be a list of candidates.
+MatchKey = Hashable | tuple[Hashable, Hashable | list[Hashable]]
+
+_EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
+_DOMAIN: Final = "domain"
+# From the strongest: each is tried on the rows that those before it left over.
+_KEYS: Final[Mapping[str, Callable[[pd.Series[Any]], pd.Series[str]]]] = {
+    _EMAIL: keys.email,
+    _PROFNET_URL: keys.profnet_url,
+    _DOMAIN: keys.domain,
+}
+# A domain says who the employer is, not who the person is: only where it is asked for.
+_DEFAULT: Final = (_EMAIL, _PROFNET_URL)
+_NOUNS: Final = {_EMAIL: "e-mail address", _PROFNET_URL: "profile URL", _DOMAIN: "domain"}
+_FOUND_PEOPLE: Final = (
+    "People of a search have no e-mail address: compare them by profnet_url or domain."
+)
+_COLUMNS_SHOWN: Final = 20
+
+
+def match(
+    frame: pd.DataFrame,
+    other: pd.DataFrame,
+    *,
+    email: MatchKey | None = None,
+    profnet_url: MatchKey | None = None,
+    domain: MatchKey | None = None,
+) -> pd.DataFrame:
+    """Find each row's counterpart in another table.
+
+    The keys are tried from the strongest: e-mail address, profile URL, domain. Missing never
+    matches missing. With no key named, `email` and `profnet_url` are used where both tables have
+    a column of that name; never the domain.
+
+    Parameters
+    ----------
+    frame, other : DataFrame
+        Two tables; neither is changed.
+    email, profnet_url, domain : str or (str, str) or (str, list of str), optional
+        The key's column: one name for both tables, or this table's and the other's, where the
+        other's may be a list of candidates, of which the first that is there counts.
+
+    Returns
+    -------
+    DataFrame
+        With this table's index: match_row (Int64, the position in `other` of the first row that
+        matches), match_index (its label), match_by (ordered category: email, profnet_url, domain)
+        and match_count (Int64, how many rows of `other` match by that key). Where nothing matches
+        match_count is 0 and the rest missing.
+
+    Raises
+    ------
+    InvalidInputError
+        A column is missing, or the tables have no key in common.
+
+    Notes
+    -----
+    Keys are those of `of.keys`. By domain, everybody at a company matches.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> people = pd.DataFrame({"email": ["ada@x.example", "bo@x.example"]})
+    >>> crm = pd.DataFrame({"E-Mail": ["Bo@X.example"], "owner": ["Cem"]})
+    >>> people.outreach.match(crm, email=("email", "E-Mail"))["match_row"].tolist()
+    [<NA>, 0]
+    """
+    named = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
+    columns = _columns(frame, other, named, "the other table")
+    _check_all_there(named, [columns])
+    found = _found(frame, other, columns)
+    rows = pd.array(found.rows, dtype="Int64")
+    rows[found.rows < 0] = pd.NA
+    return pd.DataFrame(
+        {
+            "match_row": rows,
+            "match_index": _labels(other.index).reindex(found.rows).array,
+            "match_by": pd.Categorical.from_codes(found.kinds, pd.Index(list(_KEYS)), ordered=True),
+            "match_count": pd.array(found.counts, dtype="Int64"),
+        },
+        index=frame.index,
+    )
+
+
+def without(
+    frame: pd.DataFrame,
+    *others: pd.DataFrame,
+    email: MatchKey | None = None,
+    profnet_url: MatchKey | None = None,
+    domain: MatchKey | None = None,
+) -> pd.DataFrame:
+    """Leave out the rows that are in other tables, such as customers or a suppression list.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows to choose from. It is not changed.
+    *others : DataFrame
+        Tables with the rows to leave out.
+    email, profnet_url, domain : str or (str, str) or (str, list of str), optional
+        As for `match`. A key that one of the tables lacks is left out for that table.
+
+    Returns
+    -------
+    DataFrame
+        The rows that match in none of the tables, in their order and with their labels.
+
+    Raises
+    ------
+    InvalidInputError
+        No table was given, a column is missing, or a table has no key in common with this one.
+
+    Warns
+    -----
+    OutreachWarning
+        When rows have no key, so that nothing could be compared and they stay; and when the other
+        table has e-mail addresses and this one does not, as with the people of a search.
+
+    Notes
+    -----
+    Found people have no e-mail column. Compare them by profile URL and, where nobody at a customer
+    is wanted, by domain; compare the addresses once contacts have been fetched.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> people = pd.DataFrame({"email": ["ada@x.example", "bo@x.example"]})
+    >>> crm = pd.DataFrame({"E-Mail": ["Bo@X.example"]})
+    >>> people.outreach.without(crm, email=("email", ["Email", "E-Mail"]))["email"].tolist()
+    ['ada@x.example']
+    """
+    if not others:
+        raise InvalidInputError("Give at least one table with the rows to leave out.")
+    named = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
+    tables = [f"table {number}" for number in range(1, len(others) + 1)]
+    columns = [
+        _columns(frame, other, named, table) for other, table in zip(others, tables, strict=True)
+    ]
+    _check_all_there(named, columns)
+    stays = np.ones(len(frame), dtype=bool)
+    has_no_key = np.zeros(len(frame), dtype=bool)
+    for other, used in zip(others, columns, strict=True):
+        found = _found(frame, other, used)
+        stays &= found.rows < 0
+        has_no_key |= ~found.has_key
+    _warn_of_gaps(frame, others, columns, named)
+    if left := int((stays & has_no_key).sum()):
+        kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
+        verb = "has" if left == 1 else "have"
+        warn(
+            f"{plural(left, 'row')} {verb} no {kinds} to compare by, and "
+            f"{'stays' if left == 1 else 'stay'}."
+        )
+    return frame.loc[stays]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """For each row: the row of the other table or -1, by which key, how many, and whether any."""
+
+    rows: np.ndarray[Any, Any]
+    kinds: np.ndarray[Any, Any]
+    counts: np.ndarray[Any, Any]
+    has_key: np.ndarray[Any, Any]
+
+
+def _found(frame: pd.DataFrame, other: pd.DataFrame, columns: _Columns) -> _Found:
+    size = len(frame)
+    found = _Found(
+        np.full(size, -1), np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, bool)
+    )
+    for kind, (ours, theirs) in columns.items():
+        keys_of = _KEYS[kind]
+        wanted = pa.array(keys_of(column_of(frame, ours)), pa.large_string(), from_pandas=True)
+        there = pa.array(keys_of(column_of(other, theirs)), pa.large_string(), from_pandas=True)
+        codes, first, times = _positions(wanted, there)
+        is_new = (found.rows < 0) & (codes >= 0)
+        found.rows[is_new] = first[codes[is_new]]
+        found.counts[is_new] = times[codes[is_new]]
+        found.kinds[is_new] = list(_KEYS).index(kind)
+        found.has_key[:] |= wanted.is_valid().to_numpy(zero_copy_only=False)
+    return found
+
+
+def _positions(
+    wanted: pa.Array, there: pa.Array
+) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Return each wanted key's number or -1; and by number, where it is first, and how often."""
+    encoded = there.dictionary_encode()
+    numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    rows = np.flatnonzero(numbers >= 0)
+    first = np.zeros(len(encoded.dictionary), np.int64)
+    # Written backwards, so that of several rows the first remains.
+    first[numbers[rows[::-1]]] = rows[::-1]
+    times = np.bincount(numbers[rows], minlength=len(first))
+    codes = pc.index_in(wanted, value_set=encoded.dictionary, skip_nulls=True)
+    return codes.fill_null(-1).to_numpy(zero_copy_only=False), first, times
+
+
+def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
+    """Return the labels by position, in a dtype that has room for a missing one."""
+    labels = pd.Series(index.to_flat_index())
+    return labels.astype("Int64") if pd.api.types.is_integer_dtype(labels.dtype) else labels
+
+
+def _columns(
+    frame: pd.DataFrame, other: pd.DataFrame, named: Mapping[str, MatchKey | None], table: str
+) -> _Columns:
+    """Return the columns to compare, ours and theirs, by kind of key; strongest first."""
+    chosen = {kind: key for kind, key in named.items() if key is not None}
+    if not chosen:
+        used: _Columns = {
+            kind: (kind, kind) for kind in _DEFAULT if kind in frame and kind in other
+        }
+    else:
+        used = {}
+        for kind, key in chosen.items():
+            ours, candidates = _pair(kind, key)
+            _check_ours(frame, kind, ours)
+            theirs = [name for name in candidates if name in other.columns]
+            if theirs:
+                used[kind] = ours, theirs[0]
+    if not used:
+        raise InvalidInputError(_no_key(frame, other, chosen, table))
+    return used
+
+
+def _pair(kind: str, key: MatchKey) -> tuple[Hashable, list[Hashable]]:
+    """Return our column, and the candidates for theirs."""
+    if not isinstance(key, tuple):
+        return key, [key]
+    if len(key) != 2:
+        raise InvalidInputError(
+            f"{kind}={quoted(key)} is not a pair: give (this table's column, the other's column)."
+        )
+    ours, theirs = key
+    return ours, list(theirs) if isinstance(theirs, list) else [theirs]
+
+
+def _check_ours(frame: pd.DataFrame, kind: str, ours: Hashable) -> None:
+    try:
+        column_of(frame, ours)
+    except InvalidInputError as error:
+        if kind != _EMAIL or _PROFNET_URL not in frame:
+            raise
+        raise InvalidInputError(f"{error} {_FOUND_PEOPLE}") from None
+
+
+def _check_all_there(named: Mapping[str, MatchKey | None], columns: Sequence[_Columns]) -> None:
+    """Refuse a key that was named, and that no other table has."""
+    for kind, key in named.items():
+        if key is not None and not any(kind in used for used in columns):
+            candidates = " or ".join(map(quoted, _pair(kind, key)[1]))
+            raise InvalidInputError(f"{kind}: no other table has a column {candidates}.")
+
+
+def _no_key(
+    frame: pd.DataFrame, other: pd.DataFrame, chosen: Mapping[str, MatchKey], table: str
+) -> str:
+    listed = ", ".join(map(quoted, list(other.columns)[:_COLUMNS_SHOWN])) or "none"
+    if chosen:
+        missing = ", ".join(
+            " or ".join(map(quoted, _pair(kind, key)[1])) for kind, key in chosen.items()
+        )
+        return f"{table} has none of the columns {missing}. Its columns: {listed}."
+    people = f" {_FOUND_PEOPLE}" if _has_email(other) and not _has_email(frame) else ""
+    return (
+        f"This table and {table} do not both have a column {_EMAIL!r} or {_PROFNET_URL!r}.{people} "
+        f'Name the columns, such as {_PROFNET_URL}=("{_PROFNET_URL}", "Profile"). '
+        f"The columns of {table}: {listed}."
+    )
+
+
+def _warn_of_gaps(
+    frame: pd.DataFrame,
+    others: Sequence[pd.DataFrame],
+    columns: Sequence[_Columns],
+    named: Mapping[str, MatchKey | None],
+) -> None:
+    """Warn of what could not be compared, so that somebody may stay who is in a table."""
+    for number, (other, used) in enumerate(zip(others, columns, strict=True), 1):
+        lacking = [
+            _NOUNS[kind] for kind, key in named.items() if key is not None and kind not in used
+        ]
+        if lacking:
+            warn(f"Table {number} has no column for {' and '.join(lacking)}: not compared by it.")
+        if not any(named.values()) and _has_email(other) and not _has_email(frame):
+            warn(
+                f"The frame lacks an e-mail column, so whoever is in table {number} by e-mail "
+                "address alone stays."
+            )
+
+
+def _has_email(frame: pd.DataFrame) -> bool:
+    return any(str(name).casefold().replace("-", "") == _EMAIL for name in frame.columns)

@@ -1,0 +1,271 @@
+"""What `find_people` returns: the people, and what became of every account."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from outreach_frames import spec
+from outreach_frames.accounts.companies import DUPLICATE, FOUND, INVALID, NOBODY, STATUSES, Outcome
+from outreach_frames.accounts.finder import Chosen
+from outreach_frames.common.arguments import Headcount
+from outreach_frames.common.card import Card, Fact, as_html, as_text
+from outreach_frames.common.text import plural
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.excel import write_sheets
+from outreach_frames.resources.people import with_headcount
+from outreach_frames.tables.columns import append_columns, text_names
+from outreach_frames.tables.flatten import DtypeBackend, concat_tables, people_frame
+from outreach_frames.tables.schema import empty_table
+
+ROW: Final = "account_row"
+RANK: Final = "account_rank"
+
+_MEANINGS: Final = {
+    FOUND: "People match.",
+    NOBODY: "Asked about; nobody matches.",
+    INVALID: "Not asked about: no usable name for the company in the row.",
+    DUPLICATE: "The same company as an earlier row, which has the people.",
+}
+_DETAILS_SHOWN: Final = 2
+_COMPANIES_SHOWN: Final = 3
+
+
+class AccountPeople:
+    """The people found at the companies of a table, and what became of each of its rows.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The accounts. It is not changed.
+    people : DataFrame
+        Whom `people_table` made of the searches.
+    outcomes : mapping of int to Outcome
+        What became of each row of the accounts, by position.
+    requests : int
+        How many requests it took.
+
+    Attributes
+    ----------
+    people : DataFrame
+        One row per person and account: the columns of `search_people`, then account_row (Int64, the
+        row's position among the accounts), account_rank (Int64, 1 is best) and the column of
+        `split_by`.
+    accounts : DataFrame
+        The accounts with account_status, account_people, account_total, account_company_id,
+        account_company_name and account_detail; a name that is taken gets `outreach_` in front.
+    requests : int
+        How many requests it took; those that the cache answered count too.
+    """
+
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        people: pd.DataFrame,
+        outcomes: Mapping[int, Outcome],
+        *,
+        requests: int,
+    ) -> None:
+        self.people: pd.DataFrame = people
+        self.requests: Final = requests
+        self._outcomes = _outcome_table(len(frame), people, outcomes)
+        self.accounts: pd.DataFrame = append_columns(frame, self._outcomes)
+
+    def summary(self) -> pd.DataFrame:
+        """Count the accounts of each status that occurs, and their people.
+
+        Returns
+        -------
+        DataFrame
+            Columns `account_status` (str), `accounts` and `people` (Int64).
+        """
+        status = self._outcomes["account_status"]
+        present: list[str | None] = [name for name in STATUSES if (status == name).any()]
+        if status.isna().any():
+            present.append(None)
+        masks = [status.isna() if name is None else (status == name) for name in present]
+        people = self._outcomes["account_people"]
+        return pd.DataFrame(
+            {
+                "account_status": pd.array(present, dtype="str"),
+                "accounts": pd.array([int(mask.sum()) for mask in masks], dtype="Int64"),
+                "people": pd.array([int(people[mask].sum()) for mask in masks], dtype="Int64"),
+            }
+        )
+
+    def to_csv(self, folder: str | Path) -> Path:
+        """Write `people.csv` and `accounts.csv`.
+
+        Parameters
+        ----------
+        folder : str or Path
+            It is made where it is missing; files of these names in it are replaced.
+
+        Returns
+        -------
+        Path
+            The folder. Formulas are escaped, see `df.outreach.to_csv`.
+
+        Raises
+        ------
+        InvalidInputError
+            When a file cannot be written, or a column holds what CSV cannot.
+        """
+        place = Path(folder).expanduser()
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InvalidInputError(
+                f"The folder {place} cannot be made: {error.strerror}. Choose another place."
+            ) from error
+        for name, frame in self._sheets().items():
+            write_csv(frame, place / f"{name}.csv")
+        return place
+
+    def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
+        """Write a workbook with the sheets `people`, `accounts` and `summary`.
+
+        Parameters
+        ----------
+        path : str or Path
+            The ``.xlsx`` file to write; one that is there is replaced.
+        tz : str
+            The zone that times with a zone are converted to.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InvalidInputError
+            When the file cannot be written, or there are more rows than a sheet holds.
+        """
+        return write_sheets({**self._sheets(), "summary": self.summary()}, path, tz=tz)
+
+    def _sheets(self) -> dict[str, pd.DataFrame]:
+        accounts = self.accounts.set_axis(text_names(self.accounts.columns), axis=1)
+        return {"people": self.people, "accounts": accounts}
+
+    def __repr__(self) -> str:
+        return as_text(self._card())
+
+    def _repr_html_(self) -> str:
+        return as_html(self._card())
+
+    def _card(self) -> Card:
+        accounts, people = len(self.accounts), len(self.people)
+        return Card(
+            f"{plural(people, 'person', 'people')} at {plural(accounts, 'account')}, "
+            f"found in {plural(self.requests, 'request')}",
+            list(self._facts()),
+            columns=("Status", "Accounts", "What it means"),
+            advice="The people: .people; each account with its status: .accounts; "
+            "as files: .to_csv(folder), .to_excel(path).",
+        )
+
+    def _facts(self) -> Iterator[Fact]:
+        summary = self.summary()
+        for status, accounts, people in summary.itertuples(index=False):
+            if pd.isna(status):
+                yield Fact("(none)", "Not settled before the failure.", accounts)
+            elif status == FOUND:
+                yield Fact(status, f"{plural(people, 'person', 'people')} there.", accounts)
+            else:
+                yield Fact(status, _MEANINGS[status], accounts, self._details(status))
+
+    def _details(self, status: str) -> list[str]:
+        details = self._outcomes.loc[self._outcomes["account_status"] == status, "account_detail"]
+        shown = details[:_DETAILS_SHOWN].tolist()
+        rest = len(details) - len(shown)
+        return [*shown, f"and {plural(rest, 'other')}"] if rest else shown
+
+
+def people_table(
+    chosen: Sequence[Chosen],
+    headcount: Headcount,
+    dtype_backend: DtypeBackend,
+    split_by: str | None,
+    values: Sequence[Any],
+) -> pd.DataFrame:
+    """Put the people of all searches into one frame, by account and rank.
+
+    Parameters
+    ----------
+    chosen : sequence of Chosen
+        In the order in which people are wanted.
+    headcount : {"all", "department", "none"}
+        Which of the company's headcount columns to keep.
+    dtype_backend : {"numpy_nullable", "pyarrow"}
+        pandas' own nullable dtypes, or Arrow for every column.
+    split_by : str or None
+        The filter whose values the searches were for.
+    values : sequence
+        These values, in their order.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `search_people`, account_row and account_rank (Int64), and a category.
+    """
+    rows = np.concatenate([np.empty(0, np.int64), *(part.account_rows for part in chosen)])
+    order = np.argsort(rows, kind="stable")
+    tables = [part.people for part in chosen] or [empty_table(spec.PERSON)]
+    people = people_frame([concat_tables(tables).take(pa.array(order))], dtype_backend)
+    added = pd.DataFrame({ROW: rows[order]})
+    added[RANK] = added.groupby(ROW).cumcount() + 1
+    integer = pd.ArrowDtype(pa.int64()) if dtype_backend == "pyarrow" else "Int64"
+    added = added.astype({ROW: integer, RANK: integer})
+    if split_by is not None:
+        codes = np.concatenate(
+            [
+                np.empty(0, np.int64),
+                *(np.full(len(part.account_rows), values.index(part.value)) for part in chosen),
+            ]
+        )
+        added[split_by] = pd.Categorical.from_codes(
+            codes[order].astype(np.int64), pd.Index(values), ordered=True
+        )
+    return append_columns(with_headcount(people, headcount), added)
+
+
+def _outcome_table(
+    size: int, people: pd.DataFrame, outcomes: Mapping[int, Outcome]
+) -> pd.DataFrame:
+    listed = [outcomes[row] for row in range(size)]
+    found = people[[ROW, "company_id", "company_name"]].astype(
+        {ROW: "int64", "company_id": "str", "company_name": "str"}
+    )
+    by_account = found.groupby(ROW)
+    best = by_account.nth(0).set_index(ROW).reindex(range(size))
+    companies = found.drop_duplicates([ROW, "company_id"]).groupby(ROW)["company_name"].agg(list)
+    details = [
+        "; ".join(filter(None, [outcome.detail, _several(companies.get(row, []))]))
+        for row, outcome in enumerate(listed)
+    ]
+    return pd.DataFrame(
+        {
+            "account_status": pd.array([outcome.status for outcome in listed], dtype="str"),
+            "account_people": by_account.size().reindex(range(size), fill_value=0).astype("Int64"),
+            "account_total": pd.array([outcome.total for outcome in listed], dtype="Int64"),
+            "account_company_id": best["company_id"].to_numpy(),
+            "account_company_name": best["company_name"].to_numpy(),
+            "account_detail": pd.array(details, dtype="str"),
+        }
+    ).astype({"account_company_id": "str", "account_company_name": "str"})
+
+
+def _several(companies: Sequence[str]) -> str:
+    """Say that the people found work at more than one company."""
+    if len(companies) < 2:
+        return ""
+    shown = ", ".join(str(name) for name in companies[:_COMPANIES_SHOWN])
+    more = ", ..." if len(companies) > _COMPANIES_SHOWN else ""
+    return f"{len(companies)} companies: {shown}{more}"

@@ -1,0 +1,117 @@
+"""One search for the people of one or more companies: what came, and of which company it is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames import spec
+from outreach_frames.accounts.companies import Account
+from outreach_frames.client.client import Client
+from outreach_frames.resources.search import Search
+from outreach_frames.tables.flatten import PeoplePage, concat_tables
+
+# A search whose totals make no sense ends after so many pages in a row with nobody new on them.
+_USELESS_PAGES_THAT_END: Final = 3
+
+
+@dataclass(eq=False)
+class CompanySearch:
+    """A search for the people of some companies, and what came of it so far.
+
+    Parameters
+    ----------
+    members : sequence of int
+        The companies' numbers, as the run counts them.
+    accounts : sequence of Account
+        What is asked about each; of one kind.
+    filters : mapping
+        What people must match besides.
+    size : int
+        People per page.
+    """
+
+    members: Sequence[int]
+    accounts: Sequence[Account]
+    filters: Mapping[str, Any]
+    size: int = spec.MAX_SEARCH_PAGE_SIZE
+    pages: int = 0
+    received: int = 0
+    total: int | None = None
+    errors: list[Any] = field(default_factory=list)
+    _tables: list[pa.Table] = field(default_factory=list)
+    _ids: set[str] = field(default_factory=set)
+    _useless: int = 0
+
+    def read(self, number: int, client: Client, *, refresh: bool) -> PeoplePage:
+        """Read one page."""
+        named = {self.accounts[0].kind.filter: [account.sent for account in self.accounts]}
+        search = Search(client, {**self.filters, **named}, None, self.size, refresh)
+        return search.read_pages([number])
+
+    def take(self, page: PeoplePage) -> None:
+        """Put the next page to those that came."""
+        self.pages += 1
+        self.received += page.people.num_rows
+        self._tables.append(page.people)
+        self.errors.extend(page.errors)
+        total = page.pagination.get("total")
+        if isinstance(total, int) and not isinstance(total, bool) and total >= 0:
+            self.total = total
+        elif self.total is None and page.people.num_rows < self.size:
+            self.total = self.received
+        known = len(self._ids)
+        self._ids.update(page.people.column("id").drop_null().to_pylist())
+        self._useless = 0 if len(self._ids) > known else self._useless + 1
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it is about one company."""
+        return len(self.members) == 1
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether everybody came who was counted."""
+        return self.total is not None and self.received >= self.total
+
+    @property
+    def is_over(self) -> bool:
+        """Whether no further page is of use."""
+        return self.is_whole or self._useless >= _USELESS_PAGES_THAT_END
+
+    @property
+    def pages_left(self) -> int:
+        """How many pages there are still, as far as the service has told."""
+        if self.is_over:
+            return 0
+        return 1 if self.total is None else ceil((self.total - self.received) / self.size)
+
+    @property
+    def people(self) -> pa.Table:
+        """Everybody who came so far, in the service's order."""
+        if len(self._tables) > 1:
+            self._tables = [concat_tables(self._tables)]
+        return self._tables[0]
+
+    def places(self) -> np.ndarray[Any, Any]:
+        """Return for each person the place of the company in `members`, -1 for another company."""
+        kind = self.accounts[0].kind
+        if self.is_alone or kind.column is None:
+            return np.zeros(self.received, dtype=np.int64)
+        texts = self.people.column(kind.column).cast(pa.large_string()).combine_chunks()
+        known = pa.array([account.key for account in self.accounts], pa.large_string())
+        found = pc.index_in(kind.keys(texts), value_set=known)
+        return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
+
+    def is_first(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return for each person whether it did not come before for the same company."""
+        ids = self.people.column("id").to_pandas()
+        pairs = pd.DataFrame({"place": places, "id": ids})
+        return np.array(~pairs.duplicated() | ids.isna(), dtype=bool)

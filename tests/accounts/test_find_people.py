@@ -1,0 +1,336 @@
+"""From companies to people: the same as one search per company, in far fewer requests."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.accounts.result import AccountPeople
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachError
+from tests.accounts.world import Firm, World
+from tests.resources.search_service import connected
+from tests.resources.search_service import result as search_result
+from tests.scripted import Received, Reply, json, scripted
+
+SENIORITIES = ["c_suite", "vp", "director"]
+FILTER_OF = {
+    "domain": "company_domains",
+    "company_id": "company_ids",
+    "company_profnet_url": "company_profnet_urls",
+    "name": "company_names",
+}
+
+
+def one_by_one(
+    world: World,
+    kind: str,
+    keys: Sequence[str],
+    most: int | None,
+    values: Sequence[str] | None,
+    *,
+    split: bool,
+) -> list[list[str]]:
+    """Return whom one search per company and value finds, in order."""
+    found = []
+    for key in keys:
+        ids: dict[str, None] = {}
+        for chosen in [[value] for value in values or []] if split else [values]:
+            filters = {FILTER_OF[kind]: [key]}
+            if chosen:
+                filters["person_seniorities"] = list(chosen)
+            ids |= dict.fromkeys(person["id"] for person in world.search(filters))
+        found.append(list(ids)[:most])
+    return found
+
+
+def by_account(result: AccountPeople, rows: int) -> list[list[str]]:
+    """Return the ids of each account's people, best first."""
+    people = result.people.sort_values(["account_row", "account_rank"])
+    groups = {row: part["id"].tolist() for row, part in people.groupby("account_row")}
+    return [groups.get(row, []) for row in range(rows)]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> World:
+    """Draw companies that share domains and names, have subsidiaries, none or 5,000 people."""
+    count = draw(st.integers(1, 14))
+    sizes = st.sampled_from([0, 0, 1, 1, 2, 3, 5, 9, 40, 130])
+    giant = draw(st.sampled_from([7] + [None] * 9))
+    firms = []
+    for number in range(1, count + 1):
+        size = 5_000 if number == giant else draw(sizes)
+        known = draw(st.integers(0, number))
+        domain = draw(st.sampled_from([f"firm{number}.example"] * 8 + [f"firm{known}.example", ""]))
+        parents = draw(st.sampled_from([()] * 6 + [(f"parent{known % 3}.example",)]))
+        name = draw(st.sampled_from([f"Firm {number}"] * 3 + ["Twin"]))
+        kinds = draw(
+            st.lists(st.sampled_from([*SENIORITIES, "vp director"]), min_size=1, max_size=4)
+        )
+        seniorities = tuple(kinds[place % len(kinds)] for place in range(size))
+        firms.append(Firm(number, domain, name, seniorities, parents))
+    seed = draw(st.integers(0, 9))
+    return World(firms, random.Random(seed).shuffle if seed else lambda people: None)
+
+
+def pages_one_by_one(everybody: list[list[str]], most: int | None) -> int:
+    """Return how many requests it takes to ask about each company alone."""
+    wanted = [len(ids) if most is None else min(len(ids), most) for ids in everybody]
+    return sum(max(1, ceil(count / 100)) for count in wanted)
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data(), world=worlds())
+def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -> None:
+    """Whatever the companies are, each has the people that a search of its own finds, in order."""
+    kind = data.draw(st.sampled_from(["domain", *FILTER_OF]), label="kind")
+    most = data.draw(st.sampled_from([1, 2, 3, 10, 50, 150, None]), label="most")
+    values = data.draw(st.sampled_from([None, SENIORITIES, ["vp", "director"]]), label="values")
+    split = values is not None and data.draw(st.booleans(), label="split")
+    attribute = {"company_id": "id", "company_profnet_url": "profnet_url"}.get(kind, kind)
+    keys = [getattr(firm, attribute) for firm in world.firms]
+    if kind == "domain":
+        keys += ["parent0.example", "parent1.example", "nobody.example"]
+    keys = [key for key in dict.fromkeys(keys) if key]
+    options: dict[str, Any] = {"person_seniorities": values} if values else {}
+    if split:
+        options["split_by"] = "person_seniorities"
+    with scripted(world.reply) as service, connected(service):
+        accounts = pd.DataFrame({"key": keys})
+        result = accounts.outreach.find_people(
+            **{kind: "key"}, per_company=most, headcount="none", **options
+        )
+    expected = one_by_one(world, kind, keys, most, values, split=split)
+    assert by_account(result, len(keys)) == expected
+    assert result.accounts["account_people"].tolist() == [len(ids) for ids in expected]
+    everybody = one_by_one(world, kind, keys, None, values, split=split)
+    for ids, total in zip(everybody, result.accounts["account_total"], strict=True):
+        assert pd.isna(total) or total == len(ids)
+    assert result.requests == len(service.requests)
+    if not split:
+        # A search that did not tell whose people it found may come on top of few companies.
+        assert result.requests <= 1.1 * pages_one_by_one(everybody, most) + 1
+
+
+def world_of(sizes: Mapping[str, int]) -> World:
+    """Make companies of these sizes, whose people are mixed."""
+    firms = [
+        Firm(number, domain, f"Firm {number}", [SENIORITIES[place % 3] for place in range(size)])
+        for number, (domain, size) in enumerate(sizes.items(), 1)
+    ]
+    return World(firms, random.Random(3).shuffle)
+
+
+def test_two_hundred_companies_take_few_requests(capsys: pytest.CaptureFixture[str]) -> None:
+    """With companies of uneven size, giants among them, a tenth of one request each is plenty."""
+    uneven = random.Random(1)
+    sizes = {f"firm{n}.example": int(2 * uneven.paretovariate(0.8)) for n in range(195)}
+    sizes |= {f"giant{n}.example": 1500 for n in range(5)}
+    with scripted(world_of(sizes).reply) as service, connected(service):
+        accounts = pd.DataFrame({"site": list(sizes)})
+        counts = {
+            most: accounts.outreach.find_people(domain="site", per_company=most).requests
+            for most in (1, 3, 10)
+        }
+        assert len(service.requests) == sum(counts.values())
+    with capsys.disabled():
+        print(f"\nrequests for 200 companies, by people wanted of each: {counts}")
+    assert counts[1] <= 20
+    assert counts[3] <= 40
+    assert counts[10] <= 80
+
+
+def test_the_frames_have_the_promised_columns(client: Client, people: pd.DataFrame) -> None:
+    """People have the columns of a search and three more; accounts keep theirs, with six more."""
+    sites = people["company_website"].drop_duplicates().head(3)
+    accounts = pd.DataFrame({"Site": [*sites, "nobody.example"]}, index=list("abcd"))
+    options: dict[str, Any] = {
+        "person_seniorities": SENIORITIES,
+        "split_by": "person_seniorities",
+    }
+    result = accounts.outreach.find_people(domain="Site", per_company=2, **options)
+    added = {"account_row": "Int64", "account_rank": "Int64"}
+    plain = of.search_people(limit=None)
+    assert result.people.columns.tolist() == [*plain.columns, *added, "person_seniorities"]
+    pd.testing.assert_series_equal(
+        result.people.dtypes[:-1], pd.concat([plain.dtypes, pd.Series(added)]), check_dtype=False
+    )
+    assert result.people["person_seniorities"].dtype == pd.CategoricalDtype(SENIORITIES, True)
+    assert result.accounts.index.tolist() == list("abcd")
+    assert {name: str(dtype) for name, dtype in result.accounts.dtypes.items()} == {
+        "Site": "str",
+        "account_status": "str",
+        "account_people": "Int64",
+        "account_total": "Int64",
+        "account_company_id": "str",
+        "account_company_name": "str",
+        "account_detail": "str",
+    }
+    nobody = accounts.iloc[3:].outreach.find_people(domain="Site", per_company=2, **options)
+    pd.testing.assert_series_equal(nobody.people.dtypes, result.people.dtypes)
+    none = accounts.iloc[:0].outreach.find_people(domain="Site", per_company=2, **options)
+    pd.testing.assert_series_equal(none.people.dtypes, result.people.dtypes)
+    pd.testing.assert_series_equal(none.accounts.dtypes, result.accounts.dtypes)
+
+
+def test_every_account_is_told_what_became_of_it() -> None:
+    """Found, nobody, invalid and duplicate rows say so, and why; nothing is asked twice."""
+    world = world_of({"one.example": 3, "two.example": 0})
+    cells = [
+        "https://www.One.example/a",
+        "two.example",
+        "n/a",
+        None,
+        "x@one.example",
+        "TWO.example.",
+    ]
+    accounts = pd.DataFrame({"site": cells}, index=[7, 7, 8, 9, 10, 11])
+    with scripted(world.reply) as service, connected(service):
+        result = accounts.outreach.find_people(domain="site", per_company=2)
+        asked = [request.json["company_domains"] for request in service.requests]
+    told = result.accounts
+    assert told["account_status"].tolist() == [
+        *["found", "nobody", "invalid", "invalid", "duplicate_in_frame", "duplicate_in_frame"]
+    ]
+    assert told["account_people"].tolist() == [2, 0, 0, 0, 0, 0]
+    assert told["account_total"].tolist() == [3, 0, pd.NA, pd.NA, pd.NA, pd.NA]
+    assert told["account_company_id"].tolist()[0] == world.firms[0].id
+    assert told["account_company_name"].isna().tolist() == [False, *[True] * 5]
+    assert "two.example" in told["account_detail"].iloc[1]
+    assert "'n/a'" in told["account_detail"].iloc[2]
+    assert "empty" in told["account_detail"].iloc[3]
+    assert "row 7" in told["account_detail"].iloc[4]
+    assert asked == [["one.example", "two.example"], ["two.example"]]
+    assert result.summary().to_dict("list") == {
+        "account_status": ["found", "nobody", "invalid", "duplicate_in_frame"],
+        "accounts": [1, 1, 2, 2],
+        "people": [2, 0, 0, 0],
+    }
+    text, html = repr(result), result._repr_html_()
+    assert "2 people at 6 accounts, found in 2 requests" in text
+    assert "2 people at 6 accounts" in html
+
+
+def test_who_an_earlier_value_finds_comes_first() -> None:
+    """With split_by the first values fill an account, and each person comes once."""
+    firm = Firm(1, "one.example", "One", ["director", "vp director", "c_suite", "vp", "director"])
+    with scripted(World([firm]).reply) as service, connected(service):
+        result = pd.DataFrame({"site": ["one.example"]}).outreach.find_people(
+            domain="site",
+            per_company=4,
+            split_by="person_seniorities",
+            person_seniorities=["c_suite", "vp", "director"],
+        )
+    assert result.people["title"].tolist() == ["c_suite", "vp director", "vp", "director"]
+    assert result.people["person_seniorities"].tolist() == ["c_suite", "vp", "vp", "director"]
+    assert result.people["account_rank"].tolist() == [1, 2, 3, 4]
+
+
+def test_the_surest_of_several_columns_is_asked_about() -> None:
+    """A row with an id is asked about by it, one with none by its domain, else by its name."""
+    world = world_of({"one.example": 1, "two.example": 1, "three.example": 1})
+    accounts = pd.DataFrame(
+        {
+            "id": [world.firms[0].id, None, "17"],
+            "site": ["two.example", "two.example", "unknown"],
+            "name": ["Firm 3", "Firm 3", "Firm 3"],
+        }
+    )
+    with scripted(world.reply) as service, connected(service):
+        result = accounts.outreach.find_people(company_id="id", domain="site", name="name")
+    assert result.accounts["account_company_name"].tolist() == ["Firm 1", "Firm 2", "Firm 3"]
+    assert result.accounts["account_status"].tolist() == ["found"] * 3
+
+
+def test_subsidiaries_are_found_for_whom_they_belong_to(client: Client) -> None:
+    """Where a search takes in whole groups, every company is asked about alone."""
+    sites = of.search_people(limit=None)["company_website"].drop_duplicates()[:12]
+    accounts = pd.DataFrame({"site": sites})
+    switch = {"company_domains_match_subsidiaries_and_affiliates": True}
+    result = accounts.outreach.find_people(domain="site", per_company=None, **switch)
+    for row, site in enumerate(of.keys.domain(sites)):
+        alone = of.search_people(company_domains=[site], limit=None, **switch)
+        mine = result.people[result.people["account_row"] == row]
+        assert mine["id"].tolist() == alone["id"].tolist()
+    assert result.requests >= len(sites)
+
+
+def test_a_company_that_the_service_cuts_off_says_so() -> None:
+    """Where fewer people come than are counted, the account's detail has both numbers."""
+    world = world_of({"one.example": 4})
+
+    def reply(request: Received) -> Reply:
+        found = world.search(request.json) if request.json["page"] == 1 else []
+        return search_result(found, total=400, page_size=100, total_pages=4)
+
+    with scripted(reply) as service, connected(service):
+        accounts = pd.DataFrame({"site": ["one.example"]})
+        result = accounts.outreach.find_people(domain="site", per_company=None)
+    assert len(result.people) == 4
+    assert "counts 400 people and returned 4" in result.accounts["account_detail"].iloc[0]
+
+
+def test_a_failure_carries_what_was_found() -> None:
+    """The error's .partial has the companies that were settled, and no status for the rest."""
+    world = world_of({"one.example": 2, "two.example": 2})
+
+    def reply(request: Received) -> Reply:
+        if "Firm 2" in request.json["company_names"]:
+            return json({"error": "down"}, status=400)
+        return world.reply(request)
+
+    accounts = pd.DataFrame({"name": ["Firm 1", "Firm 2"]})
+    with scripted(reply) as service, connected(service, workers=1):
+        with pytest.raises(OutreachError) as caught:
+            accounts.outreach.find_people(name="name")
+    partial = caught.value.partial
+    assert isinstance(partial, AccountPeople)
+    assert partial.accounts["account_status"].isna().tolist() == [True, True]
+    assert "Not settled" in repr(partial)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({}, "domain="),
+        ({"domain": "sit"}, "'site'"),
+        ({"domain": "site", "company_domains": ["one.example"]}, "Leave it out of the filters"),
+        ({"domain": "site", "per_company": 0}, "per_company=0"),
+        ({"domain": "site", "per_company": True}, "whole number"),
+        ({"domain": "site", "split_by": "person_seniorities"}, "needs the values"),
+        ({"domain": "site", "split_by": "person_name", "person_name": "A"}, "list of values"),
+        ({"domain": "site", "person_title": ["CEO"]}, "person_titles"),
+        ({"domain": "site", "headcount": "some"}, "headcount"),
+    ],
+)
+def test_what_cannot_be_asked_is_said_before_a_request(options: Any, words: str) -> None:
+    """A wrong column, filter or number is an error that says what to do; nothing is sent."""
+    with scripted([]) as service, connected(service):
+        with pytest.raises(InvalidInputError, match=words):
+            pd.DataFrame({"site": ["one.example"]}).outreach.find_people(**options)
+        assert service.requests == []
+
+
+def test_a_result_becomes_files(tmp_path: Path) -> None:
+    """People and accounts are written as two CSV files, or as sheets of one workbook."""
+    with scripted(world_of({"one.example": 2}).reply) as service, connected(service):
+        accounts = pd.DataFrame(
+            {"site": ["one.example", "=1+1"], "account_total": ["big", "small"]}
+        )
+        result = accounts.outreach.find_people(domain="site", headcount="none")
+    folder = result.to_csv(tmp_path / "found")
+    pd.testing.assert_frame_equal(of.read_prospects(folder / "accounts.csv"), result.accounts)
+    assert "outreach_account_total" in result.accounts.columns
+    assert of.read_prospects(folder / "people.csv")["id"].tolist() == result.people["id"].tolist()
+    sheets = pd.read_excel(result.to_excel(tmp_path / "found.xlsx"), sheet_name=None)
+    assert list(sheets) == ["people", "accounts", "summary"]
+    assert sheets["accounts"]["site"].tolist() == ["one.example", "=1+1"]

@@ -1,0 +1,101 @@
+"""A service with invented companies, made to be searched company by company."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.resources.search_service import result
+from tests.scripted import Received, Reply
+
+FILTERS = {
+    "company_ids": "id",
+    "company_domains": "domain",
+    "company_names": "name",
+    "company_profnet_urls": "profnet_url",
+}
+
+
+@dataclass(frozen=True)
+class Firm:
+    """A company: its number, its domain and name, and the seniorities of its people, in order.
+
+    `found_by` are more domains that find its people, as a parent's finds those of a subsidiary.
+    """
+
+    number: int
+    domain: str
+    name: str
+    seniorities: Sequence[str] = ()
+    found_by: Sequence[str] = ()
+
+    @property
+    def id(self) -> str:
+        """The company's id."""
+        return str(uuid.UUID(int=self.number))
+
+    @property
+    def profnet_url(self) -> str:
+        """The company's profile."""
+        return f"https://profnet.example/company/{self.number}"
+
+    def is_meant(self, filters: Mapping[str, Any]) -> bool:
+        """Whether a search's filters are about this company."""
+        for name, attribute in FILTERS.items():
+            known = [getattr(self, attribute), *(self.found_by if attribute == "domain" else ())]
+            if name in filters and not set(known) & set(filters[name]):
+                return False
+        return True
+
+    def resource(self) -> dict[str, Any]:
+        """Return the company as a person has it."""
+        site = f"https://www.{self.domain}/" if self.domain else None
+        return {"id": self.id, "name": self.name, "website": site, "profnet_url": self.profnet_url}
+
+
+@dataclass
+class World:
+    """Companies, and the order in which a search gives their people."""
+
+    firms: Sequence[Firm]
+    shuffle: Callable[[list[Any]], None] = lambda people: None
+    people: list[tuple[Firm, dict[str, Any]]] = field(init=False)
+    _found: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        people = [(firm, seniority) for firm in self.firms for seniority in firm.seniorities]
+        self.shuffle(people)
+        self.people = [
+            (
+                firm,
+                {
+                    "id": str(uuid.UUID(int=number)),
+                    "title": seniority,
+                    "company": firm.resource(),
+                },
+            )
+            for number, (firm, seniority) in enumerate(people)
+        ]
+
+    def search(self, filters: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return everybody who matches, in the service's order."""
+        key = repr([(name, filters[name]) for name in sorted(filters) if "page" not in name])
+        if key not in self._found:
+            meant = {firm.number for firm in self.firms if firm.is_meant(filters)}
+            wanted = filters.get("person_seniorities", [""])
+            self._found[key] = [
+                person
+                for firm, person in self.people
+                if firm.number in meant and any(value in person["title"] for value in wanted)
+            ]
+        return self._found[key]
+
+    def reply(self, request: Received) -> Reply:
+        """Answer a people search."""
+        found = self.search(request.json)
+        size, page = request.json["page_size"], request.json["page"]
+        told = {"page": page, "page_size": size, "total": len(found)}
+        told["total_pages"] = -(-len(found) // size)
+        return result(found[(page - 1) * size : page * size], **told)

@@ -1,0 +1,49 @@
+"""`of.keys`: what people and companies are compared by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.errors import InvalidInputError
+
+KEYS = [of.keys.email, of.keys.domain, of.keys.profnet_url]
+CELLS = ["Ada@Acme.co.uk", None, "n/a", "https://www.profnet.example/in/Ada/", 5, "\ud800"]
+EXPECTED = {
+    "email": ["ada@acme.co.uk", None, None, None, None, None],
+    "domain": ["acme.co.uk", None, None, "profnet.example", None, None],
+}
+
+
+@pytest.mark.parametrize("keys", KEYS, ids=lambda keys: keys.__name__)
+def test_a_series_keeps_its_index_and_name(keys: Callable[[Any], pd.Series[str]]) -> None:
+    """Keys stand in the row of their cell, whatever the labels are; a list gets plain numbers."""
+    column = pd.Series(CELLS, index=[3, 3, 9, 0, 1, 2], name="who")
+    found = keys(column)
+    assert found.index.tolist() == [3, 3, 9, 0, 1, 2]
+    assert found.name == "who"
+    assert found.dtype == "str"
+    plain = keys(CELLS)
+    assert plain.index.equals(pd.RangeIndex(len(CELLS)))
+    assert found.isna().tolist() == plain.isna().tolist()
+    assert found.dropna().tolist() == plain.dropna().tolist()
+
+
+@pytest.mark.parametrize("kind", EXPECTED)
+@pytest.mark.parametrize("dtype", [object, "category", "str"])
+def test_cells_without_a_key_are_missing(kind: str, dtype: Any) -> None:
+    """Missing cells, placeholders and cells of other types have no key, in any dtype."""
+    texts = [cell if isinstance(cell, str) and cell != "\ud800" else None for cell in CELLS]
+    found = getattr(of.keys, kind)(pd.Series(texts, dtype=dtype))
+    assert [None if pd.isna(key) else key for key in found] == EXPECTED[kind]
+
+
+@pytest.mark.parametrize("values", ["ada@acme.example", 5, {"a": "b"}, pd.DataFrame({"a": ["b"]})])
+def test_keys_are_of_columns(values: Any) -> None:
+    """One text or a whole frame is an error, and not taken for a list of letters or names."""
+    with pytest.raises(InvalidInputError, match="list of text"):
+        of.keys.email(values)
