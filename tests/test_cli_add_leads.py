@@ -324,8 +324,9 @@ def test_an_output_that_is_gone_loses_nothing(tmp_path: Path, sequence: str) -> 
     assert len(pd.read_csv(tmp_path / "results" / "failed.csv")) == 1
 
 
-def test_a_request_to_end_still_writes_results(tmp_path: Path) -> None:
-    """After SIGTERM in the middle of a run, the files say of every row what became of it."""
+@pytest.mark.parametrize("start", [[], ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]], ids=len)
+def test_a_request_to_end_still_writes_results(tmp_path: Path, start: list[str]) -> None:
+    """After SIGTERM the files say of every row what became of it, in the background, too."""
     begun = threading.Event()
 
     def reply(request: scripted.Received) -> scripted.Reply:
@@ -341,7 +342,7 @@ def test_a_request_to_end_still_writes_results(tmp_path: Path) -> None:
     command += ["--chunk-size", "1", "--results", str(results)]
     with scripted.scripted(reply) as service:
         environment = {"OUTREACH_BASE_URL": service.url, "OUTREACH_API_KEY": "token"}
-        process = subprocess.Popen(command, env={**os.environ, **environment})
+        process = subprocess.Popen([*start, *command], env={**os.environ, **environment})
         try:
             assert begun.wait(30)
             process.send_signal(signal.SIGTERM)
@@ -354,3 +355,30 @@ def test_a_request_to_end_still_writes_results(tmp_path: Path) -> None:
         "not_sent",
         "not_sent",
     ]
+
+
+@pytest.mark.parametrize("start", [[], ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]], ids=len)
+def test_a_request_to_end_before_the_first_lead_sends_nothing(
+    tmp_path: Path, start: list[str]
+) -> None:
+    """SIGTERM while the sequence is looked up ends the command, in the background, too."""
+    begun = threading.Event()
+
+    def reply(request: scripted.Received) -> scripted.Reply:
+        begun.set()
+        return scripted.delayed(20, scripted.json({}))
+
+    path = tmp_path / "leads.csv"
+    path.write_text("email\np@x.example\n")
+    command = [sys.executable, "-m", "outreach_frames", "add-leads", str(path), "--sequence", "s"]
+    with scripted.scripted(reply) as service:
+        environment = {"OUTREACH_BASE_URL": service.url, "OUTREACH_API_KEY": "token"}
+        process = subprocess.Popen([*start, *command], env={**os.environ, **environment})
+        try:
+            assert begun.wait(30)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 1
+        finally:
+            process.kill()
+            process.wait()
+    assert [request.method for request in service.requests] == ["GET"]
