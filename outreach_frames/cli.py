@@ -250,7 +250,7 @@ def _add_split_by(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--split-by",
         metavar="FILTER",
-        type=lambda name: name.removeprefix("--").replace("-", "_"),
+        type=lambda name: name.replace("-", "_"),
         help="one search per value of this filter; its column says which value found a person",
     )
 
