@@ -29,6 +29,7 @@ from outreach_frames.common.terminal import (
 from outreach_frames.common.text import printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
+from outreach_frames.files.read import read_as_text
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -102,6 +103,7 @@ def _parser() -> argparse.ArgumentParser:
     _add_sequences(commands)
     _add_mailboxes(commands)
     _add_search(commands)
+    _add_find_people(commands)
     _add_export(commands)
     add_leads.define(commands, epilog=_CONNECTION)
     _add_forget(commands)
@@ -184,6 +186,36 @@ def _add_search(commands: Any) -> None:
     _add_common(search)
     _add_filters(search)
     search.set_defaults(run=_run_search)
+
+
+def _add_find_people(commands: Any) -> None:
+    find = commands.add_parser(
+        "find-people",
+        help="find people at the companies of a file",
+        description="Find the first few people at each company of a file, and say of every company "
+        "what became of it. Filters narrow down who is wanted there.",
+        usage="%(prog)s FILE --domain COLUMN [--per-company N] [FILTERS] [--out FILE] [--sandbox]",
+        allow_abbrev=False,
+        epilog=_CONNECTION,
+    )
+    find.add_argument("file", type=Path, help="a .csv file in UTF-8 with a header row, or .parquet")
+    companies = find.add_argument_group("columns of the file that name the companies")
+    companies.add_argument("--domain", metavar="COLUMN", help="web addresses, domains or e-mails")
+    companies.add_argument("--company-id", metavar="COLUMN", help="the service's ids of companies")
+    companies.add_argument("--company-profnet-url", metavar="COLUMN", help="profile URLs")
+    companies.add_argument("--name", metavar="COLUMN", help="names; one request for each")
+    find.add_argument("--per-company", type=int, default=10, metavar="N", help="at the most (10)")
+    find.add_argument("--all", action="store_true", help="read everybody who matches")
+    _add_split_by(find)
+    find.add_argument(
+        "--accounts",
+        type=_table_path,
+        metavar="FILE",
+        help="write the companies with what became of them to a .csv, .parquet or .xlsx file",
+    )
+    _add_common(find)
+    _add_filters(find)
+    find.set_defaults(run=_run_find_people)
 
 
 def _add_export(commands: Any) -> None:
@@ -350,6 +382,27 @@ def _run_search(options: argparse.Namespace) -> None:
         )
     columns = [*_SEARCH_COLUMNS, *([options.split_by] if options.split_by else [])]
     _show(frame, columns, options.out)
+
+
+def _run_find_people(options: argparse.Namespace) -> None:
+    accounts = read_as_text(options.file)
+    saved, fields = _filters(options)
+    with _connected(options):
+        found = accounts.outreach.find_people(
+            saved,
+            domain=options.domain,
+            company_id=options.company_id,
+            company_profnet_url=options.company_profnet_url,
+            name=options.name,
+            per_company=None if options.all else options.per_company,
+            split_by=options.split_by,
+            refresh=options.refresh,
+            **fields,
+        )
+    print(f"{in_shell(str(found))}\n")
+    _show(found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS], options.out)
+    if options.accounts is not None:
+        _show(found.accounts, [], options.accounts)
 
 
 def _run_export(options: argparse.Namespace) -> None:

@@ -16,7 +16,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
 
-COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search", "export"]
+COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search", "find-people", "export"]
 
 
 @pytest.mark.parametrize("command", [[], *([name] for name in COMMANDS)], ids=str)

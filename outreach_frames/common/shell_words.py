@@ -12,6 +12,7 @@ _OPTIONS: Final = (
     *("name", "status", "created_by_user_id", "created_by_user_email", "email_provider"),
     *("user_email", "limit", "page_size", "email", "profnet_url", "overrides", "data"),
     *("leads_distribution", "mailboxes", "chunk_size", "journal", "refresh"),
+    *("per_company", "split_by", "domain", "company_id", "company_profnet_url"),
 )
 # The first that fits a place in a text stands for it.
 _WORDS: Final = (
@@ -21,6 +22,8 @@ _WORDS: Final = (
     (r"\boverrides=\{'(\w+)': True\}", r"--overrides \1"),
     (r"\bEach row with its outcome: report\.frame; as files: report\.to_csv\(folder\);[^.]*\.notes",
         "--results FOLDER writes each row with its outcome to a file"),
+    (r"The people: \.people; each account with its status: \.accounts;.*\.to_excel\(path\)",
+        "As files: --out FILE for the people, --accounts FILE for the companies"),
     (rf"(?<![\w.?&/])({'|'.join(_OPTIONS)})=True\b", r"--\1"),
     (rf"(?<![\w.?&/])({'|'.join(_OPTIONS)})=(?=['\"\d-])", r"--\1 "),
     (rf"^({'|'.join(spec.FILTERS_BY_NAME)})(?= (?:takes|is)\b)", r"--\1"),

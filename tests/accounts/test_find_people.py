@@ -334,3 +334,22 @@ def test_a_result_becomes_files(tmp_path: Path) -> None:
     sheets = pd.read_excel(result.to_excel(tmp_path / "found.xlsx"), sheet_name=None)
     assert list(sheets) == ["people", "accounts", "summary"]
     assert sheets["accounts"]["site"].tolist() == ["one.example", "=1+1"]
+
+
+def test_from_a_file_to_a_sheet_in_five_lines(tmp_path: Path) -> None:
+    """The analyst's most frequent job takes five lines, and some twenty requests for 190 firms."""
+    data = Path(__file__).parents[2] / "data"
+    with of.connect("sandbox", cache=None):
+        accounts, crm = (pd.read_csv(data / f"{n}.csv") for n in ("target_accounts", "crm_export"))
+        wanted = {"person_departments": ["marketing"], "person_seniorities": SENIORITIES}
+        found = accounts.outreach.find_people(
+            wanted, domain="Website", per_company=3, split_by="person_seniorities", headcount="none"
+        )
+        new = found.people.outreach.without(crm, profnet_url=("profnet_url", "Profile"))
+        new.outreach.to_excel(tmp_path / "people.xlsx")
+    assert found.requests <= 20
+    status = found.accounts["account_status"]
+    assert status.isin(["found", "nobody", "duplicate_in_frame"]).all()
+    assert (status == "duplicate_in_frame").sum() == 10
+    assert (status == "nobody").sum() >= 30
+    assert 0 < len(new) < len(found.people)

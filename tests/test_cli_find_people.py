@@ -1,0 +1,46 @@
+"""From a file of companies to a sheet of people, in a shell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.cli import main
+
+DATA = Path(__file__).parents[1] / "data"
+
+
+def test_a_file_of_companies_becomes_a_sheet_of_people(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """People and companies are written to the files named, and the statuses are told."""
+    people, accounts = tmp_path / "people.xlsx", tmp_path / "accounts.csv"
+    code = main(
+        [
+            *["find-people", str(DATA / "target_accounts.csv"), "--domain", "Website"],
+            *["--per-company", "3", "--person-seniorities", "c_suite", "vp"],
+            *["--split-by", "person_seniorities", "--sandbox"],
+            *["--out", str(people), "--accounts", str(accounts)],
+        ]
+    )
+    assert code == 0
+    written = of.read_prospects(accounts)
+    assert len(written) == 200
+    assert (written["account_status"] == "duplicate_in_frame").sum() == 10
+    sheet = pd.read_excel(people)
+    assert len(sheet) == written["account_people"].sum()
+    assert set(sheet["person_seniorities"]) == {"c_suite", "vp"}
+    assert sheet["account_rank"].max() == 3
+    shown = capsys.readouterr().out
+    assert "duplicate_in_frame" in shown
+    assert "--accounts FILE" in shown
+
+
+def test_a_column_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """A mistyped column ends with 2 and the name that was meant."""
+    file = str(DATA / "target_accounts.csv")
+    assert main(["find-people", file, "--domain", "Web site", "--sandbox"]) == 2
+    assert "'Website'" in capsys.readouterr().err
