@@ -331,7 +331,7 @@ def test_a_damaged_line_of_a_compressed_file_is_counted(tmp_path):
     """The first block, which is the whole of a compressed file, knows the line's number."""
     path = tmp_path / "people.ndjson.gz"
     path.write_bytes(gzip.compress(b'{"id":"1"}\n\n[]\n'))
-    with pytest.raises(InvalidInputError, match=r"people.ndjson.gz: line 3 is no JSON object"):
+    with pytest.raises(InvalidInputError, match=r"people.ndjson.gz: line 3 is not a JSON object"):
         read_people(path).compute()
 
 

@@ -28,7 +28,10 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyP
         for output in cell.get("outputs", [])
         if output.get("name") == "stderr"
     ]
-    assert stderr == []
+    # The list of that notebook has wrong rows, and a submission warns of what it did not add.
+    expected = ["are invalid"] * 2 if path.stem == "02_add_to_sequence" else []
+    assert len(stderr) == len(expected), stderr
+    assert all(said in text for said, text in zip(expected, stderr, strict=True))
     if path.stem == "01_quickstart":
         left = sorted(file.name for file in folder.iterdir())
         assert left == ["directors.json", "prospects.csv"]

@@ -332,7 +332,8 @@ def _told(report: SubmissionReport, advice: str) -> SubmissionReport:
     """Warn where rows were not added."""
     if report.error is not None:
         counts = _open_ends(report.rows["status"])
-        begin = f"Of {plural(len(report.rows), 'row')}, {counts}: " if counts else ""
+        is_told = not counts or counts in str(report.error)
+        begin = "" if is_told else f"Of {plural(len(report.rows), 'row')}, {counts}: "
         # Even where warnings are errors: a report that is lost is worse than a warning that is.
         with suppress(Exception):
             warn(f"{begin}{report.error} {advice}".strip())
