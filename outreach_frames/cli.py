@@ -320,7 +320,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 def _add_connection(command: argparse.ArgumentParser) -> None:
     command.add_argument("--sandbox", action="store_true", help="use the embedded service")
-    command.add_argument("--refresh", action="store_true", help="do not answer from the cache")
+    command.add_argument("--refresh", action="store_true", help="ask the service, not the cache")
 
 
 def _run_sandbox(options: argparse.Namespace) -> None:
@@ -331,7 +331,7 @@ def _run_sandbox(options: argparse.Namespace) -> None:
     except (OSError, ValueError) as error:
         raise InvalidInputError(str(error)) from error
     with sandbox:
-        print(f"The sandbox answers at {sandbox.url}, to this machine alone. Ctrl-C stops it.\n")
+        print(f"The sandbox listens at {sandbox.url}, to this machine alone. Ctrl-C stops it.\n")
         print(f"export {BASE_URL_VARIABLE}={sandbox.url}")
         print(f"export {API_KEY_VARIABLE}={sandbox.api_key}\n")
         print("or in Python:\n")

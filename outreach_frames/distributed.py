@@ -197,7 +197,9 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
     try:
         system, path = url_to_fs(address, **options)
     except ValueError as error:
-        raise InvalidInputError(f"{address} is no address that can be read: {error}.") from error
+        raise InvalidInputError(
+            f"{address} is not an address that can be read: {error}."
+        ) from error
     with _saying_what_is_unreadable(address):
         if system.isdir(path):
             files = [file for file in system.find(path, maxdepth=1) if _is_export(file)]

@@ -740,7 +740,7 @@ RETRY_AFTER_HEADER: Final = "Retry-After"
 def leaves(
     fields: tuple[Field, ...], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Field]]:
-    """Yield every field that is no object, with its path from the resource's root.
+    """Yield every field that is not an object, with its path from the resource's root.
 
     Links are left out: they are how pages hang together, not what a resource says.
 

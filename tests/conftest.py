@@ -41,7 +41,7 @@ LONG = (
 )
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}
 
-# No test asserts a time; a busy machine is no failure.
+# No test asserts a time; a busy machine is not a failure.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 

@@ -60,7 +60,9 @@ class Reply:
     then: Literal["keep", "close", "reset"] = "keep"
 
 
-def answer(body: bytes = b"", status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
+def respond(
+    body: bytes = b"", status: int = 200, headers: Mapping[str, str] | None = None
+) -> Reply:
     """Reply with any body, as a well-behaved service does; a header given as "" is left out."""
     fields = {"Content-Type": "application/json", "Content-Length": str(len(body))}
     fields |= headers or {}
@@ -72,12 +74,12 @@ def answer(body: bytes = b"", status: int = 200, headers: Mapping[str, str] | No
 
 def json(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Reply:
     """Reply with a value as JSON."""
-    return answer(orjson.dumps(value), status, headers)
+    return respond(orjson.dumps(value), status, headers)
 
 
 def gzipped(body: bytes) -> Reply:
     """Reply with a body that is compressed."""
-    return answer(gzip.compress(body), headers={"Content-Encoding": "gzip"})
+    return respond(gzip.compress(body), headers={"Content-Encoding": "gzip"})
 
 
 def passed_on(received: Received, url: str) -> Reply:
@@ -87,7 +89,7 @@ def passed_on(received: Received, url: str) -> Reply:
         connection.request(received.method, received.target, received.body, dict(received.headers))
         response = connection.getresponse()
         wait = response.getheader("Retry-After", "")
-        return answer(response.read(), response.status, {"Retry-After": wait})
+        return respond(response.read(), response.status, {"Retry-After": wait})
 
 
 def raw(data: bytes) -> Reply:

@@ -249,7 +249,7 @@ def test_paths_of_all_kinds_are_read_once(folder, monkeypatch, names, ids):
 
 
 def test_a_name_that_looks_like_a_pattern_is_a_name(tmp_path):
-    """Brackets in the path of a file that is there are no pattern."""
+    """Brackets in the path of an existing file are not a pattern."""
     (tmp_path / "exports [1]").mkdir()
     path = write_people(tmp_path / "exports [1]" / "people [ab].ndjson", {"id": "1"})
     assert read_people(path)["id"].compute().tolist() == ["1"]

@@ -80,7 +80,7 @@ def test_the_cluster_module_is_there_when_it_is_asked_for() -> None:
 
 
 def test_a_name_that_is_not_there_is_an_attribute_error() -> None:
-    """A name that the package has not is an AttributeError, as in any module."""
+    """An unknown name is an AttributeError, as in any module."""
     with pytest.raises(AttributeError, match="serach_people"):
         of.serach_people  # noqa: B018
 

@@ -14,7 +14,7 @@ import outreach_frames as of
 from outreach_frames import cli, spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from tests.scripted import Received, Reply, Service, answer, json, scripted
+from tests.scripted import Received, Reply, Service, json, respond, scripted
 
 EMAIL = "Ada.Lovelace@brightforge.example"
 URL = "https://www.profnet.example/in/ada-lovelace/"
@@ -35,7 +35,7 @@ def contact(received: Received) -> Reply:
     identity = received.target.rpartition("=")[2]
     body = json({"contacts": [HOLDERS[identity]]}).parts[1]
     assert isinstance(body, bytes)
-    return answer(body.replace(b"/", b"\\/"))
+    return respond(body.replace(b"/", b"\\/"))
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.scripted import Service, answer, scripted
+from tests.scripted import Service, respond, scripted
 
 HEAD = b"POST /x HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n\r\n"
 
@@ -24,7 +24,7 @@ def send(service: Service, data: bytes) -> bytes:
 @pytest.mark.parametrize("sent", range(5))
 def test_a_request_broken_off_in_its_body_is_none(sent: int) -> None:
     """What ends before its last byte is not counted and uses up no reply."""
-    with scripted([answer(b"1")]) as service:
+    with scripted([respond(b"1")]) as service:
         assert send(service, HEAD + b"whole"[:sent]) == b""
         assert send(service, HEAD + b"whole") == b"HTTP/1.1 200 OK"
     assert [request.body for request in service.requests] == [b"whole"]

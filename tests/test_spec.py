@@ -196,7 +196,7 @@ def test_endpoints_are_the_documents_and_take_its_query_parameters() -> None:
 
 
 def test_a_search_result_has_the_documents_properties() -> None:
-    """The answer of a people search and its pagination have the document's properties."""
+    """The response of a people search and its pagination have the document's properties."""
     text = DOCUMENT.read_text(encoding="utf-8")
     for known in spec.PEOPLE_SEARCH_RESULT:
         assert f"`{known.name}` ({'required' if known.required else 'optional'}" in text

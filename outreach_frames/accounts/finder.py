@@ -134,7 +134,7 @@ class _Stage:
         with closing(pages):
             for search, page in pages:
                 finder.requests += 1
-                # A company's further pages are no waste: alone it would need them as well.
+                # A company's further pages are not wasted: alone it would need them as well.
                 self.agenda.spent += not (search.is_alone and search.pages)
                 search.take(page)
 

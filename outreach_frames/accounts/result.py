@@ -61,7 +61,7 @@ class AccountPeople:
         The accounts with account_status, account_people, account_total, account_company_id,
         account_company_name and account_detail; a name that is taken gets `outreach_` in front.
     requests : int
-        How many requests it took; those that the cache answered count too.
+        How many requests it took; those served from the cache count too.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ def _interrupt(*_: object) -> NoReturn:
 
 
 def say(text: str) -> None:
-    """Print what is also told in other ways, so that a terminal which is gone is no failure."""
+    """Print what is also said elsewhere, so that a terminal that is gone is not a failure."""
     try:
         print(text, flush=True)
     except OSError:

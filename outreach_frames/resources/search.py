@@ -256,7 +256,7 @@ class Search:
     def _runs(self, first: int, last: int) -> Iterator[range]:
         """Cut pages into runs that are read as one: longer ones the more pages came before.
 
-        So a service that is wrong about its pages is not asked for many that it has not.
+        So a service that is wrong about its pages is not asked for many that do not exist.
         """
         while first <= last:
             longest = max(1, first // self.client.workers)

@@ -2,7 +2,7 @@
 
 The interface leaves these open, so they are plain choices:
 
-- success is answered with 200, and leads are in the sequence by then;
+- success is a 200, and leads are in the sequence by then;
 - the limits on credits and on leads per sequence count every lead of the request;
 - of leads that share an email or a profile URL the first goes on and the later ones are skipped;
 - a lead is already in the sequence when its email or its profile URL is there.
@@ -147,7 +147,7 @@ SKIPPING = (
 
 
 def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int, dict[str, Any]]:
-    """Complete a well-formed request in one transaction: status and body of the answer."""
+    """Complete a well-formed request in one transaction: status and body of the response."""
     with store.connection:
         store.connection.execute("BEGIN IMMEDIATE")
         attempt = _meet(store, sequence, submission)

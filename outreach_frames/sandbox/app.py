@@ -86,7 +86,7 @@ def add_leads(service: Service, call: Call) -> Reply:
     rules.read_query(call.endpoint, call.query)
     sequence = service.store.sequence(call.path_values["id"])
     if sequence is None:
-        raise rules.Refusal(404, "There is no sequence of that id.")
+        raise rules.Refusal(404, "There is no sequence with that id.")
     submission = read_submission(call.body)
     status, document = adding.add_leads(service.store, sequence, submission)
     return Reply(status, orjson.dumps(document))
@@ -130,7 +130,7 @@ def get_lead_list(service: Service, call: Call) -> Reply:
     size = rules.read_page_size(query)
     found = service.store.lead_list(call.path_values["id"])
     if found is None:
-        raise rules.Refusal(404, "There is no lead list of that id.")
+        raise rules.Refusal(404, "There is no lead list with that id.")
     lead_list, leads = found
     page, links = cut_page(leads, lambda _: True, path=call.path, query=query, size=size)
     shown = [orjson.Fragment(lead["document"]) for lead in page]
@@ -155,12 +155,12 @@ def list_mailboxes(service: Service, call: Call) -> Reply:
 
 
 def update_mailbox(service: Service, call: Call) -> Reply:
-    """PATCH /mailboxes/{id}: the new limit is there once this is answered."""
+    """PATCH /mailboxes/{id}: the new limit is there with the response."""
     rules.read_query(call.endpoint, call.query)
     limit = rules.read_daily_email_limit(call.body)
     mailbox_id = call.path_values["id"]
     if not service.store.set_daily_email_limit(mailbox_id, limit, stamp(datetime.now(UTC))):
-        raise rules.Refusal(404, "There is no mailbox of that id.")
+        raise rules.Refusal(404, "There is no mailbox with that id.")
     (row,) = (row for row in service.store.mailboxes() if row["id"] == mailbox_id)
     return _ok(_mailbox(row))
 
@@ -220,7 +220,7 @@ class Operation:
         return rules.MAX_LEADS_BODY_BYTES if adds_leads else rules.MAX_BODY_BYTES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request."""
+        """Respond to one request."""
         request = Request(scope, receive)
         try:
             body = await _read_body(request, self.most_bytes)
@@ -243,14 +243,14 @@ class Operation:
             tuple(request.query_params.multi_items()),
             body,
         )
-        return self.service.faults.around(call, self._answer)(call)
+        return self.service.faults.around(call, self._handle)(call)
 
     def _is_authorized(self, header: str) -> bool:
         scheme, _, token = header.partition(" ")
         right = secrets.compare_digest(token.strip().encode(), self.service.api_key.encode())
         return right and scheme.lower() == spec.AUTHORIZATION_SCHEME.lower()
 
-    def _answer(self, call: Call) -> Reply:
+    def _handle(self, call: Call) -> Reply:
         with self.service.store.lock:
             try:
                 return self.run(self.service, call)
@@ -279,20 +279,20 @@ def _refusal(refusal: rules.Refusal) -> Reply:
 
 
 async def _http_error(_request: Request, error: Exception) -> Response:
-    """Answer what the router refuses: an unknown path, or another method."""
+    """Respond to what the router refuses: an unknown path, or another method."""
     assert isinstance(error, HTTPException)
     body = rules.error_body(error.status_code, error.detail)
     return Response(body, error.status_code, error.headers, media_type="application/json")
 
 
 async def _unexpected_error(_request: Request, _error: Exception) -> Response:
-    """Answer where the sandbox itself is wrong; the server logs the error."""
+    """Respond where the sandbox itself is wrong; the server logs the error."""
     body = rules.error_body(500, "Something went wrong in the sandbox.")
     return Response(body, 500, media_type="application/json")
 
 
 async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send an answer the way that it says."""
+    """Send a response the way that it says."""
     transport: asyncio.Transport = scope["extensions"][TRANSPORT]["connection"]
     if reply.delivery == "dropped":
         transport.abort()

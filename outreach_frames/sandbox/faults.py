@@ -1,7 +1,7 @@
 """Misbehaviour on request: which faults there are, and when one strikes.
 
-A fault stands between a request and the operation that answers it. It may answer in the operation's
-place, change its answer, or say how the answer goes over the wire.
+A fault stands between a request and the operation that handles it. It may respond in its place,
+change its response, or say how the response goes over the wire.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """An answer, and how it goes over the wire."""
+    """A response, and how it goes over the wire."""
 
     status: int
     body: bytes
@@ -47,11 +47,11 @@ class Reply:
     delay: float = 0.0
 
     def with_header(self, name: str, value: str) -> Reply:
-        """Return the same answer with one header more."""
+        """Return the same response with one header more."""
         return replace(self, headers=(*self.headers, (name, value)))
 
 
-Answer = Callable[[Call], Reply]
+Handler = Callable[[Call], Reply]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,34 +156,36 @@ def _refuse(
     return reply.with_header(spec.RETRY_AFTER_HEADER, header(fault)) if header else reply
 
 
-def _ask_to_wait(header: Callable[[Fault], str], fault: Fault, call: Call, answer: Answer) -> Reply:
-    return answer(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
+def _ask_to_wait(
+    header: Callable[[Fault], str], fault: Fault, call: Call, handle: Handler
+) -> Reply:
+    return handle(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
 
 
-def _drop_before(_fault: Fault, _call: Call, _answer: Answer) -> Reply:
+def _drop_before(_fault: Fault, _call: Call, _handle: Handler) -> Reply:
     return Reply(500, b"", delivery="dropped")
 
 
-def _drop_after(_fault: Fault, call: Call, answer: Answer) -> Reply:
-    return replace(answer(call), delivery="dropped")
+def _drop_after(_fault: Fault, call: Call, handle: Handler) -> Reply:
+    return replace(handle(call), delivery="dropped")
 
 
-def _cut_body(_fault: Fault, call: Call, answer: Answer) -> Reply:
-    return replace(answer(call), delivery="short")
+def _cut_body(_fault: Fault, call: Call, handle: Handler) -> Reply:
+    return replace(handle(call), delivery="short")
 
 
-def _cut_gzip(_fault: Fault, call: Call, answer: Answer) -> Reply:
-    reply = answer(call)
+def _cut_gzip(_fault: Fault, call: Call, handle: Handler) -> Reply:
+    reply = handle(call)
     packed = gzip.compress(reply.body)
     return replace(reply, body=packed[: len(packed) // 2]).with_header("Content-Encoding", "gzip")
 
 
-def _slow_body(fault: Fault, call: Call, answer: Answer) -> Reply:
-    return replace(answer(call), delivery="slow", delay=fault.delay)
+def _slow_body(fault: Fault, call: Call, handle: Handler) -> Reply:
+    return replace(handle(call), delivery="slow", delay=fault.delay)
 
 
 def _edit(reply: Reply, change: Callable[[dict[str, Any]], object]) -> Reply:
-    """Change the document of a good answer."""
+    """Change the document of a good response."""
     if reply.status != 200:
         return reply
     document = orjson.loads(reply.body)
@@ -191,30 +193,30 @@ def _edit(reply: Reply, change: Callable[[dict[str, Any]], object]) -> Reply:
     return replace(reply, body=orjson.dumps(document))
 
 
-def _repeat_next(_fault: Fault, call: Call, answer: Answer) -> Reply:
+def _repeat_next(_fault: Fault, call: Call, handle: Handler) -> Reply:
     def change(document: dict[str, Any]) -> None:
         links = document[spec.LINKS_KEY]
         links["next"] = links["self"]
 
-    return _edit(answer(call), change)
+    return _edit(handle(call), change)
 
 
-def _foreign_next(fault: Fault, call: Call, answer: Answer) -> Reply:
+def _foreign_next(fault: Fault, call: Call, handle: Handler) -> Reply:
     def change(document: dict[str, Any]) -> None:
         document[spec.LINKS_KEY]["next"] = {"href": fault.href}
 
-    return _edit(answer(call), change)
+    return _edit(handle(call), change)
 
 
-def _drift(_fault: Fault, call: Call, answer: Answer) -> Reply:
-    """Answer a later page as if somebody had come in front since the first one."""
-    reply = answer(call)
+def _drift(_fault: Fault, call: Call, handle: Handler) -> Reply:
+    """Respond to a later page as if somebody had come in front since the first one."""
+    reply = handle(call)
     page_field = spec.SEARCH_PAGING[0].name
     wanted = orjson.loads(call.body) if reply.status == 200 else {}
     page = wanted.get(page_field, 1)
     if page < 2:
         return reply
-    before = answer(replace(call, body=orjson.dumps(wanted | {page_field: page - 1})))
+    before = handle(replace(call, body=orjson.dumps(wanted | {page_field: page - 1})))
     last = orjson.loads(before.body)[spec.RESULTS_KEY][-1:]
 
     def change(document: dict[str, Any]) -> None:
@@ -225,13 +227,13 @@ def _drift(_fault: Fault, call: Call, answer: Answer) -> Reply:
     return _edit(reply, change)
 
 
-def _add_errors(_fault: Fault, call: Call, answer: Answer) -> Reply:
-    error = {"code": "partial_result", "message": "A data source did not answer in time."}
+def _add_errors(_fault: Fault, call: Call, handle: Handler) -> Reply:
+    error = {"code": "partial_result", "message": "A data source did not respond in time."}
 
     def change(document: dict[str, Any]) -> None:
         document[spec.ERRORS_KEY] = [*document.get(spec.ERRORS_KEY, ()), error]
 
-    return _edit(answer(call), change)
+    return _edit(handle(call), change)
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,7 +241,7 @@ class Kind:
     """What a kind of fault does, and where it can."""
 
     says: str
-    strike: Callable[[Fault, Call, Answer], Reply]
+    strike: Callable[[Fault, Call, Handler], Reply]
     endpoints: tuple[spec.Endpoint, ...] = spec.ENDPOINTS
 
 
@@ -255,10 +257,10 @@ KINDS: Mapping[str, Kind] = {
     ),
     "rate_limit_bare": Kind("429 without Retry-After", partial(_refuse, 429, _TOO_MANY, None)),
     "retry_after": Kind(
-        "a good answer with Retry-After in seconds", partial(_ask_to_wait, _retry_after)
+        "a good response with Retry-After in seconds", partial(_ask_to_wait, _retry_after)
     ),
     "retry_after_date": Kind(
-        "a good answer with Retry-After as an HTTP date", partial(_ask_to_wait, _retry_after_date)
+        "a good response with Retry-After as an HTTP date", partial(_ask_to_wait, _retry_after_date)
     ),
     "server_error": Kind("500", partial(_refuse, 500, "Something went wrong.", None)),
     "unavailable": Kind(
@@ -279,7 +281,7 @@ KINDS: Mapping[str, Kind] = {
         (spec.SEARCH_PEOPLE,),
     ),
     "errors": Kind(
-        "a good answer with an entry in _errors",
+        "a good response with an entry in _errors",
         _add_errors,
         (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST),
     ),
@@ -316,13 +318,13 @@ class Faults:
         """Return the faults in force."""
         return tuple(each.fault for each in self.armed)
 
-    def around(self, call: Call, answer: Answer) -> Answer:
+    def around(self, call: Call, handle: Handler) -> Handler:
         """Wrap an operation into the faults that strike this request, the first outermost."""
         with self.lock:
             striking = [each.fault for each in self.armed if self._strikes(each, call.endpoint)]
         for fault in reversed(striking):
-            answer = partial(_struck, fault, answer)
-        return answer
+            handle = partial(_struck, fault, handle)
+        return handle
 
     def _strikes(self, armed: _Armed, endpoint: spec.Endpoint) -> bool:
         fault = armed.fault
@@ -338,5 +340,5 @@ class Faults:
         return True
 
 
-def _struck(fault: Fault, answer: Answer, call: Call) -> Reply:
-    return KINDS[fault.kind].strike(fault, call, answer)
+def _struck(fault: Fault, handle: Handler, call: Call) -> Reply:
+    return KINDS[fault.kind].strike(fault, call, handle)

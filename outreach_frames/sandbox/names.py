@@ -59,7 +59,7 @@ def slug(text: str) -> str:
 
 
 def invented_stem(rng: Random) -> str:
-    """Return a word that is no word: the first part of company, school and investor names."""
+    """Return an invented word: the first part of company, school and investor names."""
     return "".join(rng.choice(parts) for parts in _STEM_PARTS)
 
 

@@ -45,7 +45,7 @@ CODES = {
 
 
 class Refusal(Exception):  # noqa: N818
-    """An answer with an error status, on its way to the client."""
+    """A response with an error status, on its way to the client."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)

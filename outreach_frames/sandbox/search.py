@@ -4,8 +4,8 @@
 one filter mean any of them, different filters together mean all. A filter that spec calls the
 opposite of another one is that one's rule negated. Letters match whatever their case; accents
 count; `%` and `_` are ordinary characters. A value that nobody has matches nobody; an empty text is
-no value, and a filter without values (an empty list, false) is no filter. A filter that searches in
-texts takes at most 1,000 values, so that no search holds up the others; more are refused (400).
+no value, and a filter without values (an empty list, false) does not filter. A filter that searches
+in texts takes at most 1,000 values, so that no search holds up the others; more are refused (400).
 """
 
 from __future__ import annotations

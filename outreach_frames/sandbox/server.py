@@ -69,7 +69,7 @@ class _Server(uvicorn.Server):
 
     async def run_until_stopped(self, listener: socket.socket) -> None:
         await self.serve([listener])
-        # What was being answered ends by itself once it sees that its connection is gone.
+        # A request being handled ends by itself once it sees that its connection is gone.
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
 
@@ -135,7 +135,7 @@ class ServerThread:
         asyncio.run(self._server.run_until_stopped(self._listener))
 
     def start(self) -> None:
-        """Start, and return once requests are answered."""
+        """Start, and return once requests are served."""
         self._thread.start()
         if not self._server.ready.wait(START_SECONDS):
             raise RuntimeError("The sandbox did not start in time.")

@@ -115,7 +115,7 @@ class Sandbox:
             return self._service.store.leads(sequence_id)
 
     def stop(self) -> None:
-        """Stop answering, and close the database; a second time does nothing."""
+        """Stop serving, and close the database; a second time does nothing."""
         atexit.unregister(self.stop)
         self._server.stop()
         with self._service.store.lock:
@@ -144,9 +144,9 @@ def serve(
     faults: Iterable[FaultLike] | FaultLike | None = None,
     db: str | os.PathLike[str] | None = None,
 ) -> Sandbox:
-    """Start a service that answers as the interface says, over a world made from a seed.
+    """Start a service that responds as the interface says, over a world made from a seed.
 
-    It listens on loopback only, and returns when it answers. It stops at `stop()`, at the end of a
+    It listens on loopback only, and returns once it listens. It stops at `stop()`, at the end of a
     `with` block, or with the interpreter.
 
     Parameters

@@ -304,7 +304,7 @@ def _check(connection: sqlite3.Connection, path: Path, *, people: int, seed: int
         if error.sqlite_errorcode not in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_NOTADB}:
             raise
         raise ValueError(
-            f"{path} is no database of the sandbox ({error}); it was left as it is. "
+            f"{path} is not a sandbox database ({error}); it was left as it is. "
             "Give the path of a file that does not exist yet."
         ) from error
     if found is None or found[0] != FORMAT:

@@ -246,9 +246,9 @@ def free_frame(
     Returns
     -------
     DataFrame
-        One row per record, nested objects flattened with `_`. A record that is no object becomes
-        a row with a column `value`. Text stays text; values of several types in one column become
-        text.
+        One row per record, nested objects flattened with `_`. A record that is not an object
+        becomes a row with a column `value`. Text stays text; values of several types in one column
+        become text.
 
     Examples
     --------

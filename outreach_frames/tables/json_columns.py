@@ -79,7 +79,7 @@ def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     Raises
     ------
     ValueError
-        When a text is no JSON, or holds something else.
+        When a text is not JSON, or holds something else.
 
     Examples
     --------

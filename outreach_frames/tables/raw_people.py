@@ -47,13 +47,13 @@ def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
     Returns
     -------
     PeoplePage
-        Its `people` have two columns: `id` (text, missing where it is no text) and `line` (bytes
+        Its `people` have two columns: `id` (text, missing where it is not text) and `line` (bytes
         without a line break).
 
     Raises
     ------
     InvalidResponseError
-        When a body is no people search result.
+        When a body is not a people search result.
 
     Notes
     -----
@@ -162,7 +162,7 @@ def _lines(text: str) -> Iterator[bytes]:
 
 
 def _as_object(line: bytes) -> bytes:
-    """Write what is no object as the one of which a frame would have the same row."""
+    """Write anything but an object as the object that gives the same row in a frame."""
     if line.startswith(b"{"):
         return line
     return b"{}" if line == b"null" else b'{"%b":%b}' % (LONE_VALUE.encode(), line)

@@ -64,7 +64,7 @@ def records_table(
     Parameters
     ----------
     records : sequence
-        Parsed JSON. A record that is no object becomes a row with a column `value`.
+        Parsed JSON. A record that is not an object becomes a row with a column `value`.
     fields : tuple of Field
         What the interface knows of the records; empty where it does not show them.
     leave_out : frozenset of str

@@ -93,7 +93,7 @@ class World:
         return self._found[key]
 
     def reply(self, request: Received) -> Reply:
-        """Answer a people search."""
+        """Respond to a people search."""
         found = self.search(request.json)
         size, page = request.json["page_size"], request.json["page"]
         told = {"page": page, "page_size": size, "total": len(found)}

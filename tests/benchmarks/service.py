@@ -129,10 +129,10 @@ def loop_and_normalize(service: Service, people: int) -> pd.DataFrame:
     with requests.Session() as session:
         session.headers["Authorization"] = f"Bearer {token}"
         for page in range(1, people // _SIZE + 1):
-            answer = session.post(
+            response = session.post(
                 url + spec.SEARCH_PEOPLE.path, json={"page": page, "page_size": _SIZE}, timeout=60
             )
-            rows += answer.json()[spec.RESULTS_KEY]
+            rows += response.json()[spec.RESULTS_KEY]
     return pd.json_normalize(rows, sep="_")
 
 
@@ -141,10 +141,10 @@ def fetch_only(service: Service, people: int) -> int:
     url, token = service
 
     def fetch(page: int) -> int:
-        answer = session.post(
+        response = session.post(
             url + spec.SEARCH_PEOPLE.path, json={"page": page, "page_size": _SIZE}, timeout=60
         )
-        return len(answer.content)
+        return len(response.content)
 
     with requests.Session() as session, ThreadPoolExecutor(_WORKERS) as executor:
         session.mount("http://", HTTPAdapter(pool_maxsize=_WORKERS))

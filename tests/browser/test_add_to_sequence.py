@@ -42,14 +42,14 @@ Turn = Callable[[Received], Reply]
 
 
 def added(received: Received) -> Reply:
-    """Answer that all leads of a request were added."""
+    """Respond that all leads of a request were added."""
     sent = len(received.json["leads"])
     return json({"total": sent, "total_added_to_sequence": sent})
 
 
 @contextmanager
 def serving(*turns: Turn | Reply) -> Iterator[Service]:
-    """Serve a sequence of each status and two mailboxes; requests that add are answered in turn."""
+    """Serve a sequence of each status and two mailboxes; requests that add leads get the turns."""
     rest = list(turns)
 
     def turn(received: Received) -> Reply:
@@ -73,18 +73,18 @@ def serving(*turns: Turn | Reply) -> Iterator[Service]:
 
 
 class Gate:
-    """Answers that leads were added, each only once it is opened."""
+    """Responds that leads were added, each only once it is opened."""
 
     def __init__(self) -> None:
         self._opened = threading.Semaphore(0)
         self.arrived = threading.Semaphore(0)
 
     def open(self) -> None:
-        """Let one more request be answered."""
+        """Let one more response go out."""
         self._opened.release()
 
     def __call__(self, received: Received) -> Reply:
-        """Answer a request."""
+        """Respond to a request."""
         self.arrived.release()
         assert self._opened.acquire(timeout=60)
         return added(received)
@@ -419,10 +419,10 @@ def test_errors_are_told_and_no_token_is_anywhere(notebook: Notebook, sandbox: S
         assert "lead7@example.com" not in saved
 
 
-@pytest.mark.parametrize("answer", [json({"error": "who?"}, 401), hang_up()])
-def test_a_service_that_does_not_answer_is_told(notebook: Notebook, answer: Reply) -> None:
+@pytest.mark.parametrize("response", [json({"error": "who?"}, 401), hang_up()])
+def test_a_service_that_does_not_respond_is_told(notebook: Notebook, response: Reply) -> None:
     """Without sequences there is a reason in words, and Reload tries again."""
-    script = [answer]
+    script = [response]
     with scripted(lambda _: script[0]) as service:
         notebook.run(connect_to(service, max_wait=1), MIXED, ADDING)
         widget = notebook.widget

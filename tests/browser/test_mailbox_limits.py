@@ -227,7 +227,7 @@ def test_a_wait_is_told_and_can_be_cancelled(notebook: Notebook) -> None:
 
 
 def test_cancel_finishes_the_one_under_way(notebook: Notebook) -> None:
-    """Cancel sends no further change, and the answer of the one that was sent is awaited."""
+    """Cancel sends no further change, and the response of the one that was sent is awaited."""
     begun, cancelled = threading.Event(), threading.Event()
 
     def reply(received: Received) -> Reply:

@@ -41,7 +41,7 @@ def person(number: int) -> dict[str, Any]:
 def found(total: int) -> Callable[[Received], Reply]:
     """Return a service that finds so many people, whatever it is asked."""
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         number, size = received.json["page"], received.json["page_size"]
         rows = range((number - 1) * size, min(number * size, total))
         pagination = {"page": number, "page_size": size, "total": total}
@@ -49,7 +49,7 @@ def found(total: int) -> Callable[[Received], Reply]:
         results = [person(row) for row in rows]
         return json({"results": results, "_pagination": pagination | pages})
 
-    return answer
+    return respond
 
 
 def filters_of(received: Received) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def filters_of(received: Received) -> dict[str, Any]:
 
 
 def searches(requests: list[Received]) -> list[Received]:
-    """Return the requests that are no counts."""
+    """Return the requests that are not counts."""
     return [one for one in requests if one.json["page_size"] > 1]
 
 
@@ -247,7 +247,7 @@ def test_a_suggestion_is_picked_by_keyboard(notebook: Notebook, sandbox: Sandbox
 
 
 def test_a_closed_list_takes_nothing_else(notebook: Notebook, sandbox: Sandbox) -> None:
-    """Where the interface closes a list, other text stays in the field and is no tag."""
+    """Where the interface closes a list, other text stays in the field and makes no tag."""
     closed = "rows[3][0] | {'values': ['vp', 'head']}"
     notebook.run(
         connect_to(sandbox),
@@ -294,15 +294,15 @@ def test_a_value_in_include_and_exclude_is_warned_of(notebook: Notebook, sandbox
     assert tags(notebook, "Exclude names") == ["Other"]
 
 
-def test_five_quick_edits_make_one_count_and_the_last_answer_wins(notebook: Notebook) -> None:
-    """A count waits for the end of typing, and an answer that comes late is dropped."""
+def test_five_quick_edits_make_one_count_and_the_last_response_wins(notebook: Notebook) -> None:
+    """A count waits for the end of typing, and a response that comes late is dropped."""
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         if received.json.get("person_titles", [])[-1:] == ["T0"]:
             return delayed(2, found(111)(received))
         return found(12345)(received)
 
-    with scripted(answer) as service:
+    with scripted(respond) as service:
         notebook.run(connect_to(service), BUILDER)
         total = notebook.widget.get_by_text("12,345 people")
         check(total).to_be_visible()
@@ -313,7 +313,7 @@ def test_five_quick_edits_make_one_count_and_the_last_answer_wins(notebook: Note
             notebook.page.wait_for_timeout(20)
         field(notebook, "Titles").press_sequentially("T1\nT2\nT3\nT4\nT5\n")
         check(total).to_be_visible()
-        # Until after the late answer would have come.
+        # Until after the late response would have come.
         notebook.page.wait_for_timeout(2000)
         check(total).to_be_visible()
         assert notebook.ask("print(builder.total)") == "12345\n"
@@ -395,11 +395,11 @@ def test_a_limit_that_is_none_cannot_be_searched_with(notebook: Notebook) -> Non
 def test_cancel_keeps_what_was_read(notebook: Notebook) -> None:
     """Progress is shown, and Cancel ends the search with what came until then."""
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         reply = found(1000)(received)
         return delayed(60, reply) if received.json["page"] > 1 else reply
 
-    with scripted(answer) as service:
+    with scripted(respond) as service:
         notebook.run(connect_to(service), BUILDER)
         widget = notebook.widget
         widget.get_by_role("button", name="Search", exact=True).click()
@@ -476,7 +476,7 @@ def test_a_preset_comes_back_after_a_restart(notebook: Notebook, sandbox: Sandbo
 
 
 def test_a_double_click_on_save_replaces_nothing(notebook: Notebook, sandbox: Sandbox) -> None:
-    """A second press of Save, by mouse or by Enter held down, is no answer to the question."""
+    """A second press of Save, by mouse or by Enter held down, does not answer the question."""
     notebook.run(connect_to(sandbox), BUILDER)
     kept = notebook.path.parent / "kept.json"
     kept.write_text("kept", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""What is kept, for whom and how long; and that a broken file is no more than a slow day."""
+"""What is kept, for whom and how long; a broken file only makes things slower."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from outreach_frames.errors import (
     OutreachWarning,
 )
 from tests.client.connection import LIMIT, TOKEN, connected
-from tests.scripted import Received, Reply, Service, answer, delayed, json, reset, scripted
+from tests.scripted import Received, Reply, Service, delayed, json, reset, respond, scripted
 
 READS = [endpoint for endpoint in spec.ENDPOINTS if endpoint.name in LIFETIMES]
 
 
 def numbered(request: Received) -> Reply:
-    """Answer each request with something that no other answer is."""
+    """Respond to each request with something that no other response is."""
     return json(
         {"number": time.monotonic_ns(), "for": request.target, "body": request.body.decode()}
     )
@@ -44,7 +44,7 @@ def numbered(request: Received) -> Reply:
 
 @pytest.fixture
 def service() -> Iterator[Service]:
-    """Serve answers that are never the same twice."""
+    """Serve responses that are never the same twice."""
     with scripted(numbered) as running:
         yield running
 
@@ -52,7 +52,7 @@ def service() -> Iterator[Service]:
 @pytest.fixture
 def file(tmp_path: Path) -> Path:
     """Name a file for the cache, in a folder that does not exist yet."""
-    return tmp_path / "folder" / "answers"
+    return tmp_path / "folder" / "responses"
 
 
 def values(endpoint: spec.Endpoint, value: str = "x") -> dict[str, Any]:
@@ -68,7 +68,7 @@ def values(endpoint: spec.Endpoint, value: str = "x") -> dict[str, Any]:
 def test_a_second_read_costs_no_request(
     endpoint: spec.Endpoint, service: Service, file: Path
 ) -> None:
-    """Asking the same again is answered from the file, also by the next client; others are not."""
+    """Asking the same again is served from the file, also by the next client; others are not."""
     with connected(service, cache=file) as client:
         first = client.read(endpoint, **values(endpoint))
         assert client.read(endpoint, **values(endpoint)) == first
@@ -79,7 +79,7 @@ def test_a_second_read_costs_no_request(
 
 
 @pytest.mark.parametrize("endpoint", READS, ids=lambda endpoint: endpoint.name)
-def test_a_refresh_asks_and_keeps_the_new_answer(
+def test_a_refresh_asks_and_keeps_the_new_response(
     endpoint: spec.Endpoint, service: Service, file: Path
 ) -> None:
     """With refresh the service is asked, and what it says replaces what was kept."""
@@ -99,7 +99,7 @@ def test_every_reading_endpoint_has_a_lifetime_and_no_writing_one() -> None:
     assert set(LIFETIMES.values()) == {60, 3600}
 
 
-def test_an_answer_is_good_for_its_time_only(
+def test_a_response_is_good_for_its_time_only(
     service: Service, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When its time is over the service is asked again."""
@@ -156,20 +156,20 @@ def test_what_counts_as_the_same_request(
 
 
 def test_accounts_in_one_file_are_kept_apart(service: Service, file: Path) -> None:
-    """Neither another token nor another address is given this account's answers."""
+    """Neither another token nor another address is given this account's responses."""
     with scripted(numbered) as elsewhere:
-        answers = []
+        responses = []
         for address, token in ((service, "a"), (service, "b"), (elsewhere, "a")):
             with Client(address.url, token, cache=file) as client:
-                answers.append(client.read(spec.LIST_SEQUENCES)["number"])
-    assert len(set(answers)) == 3
+                responses.append(client.read(spec.LIST_SEQUENCES)["number"])
+    assert len(set(responses)) == 3
 
 
 @pytest.mark.parametrize(
-    "bad", [json({}, 404), answer(b"<html>"), answer(b"[1, 2"), json({}, 302), reset()]
+    "bad", [json({}, 404), respond(b"<html>"), respond(b"[1, 2"), json({}, 302), reset()]
 )
-def test_bad_answers_are_not_kept(bad: Reply, file: Path) -> None:
-    """After an error or a broken answer the service is asked again."""
+def test_bad_responses_are_not_kept(bad: Reply, file: Path) -> None:
+    """After an error or a broken response the service is asked again."""
     turns = iter([bad] * 5)
     with scripted(lambda _: next(turns)) as service, connected(service, cache=file) as client:
         with pytest.raises(Exception, match="GET /sequences"):
@@ -179,7 +179,7 @@ def test_bad_answers_are_not_kept(bad: Reply, file: Path) -> None:
 
 
 def test_what_the_caller_refuses_is_not_kept(file: Path) -> None:
-    """An answer that cannot be parsed is no answer, be it new or kept."""
+    """A response that cannot be parsed is not used, be it new or kept."""
 
     def refuse(body: bytes) -> None:
         raise InvalidResponseError(f"not this: {len(body)}")
@@ -218,7 +218,7 @@ def test_forgetting_makes_all_listings_of_an_endpoint_fresh(service: Service, fi
         assert other.read(spec.LIST_MAILBOXES) == others
 
 
-def test_an_answer_that_was_under_way_while_forgetting_is_not_kept(file: Path) -> None:
+def test_a_response_that_was_under_way_while_forgetting_is_not_kept(file: Path) -> None:
     """A listing that was asked for before a change does not come back after it."""
     slow = lambda request: delayed(0.3, numbered(request))  # noqa: E731 - a script of one line
     with scripted(slow) as service, connected(service, cache=file) as client:
@@ -233,7 +233,7 @@ def test_an_answer_that_was_under_way_while_forgetting_is_not_kept(file: Path) -
 
 
 def test_a_hit_waits_for_nothing(file: Path) -> None:
-    """A kept answer is there at once, even while the service asks for patience."""
+    """A kept response is there at once, even while the service asks for patience."""
     patience = json({"n": 1}, headers={"Retry-After": "1000"})
     with scripted([patience]) as service, connected(service, cache=file, max_wait=0) as client:
         assert client.read(spec.LIST_SEQUENCES) == {"n": 1}
@@ -263,9 +263,9 @@ def test_closing_lets_go_of_the_file(service: Service, file: Path) -> None:
     """After closing, everything is in the one file and nobody holds it."""
     with connected(service, cache=file) as client:
         client.read(spec.LIST_SEQUENCES)
-        assert file.with_name("answers-wal").exists()
+        assert file.with_name("responses-wal").exists()
     assert client.closed
-    assert not file.with_name("answers-wal").exists()
+    assert not file.with_name("responses-wal").exists()
 
 
 def test_an_open_file_is_made_private(service: Service, file: Path) -> None:
@@ -320,7 +320,7 @@ def test_damaged_rows_are_misses(
 
 
 def test_a_flipped_bit_is_a_miss(service: Service, file: Path) -> None:
-    """An answer that is still JSON, but not the one that was kept, is not believed."""
+    """A response that is still JSON, but not the one that was kept, is not believed."""
     with connected(service, cache=file) as client:
         client.read(spec.LIST_SEQUENCES)
     with closing(sqlite3.connect(file)) as connection, connection:
@@ -348,7 +348,7 @@ def test_a_folder_that_cannot_be_made_turns_the_cache_off(service: Service, tmp_
     """Where no file can be, there is a warning and no cache."""
     (tmp_path / "file").touch()
     with pytest.warns(OutreachWarning, match="not cached"):
-        client = connected(service, cache=tmp_path / "file" / "answers")
+        client = connected(service, cache=tmp_path / "file" / "responses")
     with client:
         assert client.read(spec.LIST_SEQUENCES) != client.read(spec.LIST_SEQUENCES)
 
@@ -384,11 +384,11 @@ def test_a_file_that_another_process_locks_hangs_nothing(
 
 
 def test_many_threads_on_one_address(service: Service, file: Path) -> None:
-    """32 threads that ask the same get good answers, and the file one of them."""
+    """32 threads that ask the same get good responses, and the file one of them."""
     with connected(service, cache=file, workers=32) as client:
         read = ordered_map(lambda _: client.read(spec.LIST_SEQUENCES), range(96), workers=32)
-        answers = [one["number"] for one in read]
-        assert client.read(spec.LIST_SEQUENCES)["number"] in answers
+        responses = [one["number"] for one in read]
+        assert client.read(spec.LIST_SEQUENCES)["number"] in responses
     assert len(service.requests) <= 32
 
 
@@ -402,7 +402,7 @@ def _use(file: Path, start: Any, complaints: Any) -> None:
             key = cache.key(spec.LIST_SEQUENCES, b"%d" % number)
             cache.set(key, b"x" * 10_000, 60)
             if cache.get(key) not in {b"x" * 10_000, None}:
-                complaints.put("wrong answer")
+                complaints.put("wrong response")
         cache.forget(spec.LIST_MAILBOXES)
         cache.close()
     complaints.put([str(one.message) for one in caught])
@@ -433,7 +433,7 @@ def kept(file: Path) -> int:
 
 
 def test_what_is_over_is_deleted_at_opening(file: Path) -> None:
-    """Answers whose time is over do not stay in the file."""
+    """Responses whose time is over do not stay in the file."""
     cache = ResponseCache(file, "account")
     cache.set("old", b"1", -5)
     cache.set("good", b"2", 60)
@@ -444,7 +444,7 @@ def test_what_is_over_is_deleted_at_opening(file: Path) -> None:
 
 
 def test_the_file_does_not_grow_for_ever(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Beyond its limit, the answers that end first make room."""
+    """Beyond its limit, the responses that end first make room."""
     monkeypatch.setattr(cache_module, "MAX_BYTES", 100_000)
     monkeypatch.setattr(cache_module, "_PURGE_EVERY", 10_000)
     cache = ResponseCache(file, "account")
@@ -459,7 +459,7 @@ def test_the_file_does_not_grow_for_ever(file: Path, monkeypatch: pytest.MonkeyP
 def test_the_default_file_is_in_the_users_cache_folder(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without a path, answers are kept where the system keeps such things."""
+    """Without a path, responses are kept where the system keeps such things."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(tmp_path / "home" / name))
     with Client(service.url, TOKEN) as client:

@@ -1,4 +1,4 @@
-"""The client over real sockets: what it sends, what it takes for an answer, what it never shows."""
+"""The client over real sockets: what it sends, what it accepts, and what it never shows."""
 
 from __future__ import annotations
 
@@ -36,7 +36,17 @@ from outreach_frames.errors import (
     ValidationProblem,
 )
 from tests.client.connection import LIMIT, TOKEN, connected
-from tests.scripted import Received, Reply, Service, answer, gzipped, json, raw, scripted, truncated
+from tests.scripted import (
+    Received,
+    Reply,
+    Service,
+    gzipped,
+    json,
+    raw,
+    respond,
+    scripted,
+    truncated,
+)
 
 
 def test_every_request_is_signed_and_named() -> None:
@@ -119,7 +129,7 @@ def test_values_in_the_path_arrive_as_they_are(value: str, sent: str) -> None:
 @pytest.mark.parametrize("value", ["", " ", ".", "..", None, 5, b"x", "\ud83d"])
 @pytest.mark.parametrize("endpoint", [spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST])
 def test_unusable_values_in_the_path_are_refused(endpoint: spec.Endpoint, value: Any) -> None:
-    """A value that would change the address, or is no text, is an error before any request."""
+    """A value that would change the address, or is not text, is an error before any request."""
     name = "email" if endpoint is spec.GET_CONTACT_BY_EMAIL else "id"
     with scripted([]) as service, connected(service) as client:
         with pytest.raises(InvalidInputError, match=name):
@@ -163,9 +173,9 @@ def test_any_2xx_is_success(status: int) -> None:
         assert client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": []}) == {"ok": 1}
 
 
-def test_an_empty_answer_is_good_for_a_write_only() -> None:
-    """A write may be answered with nothing; a read may not."""
-    empty = answer(status=204, headers={"Content-Length": ""})
+def test_an_empty_response_is_good_for_a_write_only() -> None:
+    """A write may get an empty response; a read may not."""
+    empty = respond(status=204, headers={"Content-Length": ""})
     with scripted(lambda _: empty) as service, connected(service) as client:
         assert client.write(spec.UPDATE_MAILBOX, path={"id": "m1"}, body=LIMIT) is None
         with pytest.raises(InvalidResponseError, match=r"204.*empty"):
@@ -179,15 +189,15 @@ def test_a_charset_header_changes_nothing() -> None:
         assert client.read(spec.LIST_SEQUENCES) == {"name": "Zoë"}
 
 
-def test_compressed_answers_are_unpacked() -> None:
+def test_compressed_responses_are_unpacked() -> None:
     """A gzip body is read as what is in it."""
     with scripted([gzipped(b'{"a": 1}')]) as service, connected(service) as client:
         assert client.read(spec.LIST_SEQUENCES) == {"a": 1}
 
 
-def test_an_answer_that_is_no_json_shows_status_and_beginning() -> None:
+def test_a_response_that_is_no_json_shows_status_and_beginning() -> None:
     """A page of HTML is an error that shows what came."""
-    html = answer(b"<html>\n<h1>Please log in</h1>", headers={"Content-Type": "text/html"})
+    html = respond(b"<html>\n<h1>Please log in</h1>", headers={"Content-Type": "text/html"})
     with scripted(lambda _: html) as service, connected(service) as client:
         with pytest.raises(InvalidResponseError, match=r"200.*<html> <h1>Please log in") as caught:
             client.read(spec.LIST_SEQUENCES)
@@ -196,17 +206,17 @@ def test_an_answer_that_is_no_json_shows_status_and_beginning() -> None:
 
 @pytest.mark.parametrize("value", [None, [], "text", 5])
 def test_a_page_that_is_no_object_is_broken(value: Any) -> None:
-    """A list, a text or null is no page of a list."""
+    """A list, a text or null is not a page of a list."""
     with scripted(lambda _: json(value)) as service, connected(service) as client:
         with pytest.raises(InvalidResponseError, match="not a JSON object"):
             next(client.read_pages(spec.LIST_SEQUENCES))
 
 
-def test_a_small_answer_that_unpacks_to_too_much_is_not_unpacked_whole() -> None:
+def test_a_small_response_that_unpacks_to_too_much_is_not_unpacked_whole() -> None:
     """A gzip bomb ends at the limit, in little more memory than the limit."""
     limit = response_module.MAX_BODY_BYTES
     packed = gzip.compress(b" " * (4 * limit), compresslevel=1)
-    bomb = answer(packed, headers={"Content-Encoding": "gzip"})
+    bomb = respond(packed, headers={"Content-Encoding": "gzip"})
     with scripted([bomb]) as service, connected(service) as client:
         tracemalloc.start()
         try:
@@ -230,7 +240,7 @@ def test_a_response_of_too_many_values_is_not_parsed(unit: bytes) -> None:
 
 def test_of_an_error_no_more_is_read_than_is_of_use() -> None:
     """An error's body may be endless; its first part says what went wrong."""
-    long = answer(b"Broken. " + b" " * 10_000_000, 400, {"Content-Length": str(10**12)})
+    long = respond(b"Broken. " + b" " * 10_000_000, 400, {"Content-Length": str(10**12)})
     with scripted([long]) as service, connected(service) as client:
         with pytest.raises(BadRequestError, match=r"Broken\."):
             client.read(spec.LIST_SEQUENCES)
@@ -333,7 +343,7 @@ def test_messages_name_no_person() -> None:
 
 @pytest.mark.parametrize("reply", [None, Reply((), "reset"), raw(b"no HTTP")])
 def test_messages_about_the_network_name_the_cause_and_no_person(reply: Reply | None) -> None:
-    """Where nothing answers, the error says why, and not whose address was asked for."""
+    """Where nothing listens, the error says why, and not whose address was asked for."""
     with scripted([] if reply is None else [reply] * 5) as service:
         listening = Service("http://127.0.0.1:1") if reply is None else service
         with connected(listening) as client, pytest.raises(ServiceError) as caught:
@@ -344,12 +354,12 @@ def test_messages_about_the_network_name_the_cause_and_no_person(reply: Reply | 
 
 ECHOES: dict[str, Callable[[str], Reply]] = {
     "json": lambda token: json({"error": {"message": f"bad {token}"}}, 401),
-    "text": lambda token: answer(f"bad {token}!".encode(), 500),
-    "html": lambda token: answer(f"<p>{token.replace('&', '&amp;')}</p>".encode(), 403),
+    "text": lambda token: respond(f"bad {token}!".encode(), 500),
+    "html": lambda token: respond(f"<p>{token.replace('&', '&amp;')}</p>".encode(), 403),
     "list": lambda token: json(
         {"validation_errors": [{"error_code": token, "message": token}]}, 422
     ),
-    "good": lambda token: answer(f"Bearer {token}".encode(), 200),
+    "good": lambda token: respond(f"Bearer {token}".encode(), 200),
     "cut": lambda token: truncated(json({"a": token})),
     "raw": lambda token: raw(token.encode()),
     "redirect": lambda token: json({}, 302, headers={"Location": f"http://x.example/{token}"}),
@@ -370,8 +380,8 @@ def test_the_token_is_in_no_error_even_when_the_service_echoes_it(echo: str) -> 
     assert TOKEN not in shown
 
 
-def test_the_token_is_in_no_good_answer_that_echoes_it(tmp_path: Path) -> None:
-    """A token in a good answer reaches neither the result nor the cache; short words stay."""
+def test_the_token_is_in_no_good_response_that_echoes_it(tmp_path: Path) -> None:
+    """A token in a good response reaches neither the result nor the cache; short words stay."""
     cache = tmp_path / "cache.sqlite"
     with scripted(lambda _: json({"remark": f"hello {TOKEN}"})) as service:
         with closing(Client(service.url, TOKEN, cache=cache)) as client:
@@ -570,7 +580,7 @@ NETWORK = "bluebook"
 
 def test_the_network_has_its_own_name_on_the_wire() -> None:
     """Known field names are translated on their way out and in; values and data are not."""
-    answer_on_wire = {
+    response_on_wire = {
         "total": 1,
         "duplicate_bluebook_urls": ["bluebook_url"],
         "in_exclusion_list_and_skipped": [{"email": None, "bluebook_url": '"bluebook_url": x'}],
@@ -580,7 +590,7 @@ def test_the_network_has_its_own_name_on_the_wire() -> None:
         "profnet_url": "https://profnet.example/in/profnet_url",
         "data": {"profnet_url": "kept", "note": "profnet_url"},
     }
-    with scripted([json(answer_on_wire), json({})]) as service:
+    with scripted([json(response_on_wire), json({})]) as service:
         with connected(service, network_name=NETWORK) as client:
             result = client.write(spec.ADD_LEADS, path={"id": "s"}, body={"leads": [lead]})
             client.read(spec.SEARCH_PEOPLE, body={"exclude_profnet_networks": ["all_networks"]})

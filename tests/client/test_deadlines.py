@@ -17,7 +17,7 @@ from tests.scripted import Received, Reply, drip, json, scripted
 
 
 def slow(_received: Received) -> Reply:
-    """Answer byte by byte, so that no timeout of a socket ends it."""
+    """Respond byte by byte, so that no timeout of a socket ends it."""
     return drip(json({"sequences": ["x" * 200]}))
 
 

@@ -37,7 +37,6 @@ from tests.scripted import (
     FOREVER,
     Received,
     Reply,
-    answer,
     delayed,
     drip,
     gzipped,
@@ -45,6 +44,7 @@ from tests.scripted import (
     json,
     raw,
     reset,
+    respond,
     scripted,
     truncated,
 )
@@ -65,19 +65,19 @@ def cut_gzip() -> Reply:
 
 
 FAULTS: dict[str, Callable[[], Reply]] = {
-    "reset before the answer": reset,
-    "closed before the answer": hang_up,
+    "reset before the response": reset,
+    "closed before the response": hang_up,
     "end in the middle of the body": lambda: truncated(json(GOOD)),
     "end in the middle of the head": lambda: truncated(json(GOOD), missing=60),
     "close without a length": lambda: raw(b"HTTP/1.1 200 OK\r\n\r\n" + b'{"sequences": ['),
     "cut gzip": cut_gzip,
-    "no gzip": lambda: answer(b"{}", headers={"Content-Encoding": "gzip"}),
+    "no gzip": lambda: respond(b"{}", headers={"Content-Encoding": "gzip"}),
     "no HTTP": lambda: raw(b"SSH-2.0 hello\r\n"),
     "bad chunks": lambda: raw(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}"),
     "500": lambda: json({}, 500),
-    "502 in HTML": lambda: answer(b"<html>", 502),
+    "502 in HTML": lambda: respond(b"<html>", 502),
     "429": lambda: json({}, 429),
-    "HTML": lambda: answer(b"<html>"),
+    "HTML": lambda: respond(b"<html>"),
 }
 
 
@@ -121,7 +121,7 @@ def test_a_page_is_tried_again_where_it_failed() -> None:
 
 
 def test_what_the_caller_cannot_parse_is_tried_again() -> None:
-    """The caller's own check of an answer counts like the client's."""
+    """The caller's own check of a response counts like the client's."""
 
     def parse(body: bytes) -> bytes:
         if body != b"[2]":
@@ -145,7 +145,7 @@ WRITES: dict[str, tuple[Reply, bool | None]] = {
     "reset": (reset(), True),
     "closed": (hang_up(), True),
     "cut": (truncated(json(GOOD)), True),
-    "HTML": (answer(b"<html>"), True),
+    "HTML": (respond(b"<html>"), True),
 }
 
 
@@ -218,8 +218,8 @@ def http_date(seconds: float) -> str:
     ("status", "asked"),
     [(200, "1"), (200, "date"), (404, "0.9"), (429, " 1 "), (503, "+1")],
 )
-def test_retry_after_is_obeyed_on_every_answer(status: int, asked: str) -> None:
-    """The next request waits as long as the answer before it asked, whatever its status was."""
+def test_retry_after_is_obeyed_on_every_response(status: int, asked: str) -> None:
+    """The next request waits as long as the response before it asked, whatever its status was."""
     asked = http_date(2) if asked == "date" else asked
     moments: list[float] = []
 
@@ -292,12 +292,12 @@ def test_one_thread_told_to_wait_makes_all_wait() -> None:
 
     with scripted(serve) as service, connected(service) as client:
         queries = [{"name": str(number)} for number in range(40)]
-        answers = list(
+        responses = list(
             ordered_map(
                 lambda query: client.read(spec.LIST_SEQUENCES, query=query), queries, workers=8
             )
         )
-    assert answers == [GOOD] * 40
+    assert responses == [GOOD] * 40
     assert early == []
 
 
@@ -319,8 +319,8 @@ def test_a_401_in_the_middle_stops_the_rest() -> None:
 
 
 BUSY: dict[str, Reply] = {
-    "no answer": delayed(FOREVER, json(GOOD)),
-    "half an answer": drip(json(GOOD), every=FOREVER),
+    "no response": delayed(FOREVER, json(GOOD)),
+    "half a response": drip(json(GOOD), every=FOREVER),
     "Retry-After": json({}, 429, headers={"Retry-After": "100"}),
 }
 

@@ -20,7 +20,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import ConfigurationError, OutreachError, ServiceError
-from tests.scripted import Received, Reply, answer, scripted
+from tests.scripted import Received, Reply, respond, scripted
 from tests.scripted import json as json_reply
 
 TOKEN = 'sk/live+Zx9"&\\qW7eRtY\u00e4'
@@ -153,7 +153,7 @@ def test_an_echoed_token_is_taken_out_however_it_is_escaped(
     whole = f'{{"message": "bad {echoed}!"}}'
     texts = [whole, f"{whole} cut off"]
     for text in texts:
-        reply = answer(text.encode(), status)
+        reply = respond(text.encode(), status)
         with scripted(lambda _, reply=reply: reply) as service:
             client = Client(service.url, TOKEN, cache=tmp_path / "cache.sqlite", backoff=0)
             with closing(client):
@@ -173,7 +173,7 @@ def test_a_short_token_is_taken_out_of_errors_and_echoed_headers(token: str) -> 
     """A short token may be a word of the data, but in an error and behind its scheme it is none."""
     for status in (400, 200):
         body = json.dumps({"message": f"got 'Bearer {token}'"}).encode()
-        with scripted([answer(body, status)]) as service:
+        with scripted([respond(body, status)]) as service:
             with closing(Client(service.url, token, cache=None)) as client:
                 try:
                     shown = str(client.read(spec.LIST_SEQUENCES))

@@ -96,7 +96,7 @@ def test_a_field_takes_the_place_of_a_filter() -> None:
 
 @pytest.mark.parametrize("filters", [["person_name"], "person_name", 5])
 def test_filters_that_are_no_dict_are_refused(filters: Any) -> None:
-    """Filters that are no mapping are an error."""
+    """Filters that are not a mapping are an error."""
     with pytest.raises(InvalidInputError, match="dict"):
         check_filters(filters)
 
@@ -162,7 +162,7 @@ def test_a_limit_that_reads_nothing_is_refused(limit: object) -> None:
 
 @pytest.mark.parametrize("entry", [None, float("nan"), pd.NA, pd.NaT, "", "  ", ".", "..", 5])
 def test_missing_ids_are_told_by_position(entry: object) -> None:
-    """Entries that are no ids are an error that says where they are."""
+    """Entries that are not ids are an error that says where they are."""
     with pytest.raises(InvalidInputError, match=r"1 of 3 emails .*position 1"):
         check_ids("emails", ["a@b.example", entry, "c@d.example"])
 
@@ -181,7 +181,7 @@ def test_blanks_around_ids_are_dropped() -> None:
     "value", [None, pd.NA, 5, ["all"], np.array(["all", "none"]), pd.Series(["all", "none"])]
 )
 def test_a_choice_of_another_type_is_told(value: object) -> None:
-    """What is no text is none of the choices, whatever comparing it would give."""
+    """A value that is not text is none of the choices, however it compares."""
     with pytest.raises(InvalidInputError, match="headcount takes one of all, none"):
         check_one_of("headcount", value, ["all", "none"])
 

@@ -126,7 +126,7 @@ def test_parts_keep_the_permissions_of_parts(tmp_path: Path) -> None:
 
 
 def test_a_name_of_any_script_is_written(tmp_path: Path) -> None:
-    """A name as long as the system allows, in characters of three bytes, is no trouble."""
+    """A name as long as the system allows, in characters of three bytes, works."""
     path = tmp_path / ("東" * 84)
     replace_file(path, lambda file: file.write(b"x"))
     assert path.read_bytes() == b"x"

@@ -31,7 +31,7 @@ def test_printable_text_has_nothing_that_a_terminal_obeys(text: str) -> None:
     "name", ["Łucja Ångström", "Jean\u00a0Dupont", "نیم\u200cرخ", "👩\u200d💻", "李 雷", "क्\u200dष"]
 )
 def test_names_of_all_languages_stay_as_they_are(name: str) -> None:
-    """What is part of a name in some language is no control character."""
+    """What is part of a name in some language is not a control character."""
     assert printable(name) == name
 
 

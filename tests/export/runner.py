@@ -2,7 +2,7 @@
 
 Starting Python takes longer than a whole export of the tests may: this one imports once, and forks
 a process for each. Every line that it is told names a path; `reap` waits for the end of the last
-export. It answers with the process's id, and with how it ended.
+export. It responds with the process's id, and with how it ended.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def main(url: str) -> None:
 
 
 def say(what: str) -> None:
-    """Answer with one line, at once."""
+    """Respond with one line, at once."""
     os.write(1, f"{what}\n".encode())
 
 

@@ -35,7 +35,7 @@ LONG = 60.0
 
 
 def reply(request: Received) -> Reply:
-    """Answer with people who have a field that nobody knows from the middle on."""
+    """Respond with people who have a field that nobody knows from the middle on."""
     if not request.body:
         return reset()  # whoever asked was killed
     size, page = request.json["page_size"], request.json["page"]

@@ -37,7 +37,7 @@ from outreach_frames.sandbox import Sandbox
 from outreach_frames.tables.raw_people import read_people_lines
 from tests.conftest import PEOPLE
 from tests.resources.search_service import connected, numbers, person, result, service_of
-from tests.scripted import Received, Reply, Service, answer, json, reset, scripted
+from tests.scripted import Received, Reply, Service, json, reset, respond, scripted
 
 FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]
 NO_WARNINGS = "ignore::outreach_frames.errors.OutreachWarning"
@@ -77,12 +77,12 @@ def service_that_mends(
     mended = threading.Event()
     broken = failing_at(page, reply, failure)
 
-    def answer_or_fail(request: Received) -> Reply:
+    def respond_or_fail(request: Received) -> Reply:
         if not request.body:
             return reset()  # broken off, because another page failed
         return reply(request) if mended.is_set() else broken(request)
 
-    with scripted(answer_or_fail) as service:
+    with scripted(respond_or_fail) as service:
         yield service, mended
 
 
@@ -136,7 +136,7 @@ def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
         b'{"id":null,"name":"\xc3\xa9\\u00e9"}',
     ]
     body = b'{"results":[%b],"_pagination":{"total":4,"total_pages":1}}' % b",".join(people)
-    with scripted([answer(body)]) as service, connected(service):
+    with scripted([respond(body)]) as service, connected(service):
         path = of.export_people(tmp_path / "people.ndjson")
     assert path.read_bytes().splitlines() == people
 
@@ -160,8 +160,8 @@ def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
         b'"_pagination":{"total":2}}',
     ],
 )
-def test_people_are_cut_out_of_any_answer(body: bytes) -> None:
-    """Wherever people stand in an answer and however it is spaced, each is one line of JSON."""
+def test_people_are_cut_out_of_any_response(body: bytes) -> None:
+    """Wherever people stand in a response and however it is spaced, each is one line of JSON."""
     page = read_people_lines([body, body])
     assert page.people["id"].to_pylist() == ["1", "2", "1", "2"]
     assert page.pagination == {"total": 2}
@@ -183,8 +183,8 @@ def test_people_are_cut_out_of_any_answer(body: bytes) -> None:
         DEEP,
     ],
 )
-def test_no_people_are_cut_out_of_a_broken_answer(body: bytes) -> None:
-    """An answer that is no people search result is an error for NDJSON too."""
+def test_no_people_are_cut_out_of_a_broken_response(body: bytes) -> None:
+    """A response that is not a people search result is an error for NDJSON too."""
     with pytest.raises(InvalidResponseError):
         read_people_lines([body])
 
@@ -192,7 +192,7 @@ def test_no_people_are_cut_out_of_a_broken_answer(body: bytes) -> None:
 def test_a_line_is_an_object_even_where_a_person_is_none(tmp_path: Path) -> None:
     """Whatever the service has among its people, the file can be read, as what a search gives."""
     body = b'{"results":[null,5,"x",[1],{"id":"1"}],"_pagination":{"total":5,"total_pages":1}}'
-    with scripted(lambda _: answer(body)) as service, connected(service):
+    with scripted(lambda _: respond(body)) as service, connected(service):
         path = of.export_people(tmp_path / "people.ndjson")
         expected = of.search_people(limit=None)
     pd.testing.assert_frame_equal(of.read_prospects(path), expected, check_flags=False)
@@ -611,11 +611,11 @@ def test_errors_beside_results_survive_a_stop(tmp_path: Path) -> None:
     assert (attrs["total"], attrs["filters"]) == (20, {})
 
 
-def test_a_broken_answer_is_asked_for_again(tmp_path: Path) -> None:
+def test_a_broken_response_is_asked_for_again(tmp_path: Path) -> None:
     """A page that is cut off once is whole in the end, in every format."""
     for name in FORMATS:
         pages = service_of(100)
-        broken = iter([answer(b'{"results":[{"id"'), json([])])
+        broken = iter([respond(b'{"results":[{"id"'), json([])])
 
         def reply(request: Received, pages: Any = pages, broken: Any = broken) -> Reply:
             return (
@@ -667,7 +667,7 @@ def test_an_earlier_file_stays_until_the_new_one_is_whole(tmp_path: Path) -> Non
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
-def test_answers_of_an_export_are_not_cached(sandbox: Sandbox, tmp_path: Path) -> None:
+def test_responses_of_an_export_are_not_cached(sandbox: Sandbox, tmp_path: Path) -> None:
     """An export puts nothing into the cache, and takes from it what a search put there."""
     with (
         scripted(service_of(120)) as service,

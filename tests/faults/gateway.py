@@ -29,7 +29,7 @@ FAULTS: Final[Mapping[str, Callable[[PassOn], Reply]]] = {
     "reset after": _after(lambda _: scripted.reset()),
     "closed after": _after(lambda _: scripted.hang_up()),
     "short body": _after(scripted.truncated),
-    "no JSON": _after(lambda _: scripted.answer(b"<html>")),
+    "no JSON": _after(lambda _: scripted.respond(b"<html>")),
     "429": _instead(scripted.json({}, 429, {"Retry-After": "0"})),
     "500 before": _instead(scripted.json({}, 500)),
     "500 after": _after(lambda _: scripted.json({}, 500)),

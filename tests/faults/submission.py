@@ -50,7 +50,9 @@ class Submission:
         try:
             report = self._add()
         except OutreachError:
-            assert self._gateway.committed.total() == before, "there were leads, and is no report"
+            assert self._gateway.committed.total() == before, (
+                "leads were added, and there is no report"
+            )
             return None
         self._check(report)
         return report

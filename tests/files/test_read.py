@@ -62,14 +62,14 @@ def test_an_index_is_not_lost(tmp_path, kind, suffix):
 )
 @pytest.mark.parametrize("write", [write_csv, write_parquet])
 def test_unclear_column_names_are_refused(tmp_path, columns, write):
-    """Column names that are repeated, no text, or of several levels are an error that says so."""
+    """Column names that are repeated, not text, or of several levels are an error that says so."""
     frame = pd.DataFrame([[1, 2]], columns=columns)
     with pytest.raises(InvalidInputError, match=r"[Cc]olumn"):
         write(frame, tmp_path / "x.csv")
 
 
 def test_attrs_do_not_get_in_the_way(tmp_path):
-    """`.attrs` with anything in it is no trouble, and stays on the frame."""
+    """`.attrs` may hold anything, and stays on the frame."""
     frame = pd.DataFrame({"a": ["x"]})
     frame.attrs = {"odd": object(), "filters": {"person_name": "Ada"}}
     for suffix in (".csv", ".parquet"):
@@ -102,7 +102,7 @@ def test_ndjson_is_read_as_people(tmp_path):
 
 @pytest.mark.parametrize("line", ['{"id": "1"', "5", "null", '{"id":"1"},{"id":"2"}', "[]"])
 def test_a_wrong_line_of_ndjson_is_named(tmp_path, line):
-    """A line that is no person is an error with its number."""
+    """A line that is not a person is an error with its number."""
     path = tmp_path / "people.ndjson"
     path.write_text(f'{{"id": "0"}}\n{line}\n')
     with pytest.raises(InvalidInputError, match="line 2"):

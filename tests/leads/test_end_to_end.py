@@ -23,7 +23,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.sandbox import Fault, Sandbox
 from outreach_frames.tables.keys import email_key, profnet_url_key
 from tests.sandbox.http import Api
-from tests.scripted import Received, Reply, answer, scripted
+from tests.scripted import Received, Reply, respond, scripted
 
 NUMBERS = count()
 
@@ -217,7 +217,7 @@ def test_a_malformed_chunk(sandbox: Sandbox) -> None:
             """Hand a request to the sandbox, with one lead made into what it refuses."""
             body = received.body.replace(orjson.dumps(spoiled), b"7")
             response = api.send(received.method, received.target, data=body)
-            return answer(response.content, response.status_code)
+            return respond(response.content, response.status_code)
 
         with scripted(pass_on) as between:
             with Client(between.url, sandbox.api_key, cache=None) as client:
@@ -270,7 +270,7 @@ def test_a_messy_frame(client: Client, sandbox: Sandbox, tmp_path: Path, size: i
 
 @pytest.mark.parametrize("kind", ["drop_before_commit", "drop_after_commit", "server_error"])
 def test_a_fault_and_another_try(client: Client, sandbox: Sandbox, kind: str) -> None:
-    """Rows whose answer is lost are `unknown`, whatever was done; another try settles them."""
+    """Rows whose response is lost are `unknown`, whatever was done; another try settles them."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     frame = people(12)
     before = stored(sandbox, "accepts_any")

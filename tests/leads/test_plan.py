@@ -321,8 +321,8 @@ def test_the_service_finds_nothing_malformed_in_what_is_sent(
     """Whatever the frame, a sequence that takes any lead takes or skips each lead of the plan."""
     sequence_id = sandbox.sequence_ids["accepts_any"]
     for body in plan_of(frame, sequence_id).payloads():
-        answer = client.write(spec.ADD_LEADS, path={"id": sequence_id}, body=body)
-        assert answer["total"] == len(body[spec.LEADS_KEY])
+        response = client.write(spec.ADD_LEADS, path={"id": sequence_id}, body=body)
+        assert response["total"] == len(body[spec.LEADS_KEY])
 
 
 def test_a_plan_reads_in_a_terminal() -> None:
@@ -489,7 +489,7 @@ def test_a_long_wait_is_not_waited_out() -> None:
 
 
 def test_a_name_in_place_of_an_id_is_refused() -> None:
-    """A sequence's name is answered with its id; no plan is made for what is not an id."""
+    """A sequence's name gets an error with its id; no plan is made for what is not an id."""
     with (
         scripted.scripted([sequence_page(4, last=True)]) as service,
         of.connect(service.url, "token", cache=None) as client,

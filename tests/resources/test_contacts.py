@@ -64,7 +64,7 @@ def test_contacts_have_the_same_dtypes_for_none_and_many(
 
 
 def test_contacts_ask_for_at_most_twenty_ids_and_take_any_order() -> None:
-    """21 ids make two requests, and a reversed answer is put in the input's order."""
+    """21 ids make two requests, and a reversed response is put in the input's order."""
     wanted = [str(uuid.UUID(int=number)) for number in range(1, 22)]
 
     def reversing(request: Received) -> Reply:
@@ -93,7 +93,7 @@ def test_an_address_arrives_as_it_is(email: str) -> None:
         assert service.targets[0].count("/") == 3
 
 
-def test_interrupted_contacts_carry_every_answer() -> None:
+def test_interrupted_contacts_carry_every_response() -> None:
     """What is known before an error is in .partial in input order, who is not found included."""
 
     def failing(request: Received) -> Reply:

@@ -102,6 +102,6 @@ def test_a_value_that_no_list_knows_is_named_where_nobody_matches(
     ],
 )
 def test_known_values_and_open_filters_are_no_suspects(search: dict[str, Any]) -> None:
-    """Nobody for known values, or for filters that no list is known for, is no warning."""
+    """Nobody for known values, or for filters that no list is known for, causes no warning."""
     with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
         assert len(of.search_people(search)) == 0

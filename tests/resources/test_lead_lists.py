@@ -42,7 +42,7 @@ def test_every_lead_list_is_read_whole(client: Client, sandbox: Sandbox) -> None
 
 
 def test_a_lead_list_keeps_whatever_fields_its_leads_have() -> None:
-    """Leads of different shapes, and even leads that are no objects, are rows."""
+    """Leads of different shapes, and even leads that are not objects, are rows."""
     leads = [{"email": "a@b.example", "data": {"plan": "x"}}, {"score": 5}, "odd"]
     page = {"id": "1", "object": "lead_list", "status": "completed", "leads": leads}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
@@ -66,7 +66,7 @@ def test_errors_of_a_lead_list_are_kept_and_told() -> None:
 
 @pytest.mark.parametrize("errors", ["enrichment failed", {"reason": "enrichment failed"}])
 def test_errors_of_any_shape_are_kept(errors: Any) -> None:
-    """`_errors` that are no list are one error, in lead lists and listings alike."""
+    """`_errors` that are not a list are one error, in lead lists and listings alike."""
     pages = [json({"leads": [], "sequences": [], "_errors": errors})] * 2
     with scripted(pages) as service, of.connect(service.url, "token", cache=None):
         for read in (lambda: of.lead_list("1"), of.sequences):
@@ -98,7 +98,7 @@ def test_leads_that_share_an_id_are_all_kept() -> None:
 
 
 def test_an_unknown_lead_list_is_not_found(client: Client) -> None:
-    """An id that the account has not raises; it is no empty frame."""
+    """An unknown id raises instead of returning an empty frame."""
     with pytest.raises(NotFoundError):
         of.lead_list(str(uuid.UUID(int=3)))
 

@@ -72,7 +72,7 @@ def test_a_changed_limit_makes_cached_listings_fresh(sandbox: Sandbox, tmp_path:
 
 
 def test_an_unknown_mailbox_is_not_found(client: Client) -> None:
-    """An id that the account has not is a 404, told as such."""
+    """An unknown id is a 404, and reported as such."""
     with pytest.raises(NotFoundError) as caught:
         of.set_daily_email_limit(str(uuid.UUID(int=9)), 5)
     assert caught.value.status_code == 404

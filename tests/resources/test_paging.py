@@ -18,10 +18,10 @@ from outreach_frames.errors import (
 from tests.scripted import json, scripted
 
 
-@pytest.mark.parametrize("answer", [[], {}, {"sequences": None}, {"sequences": {}}, "text", None])
-def test_an_answer_without_the_list_is_an_error(answer: Any) -> None:
-    """An answer of another shape raises; it is no empty frame."""
-    with scripted([json(answer)] * 9) as service:
+@pytest.mark.parametrize("response", [[], {}, {"sequences": None}, {"sequences": {}}, "text", None])
+def test_a_response_without_the_list_is_an_error(response: Any) -> None:
+    """A response of another shape raises instead of returning an empty frame."""
+    with scripted([json(response)] * 9) as service:
         with of.connect(service.url, "token", cache=None, max_wait=0):
             with pytest.raises(InvalidResponseError):
                 of.sequences()
@@ -80,7 +80,7 @@ READS: dict[str, tuple[Any, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("name", READS)
 def test_refresh_asks_again(name: str, tmp_path: Path) -> None:
-    """Every read is answered from the cache a second time, and by the service with refresh."""
+    """Every read comes from the cache a second time, and by the service with refresh."""
     read, page = READS[name]
     with scripted([json(page)] * 3) as service:
         with of.connect(service.url, "token", cache=tmp_path / "cache.sqlite"):

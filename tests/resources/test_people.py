@@ -20,7 +20,7 @@ from outreach_frames.sandbox import Sandbox
 from tests.conftest import PEOPLE
 from tests.filter_values import good_value
 from tests.resources.search_service import connected, numbers, person, result, service_of
-from tests.scripted import Received, Reply, answer, delayed, gzipped, json, scripted
+from tests.scripted import Received, Reply, delayed, gzipped, json, respond, scripted
 
 MORE = "ignore:.*people were read; limit=None:outreach_frames.errors.OutreachWarning"
 
@@ -113,7 +113,7 @@ def test_count_is_one_small_request(client: Client) -> None:
 
 @pytest.mark.parametrize("total", [-1, None, "many", True, 1.5])
 def test_a_count_that_is_none_is_an_error(total: Any) -> None:
-    """A total that is no count is never returned as one."""
+    """A total that is not a count is never returned as one."""
     with scripted(service_of(3, total=total)) as service, connected(service):
         with pytest.raises(InvalidResponseError, match="total"):
             of.count_people()
@@ -292,7 +292,7 @@ def test_an_error_midway_carries_what_was_read() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-@pytest.mark.parametrize("failure", [json({}, status=400), answer(b"<html>")])
+@pytest.mark.parametrize("failure", [json({}, status=400), respond(b"<html>")])
 def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
     """Whichever page fails, .partial ends right before it, though pages are read in runs."""
     script = service_of(500)
@@ -309,14 +309,14 @@ def test_an_error_loses_no_page_before_it(workers: int, failure: Reply) -> None:
 
 @pytest.mark.parametrize("cached", [False, True])
 def test_a_broken_page_of_a_run_is_asked_for_again(cached: bool, tmp_path: Path) -> None:
-    """An answer that breaks once among pages read as one loses nobody, and is not kept."""
+    """A response that breaks once among pages read as one loses nobody, and is not kept."""
     script = service_of(500)
     seen: list[int] = []
 
     def reply(request: Received) -> Reply:
         seen.append(request.json["page"])
         broken = request.json["page"] == 48 and seen.count(48) == 1
-        return answer(b'{"results": [') if broken else script(request)
+        return respond(b'{"results": [') if broken else script(request)
 
     cache = tmp_path / "cache" if cached else None
     with scripted(reply) as service, connected(service, workers=1, max_wait=0, cache=cache):

@@ -113,7 +113,7 @@ class TestWhen:
 
 
 class TestRefusals:
-    """Faults that answer with an error status."""
+    """Faults that respond with an error status."""
 
     @pytest.mark.parametrize(
         ("kind", "status"),
@@ -128,7 +128,7 @@ class TestRefusals:
         ],
     )
     def test_status(self, api: Api, kind: str, status: int) -> None:
-        """The answer has the status and the standard error format, and nothing is done."""
+        """The response has the status and the standard error format, and nothing is done."""
         sequence_id = api.sandbox.sequence_ids["accepts_any"]
         api.sandbox.faults = kind
         response = api.add(sequence_id, [{"email": "refused@example.com"}])
@@ -164,8 +164,8 @@ class TestRefusals:
         until = parsedate_to_datetime(api.get("/mailboxes").headers["Retry-After"]).timestamp()
         assert before + 30 <= until <= time.time() + 31
 
-    def test_retry_after_on_a_good_answer(self, api: Api) -> None:
-        """A good answer stays what it is, and asks the client to wait."""
+    def test_retry_after_on_a_good_response(self, api: Api) -> None:
+        """A good response stays what it is, and asks the client to wait."""
         good = api.get("/sequences").json()
         api.sandbox.faults = Fault("retry_after", retry_after=3)
         response = api.get("/sequences")
@@ -180,7 +180,7 @@ class TestConnections:
         ("kind", "stored"), [("drop_before_commit", 0), ("drop_after_commit", 1)]
     )
     def test_dropped(self, api: Api, kind: str, stored: int) -> None:
-        """The connection breaks without an answer; the lead is stored in one case only."""
+        """The connection breaks without a response; the lead is stored in one case only."""
         sequence_id = api.sandbox.sequence_ids["conditional_email"]
         before = len(api.sandbox.leads(sequence_id))
         api.sandbox.faults = Fault(kind, times=1)
@@ -193,7 +193,7 @@ class TestConnections:
 
     @pytest.mark.parametrize("kind", ["drop_before_commit", "drop_after_commit"])
     def test_dropped_without_a_byte(self, api: Api, kind: str) -> None:
-        """Not one byte of an answer is sent before the connection breaks."""
+        """Not one byte of a response is sent before the connection breaks."""
         api.sandbox.faults = kind
         with connect(api.sandbox) as connection:
             connection.sendall(head(api.sandbox, "GET", "/mailboxes"))
@@ -233,8 +233,8 @@ class TestConnections:
         assert len(parts) > len(whole) // 4
         assert b"".join(parts).partition(b"\r\n\r\n")[2] == whole
 
-    def test_slow_answers_leave_others_alone(self, api: Api) -> None:
-        """While one body is trickling, other requests are answered."""
+    def test_slow_responses_leave_others_alone(self, api: Api) -> None:
+        """While one body is trickling, other requests are served."""
         api.sandbox.faults = Fault("slow_body", endpoint="list_mailboxes", delay=30)
         with connect(api.sandbox) as connection:
             connection.sendall(head(api.sandbox, "GET", "/mailboxes"))
@@ -242,7 +242,7 @@ class TestConnections:
             assert api.get("/sequences").status_code == 200
 
     def test_connection_is_kept_otherwise(self, api: Api) -> None:
-        """A fault that only changes the answer leaves the connection open for the next request."""
+        """A fault that only changes the response leaves the connection open for the next."""
         api.sandbox.faults = Fault("rate_limit", times=1)
         host = api.sandbox.url.removeprefix("http://")
         connection = http.client.HTTPConnection(host, timeout=20)
@@ -258,8 +258,8 @@ class TestConnections:
         assert b"daily_email_limit" in seen[1]
 
 
-class TestAnswers:
-    """Faults of what an answer says."""
+class TestResponses:
+    """Faults of what a response says."""
 
     def lists(self, sandbox: Sandbox) -> list[str]:
         """Name the path of each list."""
@@ -303,20 +303,20 @@ class TestAnswers:
             assert [each for each in everybody if seen.count(each) == 2] == [everybody[14]]
 
     def test_errors(self, api: Api) -> None:
-        """A good answer says that something went wrong, beside what it said already."""
+        """A good response says that something went wrong, beside what it said already."""
         lists = [f"/lead-lists/{each}" for each in api.sandbox.lead_list_ids]
         good = [api.get(path).json() for path in lists]
         api.sandbox.faults = "errors"
         for path, before in zip(lists, good, strict=True):
-            answer = api.get(path).json()
-            assert len(answer["_errors"]) == len(before.get("_errors", [])) + 1
-            assert answer["leads"] == before["leads"]
-        answer = api.search(page_size=3).json()
-        assert len(answer["results"]) == 3
-        assert answer["_errors"]
+            response = api.get(path).json()
+            assert len(response["_errors"]) == len(before.get("_errors", [])) + 1
+            assert response["leads"] == before["leads"]
+        response = api.search(page_size=3).json()
+        assert len(response["results"]) == 3
+        assert response["_errors"]
 
     def test_refusals_stay_as_they_are(self, api: Api) -> None:
-        """Faults that change a good answer leave an error as it is."""
+        """Faults that change a good response leave an error as it is."""
         api.sandbox.faults = ["errors", "repeated_next_link", "foreign_next_link", "page_drift"]
         assert api.search(page=0).status_code == 400
         assert api.get("/mailboxes", {"page[size]": 21}).status_code == 400

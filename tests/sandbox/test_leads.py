@@ -179,7 +179,7 @@ class TestImpossible:
     """Requests that are well formed and cannot be completed: 422, and nothing is stored."""
 
     def codes(self, api: Api, shows: str, leads: list[Lead], **more: object) -> list[str]:
-        """Send leads, and read the error codes of the answer; no leads are stored then."""
+        """Send leads, and read the error codes of the response; no leads are stored then."""
         sequence_id = api.sandbox.sequence_ids[shows]
         before = api.sandbox.leads(sequence_id)
         response = api.add(sequence_id, leads, **more)

@@ -66,7 +66,7 @@ class TestStarting:
 
     @pytest.mark.parametrize("port", [-1, 65_536])
     def test_no_port(self, port: int) -> None:
-        """A number that is no port is an OSError too."""
+        """A number that is not a port is an OSError too."""
         with pytest.raises(OSError, match=f"port {port} "):
             serve(port=port, people=20)
 
@@ -128,7 +128,7 @@ class TestStopping:
     """`stop`, a `with` block, and the end of the interpreter."""
 
     def test_with_open_connections(self) -> None:
-        """Connections that are idle, half a request or half an answer do not hold it up."""
+        """Connections that are idle, half a request or half a response do not hold it up."""
         before = set(threading.enumerate())
         with serve(people=20, faults=[Fault("slow_body", times=1, delay=60)]) as sandbox:
             slow, half, idle = connect(sandbox), connect(sandbox), connect(sandbox)
@@ -151,7 +151,7 @@ class TestStopping:
         raise ConnectionResetError
 
     def test_without_a_word(self) -> None:
-        """Neither what is no HTTP nor stopping in the middle of an answer leaves a log entry."""
+        """Neither broken HTTP nor stopping in the middle of a response leaves a log entry."""
         done = run(
             """
             import socket
@@ -384,10 +384,10 @@ def _add_request(url: str, token: str, number: int, acknowledged: set[str]) -> b
     ]
     headers = {"Authorization": f"Bearer {token}"}
     try:
-        answer = requests.post(url, json={"leads": leads}, headers=headers, timeout=10)
+        response = requests.post(url, json={"leads": leads}, headers=headers, timeout=10)
     except requests.RequestException:
         return False
-    assert answer.json()["total_added_to_sequence"] == 250
+    assert response.json()["total_added_to_sequence"] == 250
     acknowledged.add(request)
     return True
 

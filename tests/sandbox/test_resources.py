@@ -162,7 +162,7 @@ class TestMailboxes:
 
     @pytest.mark.parametrize("limit", [0, 37, 1000])
     def test_update(self, api: Api, limit: int) -> None:
-        """The new limit is answered and stays, and nothing else of the mailbox changes but when."""
+        """The response has the new limit, it is stored, and only `updated_at` changes beside it."""
         before = self.all(api)[3]
         path = f"/mailboxes/{before['id']}"
         response = api.send("PATCH", path, json={"daily_email_limit": limit})
@@ -188,7 +188,7 @@ class TestMailboxes:
         ],
     )
     def test_wrong_updates(self, api: Api, body: object) -> None:
-        """What is no whole number within the bounds is refused and changes nothing."""
+        """Anything but a whole number within the bounds is refused and changes nothing."""
         before = self.all(api)[5]
         response = api.send("PATCH", f"/mailboxes/{before['id']}", json=body)
         assert refused(response, 400)
@@ -226,7 +226,7 @@ class TestContacts:
         assert [each["id"] for each in found] == ids
 
     def test_at_most_twenty(self, api: Api) -> None:
-        """Twenty ids are answered, one more and none at all are refused."""
+        """Twenty ids are read, one more and none at all are refused."""
         ids = api.sandbox.contact_ids
         twenty = api.get("/contacts", {"ids[]": ids[: spec.MAX_CONTACT_IDS]})
         assert len(twenty.json()["contacts"]) == spec.MAX_CONTACT_IDS
@@ -242,9 +242,9 @@ class TestContacts:
         for contact in found:
             for email in (contact["email"], contact["email"].upper()):
                 response = api.get(f"/contacts/email/{quote(email, safe='')}")
-                answer = response.json()
-                activity = answer.pop("recent_activity")
-                assert answer == contact
+                read = response.json()
+                activity = read.pop("recent_activity")
+                assert read == contact
                 activities.append(activity)
         assert any(activities)
         for activity in activities:
@@ -276,20 +276,20 @@ class TestLeadLists:
 
 
 class TestPeopleSearch:
-    """POST /people/search: the request and the frame of the answer."""
+    """POST /people/search: the request and the frame of the response."""
 
     def test_defaults(self, api: Api) -> None:
         """An empty search gives the first five of all people."""
-        answer = api.search({}).json()
-        assert answer["object"] == "person_search_result"
-        assert len(answer["results"]) == spec.DEFAULT_SEARCH_PAGE_SIZE
-        assert answer["_pagination"] == {
+        response = api.search({}).json()
+        assert response["object"] == "person_search_result"
+        assert len(response["results"]) == spec.DEFAULT_SEARCH_PAGE_SIZE
+        assert response["_pagination"] == {
             "page": 1,
             "page_size": 5,
             "total_pages": PEOPLE // 5,
             "total": PEOPLE,
         }
-        assert set(answer) == {field.name for field in spec.PEOPLE_SEARCH_RESULT} - {"_errors"}
+        assert set(response) == {field.name for field in spec.PEOPLE_SEARCH_RESULT} - {"_errors"}
 
     @pytest.mark.parametrize("page_size", [1, 7, 25, 100])
     def test_pages(self, api: Api, page_size: int) -> None:
@@ -309,9 +309,9 @@ class TestPeopleSearch:
 
     def test_nobody(self, api: Api) -> None:
         """A search that nobody matches has no results and no pages."""
-        answer = api.search(person_name="zzzzzz").json()
-        assert answer["results"] == []
-        assert answer["_pagination"] == {"page": 1, "page_size": 5, "total_pages": 0, "total": 0}
+        response = api.search(person_name="zzzzzz").json()
+        assert response["results"] == []
+        assert response["_pagination"] == {"page": 1, "page_size": 5, "total_pages": 0, "total": 0}
 
     @pytest.mark.parametrize("search_filter", spec.FILTERS, ids=lambda each: each.name)
     def test_types(self, api: Api, search_filter: spec.Filter) -> None:

@@ -27,7 +27,7 @@ class TestEveryEndpoint:
         "header", [None, "", "Bearer", "Bearer wrong", "Basic {key}", "{key}", "Bearer {key}x"]
     )
     def test_needs_the_token(self, api: Api, endpoint: spec.Endpoint, header: str | None) -> None:
-        """Every endpoint answers 401 to anything but the bearer header with the right token."""
+        """Every endpoint responds 401 to anything but the bearer header with the right token."""
         value = header and header.format(key=api.sandbox.api_key)
         response = api.send(endpoint.method, _path(endpoint), headers={"Authorization": value})
         assert refused(response, 401)
@@ -36,7 +36,7 @@ class TestEveryEndpoint:
     @pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda each: each.name)
     @pytest.mark.parametrize("method", ["GET", "POST", "PATCH", "PUT", "DELETE"])
     def test_other_methods(self, api: Api, endpoint: spec.Endpoint, method: str) -> None:
-        """Another method than the endpoint's is answered with 405, and says which is right."""
+        """Another method than the endpoint's gets 405, which says which is right."""
         if method == endpoint.method:
             assert api.send(method, _path(endpoint)).status_code != 405
             return
@@ -96,7 +96,7 @@ class TestBodies:
         ids=lambda each: each.name,
     )
     def test_no_json_object(self, api: Api, endpoint: spec.Endpoint, body: bytes) -> None:
-        """What is no JSON object is refused with 400, never with a 500."""
+        """Anything but a JSON object is refused with 400, never with a 500."""
         path = endpoint.path.format(id=api.sandbox.sequence_ids["accepts_any"])
         assert refused(api.send(endpoint.method, path, data=body), 400)
 
@@ -112,9 +112,9 @@ class TestBodies:
                     "Connection: close",
                 )
             )
-            answer = everything(connection)
-        assert answer.startswith(b"HTTP/1.1 413 ")
-        assert b'"code":"content_too_large"' in answer
+            response = everything(connection)
+        assert response.startswith(b"HTTP/1.1 413 ")
+        assert b'"code":"content_too_large"' in response
 
     def test_too_large_in_chunks(self, sandbox: Sandbox) -> None:
         """A chunked body is refused as soon as it has become too large, before it ends."""
@@ -125,11 +125,11 @@ class TestBodies:
             )
             for _ in range(11):
                 connection.sendall(chunk)
-            answer = connection.recv(65_536)
-        assert answer.startswith(b"HTTP/1.1 413 ")
+            response = connection.recv(65_536)
+        assert response.startswith(b"HTTP/1.1 413 ")
 
     def test_connection_survives_a_large_body(self, api: Api) -> None:
-        """After a body of 11 MB was refused the same connection answers the next request."""
+        """After a body of 11 MB was refused the same connection serves the next request."""
         assert refused(api.send("POST", "/people/search", data=b" " * 11_000_000), 413)
         assert api.search(page_size=1).status_code == 200
 
@@ -183,7 +183,7 @@ class TestLists:
         "size", ["", "0", "-1", "many", "1.5", "1e1", "101", "9" * 5000, "٣", " 5"]
     )
     def test_wrong_page_sizes(self, api: Api, name: str, size: str) -> None:
-        """A page size that is no number from 1 to the maximum is refused."""
+        """A page size that is not a number from 1 to the maximum is refused."""
         path, _, largest = self.paths(api.sandbox)[name]
         assert refused(api.get(path, {"page[size]": size}), 400)
         assert refused(api.get(path, {"page[size]": largest + 1}), 400)

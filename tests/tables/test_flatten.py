@@ -182,7 +182,7 @@ def test_dates_inside_lists_stay_text():
 )
 @pytest.mark.parametrize("name", ["locations", "technologies"])
 def test_elements_that_are_not_shown_become_text(name, sent, kept):
-    """Lists of anything are lists of text, with what is no text as JSON."""
+    """Lists of anything are lists of text, with everything else as JSON."""
     frame = frame_of({"company": {name: sent}})
     cell = frame.loc[0, f"company_{name}"]
     assert cell is kept if kept is pd.NA else cell == kept
@@ -326,7 +326,7 @@ def test_values_of_another_type_are_kept_as_text(column, person, raw):
 
 @pytest.mark.parametrize("company", ["Example", ["a"], 5])
 def test_an_object_that_is_none_is_kept_as_text(company):
-    """A company that is no object leaves its columns missing and is kept as text."""
+    """A company that is not an object leaves its columns missing and is kept as text."""
     frame = frame_of({"company": company})
     assert frame.loc[0, "company_raw"] == (
         company if isinstance(company, str) else json.dumps(company)
@@ -343,7 +343,7 @@ def test_whole_numbers_written_with_a_fraction_are_integers():
 
 
 def test_people_that_are_no_objects_keep_their_rows():
-    """A result that is no object is a row with a column `value`; null is an empty row."""
+    """A result that is not an object is a row with a column `value`; null is an empty row."""
     frame = frame_of({"id": "1"}, None, "x")
     assert frame["id"].isna().tolist() == [False, True, True]
     assert frame.loc[2, "value"] == "x"
@@ -422,7 +422,7 @@ def test_white_space_and_a_byte_order_mark_do_not_matter(wrap):
     ],
 )
 def test_what_is_no_search_result_is_refused(sent):
-    """An answer that is cut off, or is no people search result, is one clear error."""
+    """A response that is cut off, or is not a people search result, is one clear error."""
     with pytest.raises(InvalidResponseError, match="POST /people/search") as caught:
         read_people_page(sent)
     assert len(str(caught.value)) < 500
@@ -468,7 +468,7 @@ def test_pagination_and_errors_come_with_the_page():
     ("sent", "kept"), [(None, []), ([], []), ({"code": 1}, [{"code": 1}]), ([None], [None])]
 )
 def test_errors_are_a_list(sent, kept):
-    """`_errors` that is null is no error; one that is no list is not dropped."""
+    """`_errors` that is null means no errors; one that is not a list is not dropped."""
     assert read_people_page(body(_errors=sent)).errors == kept
 
 

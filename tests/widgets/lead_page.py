@@ -29,11 +29,11 @@ class Page:
         # The last message of each kind, and all of them.
         self.told: dict[str, dict[str, Any]] = {}
         self.messages: list[dict[str, Any]] = []
-        # Where there is no kernel, there is nobody that messages could go to.
+        # Without a kernel there is nobody to send messages to.
         self.widget.send = self._hear
 
     def _hear(self, content: dict[str, Any], _buffers: object = None) -> None:
-        # A message that is no JSON would not arrive.
+        # A message that is not JSON would not arrive.
         message = json.loads(json.dumps(content, allow_nan=False, ensure_ascii=False).encode())
         self.told[message["kind"]] = message
         self.messages.append(message)
@@ -84,7 +84,7 @@ def leads(rows: int) -> pd.DataFrame:
 
 @contextmanager
 def serving(*turns: Reply | Callable[[Received], Reply]) -> Iterator[tuple[Service, Client]]:
-    """Serve three sequences; requests that add leads are answered in turn, and then with yes."""
+    """Serve three sequences; requests that add leads get the replies in turn, and then success."""
     rest = list(turns)
 
     def turn(received: Received) -> Reply:
@@ -104,12 +104,12 @@ def serving(*turns: Reply | Callable[[Received], Reply]) -> Iterator[tuple[Servi
 
 
 def slow(received: Received) -> Reply:
-    """Answer, after a while, that all leads were added."""
+    """Respond, after a while, that all leads were added."""
     return script.delayed(SLOW, added(received))
 
 
 def slowly_lost(_received: Received) -> Reply:
-    """Break the connection, after a while, with no answer."""
+    """Break the connection, after a while, with no response."""
     return script.delayed(SLOW, script.hang_up())
 
 

@@ -540,7 +540,7 @@ def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
 
 
 def test_no_frame() -> None:
-    """What is no frame is refused at once."""
+    """Anything but a frame is refused at once."""
     with pytest.raises(InvalidInputError, match="DataFrame"):
         AddToSequence([])  # type: ignore[arg-type]
 

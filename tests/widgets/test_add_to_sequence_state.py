@@ -110,7 +110,7 @@ def test_two_that_fit() -> None:
 
 
 def test_cells_that_look_different() -> None:
-    """A column whose cells are no addresses is not taken, and it is said."""
+    """A column whose cells are not addresses is not taken, and a note says so."""
     found = guessed(**{"Mail": ["by post", "by post", "none"]})["email"]
     assert found.column is None
     assert "'Mail' look different" in found.note

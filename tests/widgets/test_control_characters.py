@@ -20,7 +20,7 @@ REFUSED = {"validation_errors": [{"error_code": BAD, "message": BAD}]}
 
 
 def service(received: Received) -> Reply:
-    """Answer with control characters wherever a text may have some."""
+    """Respond with control characters wherever a text may have some."""
     if received.path == "/people/search":
         pagination = {"page": 1, "page_size": 1, "total": 1, "total_pages": 1}
         person = {"id": "p1", "name": BAD, "title": BAD, "company": {"name": BAD}}
@@ -90,7 +90,7 @@ def test_control_characters_are_visible(use: Any) -> None:
             with Client(scripted_service.url, "token", cache=None, backoff=0) as client:
                 widget = await use(client)
                 await idle(widget)
-                # Where there is no kernel, there is nobody that messages could go to.
+                # Without a kernel there is nobody to send messages to.
                 widget.send = sent.append
                 widget._on_message(widget, {"action": "ready"}, [])
                 await idle(widget)

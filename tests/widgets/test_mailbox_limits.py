@@ -56,7 +56,7 @@ def mailbox(
 def test_only_what_differs_is_a_change(
     before: int | None, limits: dict[str, int], expected: list[tuple[int | None, int]]
 ) -> None:
-    """A limit that is as it was, or of a mailbox that is not there, is no change."""
+    """A limit that is as it was, or of a mailbox that is not there, is not a change."""
     changes = list_changes([mailbox(limit=before)], limits)
     assert [(one.before, one.after) for one in changes] == expected
 
@@ -93,7 +93,7 @@ def test_the_capacity_says_which_mailboxes_count() -> None:
 
 @pytest.mark.parametrize("value", [True, 1.5, 60.0, "60", None, float("nan"), 2**63, -(2**63) - 1])
 def test_a_limit_is_a_whole_number(value: object) -> None:
-    """What is no whole number, or none that a frame can hold, is refused."""
+    """Anything but a whole number that a frame can hold is refused."""
     with pytest.raises(InvalidInputError, match="daily limit"):
         check_new_limit(value)
 
@@ -259,7 +259,7 @@ def test_a_failure_hides_no_other_result(
 
 
 def slow_account(received: Received) -> Reply:
-    """Answer as an account with three mailboxes does that takes its time for changes."""
+    """Respond as an account with three mailboxes does that takes its time for changes."""
     if received.method == "GET":
         shown = [
             {"id": key, "daily_email_limit": 40, "status": "active"} for key in ("m1", "m2", "m3")
@@ -313,8 +313,8 @@ def test_while_limits_are_sent_nothing_else_begins() -> None:
     assert [one.method for one in service.requests] == ["GET", "PATCH", "PATCH"]
 
 
-def answering(limit: Any) -> Callable[[Received], Reply]:
-    """Return a service that answers each change with a limit of its own."""
+def responding(limit: Any) -> Callable[[Received], Reply]:
+    """Return a service that replies to each change with a limit of its own."""
     one = {"id": "m1", "email": "ada@example.com", "daily_email_limit": 40, "status": "active"}
 
     def reply(received: Received) -> Reply:
@@ -331,7 +331,7 @@ def answering(limit: Any) -> Callable[[Received], Reply]:
 )
 def test_what_the_service_reports_counts(limit: int, status: str, reported: list[int]) -> None:
     """A service that reports another limit, or none, is believed and told, not the request."""
-    with scripted(answering(limit)) as service, of.connect(service.url, "token", cache=None):
+    with scripted(responding(limit)) as service, of.connect(service.url, "token", cache=None):
 
         async def use() -> None:
             widget = MailboxLimits()
@@ -345,8 +345,8 @@ def test_what_the_service_reports_counts(limit: int, status: str, reported: list
 def test_limits_go_to_the_account_they_were_read_from() -> None:
     """After a new `connect` nothing is sent before the mailboxes are read from there, too."""
     with (
-        scripted(answering(60)) as first,
-        scripted(answering(60)) as second,
+        scripted(responding(60)) as first,
+        scripted(responding(60)) as second,
         of.connect(first.url, "token", cache=None),
     ):
 
@@ -435,7 +435,7 @@ def test_mailboxes_that_went_are_told(client: Client) -> None:
 
 
 def always_waiting(received: Received) -> Reply:
-    """Answer as an account with three mailboxes that has every change wait."""
+    """Respond as an account with three mailboxes that has every change wait."""
     if received.method == "GET":
         return slow_account(received)
     return json({}, 429, {"Retry-After": "30"})
@@ -469,8 +469,8 @@ def test_cancel_ends_reading() -> None:
     slow = iter([True])
 
     def reply(received: Received) -> Reply:
-        answer = slow_account(received)
-        return delayed(20, answer) if next(slow, False) else answer
+        response = slow_account(received)
+        return delayed(20, response) if next(slow, False) else response
 
     with scripted(reply) as service, of.connect(service.url, "token", cache=None):
 
@@ -522,7 +522,7 @@ def test_what_is_typed_and_is_not_a_limit_is_marked(client: Client) -> None:
         await idle(widget)
         first, second = widget.mailboxes["id"].iloc[:2]
         told: list[dict[str, Any]] = []
-        # Where there is no kernel, there is nobody that messages could go to.
+        # Without a kernel there is nobody to send messages to.
         widget.send = told.append
         widget.edit({first: "", second: 33, "nobody": 5})
         assert told[-1]["problems"] == {first: "Give a whole number."}

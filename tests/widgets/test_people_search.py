@@ -22,7 +22,7 @@ from outreach_frames.widgets import PeopleSearch
 from outreach_frames.widgets.people_search.code import search_code
 from tests.conftest import PEOPLE
 from tests.filter_values import good_value
-from tests.scripted import Received, Reply, answer, delayed, json, scripted
+from tests.scripted import Received, Reply, delayed, json, respond, scripted
 
 TOKEN = "secret-token"
 ALL = {one.name: good_value(one) for one in spec.FILTERS}
@@ -47,7 +47,7 @@ def click(builder: PeopleSearch, action: str, **given: Any) -> None:
 
 
 def people(received: Received, total: int = 250) -> Reply:
-    """Answer a search of so many people, page by page."""
+    """Respond to a search of so many people, page by page."""
     number, size = received.json["page"], received.json["page_size"]
     rows = range((number - 1) * size, min(number * size, total))
     pagination = {"page": number, "page_size": size, "total": total}
@@ -61,7 +61,7 @@ def people(received: Received, total: int = 250) -> Reply:
 
 
 def searches(requests: list[Received]) -> list[Received]:
-    """Return the requests that are no counts."""
+    """Return the requests that are not counts."""
     return [one for one in requests if one.json["page_size"] > 1]
 
 
@@ -119,16 +119,16 @@ def test_edits_in_a_row_are_counted_once() -> None:
     in_a_kernel(scenario)
 
 
-def test_a_late_answer_is_dropped() -> None:
-    """The answer to an earlier question does not stand beside later filters."""
+def test_a_late_response_is_dropped() -> None:
+    """The count of earlier filters does not stand beside later ones."""
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         if received.json.get("person_name") == "slow":
             return delayed(1.5, people(received, 111))
         return people(received, 222)
 
     async def scenario() -> None:
-        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
             builder = PeopleSearch({"person_name": "slow"}, client)
             await until(lambda: service.requests)
             builder.value = {"person_name": "fast"}
@@ -314,13 +314,13 @@ def test_headcount_columns_are_as_asked_for(client: Client) -> None:
 def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
     """While a count hangs, Search finds people and tells the total, which stays."""
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         if received.json["page_size"] == 1:
             return delayed(1.5, people(received, 111))
         return people(received)
 
     async def scenario() -> None:
-        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
             builder = PeopleSearch(client=client, limit=None)
             await until(lambda: service.requests)
             builder.search()
@@ -336,12 +336,12 @@ def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
 def test_cancel_keeps_what_was_read() -> None:
     """Cancel ends a search at once; the people read before are the results, and that is told."""
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         reply = people(received)
         return delayed(30, reply) if received.json["page"] > 1 else reply
 
     async def scenario() -> None:
-        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
             builder = PeopleSearch({"person_titles": ["CEO"]}, client, limit=None)
             builder.search()
             await until(lambda: builder.progress == [100, 250])
@@ -358,11 +358,11 @@ def test_cancel_keeps_what_was_read() -> None:
 def test_an_error_midway_keeps_what_was_read() -> None:
     """When the service fails on a later page, its words are told, and how many were read."""
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         return people(received) if received.json["page"] == 1 else json({}, 401)
 
     async def scenario() -> None:
-        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
             builder = PeopleSearch(client=client, limit=None)
             builder.search()
             await until(lambda: builder.results is not None)
@@ -376,12 +376,12 @@ def test_an_error_at_once_leaves_the_results_before() -> None:
     """A search that reads nobody does not take the earlier results away, and says so."""
     refuse = False
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         return json({}, 401) if refuse else people(received)
 
     async def scenario() -> None:
         nonlocal refuse
-        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
             builder = PeopleSearch(client=client, limit=None)
             builder.search()
             await until(lambda: builder.results is not None)
@@ -400,7 +400,7 @@ def test_an_error_at_once_leaves_the_results_before() -> None:
 
 
 def test_a_refused_token_is_told_with_the_total() -> None:
-    """What the service answers a count with stands where the number would."""
+    """What the service says to a count stands where the number would."""
 
     async def scenario() -> None:
         with scripted(lambda _: json({}, 401)) as service:
@@ -436,7 +436,7 @@ def test_a_wait_midway_is_told_until_it_is_over() -> None:
     """Pages that come while another has to wait do not hide the wait; its end does."""
     waits = iter([True])
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         number = received.json["page"]
         if number == 4 and next(waits, False):
             return json({}, 429, {"Retry-After": "2"})
@@ -444,7 +444,7 @@ def test_a_wait_midway_is_told_until_it_is_over() -> None:
         return delayed({2: 0.6, 8: 1.5}.get(number, 0), reply)
 
     async def scenario() -> None:
-        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
             builder = PeopleSearch(client=client, limit=None)
             builder.search()
             await until(lambda: builder.progress[0] >= 200)
@@ -480,12 +480,12 @@ def test_with_no_connection_it_says_how_to_get_one(
 def test_messages_of_a_service_with_errors_are_told() -> None:
     """`_errors` of a count stand with the number."""
 
-    def answer(received: Received) -> Reply:
+    def respond(received: Received) -> Reply:
         pagination = {"page": 1, "page_size": 1, "total": 7, "total_pages": 7}
         return json({"results": [], "_pagination": pagination, "_errors": ["half is asleep"]})
 
     async def scenario() -> None:
-        with scripted(answer) as service, Client(service.url, TOKEN, cache=None) as client:
+        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
             builder = PeopleSearch(client=client)
             await until(lambda: builder.total == 7)
             assert "half is asleep" in " ".join(builder.count["notes"])
@@ -600,10 +600,10 @@ def test_nothing_of_people_or_tokens_is_in_the_state() -> None:
 
 
 def test_what_quotes_the_service_is_not_in_the_state() -> None:
-    """An error may quote an answer that has people in it: the page is told, the state is not."""
+    """An error may quote a response that has people in it: the page is told, the state is not."""
 
     async def scenario() -> None:
-        broken = answer(b'{"results": [{"name": "Person 1"}')
+        broken = respond(b'{"results": [{"name": "Person 1"}')
         with (
             scripted(lambda _request: broken) as service,
             Client(service.url, TOKEN, cache=None, backoff=0) as client,

@@ -135,7 +135,7 @@ def test_commas_belong_to_places_and_names(name: str, commas: bool) -> None:
 
 @pytest.mark.parametrize("one", spec.FILTERS, ids=lambda one: one.name)
 def test_empty_filters_are_absent(one: spec.Filter) -> None:
-    """What is not filled in is no filter; False is one."""
+    """What is not filled in is not a filter; False is one."""
     assert tidy({one.name: {"string": "", "array": []}.get(one.type)}) == {}
     assert tidy({one.name: None}) == {}
     if one.type == "boolean":
@@ -303,7 +303,7 @@ def test_domains_are_bare() -> None:
 
 
 def test_schools_are_suggested() -> None:
-    """The members of a list column's elements are used; what is no element is not."""
+    """The members of a list column's elements are used; anything else in a cell is not."""
     educations = [[{"school_name": "Uni A"}, None, {}], None, "text", [{"school_name": "Uni A"}]]
     frame = pd.DataFrame({"educations": educations})
     assert suggest(frame) == {"education_company_names": ["Uni A"]}

@@ -162,9 +162,9 @@ class Run:
         except OutreachError as error:
             self._failed(chunk, error)
         else:
-            self._answered(chunk, response)
+            self._take_response(chunk, response)
 
-    def _answered(self, chunk: Chunk, response: Any) -> None:
+    def _take_response(self, chunk: Chunk, response: Any) -> None:
         """Note what a 2xx says of each row."""
         identifiers = [self._plan.identifiers(position) for position in chunk.positions]
         read = read_response(identifiers, response)

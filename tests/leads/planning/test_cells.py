@@ -132,7 +132,7 @@ def test_a_missing_cell_is_no_text(cell: object) -> None:
 
 @pytest.mark.parametrize("cell", NOT_PLAIN, ids=lambda cell: type(cell).__name__)
 def test_what_has_no_one_way_to_be_written_is_said(cell: object) -> None:
-    """A cell that is no plain value is named by its position, and the others are written."""
+    """A cell that is not a plain value is named by its position, and the others are written."""
     written = column_texts(pd.Series(["before", cell, "behind"], dtype=object))
     assert written.texts.to_pylist() == ["before", None, "behind"]
     assert list(written.unreadable) == [1]

@@ -84,7 +84,7 @@ def test_an_argument_of_no_use_is_an_error_that_says_what_would_be_right(
 
 @pytest.mark.parametrize("frame", [None, [], {"email": [EMAIL]}, FRAME["email"]], ids=type)
 def test_only_frames_have_rows(frame: Any) -> None:
-    """What is no frame is an error that says what it is."""
+    """Anything but a frame is an error that says what it is."""
     with pytest.raises(InvalidInputError, match=type(frame).__name__):
         make_plan(frame, SEQUENCE)
 
@@ -149,7 +149,7 @@ def test_the_number_of_fields_is_limited() -> None:
 
 
 def test_the_length_of_a_value_is_limited() -> None:
-    """The longest value is sent, one character more is a problem; characters are no bytes."""
+    """The longest value is sent, one character more is a problem; characters count, not bytes."""
     longest = "é" * spec.MAX_DATA_VALUE_LENGTH
     frame = pd.DataFrame({"email": [EMAIL, "ben@x.example"], "text": [longest, f"{longest}é"]})
     plan = make_plan(frame, SEQUENCE, data=["text"])
@@ -176,7 +176,7 @@ def test_placeholder_text_is_missing_and_reported(text: str, field: str) -> None
 
 
 def test_placeholder_text_in_data_is_text() -> None:
-    """What is no identifier is sent as written."""
+    """What is not an identifier is sent as written."""
     frame = pd.DataFrame({"email": [EMAIL], "country": ["NA"]})
     assert make_plan(frame, SEQUENCE, data=["country"]).leads([0])[0]["data"] == {"country": "NA"}
 
@@ -460,7 +460,7 @@ def test_overrides_in_any_arrow_type_are_read_or_explained(kind: pa.DataType) ->
 
 
 def test_dicts_with_other_names_or_values_are_problems() -> None:
-    """In a column of dicts a wrong name gets a suggestion, and a wrong value is no override."""
+    """In a column of dicts a wrong name gets a suggestion, and a wrong value is not an override."""
     frame = pd.DataFrame({"email": ["a@x.example", "b@x.example"]})
     frame["flag"] = [{"ignore_exclusion": True}, {OVERRIDE_NAMES[0]: "yes"}]
     problems = validate(frame, overrides="flag")

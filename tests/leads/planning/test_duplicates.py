@@ -98,7 +98,7 @@ def test_a_later_row_can_join_earlier_ones() -> None:
 
 
 def test_an_invalid_row_stands_in_nobodys_way() -> None:
-    """A row that is not sent for another reason is no reason not to send a later one."""
+    """A row that is not sent for another reason does not hold back a later one."""
     frame = frame_of([("a@x.example", "wrong"), ("a@x.example", None)])
     assert make_plan(frame, "seq_1").positions.tolist() == [1]
 

@@ -2,7 +2,7 @@
 
 Starting Python takes longer than a whole run of the tests may: this one imports and plans once, and
 forks a process for each run. It is told what to do line by line: `submit` or `retry` starts a run,
-`reap` waits for its end. It answers with the process's id, and with how it ended; a run that comes
+`reap` waits for its end. It responds with the process's id, and with how it ended; a run that comes
 to its end says `ended`, and leaves its report in a file.
 """
 
@@ -58,7 +58,7 @@ def run(plan: SubmissionPlan, client: Client, folder: Path, what: str) -> None:
 
 
 def say(what: str) -> None:
-    """Answer with one line, at once."""
+    """Respond with one line, at once."""
     os.write(1, f"{what}\n".encode())
 
 

@@ -304,7 +304,7 @@ class TestOwners:
 
 
 class TestRefused:
-    """Files that are no journal of this submission."""
+    """Files that are not a journal of this submission."""
 
     @pytest.mark.parametrize(
         ("changes", "said"),

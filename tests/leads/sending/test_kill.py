@@ -71,7 +71,7 @@ class Between:
     """Stands between runs and the sandbox: notes who is sent, and says when to kill.
 
     It says so by "kill" among the events: when the given request has arrived, and is then lost or
-    passed on; or when it was answered, before the answer goes back. Then it waits for the kill.
+    passed on; or when it was handled, before the response goes back. Then it waits for the kill.
     """
 
     def __init__(self, sandbox: Sandbox, events: queue.Queue[str], rng: random.Random) -> None:
@@ -93,7 +93,7 @@ class Between:
             self.killed.clear()
 
     def __call__(self, received: Received) -> Reply:
-        """Answer as the sandbox does."""
+        """Respond as the sandbox does."""
         names = {key(lead) for lead in received.json["leads"]} if received.body else set()
         with self._lock:
             self.sent += names
@@ -102,7 +102,7 @@ class Between:
             number, moment = self.fatal
             fatal = self._requests == number
             pause = self._rng.choice([0, 0, 0.002, 0.01])
-        if fatal and moment != "answered":
+        if fatal and moment != "handled":
             self._kill()
             if moment == "lost":
                 return script.reset()
@@ -114,7 +114,7 @@ class Between:
         if reply.parts and reply.parts[0].startswith(b"HTTP/1.1 4"):
             with self._lock:
                 self.perhaps_added -= names
-        if fatal and moment == "answered":
+        if fatal and moment == "handled":
             self._kill()
         return reply
 
@@ -192,7 +192,7 @@ class Submission:
         """Let one run begin, kill it at some moment or not, and hold it to what was known."""
         moment, delay = "", 60.0
         if kill:
-            moment = self.rng.choice(["time", "time", "time", "lost", "arrived", "answered"])
+            moment = self.rng.choice(["time", "time", "time", "lost", "arrived", "handled"])
             longest = 0.12 if what == "submit" else 0.04
             delay = self.rng.uniform(0, longest) if moment == "time" else 60.0
         number = self.rng.randint(1, 12 if what == "submit" else 2)

@@ -30,18 +30,18 @@ SLOW = 0.25
 
 
 def slow_added(received: script.Received) -> script.Reply:
-    """Answer, after a while, that all leads were added."""
+    """Respond, after a while, that all leads were added."""
     return script.delayed(SLOW, added(received))
 
 
 def slow_refused(received: script.Received) -> script.Reply:
-    """Answer, after a while, that these leads cannot be added."""
+    """Respond, after a while, that these leads cannot be added."""
     return script.delayed(SLOW, script.json({"error": "no"}, 400))
 
 
 @contextmanager
 def planned(turns: Script) -> Iterator[tuple[Service, SubmissionPlan]]:
-    """Plan six leads in three requests for a service that answers in turn."""
+    """Plan six leads in three requests for a service that sends the replies in turn."""
     assert not callable(turns)
     frame = pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(6)]})
     with script.scripted(only_posts(chain(turns, repeat(added)))) as service:
@@ -74,7 +74,7 @@ def statuses(report: SubmissionReport) -> list[str]:
 
 @pytest.mark.parametrize("word", ["drain", "finish"])
 def test_drain_ends_between_two_requests(word: Directive) -> None:
-    """The request under way is answered, nothing follows it, and the rest says why it was not."""
+    """The request under way ends, nothing follows it, and the rest says why it was not sent."""
     with planned([slow_added]) as (service, plan):
         report = ended(plan, wishing(word))
     assert sent(service) == [["lead0", "lead1"]]
@@ -126,7 +126,7 @@ def test_abort_leaves_the_request_under_way_unknown(word: Directive) -> None:
 
 
 def test_abort_when_all_is_done_loses_nothing() -> None:
-    """A wish to break off that comes with the last answer changes nothing."""
+    """A wish to break off that comes with the last response changes nothing."""
 
     def watch(run: Run) -> Directive:
         return "abort" if run.done.is_set() else "continue"

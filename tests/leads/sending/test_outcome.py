@@ -28,21 +28,21 @@ NEW_LISTS = ["blocked_domain_and_skipped", "on_leave_and_skipped"]
 DUPLICATE_LISTS = ["duplicate_emails", "duplicate_profnet_urls", "duplicate_network_urls"]
 
 
-def outcome(answer: object, leads: list[Lead] = THREE) -> ChunkOutcome:
-    """Read an answer, with one status for each lead whatever it says."""
-    read = read_response(leads, answer)
+def outcome(response: object, leads: list[Lead] = THREE) -> ChunkOutcome:
+    """Read a response, with one status for each lead whatever it says."""
+    read = read_response(leads, response)
     assert len(read.rows) == len(leads)
     assert all(row.status and isinstance(row.status, str) for row in read.rows)
     return read
 
 
-def found(answer: object, leads: list[Lead] = THREE) -> list[str]:
+def found(response: object, leads: list[Lead] = THREE) -> list[str]:
     """Return just the statuses."""
-    return [row.status for row in outcome(answer, leads).rows]
+    return [row.status for row in outcome(response, leads).rows]
 
 
 def success(added: object, total: object = 3, **fields: object) -> dict[str, Any]:
-    """Make an answer for three leads."""
+    """Make a response for three leads."""
     return {"total": total, "total_added_to_sequence": added, **fields}
 
 
@@ -141,7 +141,7 @@ def test_a_list_name_is_made_printable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "says"),
+    ("response", "says"),
     [
         (success(1), "says 1 added, and 3 leads"),
         (success(0), "says 0 added, and 3 leads"),
@@ -159,9 +159,9 @@ def test_a_list_name_is_made_printable() -> None:
         ({"total_added_to_sequence": 3}, "got null leads"),
     ],
 )
-def test_counts_that_prove_nothing(answer: dict[str, Any], says: str) -> None:
+def test_counts_that_prove_nothing(response: dict[str, Any], says: str) -> None:
     """Where the numbers do not fit, unlisted leads are unknown, and the detail says why."""
-    read = outcome(answer)
+    read = outcome(response)
     assert [row.status for row in read.rows] == ["unknown"] * 3
     assert all(says in row.detail for row in read.rows)
     assert says in read.notes[-1]
@@ -175,18 +175,18 @@ def test_true_is_not_one() -> None:
 
 def test_listed_leads_keep_their_status_when_the_counts_do_not_fit() -> None:
     """What a list says of a lead by name holds; only the unlisted ones are unknown."""
-    answer = success(1, already_in_sequence_and_skipped=[{"email": ADA}])
-    assert found(answer) == ["already_in_sequence", "unknown", "unknown"]
-    assert "1 added, and 2 leads" in outcome(answer).rows[1].detail
+    response = success(1, already_in_sequence_and_skipped=[{"email": ADA}])
+    assert found(response) == ["already_in_sequence", "unknown", "unknown"]
+    assert "1 added, and 2 leads" in outcome(response).rows[1].detail
 
 
 @pytest.mark.parametrize("added", [0, 1, 2])
 def test_a_skipped_lead_that_was_never_sent(added: int) -> None:
     """A stray entry may be a row in another form, so all are unknown unless all are counted."""
     stray = {"email": "never@example.org", "profnet_url": None}
-    answer = success(added, in_exclusion_list_and_skipped=[stray])
-    assert found(answer) == ["unknown"] * 3
-    assert any(json.dumps(stray) in note for note in outcome(answer).notes)
+    response = success(added, in_exclusion_list_and_skipped=[stray])
+    assert found(response) == ["unknown"] * 3
+    assert any(json.dumps(stray) in note for note in outcome(response).notes)
 
 
 @pytest.mark.parametrize("name", [*SKIP_LISTS[:1], *NEW_LISTS[:1], *DUPLICATE_LISTS[:1]])
@@ -229,19 +229,19 @@ def test_a_duplicate_that_is_counted_as_added(name: str) -> None:
 )
 def test_an_entry_that_is_no_lead(entry: object) -> None:
     """An entry of any other shape rules nobody out, and is noted."""
-    answer = success(2, in_exclusion_list_and_skipped=[entry])
-    assert found(answer) == ["unknown"] * 3
+    response = success(2, in_exclusion_list_and_skipped=[entry])
+    assert found(response) == ["unknown"] * 3
     shown = entry if isinstance(entry, str) else json.dumps(entry)
-    assert f"what was not sent: {shown}" in outcome(answer).notes[0]
+    assert f"what was not sent: {shown}" in outcome(response).notes[0]
 
 
 def test_an_entry_of_two_rows() -> None:
     """The email of one row with the URL of another rules neither out, and is noted."""
     torn = {"email": ADA, "profnet_url": BO_URL}
-    answer = success(2, recently_contacted_and_skipped=[torn])
-    assert found(answer) == found(success(3, duplicate_emails=[torn])) == ["unknown"] * 3
-    assert "as one lead what was sent as two" in outcome(answer).notes[0]
-    assert json.dumps(torn) in outcome(answer).notes[0]
+    response = success(2, recently_contacted_and_skipped=[torn])
+    assert found(response) == found(success(3, duplicate_emails=[torn])) == ["unknown"] * 3
+    assert "as one lead what was sent as two" in outcome(response).notes[0]
+    assert json.dumps(torn) in outcome(response).notes[0]
 
 
 WEAK = "https://profnet.example/profile/view?id=1"
@@ -275,23 +275,23 @@ def test_what_has_no_normal_form_names_nobody_else(junk: str) -> None:
 
 def test_a_lead_in_two_lists() -> None:
     """The first list in the interface's order counts, the other one is noted."""
-    answer = success(
+    response = success(
         2,
         in_other_active_sequences_and_skipped=[{"email": ADA}],
         aaa_and_skipped=[{"email": ADA}],
         recently_contacted_and_skipped=[{"email": ADA.upper()}],
     )
-    assert found(answer) == ["recently_contacted", "added", "added"]
-    (note,) = outcome(answer).notes
+    assert found(response) == ["recently_contacted", "added", "added"]
+    (note,) = outcome(response).notes
     assert note.index(ADA) < note.index("in_other_active_sequences") < note.index("aaa")
 
 
 def test_a_lead_twice_in_one_list() -> None:
     """A lead that one list names twice counts once, and keeps what both entries say."""
     twice = [{"email": ADA, "why": "left"}, {"profnet_url": ADA_URL, "why": "asked"}]
-    answer = success(2, in_exclusion_list_and_skipped=twice)
-    assert found(answer) == ["in_exclusion_list", "added", "added"]
-    detail = outcome(answer).rows[0].detail
+    response = success(2, in_exclusion_list_and_skipped=twice)
+    assert found(response) == ["in_exclusion_list", "added", "added"]
+    detail = outcome(response).rows[0].detail
     assert "left" in detail
     assert "asked" in detail
 
@@ -310,39 +310,39 @@ def test_duplicates(name: str) -> None:
 )
 def test_duplicates_prove_nothing_for_the_rest(added: int, status: str) -> None:
     """A duplicate of what was sent once has a twin among the rest, which may be the one skipped."""
-    answer = success(added, duplicate_emails=[ADA])
-    assert found(answer) == [status, "unknown", "unknown"]
-    assert "1 of them as a duplicate" in outcome(answer).rows[1].detail
+    response = success(added, duplicate_emails=[ADA])
+    assert found(response) == [status, "unknown", "unknown"]
+    assert "1 of them as a duplicate" in outcome(response).rows[1].detail
 
 
 def test_a_duplicate_that_a_check_skipped_too() -> None:
     """A lead that a list of skipped leads names is ruled out, duplicate or not."""
-    answer = success(2, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": ADA}])
-    assert found(answer) == ["duplicate_in_request", "added", "added"]
+    response = success(2, duplicate_emails=[ADA], in_exclusion_list_and_skipped=[{"email": ADA}])
+    assert found(response) == ["duplicate_in_request", "added", "added"]
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [None, [], "queued", 7, True, {}, {"status": "processing"}, {"total": 3}, [success(3)]],
 )
-def test_an_answer_that_makes_no_sense(answer: object) -> None:
-    """An answer that is no success result leaves every lead unknown, and is noted."""
-    read = outcome(answer)
+def test_a_response_that_makes_no_sense(response: object) -> None:
+    """A response that is not a success result leaves every lead unknown, and is noted."""
+    read = outcome(response)
     assert [row.status for row in read.rows] == ["unknown"] * 3
     (note,) = read.notes
     assert "makes no sense" in note
-    assert (answer if isinstance(answer, str) else json.dumps(answer)) in note
+    assert (response if isinstance(response, str) else json.dumps(response)) in note
 
 
-def test_a_long_answer_that_makes_no_sense() -> None:
-    """Of an answer that makes no sense the first 200 characters are kept."""
+def test_a_long_response_that_makes_no_sense() -> None:
+    """Of a response that makes no sense the first 200 characters are kept."""
     (note,) = outcome({"page": "x" * 10_000}).notes
     assert "x" * 180 in note
     assert len(note) < 260
 
 
-def test_a_deep_answer() -> None:
-    """An answer nested deeper than can be shown is still an answer."""
+def test_a_deep_response() -> None:
+    """A response nested deeper than can be shown is still a response."""
     deep: list[Any] = []
     for _ in range(100_000):
         deep = [deep]
@@ -414,18 +414,18 @@ def echoes(draw: st.DrawFn, lead: Lead) -> dict[str, str | None]:
 
 @st.composite
 def consistent(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list[str]]:
-    """Draw a request, a true answer to it, and the truth."""
+    """Draw a request, a true response to it, and the truth."""
     leads = draw(LEADS)
-    answer: dict[str, Any] = {name: [] for name in SKIP_LISTS if draw(st.booleans())}
+    response: dict[str, Any] = {name: [] for name in SKIP_LISTS if draw(st.booleans())}
     truth = []
     for lead in leads:
         name = draw(st.sampled_from(["", "", *SKIP_LISTS, *NEW_LISTS]))
         truth.append(name.removesuffix("_and_skipped") or "added")
         if name:
-            answer.setdefault(name, []).append(draw(echoes(lead)))
-    answer |= {"total": len(leads), "total_added_to_sequence": truth.count("added")}
-    names = draw(st.permutations(list(answer)))
-    return leads, {name: answer[name] for name in names}, truth
+            response.setdefault(name, []).append(draw(echoes(lead)))
+    response |= {"total": len(leads), "total_added_to_sequence": truth.count("added")}
+    names = draw(st.permutations(list(response)))
+    return leads, {name: response[name] for name in names}, truth
 
 
 WORDS = st.text("abé<&\n =", min_size=1, max_size=8)
@@ -446,9 +446,9 @@ NAMES = st.sampled_from(
 
 
 @st.composite
-def any_answer(draw: st.DrawFn) -> tuple[list[Lead], object]:
-    """Draw a request and an answer with anything wrong about it."""
-    leads, answer, _ = draw(consistent())
+def any_response(draw: st.DrawFn) -> tuple[list[Lead], object]:
+    """Draw a request and a response with anything wrong about it."""
+    leads, response, _ = draw(consistent())
     if draw(st.integers(0, 9)) == 0:
         return leads, draw(VALUES)
     texts = [text for lead in leads for text in lead if text] + ["never@example.org"]
@@ -458,37 +458,37 @@ def any_answer(draw: st.DrawFn) -> tuple[list[Lead], object]:
         name = draw(NAMES)
         match draw(st.sampled_from(["drop", "value", "count", "entries", "add"])):
             case "drop":
-                answer.pop(name, None)
+                response.pop(name, None)
             case "value":
-                answer[name] = draw(VALUES)
+                response[name] = draw(VALUES)
             case "count":
                 count = draw(st.sampled_from(["total", "total_added_to_sequence"]))
-                answer[count] = draw(st.integers(-1, len(leads) + 1))
+                response[count] = draw(st.integers(-1, len(leads) + 1))
             case "entries":
-                answer[name] = draw(st.lists(entries, max_size=3))
-            case "add" if isinstance(answer.get(name), list):
-                answer[name] = [*answer[name], draw(entries)]
-    return leads, answer
+                response[name] = draw(st.lists(entries, max_size=3))
+            case "add" if isinstance(response.get(name), list):
+                response[name] = [*response[name], draw(entries)]
+    return leads, response
 
 
 @settings(max_examples=300, deadline=None)
 @given(consistent())
-def test_consistent_answers_are_read_as_they_are(
+def test_consistent_responses_are_read_as_they_are(
     case: tuple[list[Lead], dict[str, Any], list[str]],
 ) -> None:
-    """The statuses of a true answer are exactly the truth, however it echoes what was sent."""
-    leads, answer, truth = case
-    assert found(answer, leads) == truth
-    assert outcome(answer, leads).notes == ()
+    """The statuses of a true response are exactly the truth, however it echoes what was sent."""
+    leads, response, truth = case
+    assert found(response, leads) == truth
+    assert outcome(response, leads).notes == ()
 
 
 @settings(max_examples=300, deadline=None)
-@given(any_answer())
+@given(any_response())
 def test_never_more_added_than_counted(case: tuple[list[Lead], object]) -> None:
-    """Any answer gives each lead one status, and `added` at most as often as it counts."""
-    leads, answer = case
-    added = found(answer, leads).count("added")
-    count = answer.get("total_added_to_sequence") if isinstance(answer, dict) else None
+    """Any response gives each lead one status, and `added` at most as often as it counts."""
+    leads, response = case
+    added = found(response, leads).count("added")
+    count = response.get("total_added_to_sequence") if isinstance(response, dict) else None
     assert added <= (max(count, 0) if type(count) is int else 0)
 
 
@@ -509,27 +509,27 @@ def _names(entry: object, lead: Lead) -> bool:
 
 
 @settings(max_examples=300, deadline=None)
-@given(any_answer())
+@given(any_response())
 def test_nobody_is_skipped_who_is_counted_as_added(case: tuple[list[Lead], object]) -> None:
     """With those that the counts have as added, there are never more rows than were sent."""
-    leads, answer = case
-    read = found(answer, leads)
-    count = answer.get("total_added_to_sequence") if isinstance(answer, dict) else None
+    leads, response = case
+    read = found(response, leads)
+    count = response.get("total_added_to_sequence") if isinstance(response, dict) else None
     if type(count) is int and count <= len(leads):
         assert len(leads) - count >= len(leads) - read.count("added") - read.count("unknown")
 
 
 @settings(max_examples=300, deadline=None)
-@given(any_answer())
+@given(any_response())
 def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None:
     """Every entry and every other field is a row's status or can be read in the notes."""
-    leads, answer = case
-    read = outcome(answer, leads)
+    leads, response = case
+    read = outcome(response, leads)
     notes = "\n".join(read.notes)
-    if not isinstance(answer, dict) or "total_added_to_sequence" not in answer:
-        assert _shown(answer) in notes
+    if not isinstance(response, dict) or "total_added_to_sequence" not in response:
+        assert _shown(response) in notes
         return
-    for name, value in answer.items():
+    for name, value in response.items():
         if name in ("total", "total_added_to_sequence") or not value:
             continue
         duplicates = re.fullmatch("duplicate_emails|duplicate_[a-z0-9_]+_urls", name)
@@ -543,7 +543,7 @@ def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None
 
 @st.composite
 def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list[bool]]:
-    """Draw a request, the answer of a service that counts right, and who was added.
+    """Draw a request, the response of a service that counts right, and who was added.
 
     It takes leads for the same that we keep apart, keeps any of them, lists any of their spellings,
     and writes skipped leads as it has them in its books.
@@ -551,7 +551,7 @@ def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list
     leads = draw(LEADS)
     person = [draw(st.integers(0, 5)) if draw(st.booleans()) else 10 + n for n in range(len(leads))]
     added = [True] * len(leads)
-    answer: dict[str, Any] = {}
+    response: dict[str, Any] = {}
     for same in set(person):
         group = [row for row, who in enumerate(person) if who == same]
         if len(group) > 1:
@@ -562,21 +562,21 @@ def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list
                 place = draw(st.sampled_from([0, 1] if all(leads[row]) else [0, 1][:1]))
                 text = leads[row][place] or leads[row][1 - place]
                 name = "duplicate_emails" if "@" in str(text) else "duplicate_profnet_urls"
-                answer.setdefault(name, []).append(text)
+                response.setdefault(name, []).append(text)
     for row, lead in enumerate(leads):
         if added[row] and draw(st.booleans()):
             added[row] = False
             book = {"email": f"old-{row}@example.org", "profnet_url": draw(st.none() | WORDS)}
             entry = draw(st.sampled_from([book, draw(echoes(lead))]))
-            answer.setdefault(draw(st.sampled_from(SKIP_LISTS + NEW_LISTS)), []).append(entry)
-    answer |= {"total": len(leads), "total_added_to_sequence": sum(added)}
-    return leads, answer, added
+            response.setdefault(draw(st.sampled_from(SKIP_LISTS + NEW_LISTS)), []).append(entry)
+    response |= {"total": len(leads), "total_added_to_sequence": sum(added)}
+    return leads, response, added
 
 
 @settings(max_examples=300, deadline=None)
 @given(peculiar_services())
 def test_never_falsely_added(case: tuple[list[Lead], dict[str, Any], list[bool]]) -> None:
     """Where a service compares and spells in its own way, no lead is `added` that was not."""
-    leads, answer, added = case
-    for status, true in zip(found(answer, leads), added, strict=True):
+    leads, response, added = case
+    for status, true in zip(found(response, leads), added, strict=True):
         assert true or status != "added"

@@ -327,7 +327,7 @@ def test_both_views_say_what_happened() -> None:
     """Terminal and notebook give counts, meanings, what to do, the error and the notes."""
     made = report(
         ["added"] * 1200 + ["unknown", "in_exclusion_list", "of_tomorrow"],
-        detail=[""] * 1200 + ["No answer.", "", ""],
+        detail=[""] * 1200 + ["No response.", "", ""],
         error=AuthenticationError("The token is not accepted."),
         notes=[f"note {number}" for number in range(13)],
     )
@@ -335,7 +335,7 @@ def test_both_views_say_what_happened() -> None:
         assert "1,203 rows for sequence seq_1, sent in 1 chunk" in view
         assert re.search(r"added\s+1,200\s+In the sequence", view)
         assert re.search(r"unknown\s+1\s+Sent, but no response", view)
-        assert "No answer. (1 row)" in view
+        assert "No response. (1 row)" in view
         assert "report.retry_unknown()" in view
         assert "ignore_exclusion_list" in view
         assert "of_tomorrow_and_skipped" in view

@@ -180,7 +180,7 @@ def test_a_deep_error_body(levels: int) -> None:
 
     def refuse(received: Received) -> Reply:
         entry = b'{"validation_errors": [{"error_code": "new", "message": ' + deep + b"}]}"
-        return script.answer(entry if len(received.json["leads"]) == 2 else deep, 422)
+        return script.respond(entry if len(received.json["leads"]) == 2 else deep, 422)
 
     with scripted(only_posts([refuse] * 2)) as service, connected(service) as client:
         with pytest.warns(OutreachWarning, match="3 are rejected"):

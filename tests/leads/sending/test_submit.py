@@ -120,7 +120,7 @@ class TestSending:
         assert set(column(report)[:-1]) <= set(statuses.SKIPPED)
 
     def test_nothing_to_send(self) -> None:
-        """No rows, or none that can be sent, are no request and need no connection."""
+        """No rows, or none that can be sent, make no request and need no connection."""
         for frame, expected in (
             (leads(0), []),
             (pd.DataFrame({"email": ["unknown", None]}), ["invalid"] * 2),
@@ -186,7 +186,7 @@ class TestSending:
 
 
 class TestRefusals:
-    """Answers that say no."""
+    """Responses that say no."""
 
     def test_the_table_is_the_interface_s(self) -> None:
         """Each of the interface's codes has its meaning for the run, and no other code."""
@@ -214,7 +214,7 @@ class TestRefusals:
     @pytest.mark.filterwarnings("ignore:The sequence")
     @pytest.mark.parametrize("code", sorted(spec.ADD_LEADS_ERRORS))
     def test_each_code_of_the_sandbox(self, code: str, sandbox: Sandbox) -> None:
-        """What the service really answers is understood."""
+        """What the service really responds is understood."""
         sequence_id = sandbox.sequence_ids[code]
         before = len(sandbox.leads(sequence_id))
         plan = make_plan(leads(4), sequence_id, chunk_size=2)
@@ -241,7 +241,7 @@ class TestRefusals:
             script.json({"validation_errors": []}, 422),
             script.json({"validation_errors": "no"}, 422),
             script.json([1], 422),
-            script.answer(b"<html>", 422),
+            script.respond(b"<html>", 422),
             refused("brand_new"),
         ],
     )
@@ -301,7 +301,7 @@ class TestRefusals:
 
 
 class TestDoubt:
-    """Answers that do not come, or make no sense."""
+    """Responses that do not come, or make no sense."""
 
     @pytest.mark.parametrize(
         "reply",
@@ -311,8 +311,8 @@ class TestDoubt:
             script.truncated(script.json({"total": 1, "total_added_to_sequence": 1})),
             script.json({"error": "oops"}, 500),
             script.json({"error": "oops"}, 503),
-            script.answer(b"<html>it worked</html>"),
-            script.answer(b""),
+            script.respond(b"<html>it worked</html>"),
+            script.respond(b""),
             script.json(None),
             script.json([]),
             script.json({}),
@@ -327,7 +327,7 @@ class TestDoubt:
         assert column(report) == ["added", "unknown", "added"]
         assert column(report, "detail")[1]
 
-    def test_no_answer_in_time(self) -> None:
+    def test_no_response_in_time(self) -> None:
         """A service that is too slow leaves its rows unknown."""
         turns = [script.delayed(5, script.json({})), added]
         with scripted(only_posts(turns)) as service, connected(service, timeout=0.3) as client:
@@ -348,7 +348,7 @@ class TestDoubt:
 
     def test_a_redirect(self) -> None:
         """A redirect is followed by nobody, and stops the run."""
-        turns = [script.answer(status=308, headers={"Location": "https://other.example/"})]
+        turns = [script.respond(status=308, headers={"Location": "https://other.example/"})]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(2), chunk_size=1), "redirects")
         assert column(report) == ["unknown", "not_sent"]
@@ -608,7 +608,7 @@ class TestJournal:
             assert len(sent(service)) == 1
 
     def test_a_journal_that_cannot_be_used(self, tmp_path: Path) -> None:
-        """A file that is no journal, or in use, is refused with nothing sent."""
+        """A file that is not a journal, or is in use, is refused with nothing sent."""
         (tmp_path / "notes").write_text("my notes")
         with scripted(only_posts([])) as service, connected(service) as client:
             for path in (tmp_path / "notes", tmp_path, tmp_path / "missing" / "journal"):
@@ -717,22 +717,22 @@ class TestInterrupting:
         rows, error = said.splitlines()
         return Counter(rows.split()), error
 
-    def test_the_answer_comes(self, tmp_path: Path) -> None:
-        """The request under way gets a moment for its answer, and no other is sent."""
+    def test_the_response_comes(self, tmp_path: Path) -> None:
+        """The request under way gets a moment for its response, and no other is sent."""
         turns = [added, lambda received: script.delayed(0.8, added(received))]
         rows, error = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 40, "not_sent": 1960}
         assert "Interrupted" in error
 
-    def test_no_answer_comes(self, tmp_path: Path) -> None:
-        """Where no answer comes, its rows are unknown, and the report comes soon."""
+    def test_no_response_comes(self, tmp_path: Path) -> None:
+        """Where no response comes, its rows are unknown, and the report comes soon."""
         turns = [added, script.delayed(script.FOREVER, script.json({}))]
         rows, error = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
         assert "Interrupted" in error
 
     def test_twice(self, tmp_path: Path) -> None:
-        """A second Ctrl-C is no way around the report."""
+        """A second Ctrl-C does not prevent the report."""
         turns = [added, script.delayed(script.FOREVER, script.json({}))]
         rows, _ = self.interrupted(turns, tmp_path / "j", requests=2, times=3)
         assert rows == {"added": 20, "unknown": 20, "not_sent": 1960}
