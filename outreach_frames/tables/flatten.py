@@ -8,6 +8,7 @@ values, more slowly.
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
+from itertools import chain
 from typing import Any, Final, get_args
 
 import pandas as pd
@@ -283,8 +284,15 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
     try:
         return pa.concat_tables(tables, promote_options="default")
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        names = dict.fromkeys(name for table in tables for name in table.column_names)
-        columns = {name: _concat_column(tables, name) for name in names}
+        # `column_names` builds its list anew at each use.
+        found = [dict(zip(table.column_names, table.columns, strict=True)) for table in tables]
+        missing = [pa.chunked_array([pa.nulls(len(table))]) for table in tables]
+        columns = {
+            name: _concat_column(
+                [each.get(name, nulls) for each, nulls in zip(found, missing, strict=True)]
+            )
+            for name in dict.fromkeys(chain.from_iterable(found))
+        }
         return pa.table(columns)
 
 
@@ -347,19 +355,14 @@ def _object(text: Any) -> dict[str, Any]:
     return {} if text is None else {FURTHER_FIELDS: text}
 
 
-def _concat_column(tables: Sequence[pa.Table], name: str) -> pa.ChunkedArray:
-    parts = [
-        table.select([name]) if name in table.column_names else _missing_column(name, len(table))
-        for table in tables
-    ]
+def _concat_column(parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    if len({part.type for part in parts}) == 1:
+        return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
     try:
-        return pa.concat_tables(parts, promote_options="permissive").column(0)
+        tables = [pa.table({"": part}) for part in parts]
+        return pa.concat_tables(tables, promote_options="permissive").column(0)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.chunked_array([as_text(part.column(0)) for part in parts], pa.string())
-
-
-def _missing_column(name: str, length: int) -> pa.Table:
-    return pa.table({name: pa.nulls(length)})
+        return pa.chunked_array([as_text(part) for part in parts], pa.string())
 
 
 def _groups(bodies: Sequence[bytes]) -> Iterator[list[bytes]]:
