@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from outreach_frames.files.read import read_prospects
     from outreach_frames.leads.sending.report import last_report
     from outreach_frames.personal_data import clear_cache, forget
+    from outreach_frames.tables.capacity import sending_capacity
 
 __all__ = [
     "OutreachError",
@@ -57,6 +58,7 @@ __all__ = [
     "sandbox",
     "save_filters",
     "search_people",
+    "sending_capacity",
     "sequences",
     "set_daily_email_limit",
     "widgets",
@@ -70,6 +72,7 @@ _LAZY_FUNCTIONS = {
     "forget": "personal_data",
     "last_report": "leads.sending.report",
     "read_prospects": "files.read",
+    "sending_capacity": "tables.capacity",
 }
 
 

@@ -36,6 +36,7 @@ PUBLIC = {
     "sandbox",
     "save_filters",
     "search_people",
+    "sending_capacity",
     "sequences",
     "set_daily_email_limit",
     "widgets",

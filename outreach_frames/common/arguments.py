@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from datetime import date
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, cast
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -106,6 +108,23 @@ def check_integer(name: str, value: object) -> int:
             f"{name} takes a whole number, not {_kind(value)} ({quoted(value)})."
         )
     return int(value)
+
+
+def check_day(name: str, value: object) -> pd.Timestamp:
+    """Return a day, for None today's, as the start of it.
+
+    >>> check_day("start", "2026-03-02 09:30")
+    Timestamp('2026-03-02 00:00:00')
+    """
+    if value is None:
+        return pd.Timestamp.today().normalize()
+    day: Any = pd.NaT
+    if isinstance(value, str | date | np.datetime64):
+        with suppress(ValueError):
+            day = pd.Timestamp(value)
+    if pd.isna(day):
+        raise InvalidInputError(f"{name} takes a day such as '2026-03-02', not {quoted(value)}.")
+    return cast("pd.Timestamp", day.tz_localize(None).normalize())
 
 
 def check_limit(value: object) -> int | None:

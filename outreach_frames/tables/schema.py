@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import pandas as pd
 import pyarrow as pa
@@ -56,6 +56,19 @@ def empty_table(fields: tuple[spec.Field, ...]) -> pa.Table:
     """Make the flat table of no record at all."""
     columns = spec.columns(fields)
     return pa.schema([(name, column_type(field)) for name, field in columns.items()]).empty_table()
+
+
+def frame_of_columns(fields: Sequence[spec.Field], values: Sequence[Any]) -> pd.DataFrame:
+    """Make a frame of plain fields, each with an array, column or list of values.
+
+    >>> frame_of_columns([spec.Field("emails", "integer")], [[40, None]]).dtypes.to_dict()
+    {'emails': Int64Dtype()}
+    """
+    columns = {
+        field.name: pa.array(array, from_pandas=True).cast(column_type(field))
+        for field, array in zip(fields, values, strict=True)
+    }
+    return to_frame(pa.table(columns), "numpy_nullable")
 
 
 def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:

@@ -1,0 +1,199 @@
+"""Sending capacity: the plan of a day-by-day simulation, and what would make it faster."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.tables.capacity import CAPACITY
+
+MONDAY = "2026-03-02"
+
+
+def mailboxes(*rows: tuple[int | None, str]) -> pd.DataFrame:
+    """Make mailboxes m0, m1, ... of a daily limit and a status each."""
+    return pd.DataFrame(
+        {
+            "id": pd.array([f"m{number}" for number in range(len(rows))], dtype="str"),
+            "email": pd.array([f"{number}@x.example" for number in range(len(rows))], dtype="str"),
+            "daily_email_limit": pd.array([limit for limit, _ in rows], dtype="Int64"),
+            "status": pd.array([status for _, status in rows], dtype="str"),
+        }
+    )
+
+
+def active(*limits: int) -> pd.DataFrame:
+    """Make active mailboxes."""
+    return mailboxes(*((limit, "active") for limit in limits))
+
+
+def simulated(limits: list[int], leads: int, each: int, spread: str) -> list[tuple[int, int]]:
+    """Send day by day, email by email; return of each day the emails sent and the leads done."""
+    pool = [lead for lead in range(leads) for _ in range(each)]
+    tasks = dict.fromkeys(range(len(limits)), 0)
+    if spread == "evenly":
+        # One email each in turn, the highest limits first where it does not come out even.
+        turn = sorted(tasks, key=lambda number: -limits[number])
+        for place in range(len(pool)):
+            tasks[turn[place % len(turn)]] += 1
+    days, open_emails, done = [], pool, 0
+    while open_emails:
+        sent = 0
+        for number, limit in enumerate(limits):
+            most = min(limit, len(open_emails) - sent)
+            if spread == "evenly":
+                most = min(most, tasks[number])
+                tasks[number] -= most
+            sent += most
+        left = open_emails[sent:]
+        done = leads - len(set(left))
+        open_emails = left
+        days.append((sent, done))
+    return days
+
+
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=5),
+    st.integers(0, 60),
+    st.integers(1, 4),
+    st.sampled_from(["by_limit", "evenly"]),
+)
+@settings(max_examples=50)
+@example([1, 100], 30, 3, "evenly")
+def test_the_plan_is_that_of_a_day_by_day_simulation(
+    limits: list[int], leads: int, each: int, spread: Any
+) -> None:
+    """Each day sends what a simulation sends, within each limit, and reaches as many leads."""
+    plan = of.sending_capacity(
+        active(*limits), leads, emails_per_lead=each, start=MONDAY, freq="D", spread=spread
+    )
+    days = plan.groupby("date")
+    expected = simulated(limits, leads, each, spread)
+    assert list(zip(days["emails"].sum(), days["leads_reached"].max(), strict=True)) == expected
+    assert list(days["date"].first()) == list(pd.date_range(MONDAY, periods=len(expected)))
+    assert plan["emails"].gt(0).all()
+    assert (
+        plan["emails"] <= plan["mailbox_id"].str[1:].astype(int).map(dict(enumerate(limits)))
+    ).all()
+    totals = plan.groupby("mailbox_id")["emails"].sum()
+    for number, limit in enumerate(limits):
+        part = limit / sum(limits) if spread == "by_limit" else 1 / len(limits)
+        assert abs(int(totals.get(f"m{number}", 0)) - leads * each * part) < 1
+    assert not plan.duplicated(["date", "mailbox_id"]).any()
+    assert days["leads_reached"].nunique().le(1).all()
+
+
+def test_the_mailboxes_of_the_service_are_taken_as_they_come(client: Client) -> None:
+    """The frame of mailboxes() goes in, of either dtype backend, and leads as a frame too."""
+    frame = of.mailboxes(status="active")
+    arrow = of.mailboxes(status="active", dtype_backend="pyarrow")
+    plan = of.sending_capacity(frame, 1_500, start=MONDAY)
+    leads = pd.DataFrame({"email": ["a@b.example"] * 1_500})
+    pd.testing.assert_frame_equal(of.sending_capacity(arrow, leads, start=MONDAY), plan)
+    first = plan[plan["date"] == MONDAY].set_index("mailbox_id")["emails"]
+    assert first.equals(
+        frame.set_index("id")["daily_email_limit"].rename("emails").rename_axis("mailbox_id")
+    )
+    assert plan["email"].isin(frame["email"]).all()
+
+
+@pytest.mark.parametrize("leads", [0, pd.DataFrame({"email": []})])
+def test_no_leads_make_an_empty_plan_of_the_same_dtypes(leads: Any) -> None:
+    """No leads need no day; the columns and dtypes are those of any plan."""
+    empty = of.sending_capacity(mailboxes((5, "active"), (5, "inactive")), leads)
+    full = of.sending_capacity(active(5), 7)
+    assert empty.empty
+    assert empty.dtypes.equals(full.dtypes)
+    assert list(full) == [field.name for field in CAPACITY]
+    assert full.dtypes.astype(str).tolist() == ["datetime64[us]", "str", "str", "Int64", "Int64"]
+
+
+@pytest.mark.parametrize(
+    ("freq", "start", "days"),
+    [
+        ("B", "2026-03-07", ["2026-03-09", "2026-03-10"]),
+        ("D", "2026-03-07 15:00", ["2026-03-07", "2026-03-08"]),
+        ("W-WED", MONDAY, ["2026-03-04", "2026-03-11"]),
+        (
+            pd.offsets.CustomBusinessDay(holidays=[MONDAY, "2026-03-04"]),
+            MONDAY,
+            ["2026-03-03", "2026-03-05"],
+        ),
+    ],
+)
+def test_days_are_those_of_the_frequency(freq: Any, start: str, days: list[str]) -> None:
+    """Emails go out on the days that pandas gives for the frequency, from the start on."""
+    plan = of.sending_capacity(active(10), 20, start=start, freq=freq)
+    assert plan["date"].dt.strftime("%Y-%m-%d").tolist() == days
+
+
+def test_the_default_start_is_the_next_day_that_counts() -> None:
+    """With no start, the first day is today, or the next one that the frequency has."""
+    before = pd.Timestamp.today().normalize()
+    plan = of.sending_capacity(active(10), 1)
+    assert plan["date"].iloc[0] in {
+        pd.offsets.BDay().rollforward(before),
+        pd.offsets.BDay().rollforward(pd.Timestamp.today().normalize()),
+    }
+
+
+def test_mailboxes_that_cannot_send_are_named_with_what_they_would_bring() -> None:
+    """What is not active, or has no limit, does not send; a warning names it and the gain."""
+    frame = mailboxes(
+        (10, "active"), (30, "needs_reconnection"), (10, "inactive"), (None, "active")
+    )
+    with pytest.warns(OutreachWarning) as caught:
+        plan = of.sending_capacity(frame, 100, start=MONDAY)
+    assert set(plan["mailbox_id"]) == {"m0"}
+    (message,) = (str(warning.message) for warning in caught)
+    assert message == (
+        "3 mailboxes cannot send: 1@x.example (needs_reconnection, 30 a day), 2@x.example "
+        "(inactive, 10 a day), 3@x.example (active, no daily limit). With them it would take 2 "
+        "days instead of 10."
+    )
+    with pytest.warns(OutreachWarning, match="not be done sooner than in 1 day"):
+        of.sending_capacity(frame, 10)
+
+
+def test_all_is_quiet_where_every_mailbox_sends() -> None:
+    """No warning where every mailbox sends, or where nothing is to be sent."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        of.sending_capacity(active(10, 20), 100)
+        of.sending_capacity(mailboxes((5, "active"), (5, "inactive")), 0)
+
+
+@pytest.mark.parametrize(
+    ("frame", "arguments", "says"),
+    [
+        (mailboxes((5, "inactive"), (0, "active"), (None, "active")), {}, "No mailbox can send"),
+        (active(), {}, "the frame of mailboxes is empty"),
+        (pd.concat([active(5), active(5)]), {}, "more than once"),
+        (active(5).drop(columns="status"), {}, "'status' is missing"),
+        (active(5).assign(daily_email_limit="many"), {}, "not whole numbers"),
+        (active(5), {"leads": -1}, "leads=-1"),
+        (active(5), {"leads": "100"}, "leads takes a whole number"),
+        (active(5), {"leads": 10**12}, "takes 200,000,000,000 days"),
+        (active(5), {"emails_per_lead": 0}, "emails_per_lead=0"),
+        (active(5), {"freq": "h"}, "one day after the other"),
+        (active(5), {"freq": "-1D"}, "one day after the other"),
+        (active(5), {"freq": None}, "one day after the other"),
+        (active(5), {"freq": "weekly"}, "gives no days"),
+        (active(5), {"start": "soon"}, "takes a day"),
+        (active(5), {"spread": "even"}, "Did you mean 'evenly'"),
+    ],
+)
+def test_what_cannot_be_planned_is_an_error(
+    frame: pd.DataFrame, arguments: dict[str, Any], says: str
+) -> None:
+    """Arguments that make no plan are errors that say what to give."""
+    with pytest.raises(InvalidInputError, match=says):
+        of.sending_capacity(frame, **{"leads": 10, **arguments})
