@@ -28,6 +28,7 @@ from outreach_frames.tables import child_tables
 from outreach_frames.tables import companies as company_tables
 from outreach_frames.tables.brief import brief as brief_frame
 from outreach_frames.tables.flatten import DtypeBackend
+from outreach_frames.tables.segments import segments as segment_table
 from outreach_frames.tables.unlist import unlist as unlist_frame
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
@@ -210,6 +211,11 @@ class OutreachAccessor:
     def headcount(self, level: company_tables.Level = "department") -> pd.DataFrame:
         return company_tables.headcount(self._frame, level)
 
+    def segments(
+        self, by: str | Sequence[str], *, min_people: int = 1, dropna: bool = False
+    ) -> pd.DataFrame:
+        return segment_table(self._frame, by, min_people=min_people, dropna=dropna)
+
     def experiences(self) -> pd.DataFrame:
         return child_tables.experiences(self._frame)
 
@@ -307,6 +313,7 @@ class OutreachAccessor:
     brief.__doc__ = brief_frame.__doc__
     companies.__doc__ = company_tables.companies.__doc__
     headcount.__doc__ = company_tables.headcount.__doc__
+    segments.__doc__ = segment_table.__doc__
     experiences.__doc__ = child_tables.experiences.__doc__
     educations.__doc__ = child_tables.educations.__doc__
     languages.__doc__ = child_tables.languages.__doc__

@@ -54,7 +54,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     >>> people.outreach.companies()["people_in_frame"].sum()
     np.int64(100)
     """
-    identity = _company_identity(frame)
+    identity = company_identity(frame)
     columns = [name for name in frame.columns if str(name).startswith(_PREFIX)]
     first = identity.notna() & ~identity.duplicated()
     table = frame.loc[first, columns].rename(columns=lambda name: name.removeprefix(_PREFIX))
@@ -137,7 +137,7 @@ def _company_labels(table: pd.DataFrame) -> pd.Series:
     return labels
 
 
-def _company_identity(frame: pd.DataFrame) -> pd.Series:
+def company_identity(frame: pd.DataFrame) -> pd.Series:
     """Return what tells companies apart, row by row: id, else profile URL, else name."""
     present = [_PREFIX + key for key in _KEYS if _PREFIX + key in frame.columns]
     require_columns(frame, present or [_PREFIX + _KEYS[0]], "company columns")

@@ -1,0 +1,161 @@
+"""Segments: how many people and companies share a title, an industry, a country; pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import check_integer
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.companies import company_identity, require_columns
+from outreach_frames.tables.schema import frame_of_columns
+from outreach_frames.tables.unlist import as_lists
+
+# Which column of people a median is of.
+_MEDIANS: Final = {
+    "median_employees": "company_estimated_number_of_employees",
+    **{
+        f"median_{department}": f"company_department_headcount_{department}"
+        for department in spec.DEPARTMENTS
+    },
+}
+# Behind the columns that the segments are by.
+SEGMENTS: Final = (
+    spec.Field("people", "integer", note="people in the segment, each once"),
+    spec.Field("companies", "integer", note="companies that they work at, each once"),
+    spec.Field("share", "number", note="part of all people in the frame, from 0 to 1"),
+    spec.Field("median_employees", "number", note="median of the companies' employees"),
+    *(
+        spec.Field(
+            f"median_{department}",
+            "number",
+            note=f"median of the companies' people in {department.replace('_', ' ')}",
+        )
+        for department in spec.DEPARTMENTS
+    ),
+)
+
+
+def segments(
+    frame: pd.DataFrame, by: str | Sequence[str], *, min_people: int = 1, dropna: bool = False
+) -> pd.DataFrame:
+    """Return one row per segment of a prospect table, the largest first.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        People, with the columns of `search_people` or further ones.
+    by : str or list of str
+        The columns whose values make a segment.
+    min_people : int
+        Leave smaller segments out.
+    dropna : bool
+        Leave segments out in which a value is missing. By default missing is a value like any
+        other.
+
+    Returns
+    -------
+    DataFrame
+        The columns of `by`; people, companies (Int64); share (Float64, of all people of the frame,
+        also of those in segments that are left out); median_employees and, for each department of
+        the interface, median_<department> (Float64), in which each company counts once per segment.
+        A person whom the frame has several times counts once. Medians are missing where the frame
+        lacks the numbers.
+
+    Raises
+    ------
+    InvalidInputError
+        The frame lacks the columns, or one of `by` has lists in it.
+
+    Notes
+    -----
+    Interface: Company, `estimated_number_of_employees` and `department_headcount`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=100)
+    >>> segments = people.outreach.segments("company_size")
+    >>> int(segments["people"].sum()), float(segments["share"].sum().round(6))
+    (100, 1.0)
+    """
+    keys = _checked_keys(frame, by)
+    least = check_integer("min_people", min_people)
+    plain = frame.reset_index(drop=True)
+    numbers = _segment_numbers(plain, keys)
+    first = np.unique(numbers, return_index=True)[1]
+    persons = pd.DataFrame({"segment": numbers, "person": _person_numbers(plain)})
+    people = persons.groupby("segment")["person"].nunique()
+    companies = pd.DataFrame({"segment": numbers, "company": company_identity(plain)})
+    is_first = companies["company"].notna() & ~companies.duplicated()
+    figures = pd.DataFrame({name: _numbers(plain, of) for name, of in _MEDIANS.items()})
+    medians = figures[is_first].groupby(numbers[is_first]).median().reindex(people.index)
+    counts = is_first.groupby(numbers).sum()
+    share = people / max(persons["person"].nunique(), 1)
+    columns = [people, counts, share, *(medians[name] for name in medians)]
+    table = pd.concat(
+        [plain[keys].iloc[first].reset_index(drop=True), frame_of_columns(SEGMENTS, columns)],
+        axis="columns",
+    )
+    kept = table["people"].ge(least).to_numpy("bool")
+    if dropna:
+        kept &= table[keys].notna().all(axis="columns").to_numpy("bool")
+    return table[kept].sort_values("people", ascending=False, kind="stable", ignore_index=True)
+
+
+def _checked_keys(frame: pd.DataFrame, by: object) -> list[str]:
+    keys: list[Any] = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
+    if not keys or len(set(map(str, keys))) < len(keys):
+        raise InvalidInputError(
+            f"by takes a column's name or a list of different ones, not {by!r}."
+        )
+    require_columns(frame, keys, "columns that by names", "people that has them")
+    taken = {field.name for field in SEGMENTS}
+    for name in keys:
+        if name in taken:
+            raise InvalidInputError(
+                f"The segments have a column {name!r} of their own. Rename the frame's, for "
+                f"example with frame.rename(columns={{{name!r}: 'key'}})."
+            )
+        if as_lists(frame[name]) is not None:
+            raise InvalidInputError(
+                f"The column {name!r} has lists in it. Use frame.explode({name!r}), which counts a "
+                "person in the segment of each entry, or frame.outreach.unlist(), which makes one "
+                "text of each list."
+            )
+    return keys
+
+
+def _segment_numbers(frame: pd.DataFrame, keys: list[str]) -> np.ndarray[Any, Any]:
+    """Return the number of each row's segment, in order of appearance."""
+    try:
+        groups = frame.groupby(keys, dropna=False, sort=False, observed=True)
+        return groups.ngroup().to_numpy("int64")
+    except TypeError as error:
+        raise InvalidInputError(
+            f"The columns {keys} have values that cannot be told apart: {error}."
+        ) from error
+
+
+def _person_numbers(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
+    """Return the number of each row's person; a row without id is a person of its own."""
+    rows = -1 - np.arange(len(frame))
+    if "id" not in frame.columns:
+        return rows
+    numbers = pd.factorize(frame["id"])[0]
+    return np.where(numbers < 0, rows, numbers)
+
+
+def _numbers(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
+    if name not in frame.columns:
+        return pd.Series(pd.NA, index=frame.index, dtype="Float64")
+    require_columns(frame, [name], "numbers")
+    try:
+        return frame[name].astype("Float64")
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"The column {name!r} is not of numbers: {error}.") from error

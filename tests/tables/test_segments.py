@@ -1,0 +1,158 @@
+"""Segments: counts, shares and medians as loops over the rows give them."""
+
+from __future__ import annotations
+
+from statistics import median
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.segments import SEGMENTS
+
+EMPLOYEES = "company_estimated_number_of_employees"
+FINANCE = "company_department_headcount_finance"
+COMPANIES = {
+    "c1": (100, 7),
+    "c2": (250, None),
+    "c3": (None, 3),
+    "c4": (8, 0),
+}
+ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(["p1", "p2", "p3", "p4", "p5", "p6", None]),
+        st.sampled_from([*COMPANIES, None]),
+        st.sampled_from(["vp", "Director", "", None]),
+        st.sampled_from([1, 2, None]),
+    ),
+    max_size=12,
+)
+
+
+def frame_of(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
+    """Make people of an id, a company, a title and a level."""
+    known = [COMPANIES.get(company, (None, None)) for _, company, _, _ in rows]
+    return pd.DataFrame(
+        {
+            "id": pd.array([row[0] for row in rows], dtype="str"),
+            "company_id": pd.array([row[1] for row in rows], dtype="str"),
+            EMPLOYEES: pd.array([employees for employees, _ in known], dtype="Int64"),
+            FINANCE: pd.array([finance for _, finance in known], dtype="Int64"),
+            "title": pd.array([row[2] for row in rows], dtype="str"),
+            "level": pd.array([row[3] for row in rows], dtype="Int64"),
+        },
+        index=[f"row {number % 3}" for number in range(len(rows))],
+    )
+
+
+def brute_force(rows: list[tuple[Any, ...]], least: int, dropna: bool) -> dict[Any, Any]:
+    """Count row by row what segments by title and level are."""
+    everybody = {row[0] or ("nobody", number) for number, row in enumerate(rows)}
+    segments: dict[Any, tuple[set[Any], set[Any]]] = {}
+    for number, (person, company, title, level) in enumerate(rows):
+        people, companies = segments.setdefault((title, level), (set(), set()))
+        people.add(person or ("nobody", number))
+        if company:
+            companies.add(company)
+    found = {}
+    for key, (people, companies) in segments.items():
+        if len(people) < least or (dropna and None in key):
+            continue
+        medians = [
+            median(numbers) if (numbers := [n for n in column if n is not None]) else None
+            for column in zip(*(COMPANIES[company] for company in companies), strict=True)
+        ] or [None, None]
+        found[key] = (len(people), len(companies), len(people) / len(everybody), *medians)
+    return found
+
+
+@settings(max_examples=40)
+@given(ROWS, st.integers(1, 3), st.booleans(), st.sampled_from(["numpy_nullable", "pyarrow"]))
+def test_segments_are_those_of_a_brute_force(
+    rows: list[tuple[Any, ...]], least: int, dropna: bool, backend: Any
+) -> None:
+    """Each segment has the people, companies, share and medians that loops over the rows give."""
+    frame = frame_of(rows)
+    if backend == "pyarrow":
+        frame = frame.convert_dtypes(dtype_backend="pyarrow")
+    table = frame.outreach.segments(["title", "level"], min_people=least, dropna=dropna)
+    shown = ["title", "level", "people", "companies", "share", "median_employees", "median_finance"]
+    found = {
+        (row[0], row[1]): tuple(row[2:])
+        for row in table[shown].astype(object).where(table[shown].notna(), None).to_numpy().tolist()
+    }
+    expected = brute_force(rows, least, dropna)
+    assert found == expected
+    assert len(table) == len(expected)
+    assert table["people"].is_monotonic_decreasing
+    assert table["median_legal"].isna().all()
+
+
+@pytest.mark.parametrize("by", ["company_size", ["company_industry", "company_is_b2b"]])
+def test_segments_of_a_search_add_up(people: pd.DataFrame, by: Any) -> None:
+    """Of people as found, segments have all of them, and each company's numbers once."""
+    table = people.outreach.segments(by)
+    keys = [by] if isinstance(by, str) else by
+    assert list(table) == [*keys, *(field.name for field in SEGMENTS)]
+    assert table["people"].sum() == len(people)
+    assert table["share"].sum() == pytest.approx(1)
+    assert table[keys].dtypes.equals(people[keys].dtypes)
+    firsts = people.drop_duplicates([*keys, "company_id"]).groupby(keys, dropna=False)
+    expected = firsts[[EMPLOYEES, *(f"company_department_headcount_{d}" for d in spec.DEPARTMENTS)]]
+    found = table.set_index(keys).filter(like="median_").sort_index()
+    assert found.to_numpy().tolist() == expected.median().sort_index().to_numpy().tolist()
+    numbers = table.dtypes.astype(str).tolist()[len(keys) :]
+    assert numbers == ["Int64", "Int64", *["Float64"] * 16]
+    assert people.head(0).outreach.segments(by).dtypes.equals(table.dtypes)
+
+
+def test_the_order_of_a_split_search_is_kept(client: Client) -> None:
+    """A category stays one, and of its values only those that are there make a segment."""
+    found = of.search_people(
+        person_seniorities=["c_suite", "vp"], split_by="person_seniorities", limit=40
+    )
+    table = found.outreach.segments("person_seniorities")
+    assert table["person_seniorities"].dtype == found["person_seniorities"].dtype
+    assert set(table["person_seniorities"]) == set(found["person_seniorities"])
+
+
+def test_entries_of_lists_make_segments_when_they_are_exploded(people: pd.DataFrame) -> None:
+    """Of exploded lists, a person is once in the segment of each entry, and shares are of all."""
+    table = people.explode("company_keywords").outreach.segments("company_keywords")
+    has = people["company_keywords"].list.len() > 0
+    first = table.iloc[0]
+    word = first["company_keywords"]
+    count = sum(word in words for words in people.loc[has, "company_keywords"])
+    assert first["people"] == count
+    assert first["share"] == pytest.approx(count / len(people))
+
+
+@pytest.mark.parametrize(
+    ("by", "says"),
+    [
+        ("company_keywords", r"explode\('company_keywords'\)"),
+        ("titel", "Did you mean 'title'"),
+        ([], "a column's name or a list"),
+        (["title", "title"], "different ones"),
+        (7, "a column's name or a list"),
+        ("share", "Rename"),
+        ("odd", "cannot be told apart"),
+    ],
+)
+def test_what_makes_no_segments_is_an_error(people: pd.DataFrame, by: Any, says: str) -> None:
+    """Lists, unknown columns and names that are taken are errors that say what to do."""
+    frame = people.assign(share=1, odd=[{"a": 1}] * len(people))
+    with pytest.raises(InvalidInputError, match=says):
+        frame.outreach.segments(by)
+
+
+def test_numbers_that_are_text_are_told(people: pd.DataFrame) -> None:
+    """Headcounts that cannot be numbers are an error that names the column."""
+    with pytest.raises(InvalidInputError, match=FINANCE):
+        people.assign(**{FINANCE: "many"}).outreach.segments("title")
