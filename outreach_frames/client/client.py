@@ -466,7 +466,7 @@ class Client:
             raise error_messages.interrupted(call.label, may_have_acted=current.sent)
         if current.timed_out or isinstance(fault, _TIMEOUTS):
             raise error_messages.timed_out(call.label, self.timeout, may_have_acted=current.sent)
-        reason = self._token.redact(error_messages.reason_of(fault))
+        reason = "" if fault is None else self._token.redact(error_messages.reason_of(fault))
         if response is None:
             raise error_messages.not_reached(
                 call.label, self.base_url, reason, may_have_acted=current.sent

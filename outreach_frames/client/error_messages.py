@@ -56,12 +56,11 @@ def too_large(label: str, status: int, limit: str) -> ServiceError:
     )
 
 
-def reason_of(fault: BaseException | None) -> str:
+def reason_of(fault: BaseException) -> str:
     """Say what went wrong, from the innermost exception: outer ones print whole addresses."""
-    while fault is not None:
+    while True:
         inner = [getattr(fault, "reason", None), *reversed(fault.args)]
         deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)
         if deeper is None:
             return str(fault) or type(fault).__name__
         fault = deeper
-    return "nothing came"
