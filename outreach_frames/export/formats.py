@@ -35,11 +35,11 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
 from outreach_frames.files.csv_file import csv_header, csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
+from outreach_frames.resources.search import read_in_worker
 from outreach_frames.tables.fast_reader import PeoplePage
 from outreach_frames.tables.flatten import (
     concat_people,
     concat_tables,
-    read_people_pages,
     with_folded,
 )
 from outreach_frames.tables.raw_people import LINE, read_people_lines
@@ -303,8 +303,8 @@ def _alike(nobody: pa.Table, people: pa.Table) -> pa.Table:
 
 
 _FORMATS: Final = {
-    ".csv": Format(".csv", read_people_pages, _label_table, _encode_table, _finish_csv),
+    ".csv": Format(".csv", read_in_worker, _label_table, _encode_table, _finish_csv),
     ".ndjson": Format(".ndjson", read_people_lines, _label_lines, _encode_lines, _finish_lines),
-    ".parquet": Format(".parquet", read_people_pages, _label_table, _encode_table, _finish_parquet),
-    FOLDER: Format(FOLDER, read_people_pages, _label_table, _encode_table, _finish_folder),
+    ".parquet": Format(".parquet", read_in_worker, _label_table, _encode_table, _finish_parquet),
+    FOLDER: Format(FOLDER, read_in_worker, _label_table, _encode_table, _finish_folder),
 }

@@ -26,6 +26,9 @@ from outreach_frames.tables.flatten import PeoplePage, as_one_page, read_people_
 
 T = TypeVar("T")
 
+# Workers read in parallel: threads of the reader's own would only cost.
+read_in_worker = partial(read_people_pages, use_threads=False)
+
 # A search whose totals make no sense ends after so many pages in a row with nobody new on them.
 _USELESS_PAGES_THAT_END = 3
 # Pages that become a table together: the reader needs less time for each then.
@@ -104,7 +107,7 @@ class Search:
     page_size: int | None
     refresh: bool
     store: bool = True
-    read_bodies: Callable[[Sequence[bytes]], PeoplePage] = read_people_pages
+    read_bodies: Callable[[Sequence[bytes]], PeoplePage] = read_in_worker
     sightings: Sightings = field(default_factory=lambda: sightings_in({}))
     so_far: SearchProgress = field(default_factory=SearchProgress)
     errors: list[Any] = field(default_factory=list)

@@ -99,13 +99,13 @@ def check_size(body: bytes) -> None:
             )
 
 
-def read_fast(bodies: Sequence[bytes]) -> PeoplePage:
+def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePage:
     """Read bodies by Arrow's JSON reader: one row of the document table per body."""
     bodies = [one_line(body) for body in bodies]
     try:
-        document = _read_documents(bodies, _STRICT)
+        document = _read_documents(bodies, _STRICT, use_threads=use_threads)
     except pa.ArrowInvalid:
-        return _read_open(bodies)
+        return _read_open(bodies, use_threads=use_threads)
     people = _typed_people(_flat(_persons(document, bodies)))
     errors = [
         error
@@ -118,11 +118,12 @@ def read_fast(bodies: Sequence[bytes]) -> PeoplePage:
     return PeoplePage(people, _present(document.column(spec.PAGINATION_KEY)[-1].as_py()), errors)
 
 
-def _read_open(bodies: Sequence[bytes]) -> PeoplePage:
+def _read_open(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
     """Read bodies with fields that the interface does not show: Arrow reads the others."""
     if any(depth(body) > MAX_DEPTH for body in bodies):
         raise LossyParseError
-    people = _flat(_persons(_read_documents(bodies, _OPEN), bodies))
+    document = _read_documents(bodies, _OPEN, use_threads=use_threads)
+    people = _flat(_persons(document, bodies))
     for name in people.column_names:
         if _PEOPLE_COLUMNS[name].type == "number":
             _check_exact(people.column(name))
@@ -184,11 +185,15 @@ def depth(body: bytes) -> int:
     return deepest
 
 
-def _read_documents(bodies: Sequence[bytes], options: arrow_json.ParseOptions) -> pa.Table:
+def _read_documents(
+    bodies: Sequence[bytes], options: arrow_json.ParseOptions, *, use_threads: bool
+) -> pa.Table:
     block = max(max(map(len, bodies)) + 1, _BLOCK_BYTES if len(bodies) > 1 else 0)
     return arrow_json.read_json(
         pa.BufferReader(b"\n".join(bodies)),
-        read_options=arrow_json.ReadOptions(use_threads=len(bodies) > 1, block_size=block),
+        read_options=arrow_json.ReadOptions(
+            use_threads=use_threads and len(bodies) > 1, block_size=block
+        ),
         parse_options=options,
     )
 

@@ -109,13 +109,15 @@ def read_people_page(body: bytes) -> PeoplePage:
     return read_people_pages([body])
 
 
-def read_people_pages(bodies: Sequence[bytes]) -> PeoplePage:
+def read_people_pages(bodies: Sequence[bytes], *, use_threads: bool = True) -> PeoplePage:
     """Read several responses of people search as one, which is faster than one by one.
 
     Parameters
     ----------
     bodies : sequence of bytes
         JSON in UTF-8, as for `read_people_page`; at least one.
+    use_threads : bool, default True
+        Read with several threads; where several read at the same time anyway, it only costs.
 
     Returns
     -------
@@ -142,7 +144,7 @@ def read_people_pages(bodies: Sequence[bytes]) -> PeoplePage:
         for body in group:
             check_size(body)
         try:
-            pages.append(read_fast(group))
+            pages.append(read_fast(group, use_threads=use_threads))
         except (ValueError, pa.ArrowTypeError):
             if len(group) > 1:
                 pages += [read_people_pages([body]) for body in group]
