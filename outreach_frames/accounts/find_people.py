@@ -23,6 +23,7 @@ from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend
 
 def find_people(
     accounts: pd.DataFrame,
+    /,
     filters: Mapping[str, Any] | None = None,
     *,
     domain: Hashable | None = None,

@@ -38,6 +38,8 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 from outreach_frames.tables.keys import email_keys, profnet_url_keys
 
+LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
+
 _KEYS = {EMAIL: email_keys, PROFNET_URL: profnet_url_keys}
 
 
@@ -87,7 +89,7 @@ def make_plan(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
-    leads_distribution: Literal["sequence_senders", "custom_mailboxes"] | None = None,
+    leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
     client: Client | None = None,
@@ -187,7 +189,7 @@ def validate(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
-    leads_distribution: Literal["sequence_senders", "custom_mailboxes"] | None = None,
+    leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
 ) -> pd.DataFrame:
@@ -228,6 +230,95 @@ def validate(
         frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
     )
     return check_rows(frame, mapping).problems
+
+
+def add_to_sequence(
+    frame: pd.DataFrame,
+    sequence_id: str,
+    *,
+    email: Hashable | None = EMAIL_COLUMN,
+    profnet_url: Hashable | None = PROFNET_URL_COLUMN,
+    data: Sequence[str] | Mapping[str, Hashable] | None = None,
+    overrides: bool | Mapping[str, bool | str] | str | None = None,
+    leads_distribution: LeadsDistribution | None = None,
+    mailboxes: Sequence[str] | None = None,
+    chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
+    journal: str | Path | None = None,
+    progress: bool | None = None,
+    dry_run: bool = False,
+    client: Client | None = None,
+) -> SubmissionReport:
+    """Add the frame's good rows to a sequence, and say of every row what became of it.
+
+    Rows are checked and duplicates found before the first request; chunks of at most 250 are
+    sent one after the other. It raises only before the first request; afterwards the report
+    tells everything, also when the run stopped early (`.error`).
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per lead; it is not changed.
+    sequence_id : str
+        The sequence's id, from `sequences()`.
+    email, profnet_url : str or None
+        The columns that identify a lead; the default ones may be absent.
+    data : list of str or dict of str to str, optional
+        Columns to send as the lead's data fields, as names or as {field name: column}.
+    overrides : bool, dict or str, optional
+        Checks of the service to skip, for all rows or by column.
+    leads_distribution : str, optional
+        sequence_senders or custom_mailboxes.
+    mailboxes : iterable of str, optional
+        Mailbox addresses, with custom_mailboxes.
+    chunk_size : int
+        Leads per request, 250 at most.
+    journal : str or Path, optional
+        A file that remembers what was sent; the same call goes on where it stopped.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+    dry_run : bool
+        Check and report, and send nothing.
+    client : Client, optional
+        By default the one of the last `connect`.
+
+    Returns
+    -------
+    SubmissionReport
+        `.rows`, `.frame`, `.summary()`, `.notes`, `.error`, `.to_csv(folder)`,
+        `.retry_unknown()`.
+
+    Raises
+    ------
+    InvalidInputError
+        An argument or the journal cannot be used; nothing was sent.
+
+    Notes
+    -----
+    Interface: POST /sequences/{id}/leads.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> leads = pd.DataFrame({"email": ["ada@brightforge.example", "n/a"]})
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     sequence = client.sandbox.sequence_ids["accepts_any"]
+    ...     report = leads.outreach.add_to_sequence(sequence)
+    >>> report.rows["status"].tolist()
+    ['added', 'invalid']
+    """
+    plan = make_plan(
+        frame,
+        sequence_id,
+        email=email,
+        profnet_url=profnet_url,
+        data=data,
+        overrides=overrides,
+        leads_distribution=leads_distribution,
+        mailboxes=mailboxes,
+        chunk_size=chunk_size,
+        client=client,
+    )
+    return submit(plan, journal=journal, progress=progress, dry_run=dry_run)
 
 
 def _keys(checked: Checked) -> dict[str, pa.Array]:

@@ -64,7 +64,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([table.reset_index(drop=True), people], axis="columns")
 
 
-def headcount(frame: pd.DataFrame, level: str = "department") -> pd.DataFrame:
+def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     """Return the companies' headcounts as a tidy table.
 
     Parameters
