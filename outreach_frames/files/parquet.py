@@ -101,12 +101,13 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")
-    if set(table.column_names) <= {name for name in noted["index_columns"] if _is_name(name)}:
+    there = set(table.column_names)
+    if there <= {name for name in noted["index_columns"] if _is_name(name)}:
         return _frame_without_columns(table, noted)
     arrow = {
         column["name"]
         for column in noted["columns"]
-        if column["name"] in table.column_names and column["numpy_type"].endswith(_ARROW_DTYPE)
+        if column["name"] in there and column["numpy_type"].endswith(_ARROW_DTYPE)
     }
     arrow.update(json.loads(table.schema.metadata.get(_OWN_METADATA, b"[]")))
     arrow -= {name for name in noted["index_columns"] if _is_name(name)}
