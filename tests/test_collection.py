@@ -14,8 +14,11 @@ def test_the_same_tests_are_collected_everywhere(request: pytest.FixtureRequest)
     collected = [item.nodeid for item in request.session.items]
     files = sorted({item.path for item in request.session.items})
     elsewhere = {"PYTHONHASHSEED": "7", "TZ": "Asia/Kathmandu", "LC_ALL": "C", "COLUMNS": "40"}
+    # Whatever costs time and has no say in what is collected is left out.
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts="]
+    command += ["--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:cov"]
     shown = subprocess.run(
-        [sys.executable, "-m", "pytest", "--collect-only", "-q", "-o", "addopts=", *files],
+        [*command, *files],
         env={**os.environ, **elsewhere, "PYTHONUTF8": "1"},
         cwd=request.config.rootpath,
         capture_output=True,

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import urlsplit
 
-import nbformat
 import orjson
 import requests
 
@@ -251,10 +250,14 @@ class Notebook:
         self.close()
         name = f"{uuid.uuid4().hex}.ipynb"
         metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
-        document = nbformat.v4.new_notebook(
-            cells=[nbformat.v4.new_code_cell(cell) for cell in cells], metadata=metadata
-        )
-        nbformat.write(document, self._files / name)
+        code = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
+        document = {
+            "cells": [{**code, "id": uuid.uuid4().hex, "source": cell} for cell in cells],
+            "metadata": metadata,
+            "nbformat": 4,
+            "nbformat_minor": 5,
+        }
+        (self._files / name).write_bytes(orjson.dumps(document))
         self._open = True
         self.page.evaluate(
             "path => { jupyterapp.commands.execute('docmanager:open', {path}); }", name

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any
 
-import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,7 +51,7 @@ def test_incoming_keys_are_translated_and_nothing_else(
 ) -> None:
     """Working on the bytes gives what renaming the parsed keys gives, however they are written."""
     body = json.dumps(value, separators=separators, ensure_ascii=ascii_only).encode()
-    assert orjson.loads(NetworkName(NAME).incoming(body)) == renamed(value)
+    assert json.loads(NetworkName(NAME).incoming(body)) == renamed(value)
 
 
 @given(st.binary(max_size=50))

@@ -36,11 +36,11 @@ def test_every_filter_takes_a_value_of_its_type(known: spec.Filter) -> None:
 
 
 @pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
-@pytest.mark.parametrize("value", [5, 1.5, {"a": 1}, b"a", pd.DataFrame({"a": ["a"]}), pd.NA])
-def test_a_value_of_another_type_names_the_filter(known: spec.Filter, value: object) -> None:
+def test_a_value_of_another_type_names_the_filter(known: spec.Filter) -> None:
     """A value of no use is an error that names the filter."""
-    with pytest.raises(InvalidInputError, match=known.name):
-        check_filters({known.name: value})
+    for value in (5, 1.5, {"a": 1}, b"a", pd.DataFrame({"a": ["a"]}), pd.NA):
+        with pytest.raises(InvalidInputError, match=known.name):
+            check_filters({known.name: value})
 
 
 @pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)

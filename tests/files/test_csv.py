@@ -94,12 +94,29 @@ def test_formulas_can_be_kept(tmp_path, texts):
     assert cells(path)[0] == "=name"
 
 
-@pytest.mark.parametrize("text", TRICKY)
-@pytest.mark.parametrize("dtype", ["str", "string", "object", "category", "arrow", "large"])
-def test_tricky_texts_come_back(tmp_path, text, dtype):
+TEXT_DTYPES = {
+    "arrow": pd.ArrowDtype(pa.string()),
+    "large": pd.ArrowDtype(pa.large_string()),
+    **{name: name for name in ("str", "string", "object", "category")},
+}
+
+
+@pytest.mark.parametrize("dtype", TEXT_DTYPES)
+def test_tricky_texts_come_back(tmp_path, dtype):
     """Missing, empty, NA, leading zeros, quotes and line breaks stay apart in every text dtype."""
-    arrow = {"arrow": pd.ArrowDtype(pa.string()), "large": pd.ArrowDtype(pa.large_string())}
-    frame = pd.DataFrame({"t": pd.Series([text, "x", None], dtype=arrow.get(dtype, dtype))})
+    frame = pd.DataFrame(
+        {
+            f"t{number}": pd.Series([text, "x", None], dtype=TEXT_DTYPES[dtype])
+            for number, text in enumerate(TRICKY)
+        }
+    )
+    assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
+
+
+@pytest.mark.parametrize("text", TRICKY)
+def test_a_tricky_text_alone_comes_back(tmp_path, text):
+    """A text that is a whole line of the file comes back too, a blank line among them."""
+    frame = pd.DataFrame({"t": pd.Series([text, "x", None], dtype="str")})
     assert_same(round_trip(frame, tmp_path / "t.csv"), frame)
 
 

@@ -177,11 +177,11 @@ def test_letters_match_whatever_their_case(world: World, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WITH_VALUES)
-@pytest.mark.parametrize("value", ["%", "_", "%a%", "*", "'; DROP TABLE people; --", '"', "\0"])
-def test_special_characters_are_literal(world: World, name: str, value: str) -> None:
+def test_special_characters_are_literal(world: World, name: str) -> None:
     """What is a wildcard or a quote elsewhere matches itself alone, which nobody has."""
     expected = PEOPLE if spec.FILTERS_BY_NAME[name].excludes else 0
-    assert world.total(given(world, name, [value])) == expected
+    for value in ("%", "_", "%a%", "*", "'; DROP TABLE people; --", '"', "\0"):
+        assert world.total(given(world, name, [value])) == expected, value
 
 
 # What a visible field says about a person, to be compared with what the search found.
