@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import outreach_frames as of
 
@@ -41,9 +41,18 @@ LONG = (
 )
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}
 
-# No test asserts a time; a busy machine is not a failure.
-settings.register_profile("untimed", deadline=None)
-settings.load_profile("untimed")
+# No test asserts a time: a busy machine is not a failure. No fixture is changed by an example.
+_UNTIMED = settings(
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.data_too_large,
+        HealthCheck.function_scoped_fixture,
+        HealthCheck.too_slow,
+    ],
+)
+settings.register_profile("quick", _UNTIMED, max_examples=40)
+settings.register_profile("thorough", _UNTIMED, max_examples=2_000)
+settings.load_profile("quick")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

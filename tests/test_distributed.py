@@ -18,7 +18,7 @@ import fsspec
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -27,15 +27,11 @@ from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.flatten import people_frame, read_people_page
 from tests.conftest import PEOPLE
+from tests.examples import share_of_examples
 from tests.tables.pages import body
 from tests.tables.people_strategies import odd_people, people
 
 KNOWN = list(people_frame([]).columns)
-some = settings(
-    max_examples=8,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
 
 
 @pytest.fixture(autouse=True)
@@ -145,7 +141,7 @@ def test_every_line_is_in_one_partition(tmp_path, kind, blocksize):
     assert read_people(path, blocksize=blocksize)["id"].compute().tolist() == ["1", "22", "3"]
 
 
-@some
+@share_of_examples(0.1)
 @given(st.lists(people(), min_size=1, max_size=5), st.integers(1, 4))
 def test_any_people_are_the_same(tmp_path, persons, count):
     """Whatever people hold is the same in any number of partitions."""
@@ -154,7 +150,7 @@ def test_any_people_are_the_same(tmp_path, persons, count):
     pd.testing.assert_frame_equal(frame, of.read_prospects(path))
 
 
-@some
+@share_of_examples(0.1)
 @given(st.lists(odd_people(), min_size=1, max_size=4))
 def test_odd_people_lose_nothing(tmp_path, persons):
     """With an extra column the schema stays, and every value without a place is in that column."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -18,6 +18,7 @@ from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError
 from tests.accounts.world import Firm, World
+from tests.examples import share_of_examples
 from tests.resources.search_service import connected
 from tests.resources.search_service import result as search_result
 from tests.scripted import Received, Reply, json, scripted
@@ -88,7 +89,7 @@ def pages_one_by_one(everybody: list[list[str]], most: int | None) -> int:
     return sum(max(1, ceil(count / 100)) for count in wanted)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@share_of_examples(0.3)
 @given(data=st.data(), world=worlds())
 def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -> None:
     """Whatever the companies are, each has the people that a search of its own finds, in order."""

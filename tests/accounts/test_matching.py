@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -31,7 +31,6 @@ def frame_of(rows: list[Any], labels: str) -> pd.DataFrame:
 
 
 @pytest.mark.filterwarnings(NO_KEY)
-@settings(max_examples=40)
 @given(ours=TABLES, theirs=TABLES, kinds=st.sets(st.sampled_from(KINDS), min_size=1))
 def test_it_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds: set[str]) -> None:
     """Each row matches the first row of the same key, by the strongest key that matches any."""

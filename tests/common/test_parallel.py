@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.common.cancellation import current_cancellation
@@ -15,7 +15,6 @@ from outreach_frames.common.parallel import ordered_map
 from tests.threads import join_workers
 
 
-@settings(max_examples=30, deadline=None)
 @given(st.lists(st.integers(0, 3), max_size=40), st.integers(1, 6))
 def test_results_come_in_the_order_of_the_items(pauses: list[int], workers: int) -> None:
     """Whatever takes longest, the first result comes first."""

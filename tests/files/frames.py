@@ -9,24 +9,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from hypothesis import HealthCheck, settings
 
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
 from outreach_frames.tables.flatten import people_frame, read_people_page
 from tests.tables.pages import body
-
-some = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[
-        HealthCheck.too_slow,
-        HealthCheck.data_too_large,
-        HealthCheck.function_scoped_fixture,
-    ],
-)
-
 
 FULL_WIDTH = "".join(chr(ord(character) - 0x20 + 0xFF00) for character in "=+-@")
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
@@ -21,6 +21,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.tables.flatten import records_frame
+from tests.examples import share_of_examples
 from tests.files.frames import (
     COLUMNS,
     DATES,
@@ -30,7 +31,6 @@ from tests.files.frames import (
     metadata_of,
     prospects,
     round_trip,
-    some,
 )
 
 ALPHABET = f"='+-@\t\r\n\x00\"{FULL_WIDTH}, \u00a0\ufeff1"
@@ -74,7 +74,7 @@ def test_both_backends_write_the_same_bytes(tmp_path):
     assert (tmp_path / "a.csv").read_bytes() == (tmp_path / "b.csv").read_bytes()
 
 
-@settings(some, max_examples=200)
+@share_of_examples(2)
 @given(st.lists(st.none() | TEXTS, max_size=6), TEXTS, st.booleans())
 def test_every_text_comes_back_and_none_is_live(tmp_path, texts, name, excel):
     """Any text, as a cell and as a column name, comes back; no cell of the file is a formula."""
@@ -84,7 +84,6 @@ def test_every_text_comes_back_and_none_is_live(tmp_path, texts, name, excel):
     assert not [cell for cell in cells(path) if is_live(cell)]
 
 
-@settings(some, max_examples=50)
 @given(st.lists(st.none() | TEXTS, max_size=6))
 def test_formulas_can_be_kept(tmp_path, texts):
     """With formulas="keep" the cells are the texts themselves, and come back too."""
@@ -277,7 +276,6 @@ def test_a_row_of_any_length_is_read(tmp_path):
 
 
 @given(st.lists(TEXTS | st.none(), max_size=4), TEXTS, st.sampled_from(",;\t|"))
-@some
 def test_every_separator_comes_back(tmp_path, texts, name, sep):
     """Whatever stands between the columns, the file reads back as it was."""
     frame = pd.DataFrame({name: pd.Series(texts, dtype="str"), f"{name}2": range(len(texts))})

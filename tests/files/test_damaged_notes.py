@@ -18,7 +18,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
-from tests.files.frames import COLUMNS, INDEXES, metadata_of, some
+from tests.files.frames import COLUMNS, INDEXES, metadata_of
 
 FRAMES = {
     **{name: pd.DataFrame({"x": column, "name": "n"}) for name, column in COLUMNS.items()},
@@ -70,7 +70,6 @@ def read_or_refuse(path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore")
-@some
 @given(st.sampled_from(list(FRAMES)), st.data())
 def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
     """A CSV is read, or refused with the name of its notes, whatever somebody wrote in there."""
@@ -82,7 +81,6 @@ def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
 
 
 @pytest.mark.filterwarnings("ignore")
-@some
 @given(st.sampled_from(PARQUET), st.data())
 def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
     """A Parquet file is read or refused, whatever its metadata say."""

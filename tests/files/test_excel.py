@@ -13,7 +13,7 @@ import openpyxl
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -56,7 +56,6 @@ def test_text_is_never_a_formula_link_or_number(tmp_path: Path) -> None:
     assert not any(cell.hyperlink for cell in cells)
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc"]))))
 def test_any_text_makes_a_sound_workbook(tmp_path: Path, texts: list[str]) -> None:
     """No text breaks the workbook's XML or comes out as another."""

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.errors import InvalidInputError
@@ -24,7 +24,8 @@ from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
 from outreach_frames.tables.flatten import people_frame, read_people_page
-from tests.files.frames import INDEXES, assert_same, prospects, round_trip, some, write
+from tests.examples import share_of_examples
+from tests.files.frames import INDEXES, assert_same, prospects, round_trip, write
 from tests.tables.pages import body
 from tests.tables.people_strategies import odd_people, people
 
@@ -38,7 +39,7 @@ def test_people_come_back_as_they_were(tmp_path, rows, suffix, backend):
     assert_same(round_trip(frame, tmp_path / f"people{suffix}"), frame)
 
 
-@settings(some, max_examples=20)
+@share_of_examples(0.2)
 @given(st.lists(people() | odd_people(), max_size=3), st.sampled_from([".csv", ".parquet"]))
 def test_any_people_come_back(tmp_path, persons, suffix):
     """Whatever people hold comes back from both kinds of file."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -19,6 +19,7 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from tests import scripted
+from tests.examples import share_of_examples
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
@@ -267,7 +268,6 @@ def plan_of(frame: pd.DataFrame, sequence_id: str = SEQUENCE) -> SubmissionPlan:
     return make_plan(frame, sequence_id, data=["note", "year"])
 
 
-@settings(max_examples=50, deadline=None)
 @given(frames())
 def test_every_row_is_sent_or_has_one_reason_not_to_be(frame: pd.DataFrame) -> None:
     """Of any frame each row is sent, invalid or a duplicate: exactly one of these."""
@@ -282,7 +282,7 @@ def test_every_row_is_sent_or_has_one_reason_not_to_be(frame: pd.DataFrame) -> N
     assert set(sent["code"]) <= {"placeholder"}
 
 
-@settings(max_examples=40, deadline=None)
+@share_of_examples(0.3)
 @given(frames())
 def test_the_dtypes_make_no_difference_to_what_is_sent(frame: pd.DataFrame) -> None:
     """The same cells in columns of another dtype give the same bytes, problems and digests."""
@@ -296,7 +296,6 @@ def test_the_dtypes_make_no_difference_to_what_is_sent(frame: pd.DataFrame) -> N
         pd.testing.assert_frame_equal(plan.problems, expected.problems)
 
 
-@settings(max_examples=50, deadline=None)
 @given(frames())
 def test_every_value_that_is_sent_was_in_the_frame(frame: pd.DataFrame) -> None:
     """No text comes from a missing cell: each value is its cell's text, each cell's is there."""
@@ -311,9 +310,6 @@ def test_every_value_that_is_sent_was_in_the_frame(frame: pd.DataFrame) -> None:
             assert lead.get(name) is None or lead[name] in row[name]
 
 
-@settings(
-    max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
 @given(frames())
 def test_the_service_finds_nothing_malformed_in_what_is_sent(
     client: Client, sandbox: Sandbox, frame: pd.DataFrame

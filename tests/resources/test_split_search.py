@@ -7,12 +7,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
+from tests.examples import share_of_examples
 from tests.scripted import Received, Reply, json, scripted
 
 SENIORITIES = ["vp", "c_suite", "director"]
@@ -32,7 +33,7 @@ def one_by_one(values: list[str], limit: int | None) -> pd.DataFrame:
     values=st.lists(st.sampled_from(TITLES), min_size=1, unique=True),
     limit=st.none() | st.integers(1, 400),
 )
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@share_of_examples(0.1)
 def test_a_split_search_is_one_search_per_value(
     client: Client, values: list[str], limit: int | None
 ) -> None:

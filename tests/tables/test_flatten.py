@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
@@ -29,6 +29,7 @@ from outreach_frames.tables.flatten import (
 )
 from outreach_frames.tables.json_values import LossyParseError
 from outreach_frames.tables.tolerant_reader import records_table
+from tests.examples import share_of_examples
 from tests.tables.pages import body
 from tests.tables.people_strategies import odd_people, people
 
@@ -41,11 +42,6 @@ DTYPES = {
     "date": "datetime64[us]",
     "date-time": "datetime64[us, UTC]",
 }
-some = settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
 
 
 def frame_of(*persons: Any) -> pd.DataFrame:
@@ -103,7 +99,7 @@ def test_other_backends_are_refused(backend):
         check_dtype_backend(backend)
 
 
-@some
+@share_of_examples(0.5)
 @given(st.lists(people(), max_size=3))
 def test_names_and_values_are_those_of_json_normalize(persons):
     """Both ways give what pandas' json_normalize gives, under the same names."""
@@ -120,7 +116,7 @@ def test_names_and_values_are_those_of_json_normalize(persons):
     assert persons == before
 
 
-@some
+@share_of_examples(0.5)
 @given(st.lists(odd_people(), max_size=3))
 def test_both_ways_agree(persons):
     """Where the fast reader accepts a page, it gives the same table as the tolerant way."""
@@ -133,7 +129,7 @@ def test_both_ways_agree(persons):
     assert fast.equals(slow)
 
 
-@some
+@share_of_examples(0.5)
 @given(
     st.lists(st.lists(odd_people(), max_size=2), max_size=3),
     st.sampled_from(["numpy_nullable", "pyarrow"]),
@@ -578,7 +574,7 @@ def test_free_records_with_nothing_in_them_keep_their_rows(records, backend):
     assert free_frame(records, backend).shape == (len(records), 0)
 
 
-@some
+@share_of_examples(0.5)
 @given(
     st.lists(
         st.recursive(

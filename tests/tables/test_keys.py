@@ -8,7 +8,7 @@ from itertools import combinations
 import pyarrow as pa
 import pytest
 from email_validator import EmailNotValidError, validate_email
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.leads.planning.syntax import SIMPLE_URL, email_problem, url_problem
@@ -276,7 +276,6 @@ LIKE_URLS = (
 )
 
 
-@settings(max_examples=100)
 @given(st.lists(LIKE_ADDRESSES, max_size=4), st.lists(LIKE_URLS, max_size=4))
 def test_a_column_is_compared_as_its_texts_are(addresses: list[str], urls: list[str]) -> None:
     """The keys of a column are those of its texts, one by one, whatever these are."""
@@ -289,7 +288,6 @@ def test_a_column_is_compared_as_its_texts_are(addresses: list[str], urls: list[
         assert column_keys(pa.array([*texts, None])).to_pylist() == expected
 
 
-@settings(max_examples=100)
 @given(LIKE_ADDRESSES)
 def test_the_key_of_an_address_is_the_validators_form(text: str) -> None:
     """What the validator takes is compared by its normal form in lower case, and has a key."""
@@ -301,7 +299,6 @@ def test_the_key_of_an_address_is_the_validators_form(text: str) -> None:
     assert email_problem(text) is None
 
 
-@settings(max_examples=100)
 @given(LIKE_URLS)
 def test_what_is_sent_has_a_key(text: str) -> None:
     """A URL that a lead may have can always be compared."""
@@ -309,7 +306,6 @@ def test_what_is_sent_has_a_key(text: str) -> None:
         assert profnet_url_key(text)
 
 
-@settings(max_examples=100)
 @given(LIKE_URLS)
 def test_a_key_is_its_own_key(text: str) -> None:
     """A key, taken for a URL, has the same key: nothing is left to normalise."""

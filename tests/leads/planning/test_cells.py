@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.errors import InvalidInputError
@@ -224,7 +224,6 @@ def test_a_category_that_is_no_value_is_named_in_every_row() -> None:
     assert set(column_texts(pd.cut(pd.Series([1, 9, 1]), 2)).unreadable) == {0, 1, 2}
 
 
-@settings(deadline=None)
 @given(st.lists(st.none() | st.text(st.characters(exclude_categories=["Cs"])), max_size=5))
 def test_text_is_the_same_in_every_dtype(cells: list[str | None]) -> None:
     """Any text is written as it is in every dtype of text, unless it is blank."""
@@ -233,7 +232,6 @@ def test_text_is_the_same_in_every_dtype(cells: list[str | None]) -> None:
         assert texts(pd.Series(cells, dtype=dtype)) == expected
 
 
-@settings(deadline=None)
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_no_number_has_an_exponent_or_an_empty_fraction(number: float) -> None:
     """A float reads back as itself, with no exponent and no `.0`."""
@@ -262,7 +260,6 @@ def test_field_name_makes_a_name_that_the_service_takes(column: object, name: st
     assert is_field_name(name)
 
 
-@settings(deadline=None)
 @given(st.text())
 def test_field_name_takes_any_name_with_a_letter(column: str) -> None:
     """Of any name with a Latin letter in it comes a name that the service takes."""

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
@@ -293,7 +293,6 @@ def test_what_is_no_profile_url_is_not_sent_even_with_an_address(text: str) -> N
     assert not len(plan.positions)
 
 
-@settings(deadline=None)
 @given(st.from_regex(SIMPLE_EMAIL, fullmatch=True))
 def test_what_passes_for_an_address_at_once_is_one_for_the_library(text: str) -> None:
     """The quick pattern takes nothing that the library refuses."""
@@ -301,7 +300,6 @@ def test_what_passes_for_an_address_at_once_is_one_for_the_library(text: str) ->
         assert syntax.email_problem(text) is None
 
 
-@settings(deadline=None)
 @given(st.from_regex(syntax.SIMPLE_URL, fullmatch=True))
 def test_what_passes_for_a_profile_at_once_is_one_by_the_full_check(text: str) -> None:
     """The quick pattern takes nothing that the full check refuses."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import permutations, product
 
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.leads import statuses
@@ -185,7 +185,6 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=100)
 @given(ROWS)
 def test_duplicates_are_those_of_a_slow_comparison(rows: list[Row]) -> None:
     """Each duplicate names the row that comparing all rows with all finds, and no other is one."""

@@ -7,13 +7,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.errors import OutreachWarning, ValidationFailedError
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
+from tests.examples import share_of_examples
 from tests.leads.sending.lead_service import added, connected, refused
 from tests.scripted import Received, Reply, scripted
 
@@ -112,7 +113,7 @@ def test_another_reason_ends_the_search() -> None:
     assert report.rows["error_code"].dropna().unique().tolist() == ["missing_ai_credits"]
 
 
-@settings(max_examples=25)
+@share_of_examples(0.5)
 @given(data=st.data())
 def test_nobody_is_rejected_by_a_guess(data: st.DataObject) -> None:
     """Whatever is needed and brought, just the rows that bring all of it are added, and once."""

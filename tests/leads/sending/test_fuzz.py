@@ -9,12 +9,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pandas as pd
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.errors import OutreachWarning
 from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.report import SubmissionReport
+from tests.examples import share_of_examples
 from tests.leads.sending.lead_service import added, connected, refused
 from tests.scripted import Received, Reply, hang_up, json, reset, scripted, truncated
 
@@ -90,7 +91,7 @@ def check(report: SubmissionReport, taken: Counter[str]) -> None:
     assert (report.error is None) == (not set(report.rows["status"]) & statuses.FAILED)
 
 
-@settings(max_examples=20)
+@share_of_examples(0.3)
 @given(runs=RUNS)
 def test_the_books_and_the_reports_agree(
     runs: list[Run],

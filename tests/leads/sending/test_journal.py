@@ -24,6 +24,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads.sending.journal import Entry, Journal, LeadKeys
 from outreach_frames.leads.sending.outcome import RowOutcome
+from tests.examples import share_of_examples
 
 SUBMISSION = {"service": "https://x.example", "sequence": "a1", "settings": "b2"}
 MANY = {row: LeadKeys(f"lead{row}@example.com", None) for row in range(50_000)}
@@ -712,4 +713,4 @@ class Resumed(RuleBasedStateMachine):
 
 
 TestResumed = Resumed.TestCase
-TestResumed.settings = settings(max_examples=15, stateful_step_count=15, deadline=None)
+TestResumed.settings = settings(share_of_examples(0.3), stateful_step_count=15)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
@@ -16,6 +16,7 @@ from outreach_frames.client.response import excerpt
 from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.outcome import ChunkOutcome, read_response
 from outreach_frames.tables.keys import email_key, profnet_url_key
+from tests.examples import share_of_examples
 
 Lead = tuple[str | None, str | None]
 
@@ -471,7 +472,7 @@ def any_response(draw: st.DrawFn) -> tuple[list[Lead], object]:
     return leads, response
 
 
-@settings(max_examples=300, deadline=None)
+@share_of_examples(2)
 @given(consistent())
 def test_consistent_responses_are_read_as_they_are(
     case: tuple[list[Lead], dict[str, Any], list[str]],
@@ -482,7 +483,7 @@ def test_consistent_responses_are_read_as_they_are(
     assert outcome(response, leads).notes == ()
 
 
-@settings(max_examples=300, deadline=None)
+@share_of_examples(2)
 @given(any_response())
 def test_never_more_added_than_counted(case: tuple[list[Lead], object]) -> None:
     """Any response gives each lead one status, and `added` at most as often as it counts."""
@@ -508,7 +509,7 @@ def _names(entry: object, lead: Lead) -> bool:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@share_of_examples(2)
 @given(any_response())
 def test_nobody_is_skipped_who_is_counted_as_added(case: tuple[list[Lead], object]) -> None:
     """With those that the counts have as added, there are never more rows than were sent."""
@@ -519,7 +520,7 @@ def test_nobody_is_skipped_who_is_counted_as_added(case: tuple[list[Lead], objec
         assert len(leads) - count >= len(leads) - read.count("added") - read.count("unknown")
 
 
-@settings(max_examples=300, deadline=None)
+@share_of_examples(2)
 @given(any_response())
 def test_nothing_that_was_said_vanishes(case: tuple[list[Lead], object]) -> None:
     """Every entry and every other field is a row's status or can be read in the notes."""
@@ -573,7 +574,7 @@ def peculiar_services(draw: st.DrawFn) -> tuple[list[Lead], dict[str, Any], list
     return leads, response, added
 
 
-@settings(max_examples=300, deadline=None)
+@share_of_examples(2)
 @given(peculiar_services())
 def test_never_falsely_added(case: tuple[list[Lead], dict[str, Any], list[bool]]) -> None:
     """Where a service compares and spells in its own way, no lead is `added` that was not."""
