@@ -37,6 +37,10 @@ FURTHER_FIELDS: Final = "further_fields"
 # Columns that the interface does not know; what is beyond them is JSON in one more.
 MOST_FURTHER_COLUMNS: Final = 1_000
 _MOST_CELLS: Final = 10_000_000
+# Where a table is larger, at least a tenth of it is values.
+_MOST_SPARSE_CELLS: Final = 2_000_000
+# Beyond so many characters, an object is not made into columns that all begin with its name.
+_LONGEST_PREFIX: Final = 100
 _FIRST_DATE: Final = datetime(1, 1, 1)
 # Patterns are text: `re` compiles one when it is first used, and importing is to be quick.
 _DATE: Final = r"(?a)\d{4}-\d\d-\d\d"
@@ -58,8 +62,8 @@ def records_table(
 ) -> pa.Table:
     """Flatten records into a table: the fields' columns in order, then what else the records hold.
 
-    Of the latter at most 1,000 are columns; a text column `further_fields` has the others, each
-    row's as one JSON object.
+    Of the latter at most 1,000 are columns, and fewer where that would be a huge table of hardly
+    any values; a text column `further_fields` has the others, each row's as one JSON object.
 
     Parameters
     ----------
@@ -89,11 +93,12 @@ def records_table(
         record if isinstance(record, dict) else {} if record is None else {LONE_VALUE: record}
         for record in records
     ]
-    found = _Columns(leave_out, ready or {}, [{} for _ in rows])
     try:
+        most = _most_further_columns(rows)
+        found = _Columns(leave_out, ready or {}, most, [{} for _ in rows])
         return _flatten(rows, fields, found)
     except UnicodeEncodeError:
-        found = _Columns(leave_out, {}, [{} for _ in rows])
+        found = _Columns(leave_out, {}, most, [{} for _ in rows])
         return _flatten([without_lone_surrogates(row) for row in rows], fields, found)
     except RecursionError as error:
         raise InvalidResponseError(
@@ -132,12 +137,13 @@ def named_columns(
 class _Columns:
     """The columns found so far: the interface's, further ones, and texts of misfits.
 
-    `ready` has columns of the interface that need no reading, `read` the values that did, and
-    `rest` what each row has beyond the further columns.
+    `ready` has columns of the interface that need no reading, `read` the values that did, `most` is
+    how many further columns there may be, and `rest` what each row has beyond them.
     """
 
     leave_out: frozenset[str]
     ready: Mapping[str, pa.ChunkedArray]
+    most: int
     rest: list[dict[str, Any]]
     read: list[Any] = field(default_factory=list)
     known: dict[str, pa.Array] = field(default_factory=dict)
@@ -218,7 +224,7 @@ def _flatten_extras(
 ) -> None:
     """Flatten fields that the interface does not know, as long as there may be more columns."""
     for position, key in enumerate(keys):
-        if len(found.extras) >= MOST_FURTHER_COLUMNS:
+        if len(found.extras) >= found.most:
             rest = set(keys[position:])
             for parent, values in zip(parents, found.rest, strict=True):
                 for name, value in (parent or {}).items():
@@ -235,8 +241,27 @@ def _flatten_extra(values: Sequence[Any], name: str, found: _Columns) -> None:
     if not has_objects or any(value is not None for value in others):
         found.read.append(others)
         found.extras.append((name, _inferred(others)))
-    if has_objects:
+    if has_objects and len(name) > _LONGEST_PREFIX:
+        for value, values_beyond in zip(objects, found.rest, strict=True):
+            if value is not None:
+                values_beyond[name] = value
+    elif has_objects:
         _flatten_extras(objects, _keys(objects), f"{name}_", found)
+
+
+def _most_further_columns(rows: Sequence[dict[str, Any]]) -> int:
+    """Return how many columns there may be, so that cells stay in proportion to values."""
+    if len(rows) * MOST_FURTHER_COLUMNS <= _MOST_SPARSE_CELLS:
+        return MOST_FURTHER_COLUMNS
+    cells = _MOST_SPARSE_CELLS + 10 * sum(map(_count_members, rows))
+    return min(MOST_FURTHER_COLUMNS, cells // len(rows))
+
+
+def _count_members(value: Any) -> int:
+    """Count the members of an object, and of those within it."""
+    if not isinstance(value, dict):
+        return 0
+    return len(value) + sum(map(_count_members, value.values()))
 
 
 def _members(objects: Sequence[Mapping[str, Any] | None], name: str) -> list[Any]:

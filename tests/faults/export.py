@@ -91,3 +91,42 @@ def cases(name: str) -> Iterator[Callable[[Path], Export]]:
                     return Export(client, folder / name)
 
                 yield new_case
+
+
+class RecordedExport:
+    """An export and another over it, to be taken up from whatever a power failure left."""
+
+    def __init__(self, client: Client, name: str) -> None:
+        self._client, self._name = client, name
+
+    def run(self, folder: Path, mark: Callable[[str], object]) -> None:
+        """Export twice; each that has ended sets a mark."""
+        export = Export(self._client, folder / self._name)
+        export.run(person_name="earlier")
+        mark("earlier")
+        export.run()
+        mark("new")
+
+    def recover(self, folder: Path, marks: tuple[str, ...]) -> None:
+        """Go on: an export that has ended is there, whole, and nothing of it stops the next one."""
+        export = Export(self._client, folder / self._name)
+        found = ids(export.path) or ids(export.kept / "old.tmp")
+        match marks:
+            case ():
+                assert found in ([], EARLIER)
+                export.run(person_name="earlier")
+                assert ids(export.path) == EARLIER
+            case ("earlier",):
+                assert found in (EARLIER, NEW)
+            case _:
+                assert found == NEW
+                export.run(person_name="earlier")
+        export.recover()
+
+
+@contextmanager
+def recorded(name: str) -> Iterator[RecordedExport]:
+    """Start a service, and yield exports to a name."""
+    with scripted(people) as service:
+        with Client(service.url, "token", cache=None, backoff=0, workers=1) as client:
+            yield RecordedExport(client, name)

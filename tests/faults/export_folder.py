@@ -8,3 +8,4 @@ from tests.faults import export
 
 ERRORS = export.ERRORS
 cases = partial(export.cases, "people")
+recorded = partial(export.recorded, "people")

@@ -13,18 +13,20 @@ from tests.faults.preload import run_preloaded
 
 pytestmark = [pytest.mark.preload, pytest.mark.timeout(1200)]
 
-MODULES = ["tests.faults.submission"]
+SUBMISSION = "tests.faults.submission"
+EXPORTS = ["tests.faults.export_folder", "tests.faults.export_csv"]
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_any_file_operation_may_fail(module: str, tmp_path: Path) -> None:
+def test_any_file_operation_may_fail(tmp_path: Path) -> None:
     """Whichever operation of our code, of SQLite or of Arrow fails, nothing is lost or doubled."""
-    ran = run_preloaded(tmp_path, "tests.faults.every_operation", module, str(tmp_path), "preload")
+    ran = run_preloaded(
+        tmp_path, "tests.faults.every_operation", SUBMISSION, str(tmp_path), "preload"
+    )
     print(ran.stdout)
     assert ran.returncode == 0, ran.stderr
 
 
-@pytest.mark.parametrize("module", MODULES)
+@pytest.mark.parametrize("module", [SUBMISSION, *EXPORTS])
 def test_the_power_may_fail_at_any_moment(module: str, tmp_path: Path) -> None:
     """Whatever of the writes that were not synced is lost, the next run recovers."""
     ran = run_preloaded(tmp_path, "tests.faults.every_power_failure", module, str(tmp_path))

@@ -123,6 +123,35 @@ def test_records_of_any_kind_are_bounded() -> None:
     assert further(frame) == REST
 
 
+@pytest.mark.parametrize("place", ["person", "company"])
+def test_a_long_name_is_not_put_before_many_others(place: str) -> None:
+    """An object under a name of over 100 characters stays one, in the JSON of further fields."""
+    long = "n" * 101
+    sent = {long: {"a": 1, "b": {"c": None, "d": 2.5}}, "n" * 90: {"a": 1}}
+    person = sent if place == "person" else {place: sent}
+    prefix = "" if place == "person" else f"{place}_"
+    frame = people_frame([read_people_page(body(person))])
+    assert further(frame) == {prefix + long: {"a": 1, "b": {"d": 2.5}}}
+    assert frame.loc[0, f"{prefix}{'n' * 90}_a"] == 1
+    slow = records_table([person], spec.PERSON)
+    assert read_fast([body(person)]).people.equals(slow)
+
+
+def test_hardly_any_values_make_no_huge_table() -> None:
+    """Among many empty records one with many fields does not make that many columns for all."""
+    frame = free_frame([WIDE, *[{}] * 9_999])
+    assert len(frame) == 10_000
+    assert 100 < len(frame.columns) < 250
+    assert {**frame.iloc[0, :-1].to_dict(), **further(frame)} == WIDE
+
+
+def test_many_full_records_have_all_their_columns() -> None:
+    """However many records there are, what most of them hold are columns, at any depth."""
+    record = {"data": {f"f{number}": number for number in range(110)}}
+    frame = free_frame([record] * 20_000)
+    assert len(frame.columns) == 110
+
+
 @pytest.mark.parametrize("elements", [1, 3])
 def test_wide_objects_in_known_lists_keep_all_members(elements: int) -> None:
     """Beyond 1,000 unknown members of a list's objects they are JSON in one more member."""
