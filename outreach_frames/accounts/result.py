@@ -16,10 +16,10 @@ from outreach_frames.accounts.finder import Chosen
 from outreach_frames.common.arguments import Headcount
 from outreach_frames.common.card import Card, Fact, as_html, as_text
 from outreach_frames.common.text import plural
-from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.excel import write_sheets
 from outreach_frames.resources.people import with_headcount
+from outreach_frames.tables.brief import brief
 from outreach_frames.tables.columns import append_columns, text_names
 from outreach_frames.tables.flatten import DtypeBackend, concat_tables, people_frame
 from outreach_frames.tables.schema import empty_table
@@ -117,16 +117,7 @@ class AccountPeople:
         InvalidInputError
             When a file cannot be written, or a column holds what CSV cannot.
         """
-        place = Path(folder).expanduser()
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(
-                f"The folder {place} cannot be made: {error.strerror}. Choose another place."
-            ) from error
-        for name, frame in self._sheets().items():
-            write_csv(frame, place / f"{name}.csv")
-        return place
+        return write_csv_files(self._tables(), folder)
 
     def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
         """Write a workbook with the sheets `people`, `accounts` and `summary`.
@@ -141,16 +132,20 @@ class AccountPeople:
         Returns
         -------
         Path
-            The file.
+            The file. The columns of `df.outreach.brief` come first among those of the people.
 
         Raises
         ------
         InvalidInputError
             When the file cannot be written, or there are more rows than a sheet holds.
         """
-        return write_sheets({**self._sheets(), "summary": self.summary()}, path, tz=tz)
+        tables = self._tables()
+        # What one looks at first: a person has 262 columns.
+        first = list(brief(self.people).columns)
+        tables["people"] = self.people[[*first, *self.people.columns.drop(first)]]
+        return write_sheets({**tables, "summary": self.summary()}, path, tz=tz)
 
-    def _sheets(self) -> dict[str, pd.DataFrame]:
+    def _tables(self) -> dict[str, pd.DataFrame]:
         accounts = self.accounts.set_axis(text_names(self.accounts.columns), axis=1)
         return {"people": self.people, "accounts": accounts}
 

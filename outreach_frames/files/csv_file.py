@@ -251,6 +251,32 @@ def _csv_table(frame: pd.DataFrame, index: bool) -> tuple[pa.Table, dict[str, An
     return pa.table(columns), metadata
 
 
+def write_csv_files(
+    frames: Mapping[str, pd.DataFrame],
+    folder: str | Path,
+    *,
+    excel: bool = False,
+    index: bool | None = None,
+) -> Path:
+    """Write each frame to a CSV file of its name in a folder, which is made where it is missing.
+
+    >>> import tempfile
+    >>> folder = write_csv_files({"found": pd.DataFrame({"name": ["Ada"]})}, tempfile.mkdtemp())
+    >>> [path.name for path in folder.iterdir()]
+    ['found.csv']
+    """
+    place = Path(folder).expanduser()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InvalidInputError(
+            f"The folder {place} cannot be made: {error.strerror}. Choose another place."
+        ) from error
+    for name, frame in frames.items():
+        write_csv(frame, place / f"{name}.csv", excel=excel, index=index)
+    return place
+
+
 def has_labels(index: pd.Index[Any]) -> bool:
     """Return whether an index is more than row numbers from 0 on."""
     return not (

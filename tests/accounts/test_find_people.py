@@ -334,6 +334,8 @@ def test_a_result_becomes_files(tmp_path: Path) -> None:
     assert of.read_prospects(folder / "people.csv")["id"].tolist() == result.people["id"].tolist()
     sheets = pd.read_excel(result.to_excel(tmp_path / "found.xlsx"), sheet_name=None)
     assert list(sheets) == ["people", "accounts", "summary"]
+    assert list(sheets["people"].columns[:3]) == ["account_row", "account_rank", "name"]
+    assert set(sheets["people"].columns) == set(result.people.columns)
     assert sheets["accounts"]["site"].tolist() == ["one.example", "=1+1"]
 
 

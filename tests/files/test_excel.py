@@ -298,7 +298,7 @@ def test_report_has_a_sheet_for_each_kind_of_outcome(tmp_path: Path) -> None:
     assert [cell.value for cell in book["notes"]["A"]] == [
         "note",
         "=note",
-        "The run stopped: broken",
+        "broken",
     ]
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from outreach_frames.client.client import Client
 from outreach_frames.common.card import Card, as_html, as_text
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.excel import write_sheets
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import report_card
@@ -138,16 +138,7 @@ class SubmissionReport:
         InvalidInputError
             When a file cannot be written, or a column holds what CSV cannot.
         """
-        place = Path(folder).expanduser()
-        try:
-            place.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InvalidInputError(
-                f"The folder {place} cannot be made: {error.strerror}. Choose another place."
-            ) from error
-        for kind, part in self._parts().items():
-            write_csv(part, place / f"{kind}.csv", excel=excel, index=self._has_labels)
-        return place
+        return write_csv_files(self._parts(), folder, excel=excel, index=self._has_labels)
 
     def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
         """Write a workbook with the sheets `summary`, `added`, `skipped` and `failed`.
@@ -170,10 +161,11 @@ class SubmissionReport:
         InvalidInputError
             When the file cannot be written, or there are more rows than a sheet holds.
         """
-        said = [*self.notes, *([] if self.error is None else [f"The run stopped: {self.error}"])]
-        sheets = {"summary": self.summary(), **self._parts()}
-        if said:
-            sheets["notes"] = pd.DataFrame({"note": said})
+        sheets = {"summary": self.summary()}
+        # The detail last, where no cell covers the end of a long one.
+        sheets.update(self._parts(("status", "error_code", "detail")))
+        if notes := [*self.notes, *filter(None, [self._card().alert])]:
+            sheets["notes"] = pd.DataFrame({"note": notes})
         indexed = dict.fromkeys(statuses.KINDS, self._has_labels)
         return write_sheets(sheets, path, index=indexed, tz=tz)
 
@@ -183,10 +175,10 @@ class SubmissionReport:
         index = self._frame.index
         return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
 
-    def _parts(self) -> dict[str, pd.DataFrame]:
+    def _parts(self, told: Sequence[str] = TOLD) -> dict[str, pd.DataFrame]:
         """Return the input with its outcomes, each row in the part of its outcome's kind."""
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
-        table = append_columns(named, self.rows[list(TOLD)])
+        table = append_columns(named, self.rows[list(told)])
         kinds = self.rows["status"].map(statuses.kind_of)
         return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in statuses.KINDS}
 
