@@ -17,6 +17,7 @@ import pandas as pd
 
 import outreach_frames as of
 from outreach_frames import spec
+from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
 from outreach_frames.commands import add_leads
@@ -26,7 +27,7 @@ from outreach_frames.common.terminal import (
     CommandParser,
     printing_everything,
 )
-from outreach_frames.common.text import printable
+from outreach_frames.common.text import plural, printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
@@ -63,11 +64,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except (InvalidInputError, ConfigurationError) as error:
         _complain(error, str(error))
         return EXIT_USAGE
-    except OutreachError as error:
-        _complain(error, str(error))
-        return EXIT_FAILURE
-    except KeyboardInterrupt as error:
-        _complain(error, "interrupted")
+    except (OutreachError, KeyboardInterrupt) as error:
+        _complain(error, "interrupted" if isinstance(error, KeyboardInterrupt) else str(error))
+        _keep_partial(error, options)
         return EXIT_FAILURE
 
 
@@ -75,6 +74,26 @@ def _complain(error: BaseException, words: str) -> None:
     """Say what went wrong, and what was noted about it on the way."""
     for line in (words, *getattr(error, "__notes__", ())):
         print(printable(f"outreach-frames: {in_shell(line)}", keep="\n"), file=sys.stderr)
+
+
+def _keep_partial(error: BaseException, options: argparse.Namespace) -> None:
+    """Write what was read before a failure beside the files that were named."""
+    partial = getattr(error, "partial", None)
+    if partial is None:
+        return
+    tables = {"out": partial}
+    if isinstance(partial, AccountPeople):
+        tables = {"out": partial.people, "accounts": partial.accounts}
+    for option, table in tables.items():
+        file: Path | None = getattr(options, option, None)
+        if file is None or table.empty:
+            continue
+        place = file.with_name(f"{file.stem}.partial{file.suffix}")
+        try:
+            words = _written(table, place)
+        except OutreachError as fault:
+            words = f"What was read before could not be written: {fault}"
+        print(printable(f"outreach-frames: {words}"), file=sys.stderr)
 
 
 def _as_line(
@@ -313,7 +332,8 @@ def _add_common(command: argparse.ArgumentParser) -> None:
         "--out",
         type=_table_path,
         metavar="FILE",
-        help="write all columns to a .csv, .parquet or .xlsx file",
+        help="write all columns to a .csv, .parquet or .xlsx file; after a failure, what was read "
+        "before goes to FILE with .partial in its name",
     )
     _add_connection(command)
 
@@ -443,5 +463,10 @@ def _show(frame: pd.DataFrame, columns: list[str], out: Path | None) -> None:
         print(printable(frame[columns].to_string(max_rows=40, max_colwidth=40), keep="\n"))
         print(f"\n{len(frame):,} rows, {frame.shape[1]} columns; --out FILE writes them all.")
         return
-    write = getattr(frame.outreach, _WRITERS[out.suffix.lower()])
-    print(f"{len(frame):,} rows written to {write(out)}")
+    print(_written(frame, out))
+
+
+def _written(frame: pd.DataFrame, file: Path) -> str:
+    """Write a table, and return what to say of it."""
+    write = getattr(frame.outreach, _WRITERS[file.suffix.lower()])
+    return f"{plural(len(frame), 'row')} written to {write(file)}"

@@ -9,6 +9,9 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.cli import main
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from tests.accounts.world import world_of
+from tests.scripted import Received, Reply, json, scripted
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -44,3 +47,31 @@ def test_a_column_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture
     file = str(DATA / "target_accounts.csv")
     assert main(["find-people", file, "--domain", "Web site", "--sandbox"]) == 2
     assert "'Website'" in capsys.readouterr().err
+
+
+def test_a_failure_leaves_what_was_found(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """People and companies from before a failure go to files of their own, which are named."""
+    world = world_of({"one.example": 2, "two.example": 2})
+
+    def reply(request: Received) -> Reply:
+        is_second = "Firm 2" in request.json["company_names"]
+        return json({"error": "down"}, status=400) if is_second else world.reply(request)
+
+    file = tmp_path / "companies.csv"
+    file.write_text("name\nFirm 1\nFirm 2\n")
+    with scripted(reply) as service:
+        monkeypatch.setenv(BASE_URL_VARIABLE, service.url)
+        monkeypatch.setenv(API_KEY_VARIABLE, "token-of-tests")
+        out, accounts = tmp_path / "people.csv", tmp_path / "accounts.csv"
+        command = ["find-people", str(file), "--name", "name", "--refresh"]
+        assert main([*command, "--out", str(out), "--accounts", str(accounts)]) == 1
+    assert not out.exists()
+    assert not accounts.exists()
+    assert len(of.read_prospects(tmp_path / "people.partial.csv")) == 2
+    statuses = of.read_prospects(tmp_path / "accounts.partial.csv")["account_status"]
+    assert statuses.fillna("").tolist() == ["found", ""]
+    shown = capsys.readouterr().err
+    assert "2 people had been found; --out FILE keeps them." in shown
+    assert "2 rows written to" in shown

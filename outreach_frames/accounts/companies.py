@@ -16,7 +16,7 @@ from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.cells import column_texts, stripped
 from outreach_frames.tables.domains import domain_keys
-from outreach_frames.tables.keys import profnet_url_keys
+from outreach_frames.tables.keys import page_forms, profnet_url_keys
 
 FOUND: Final = "found"
 NOBODY: Final = "nobody"
@@ -39,8 +39,9 @@ class Kind:
     """One way to name a company.
 
     `filter` is the search filter that takes it, `column` the people's column that says who is
-    found by it, `keys` gives texts in the form that both are compared in. With no column, nothing
-    in a person tells which company was meant, so each is asked about alone.
+    found by it, `keys` gives texts in the form that both are compared in, `forms` what is sent for
+    a text and its key. With no column, nothing in a person tells which company was meant, so each
+    is asked about alone.
     """
 
     argument: str
@@ -48,7 +49,7 @@ class Kind:
     filter: str
     column: str | None
     keys: Callable[[pa.Array], pa.Array]
-    sends_key: bool = False
+    forms: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
 
 
 def _id_keys(texts: pa.Array) -> pa.Array:
@@ -69,6 +70,11 @@ def _name_keys(texts: pa.Array) -> pa.Array:
     return pc.if_else(is_placeholder, pa.scalar(None, texts.type), lowered)
 
 
+def _page_keys(urls: pa.Array) -> pa.Array:
+    pages = [None if url is None else page_forms(url)[-1] for url in urls.to_pylist()]
+    return profnet_url_keys(pa.array(pages, pa.large_string()))
+
+
 # From the surest to the least sure; a row is asked about by the first that it has.
 KINDS: Final = (
     Kind("company_id", "company id", "company_ids", "company_id", _id_keys),
@@ -77,9 +83,18 @@ KINDS: Final = (
         "profile URL",
         "company_profnet_urls",
         "company_profnet_url",
-        profnet_url_keys,
+        _page_keys,
+        # The interface does not say by which form the service knows a page.
+        lambda url, _key: page_forms(url),
     ),
-    Kind("domain", "domain", "company_domains", "company_website", domain_keys, sends_key=True),
+    Kind(
+        "domain",
+        "domain",
+        "company_domains",
+        "company_website",
+        domain_keys,
+        lambda _text, key: (key,),
+    ),
     Kind("name", "company name", "company_names", None, _name_keys),
 )
 
@@ -90,8 +105,13 @@ class Account:
 
     row: int
     kind: Kind
-    sent: str
+    sent: tuple[str, ...]
     key: str
+
+    @property
+    def name(self) -> str:
+        """What to call it by."""
+        return self.sent[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,11 +148,11 @@ def read_accounts(frame: pd.DataFrame, columns: Mapping[str, Hashable | None]) -
         key = keys[kind][row]
         first = asked.setdefault(
             (kind.argument, key),
-            Account(row, kind, key if kind.sends_key else cells[kind][row], key),
+            Account(row, kind, kind.forms(cells[kind][row], key), key),
         )
         if first.row != row:
             label = quoted(_plain(frame.index[first.row]))
-            detail = f"the same {kind.noun} as row {label}: {quoted(first.sent)}"
+            detail = f"the same {kind.noun} as row {label}: {quoted(first.name)}"
             unasked[row] = Outcome(DUPLICATE, detail)
     return Accounts(list(asked.values()), unasked)
 

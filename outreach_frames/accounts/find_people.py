@@ -14,6 +14,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_integer, check_one_of
 from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.paging import now, report_errors
 from outreach_frames.resources.search import check_body, report_unknown_values
@@ -53,7 +54,8 @@ def find_people(
     domain : str, optional
         The column with web addresses, domains, or e-mail addresses; the registered domain is sent.
     company_id, company_profnet_url : str, optional
-        The column with the service's company ids, or with companies' profile URLs.
+        The column with the service's company ids, or with companies' profile URLs. A URL is sent as
+        it is written, and with https, without tracking and trailing slash, with and without www.
     name : str, optional
         The column with company names. Each of them takes a request of its own, and finds whatever
         the service takes for that name.
@@ -98,7 +100,9 @@ def find_people(
     -----
     Interface: POST /people/search. Where several columns are named, a row is asked about by the
     surest that it has: company_id, company_profnet_url, domain, name. It takes at most one request
-    per company and value of `split_by`, plus a tenth; usually far fewer.
+    per company and value of `split_by`, plus a tenth; usually far fewer. With
+    `company_domains_match_subsidiaries_and_affiliates` each company takes a request of its own:
+    people of a subsidiary do not tell with whose domain they were found.
 
     Examples
     --------
@@ -141,9 +145,11 @@ def find_people(
         try:
             finder.run(body, split_by, values)
         except (OutreachError, KeyboardInterrupt) as error:
+            found = result()
             # The attribute of our own errors is declared as a frame.
-            setattr(error, "partial", result())  # noqa: B010
-            error.add_note("The exception's .partial holds what was found before.")
+            setattr(error, "partial", found)  # noqa: B010
+            count = plural(len(found.people), "person", "people")
+            error.add_note(f"{count} had been found; the exception's .partial holds them.")
             raise
     report_errors(finder.errors, in_frame=False)
     if companies and not finder.chosen:

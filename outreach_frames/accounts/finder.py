@@ -16,9 +16,11 @@ from outreach_frames.accounts.questions import MOST_TOGETHER, PAGE, Agenda, esti
 from outreach_frames.accounts.searches import CompanySearch
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
+from outreach_frames.errors import OutreachError
 from outreach_frames.tables.flatten import PeoplePage
 
-# With this filter a company's search finds people of other companies too, whoever else is asked.
+# With this filter a company's search finds people of other companies too, and nothing in a person
+# tells which of the companies asked about they came with.
 _WIDENS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
 
@@ -48,7 +50,7 @@ class Company:
             return Outcome(None, self.detail or "not settled before the failure")
         if self.kept:
             return Outcome(FOUND, self.detail, self.total)
-        detail = f"nobody matches with the {self.account.kind.noun} {self.account.sent}"
+        detail = f"nobody matches with the {self.account.kind.noun} {self.account.name}"
         return Outcome(NOBODY, self.detail or detail, self.total)
 
 
@@ -113,8 +115,15 @@ class _Stage:
             searches = [self._search(members) for members in self.agenda.next_searches()]
             wanted = [(search, 1) for search in searches]
             while wanted:
-                self._read(wanted)
                 touched = dict.fromkeys(search for search, _ in wanted)
+                try:
+                    self._read(wanted)
+                except (OutreachError, KeyboardInterrupt):
+                    # What came before the failure settles some companies.
+                    for search in touched:
+                        if search.pages:
+                            self._judge(search)
+                    raise
                 wanted = [(search, page) for search in touched for page in self._judge(search)]
 
     def _search(self, members: Sequence[int]) -> CompanySearch:

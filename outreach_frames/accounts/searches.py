@@ -52,7 +52,8 @@ class CompanySearch:
 
     def read(self, number: int, client: Client, *, refresh: bool) -> PeoplePage:
         """Read one page."""
-        named = {self.accounts[0].kind.filter: [account.sent for account in self.accounts]}
+        sent = [form for account in self.accounts for form in account.sent]
+        named = {self.accounts[0].kind.filter: sent}
         search = Search(client, {**self.filters, **named}, None, self.size, refresh)
         return search.read_pages([number])
 

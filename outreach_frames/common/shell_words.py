@@ -18,6 +18,7 @@ _OPTIONS: Final = (
 _WORDS: Final = (
     (r"\blimit=None\b", "--all"),
     (r"\bresume=False\b", "--no-resume"),
+    (r"the exception's \.partial holds them", "--out FILE keeps them"),
     (r"\b(?:of\.)?(sequences|mailboxes)\(\)", r"outreach-frames \1"),
     (r"\boverrides=\{'(\w+)': True\}", r"--overrides \1"),
     (r"\bEach row with its outcome: report\.frame; as files: report\.to_csv\(folder\);[^.]*\.notes",

@@ -120,6 +120,27 @@ def profnet_url_key(text: str) -> str:
     return f"{_UNCERTAIN}{where}{_encoded(f'{path}{query}{fragment}')}"
 
 
+def page_forms(url: str) -> tuple[str, ...]:
+    """Return a page's URL as given, and in the forms in which others may have written it.
+
+    >>> page_forms("profnet.example/company/acme/?trk=x")[1:]
+    ('https://profnet.example/company/acme', 'https://www.profnet.example/company/acme')
+    """
+    try:
+        parts = urlsplit(url if _SCHEME.match(url) else f"https://{url}")
+    except ValueError:
+        return (url,)
+    if parts.scheme not in {"http", "https"}:
+        return (url,)
+    host = parts.netloc.lower().removeprefix("www.")
+    kept = [
+        part for part in parts.query.split("&") if not _TRACKING.fullmatch(part.partition("=")[0])
+    ]
+    page = parts._replace(scheme="https", path=parts.path.rstrip("/"), query="&".join(kept))
+    plain = (page._replace(netloc=f"{www}{host}").geturl() for www in ("", "www."))
+    return tuple(dict.fromkeys([url, *plain]))
+
+
 def is_certain(key: str) -> bool:
     """Whether a profile URL's key tells for certain who it is.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,12 @@ import outreach_frames as of
 from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError
-from tests.accounts.world import Firm, World
+from tests.accounts.world import SENIORITIES, Firm, World, world_of
 from tests.examples import share_of_examples
 from tests.resources.search_service import connected
 from tests.resources.search_service import result as search_result
 from tests.scripted import Received, Reply, json, scripted
 
-SENIORITIES = ["c_suite", "vp", "director"]
 FILTER_OF = {
     "domain": "company_domains",
     "company_id": "company_ids",
@@ -120,15 +119,6 @@ def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -
     if not split:
         # A search that did not tell whose people it found may come on top of few companies.
         assert result.requests <= 1.1 * pages_one_by_one(everybody, most) + 1
-
-
-def world_of(sizes: Mapping[str, int]) -> World:
-    """Make companies of these sizes, whose people are mixed."""
-    firms = [
-        Firm(number, domain, f"Firm {number}", [SENIORITIES[place % 3] for place in range(size)])
-        for number, (domain, size) in enumerate(sizes.items(), 1)
-    ]
-    return World(firms, random.Random(3).shuffle)
 
 
 def test_two_hundred_companies_take_few_requests(capsys: pytest.CaptureFixture[str]) -> None:
@@ -265,6 +255,26 @@ def test_subsidiaries_are_found_for_whom_they_belong_to(client: Client) -> None:
     assert result.requests >= len(sites)
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://profnet.example/company/1",
+        "https://www.profnet.example/company/1/?trk=list&utm_source=x",
+        "WWW.Profnet.example/company/1",
+        "http://profnet.example/company/1?ref=mail",
+    ],
+)
+def test_a_profile_is_found_however_its_url_is_written(url: str) -> None:
+    """A company's URL is sent as given and in its plain forms, and rows of one page are one."""
+    with scripted(world_of({"one.example": 2}).reply) as service, connected(service):
+        accounts = pd.DataFrame({"page": [url, "profnet.example/company/1/", "x.example/#/a"]})
+        result = accounts.outreach.find_people(company_profnet_url="page")
+        sent = [request.json["company_profnet_urls"] for request in service.requests]
+    assert result.accounts["account_status"].tolist() == ["found", "duplicate_in_frame", "nobody"]
+    assert len(result.people) == 2
+    assert sent[0][0] == url
+
+
 def test_a_company_that_the_service_cuts_off_says_so() -> None:
     """Where fewer people come than are counted, the account's detail has both numbers."""
     world = world_of({"one.example": 4})
@@ -295,7 +305,8 @@ def test_a_failure_carries_what_was_found() -> None:
             accounts.outreach.find_people(name="name")
     partial = caught.value.partial
     assert isinstance(partial, AccountPeople)
-    assert partial.accounts["account_status"].isna().tolist() == [True, True]
+    assert partial.accounts["account_status"].isna().tolist() == [False, True]
+    assert partial.people["account_row"].tolist() == [0, 0]
     assert "Not settled" in repr(partial)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -10,6 +11,7 @@ from typing import Any
 from tests.resources.search_service import result
 from tests.scripted import Received, Reply
 
+SENIORITIES = ["c_suite", "vp", "director"]
 FILTERS = {
     "company_ids": "id",
     "company_domains": "domain",
@@ -99,3 +101,12 @@ class World:
         told = {"page": page, "page_size": size, "total": len(found)}
         told["total_pages"] = -(-len(found) // size)
         return result(found[(page - 1) * size : page * size], **told)
+
+
+def world_of(sizes: Mapping[str, int]) -> World:
+    """Make companies of these sizes, whose people are mixed."""
+    firms = [
+        Firm(number, domain, f"Firm {number}", [SENIORITIES[place % 3] for place in range(size)])
+        for number, (domain, size) in enumerate(sizes.items(), 1)
+    ]
+    return World(firms, random.Random(3).shuffle)
