@@ -1,12 +1,13 @@
 """Fails each file operation of what a module does, in turn, once and for good.
 
-    python -m tests.faults.every_operation MODULE FOLDER [preload]
+    python -m tests.faults.every_operation MODULE FOLDER [all] [preload]
 
 The module has a context manager `cases` that yields a function: given an empty folder it returns
 an object with `attempt()`, which must bear the fault and is called twice, and `recover()`, which
 runs with nothing wrong and holds the outcome to what is promised. It may have `ERRORS` of its own.
-Operations are those of our own
-code, or with `preload` all of the process.
+Each operation fails in one way, of which the next operation has another: one of the errors, once or
+for good; with `all` it fails in every way. Operations are those of our own code, or with `preload`
+all of the process.
 """
 
 from __future__ import annotations
@@ -35,14 +36,17 @@ class Faulty(Protocol):
         """Fail the operation of that number; 0 for none."""
 
 
-def main(module: str, root: Path, faulty: Faulty) -> None:
+def main(module: str, root: Path, faulty: Faulty, *, in_all_ways: bool) -> None:
     """Go through all operations; print how many there are."""
     faulty.watch(root)
     subject = importlib.import_module(module)
     errors = getattr(subject, "ERRORS", ERRORS)
     with subject.cases() as new_case:
-        for error, lasting in product(errors, (False, True)):
+        ways = list(product(errors, (False, True)))
+        for turn in range(len(ways) if in_all_ways else 1):
+            spared = 0
             for number in count(1):
+                error, lasting = ways[(number + turn) % len(ways)]
                 where = f"{errno.errorcode[error]} lasting={lasting} operation={number}"
                 folder = root / f"{error}-{lasting}-{number}"
                 folder.mkdir()
@@ -58,17 +62,15 @@ def main(module: str, root: Path, faulty: Faulty) -> None:
                 except BaseException:
                     print(f"At {where}:", file=sys.stderr)
                     raise
-                if not struck:
-                    print(f"{number - 1} operations, {where}")
+                spared = 0 if struck else spared + 1
+                if spared == len(ways):  # whatever comes of a fault, there are no more operations
+                    print(f"{number - spared} operations")
                     break
 
 
 if __name__ == "__main__":
-    if sys.argv[3:] == ["preload"]:
-        from tests.faults.preload import Preloaded
-
-        main(sys.argv[1], Path(sys.argv[2]), Preloaded())
+    if "preload" in sys.argv[3:]:
+        from tests.faults.preload import Preloaded as Library
     else:
-        from tests.faults.shim import Shim
-
-        main(sys.argv[1], Path(sys.argv[2]), Shim())
+        from tests.faults.shim import Shim as Library
+    main(sys.argv[1], Path(sys.argv[2]), Library(), in_all_ways="all" in sys.argv[3:])

@@ -19,7 +19,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachError, OutreachWarning
 from tests.scripted import Received, Reply, json, scripted
 
-PAGES = 3
+PAGES = 2
 # One will do: what is done about an error of a file does not depend on it.
 ERRORS = (errno.ENOSPC,)
 

@@ -19,9 +19,8 @@ EXPORTS = ["tests.faults.export_folder", "tests.faults.export_csv"]
 
 def test_any_file_operation_may_fail(tmp_path: Path) -> None:
     """Whichever operation of our code, of SQLite or of Arrow fails, nothing is lost or doubled."""
-    ran = run_preloaded(
-        tmp_path, "tests.faults.every_operation", SUBMISSION, str(tmp_path), "preload"
-    )
+    arguments = [SUBMISSION, str(tmp_path), "all", "preload"]
+    ran = run_preloaded(tmp_path, "tests.faults.every_operation", *arguments)
     print(ran.stdout)
     assert ran.returncode == 0, ran.stderr
 
