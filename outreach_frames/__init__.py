@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from outreach_frames.accessor import OutreachAccessor
     from outreach_frames.export.people import export_people
     from outreach_frames.files.read import read_prospects
+    from outreach_frames.history.compare import compare_people
+    from outreach_frames.history.snapshots import snapshot_people, snapshots
     from outreach_frames.leads.sending.report import last_report
     from outreach_frames.personal_data import clear_cache, forget
     from outreach_frames.tables.capacity import sending_capacity
@@ -40,6 +42,7 @@ __all__ = [
     "OutreachError",
     "clear_cache",
     "columns",
+    "compare_people",
     "connect",
     "contacts",
     "count_people",
@@ -61,6 +64,8 @@ __all__ = [
     "sending_capacity",
     "sequences",
     "set_daily_email_limit",
+    "snapshot_people",
+    "snapshots",
     "widgets",
 ]
 
@@ -68,11 +73,14 @@ __all__ = [
 _LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
 _LAZY_FUNCTIONS = {
     "clear_cache": "personal_data",
+    "compare_people": "history.compare",
     "export_people": "export.people",
     "forget": "personal_data",
     "last_report": "leads.sending.report",
     "read_prospects": "files.read",
     "sending_capacity": "tables.capacity",
+    "snapshot_people": "history.snapshots",
+    "snapshots": "history.snapshots",
 }
 
 

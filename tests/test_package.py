@@ -18,6 +18,7 @@ PUBLIC = {
     "OutreachError",
     "clear_cache",
     "columns",
+    "compare_people",
     "connect",
     "contacts",
     "count_people",
@@ -39,6 +40,8 @@ PUBLIC = {
     "sending_capacity",
     "sequences",
     "set_daily_email_limit",
+    "snapshot_people",
+    "snapshots",
     "widgets",
 }
 HEAVY = {

@@ -307,6 +307,24 @@ class Checkpoint:
             raise InvalidInputError(f"{self.folder} is damaged ({error}); {_ANEW}") from error
 
 
+def kept_filters(target: Path) -> dict[str, Any] | None:
+    """Return what an export to that target that is not finished was asked for.
+
+    Its filters and, where there is one, `split_by`; None where no such export is kept.
+    """
+    journal = target.with_name(f".{target.name}.partial") / "journal.sqlite"
+    try:
+        if not journal.is_file():
+            return None
+        query = "SELECT part, value FROM export WHERE part IN ('filters', 'split_by')"
+        with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as opened:
+            kept = {part: json.loads(value) for part, value in opened.execute(query)}
+    except (OSError, sqlite3.Error, ValueError):
+        return None  # the export itself says what is wrong there
+    filters = kept.pop("filters", None)
+    return None if filters is None else {**filters, **kept}
+
+
 def read_span(path: Path, span: Span) -> pa.Buffer:
     """Read one part."""
     with path.open("rb") as file:

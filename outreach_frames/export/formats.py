@@ -225,8 +225,11 @@ def _finish_folder(
     for number, people in enumerate(_many(parts, nobody, PEOPLE_PER_PART)):
         schema = _parquet_schema(nobody, attrs, order, len(people))
         table = _as_in(schema, people, order)
-        _write_part(table, new / f"part-{number:05}.parquet", model)
+        _write_part(table, new / f"part-{number:05}", model)
     _require_own_folder(place)
+    # Only now, so that who reads all Parquet files around meets no part of what is not whole.
+    for part in sorted(new.iterdir()):
+        part.rename(part.with_suffix(".parquet"))
     replace_folder(place, new, parts.replaced)
 
 

@@ -120,6 +120,7 @@ def export_people(
             pa.default_memory_pool().release_unused()
             noted: dict[str, Any] = {
                 "filters": search.filters,
+                "limit": search.limit,
                 "total": search.total,
                 "fetched_at": now(),
                 "errors": search.errors,

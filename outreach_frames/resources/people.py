@@ -86,8 +86,8 @@ def search_people(
         One row per person in the service's order. Nested fields are joined with `_`, such as
         company_location_details_city. Text is str, counts Int64, numbers Float64, switches boolean,
         dates datetime64; experiences, educations, languages and the like are Arrow lists. `.attrs`
-        has filters, total, fetched_at and errors. Empty, with all columns, when nobody matches.
-        The column of `split_by` is the last one, an ordered category.
+        has filters, limit, total, fetched_at and errors. Empty, with all columns, when nobody
+        matches. The column of `split_by` is the last one, an ordered category.
 
     Raises
     ------
@@ -152,7 +152,11 @@ def read_frame(
     frame = frame_so_far()
     search.report(len(frame))
     frame.attrs.update(
-        filters=search.filters, total=search.total, fetched_at=now(), errors=search.errors
+        filters=search.filters,
+        limit=search.limit,
+        total=search.total,
+        fetched_at=now(),
+        errors=search.errors,
     )
     if isinstance(search, SplitSearch):
         frame.attrs["split_by"] = search.split_by

@@ -16,9 +16,9 @@ Level = Literal["department", "job_function"]
 LEVELS: tuple[Level, ...] = ("department", "job_function")
 
 COMPANY_KEY = "company_id"
-_PREFIX = "company_"
+COMPANY_PREFIX = "company_"
 _SOURCE = 'search_people(), with headcount="all" where headcounts are wanted'
-_KEYS = ("id", "profnet_url", "name")
+COMPANY_KEYS = tuple(f"{COMPANY_PREFIX}{key}" for key in ("id", "profnet_url", "name"))
 
 
 def companies(frame: pd.DataFrame) -> pd.DataFrame:
@@ -55,9 +55,9 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     np.int64(100)
     """
     identity = company_identity(frame)
-    columns = [name for name in frame.columns if str(name).startswith(_PREFIX)]
+    columns = [name for name in frame.columns if str(name).startswith(COMPANY_PREFIX)]
     first = identity.notna() & ~identity.duplicated()
-    table = frame.loc[first, columns].rename(columns=lambda name: name.removeprefix(_PREFIX))
+    table = frame.loc[first, columns].rename(columns=lambda name: name.removeprefix(COMPANY_PREFIX))
     people = identity[first].map(identity.value_counts()).astype("Int64")
     people = people.rename("people_in_frame").reset_index(drop=True)
     # Not by assignment, which pandas warns of where a frame came from a file column by column.
@@ -99,7 +99,7 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     ['company', 'department', 'people', 'share', 'company_id']
     """
     check_one_of("level", level, LEVELS)
-    table = companies(frame) if f"{_PREFIX}name" in frame.columns else frame
+    table = companies(frame) if f"{COMPANY_PREFIX}name" in frame.columns else frame
     keys = _headcount_columns(level)
     require_columns(table, [*keys, "name"], "headcount columns")
     counts = table[list(keys)].astype("Int64")
@@ -110,7 +110,7 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     ids = table["id"] if "id" in table.columns else pd.Series(pd.NA, index=table.index)
     rows = np.arange(len(table)).repeat(len(keys))
     columns = np.tile(np.arange(len(keys)), len(table))
-    tidy: dict[str, Any] = {"company": _company_labels(table).array[rows]}
+    tidy: dict[str, Any] = {"company": company_labels(table).array[rows]}
     for place, name in enumerate(LEVELS[: len(next(iter(keys.values())))]):
         tidy[name] = pd.array([path[place] for path in keys.values()], dtype="str")[columns]
     tidy["people"] = pd.arrays.IntegerArray(numbers.ravel(), missing.ravel())
@@ -126,7 +126,7 @@ def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
     return {"_".join((field, *path)): path for path, _ in spec.leaves(members[field])}
 
 
-def _company_labels(table: pd.DataFrame) -> pd.Series:
+def company_labels(table: pd.DataFrame) -> pd.Series:
     """Return the companies' names; those that several share get their website or id behind."""
     labels = table["name"].astype("str")
     for column in ("website", "id"):
@@ -139,8 +139,8 @@ def _company_labels(table: pd.DataFrame) -> pd.Series:
 
 def company_identity(frame: pd.DataFrame) -> pd.Series:
     """Return what tells companies apart, row by row: id, else profile URL, else name."""
-    present = [_PREFIX + key for key in _KEYS if _PREFIX + key in frame.columns]
-    require_columns(frame, present or [_PREFIX + _KEYS[0]], "company columns")
+    present = [key for key in COMPANY_KEYS if key in frame.columns]
+    require_columns(frame, present or [COMPANY_KEY], "company columns")
     identity = frame[present[0]].astype("str")
     for column in present[1:]:
         identity = identity.where(identity.notna(), column + ":" + frame[column].astype("str"))

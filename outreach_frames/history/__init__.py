@@ -1,0 +1,1 @@
+"""What changed over time: snapshots of a search, and comparison of two tables of people."""

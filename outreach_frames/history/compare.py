@@ -1,0 +1,244 @@
+"""Two tables of people, and what is different between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import BLANKS
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.history import caveats
+from outreach_frames.history.headcounts import Headcounts, compare_headcounts
+from outreach_frames.history.identity import Matching, match_rows
+from outreach_frames.history.result import PeopleComparison
+from outreach_frames.history.source import Source, last_two, source_of
+from outreach_frames.history.values import TEXT, Mask, differ, texts
+from outreach_frames.tables.companies import COMPANY_KEYS, COMPANY_PREFIX
+from outreach_frames.tables.keys import profnet_url_keys
+from outreach_frames.tables.schema import to_frame
+
+_ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
+# Lists of a million people take half a gigabyte, and a comparison copies them.
+_ROWS_AT_ONCE: Final = 100_000
+
+
+def compare_people(
+    before: pd.DataFrame | str | Path,
+    after: pd.DataFrame | str | Path | None = None,
+    *,
+    progress: bool | None = None,
+) -> PeopleComparison:
+    """Compare two tables of people: who is new, who is not seen any more, and what changed.
+
+    People are matched by id; where one of two rows has none, by profile URL. Who is not seen any
+    more need not have left: where the two searches differ, or one is incomplete, the result says
+    so.
+
+    Parameters
+    ----------
+    before, after : DataFrame, str or Path
+        Frames of people, or files and folders as for `read_prospects`, such as a snapshot. One
+        folder of snapshots alone: its last two.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+
+    Returns
+    -------
+    PeopleComparison
+        With `appeared`, `disappeared`, `changed`, `employer_changes`, `headcount`, `summary()`,
+        `to_excel` and `to_csv`.
+
+    Raises
+    ------
+    InvalidInputError
+        A file cannot be read, a folder holds fewer than two snapshots, or a table has neither ids
+        nor profile URLs.
+
+    Warns
+    -----
+    OutreachWarning
+        The searches had other filters or limits, one is incomplete, or rows could not be compared.
+
+    Notes
+    -----
+    Values are compared by meaning: missing equals missing, lists are compared as lists, numbers
+    exactly. Parquet is read column by column; a million people on each side fit into 4 GB.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     before = of.search_people(person_seniorities=["vp"])
+    >>> after = before.iloc[5:]
+    >>> len(of.compare_people(before, after).disappeared)
+    5
+    """
+    unfinished: list[str] = []
+    if after is None:
+        old, new, unfinished = last_two(before)
+    else:
+        old, new = source_of(before, "before"), source_of(after, "after")
+    people = match_rows(*(_person_keys(side) for side in (old, new)))
+    pairs = _Pairs(old, new, people)
+    differences = [*unfinished, *caveats.of_searches(old, new)]
+    rows = list(caveats.of_rows(people))
+    comparison = PeopleComparison(
+        appeared=new.take(people.new),
+        disappeared=old.take(people.gone),
+        changed=_changes(pairs, progress),
+        employer_changes=_employer_changes(pairs),
+        headcounts=_headcounts(old, new),
+        sizes=(old.rows, new.rows, len(people.pairs_before)),
+        totals=(caveats.counted(old), caveats.counted(new)),
+        differences=[*differences, *caveats.of_unknown_searches(old, new)],
+        remarks=[*rows, *caveats.of_columns(old, new)],
+    )
+    for message in [*differences, *rows]:
+        warn(message)
+    return comparison
+
+
+class _Pairs:
+    """The rows of both sides that belong together, read column by column."""
+
+    def __init__(self, before: Source, after: Source, people: Matching) -> None:
+        self._sides = (before, people.pairs_before), (after, people.pairs_after)
+        self.count = len(people.pairs_before)
+        known = set(after.columns)
+        self.columns = [name for name in before.columns if name in known]
+
+    def read(self, name: str, rows: Any = slice(None)) -> tuple[pa.Array, pa.Array]:
+        """Return a column of both sides; all missing where a side has it not."""
+        before, after = (
+            side.column(name).take(pa.array(own[rows]))
+            if name in side.columns
+            else pa.nulls(len(own[rows]))
+            for side, own in self._sides
+        )
+        return before, after
+
+    def text(self, name: str) -> tuple[pa.Array, pa.Array]:
+        """Return a column of both sides as text."""
+        before, after = self.read(name)
+        return texts(before), texts(after)
+
+    def parts(self, name: str) -> Iterator[tuple[int, pa.Array, pa.Array]]:
+        """Yield a column of both sides part by part, each with the number of its first pair."""
+        columns = [side.column(name) for side, _ in self._sides]
+        for begins in range(0, self.count, _ROWS_AT_ONCE):
+            rows = slice(begins, begins + _ROWS_AT_ONCE)
+            before, after = (
+                column.take(pa.array(own[rows]))
+                for column, (_, own) in zip(columns, self._sides, strict=True)
+            )
+            yield begins, before, after
+
+    @cached_property
+    def people(self) -> tuple[pa.Array, pa.Array]:
+        """Return the people's ids, or profile URLs where they have none, and their names."""
+        urls, ids, names = (self.text(name) for name in (_URL, _ID, _NAME))
+        return pc.coalesce(*map(_filled, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
+
+
+def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
+    """Return one row per person and field that has another value."""
+    fields = [name for name in pairs.columns if name != _ID and not name.startswith(COMPANY_PREFIX)]
+    rows: list[np.ndarray[Any, Any]] = [np.empty(0, np.int64)]
+    names: list[pa.Array] = [pa.array([], TEXT)]
+    values: list[tuple[pa.Array, pa.Array]] = [(names[0], names[0])]
+    with progress_bar(
+        len(fields), description="comparing", unit="columns", progress=progress
+    ) as bar:
+        for name in fields:
+            for begins, before, after in pairs.parts(name):
+                unlike = np.flatnonzero(differ(before, after))
+                if len(unlike):
+                    rows.append(begins + unlike)
+                    names.append(pa.repeat(pa.scalar(name, TEXT), len(unlike)))
+                    where = pa.array(unlike)
+                    values.append((texts(before.take(where)), texts(after.take(where))))
+            bar.update()
+    order = np.argsort(people := np.concatenate(rows), kind="stable")
+    where = pa.array(people[order])
+    ids, shown = pairs.people
+    table = {
+        "person_id": ids.take(where),
+        "name": shown.take(where),
+        "field": pa.concat_arrays(names).take(pa.array(order)),
+        "before": pa.concat_arrays([old for old, _ in values]).take(pa.array(order)),
+        "after": pa.concat_arrays([new for _, new in values]).take(pa.array(order)),
+    }
+    return to_frame(pa.table(table), "numpy_nullable")
+
+
+def _employer_changes(pairs: _Pairs) -> pd.DataFrame:
+    """Return one row per person whose employer is another one."""
+    moved = pa.array(np.flatnonzero(_moved(pairs)))
+    ids, names = pairs.people
+    table = {"person_id": ids.take(moved), "name": names.take(moved)}
+    employers = [pairs.text(key) for key in reversed(COMPANY_KEYS)]
+    for place, side in enumerate(("before", "after")):
+        shown = pc.coalesce(*(_filled(one[place]) for one in employers))
+        table[f"company_{side}"] = shown.take(moved)
+    for side, titles in zip(("before", "after"), pairs.text(_TITLE), strict=True):
+        table[f"title_{side}"] = titles.take(moved)
+    return to_frame(pa.table(table), "numpy_nullable")
+
+
+def _moved(pairs: _Pairs) -> Mask:
+    """Return whose employer is another one: told by the first key that both sides have."""
+    moved = np.zeros(pairs.count, dtype=bool)
+    rest = np.arange(pairs.count)
+    had, has = np.zeros(pairs.count, dtype=bool), np.zeros(pairs.count, dtype=bool)
+    for name in (key for key in COMPANY_KEYS if key in pairs.columns):
+        before, after = (_key(name, column) for column in pairs.read(name, rest))
+        old, new = (key.is_valid().to_numpy(zero_copy_only=False) for key in (before, after))
+        had[rest] |= old
+        has[rest] |= new
+        moved[rest] = old & new & differ(before, after)
+        rest = rest[~(old & new)]
+    moved[rest] = had[rest] != has[rest]
+    return moved
+
+
+def _headcounts(before: Source, after: Source) -> Headcounts:
+    keys = [key for key in COMPANY_KEYS if key in before.columns and key in after.columns]
+    if not keys:
+        return compare_headcounts(before, after, None)
+    columns = [[_key(key, side.column(key)) for key in keys] for side in (before, after)]
+    return compare_headcounts(before, after, match_rows(*columns))
+
+
+def _person_keys(side: Source) -> list[pa.Array]:
+    """Return what a side's people are told apart by: ids, and profile URLs."""
+    present = [key for key in (_ID, _URL) if key in side.columns]
+    if not present:
+        raise InvalidInputError(
+            f"{side.name} has neither a column {_ID!r} nor {_URL!r}, by which people are matched. "
+            "Use frames of search_people(), or files of export_people()."
+        )
+    return [
+        _key(key, side.column(key)) if key in present else pa.nulls(side.rows, TEXT)
+        for key in (_ID, _URL)
+    ]
+
+
+def _key(name: str, column: pa.Array) -> pa.Array:
+    """Return a column as it is compared to tell who or what is meant."""
+    keys = _filled(texts(column))
+    return profnet_url_keys(keys) if name.endswith(_URL) else keys
+
+
+def _filled(column: pa.Array) -> pa.Array:
+    """Return texts less the blank ones."""
+    is_blank = pc.equal(pc.utf8_trim(column, BLANKS), "")
+    return pc.if_else(is_blank, pa.scalar(None, TEXT), column)

@@ -1,0 +1,199 @@
+"""What `compare_people` returns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from outreach_frames.common.card import Card, Details, Fact, as_html, as_text
+from outreach_frames.common.text import plural
+from outreach_frames.files.csv_file import write_csv_files
+from outreach_frames.files.excel import write_sheets
+from outreach_frames.history.headcounts import Headcounts
+
+_NOT_LEFT: Final = "Not seen any more, which is not to say that they left."
+
+
+class PeopleComparison:
+    """What is different between two tables of people.
+
+    Parameters
+    ----------
+    appeared, disappeared, changed, employer_changes : DataFrame
+        The tables of the result.
+    headcounts : Headcounts
+        What the table of headcounts is made of.
+    sizes : (int, int, int)
+        How many rows there are before, after, and on both sides.
+    totals : (int or None, int or None)
+        How many people the service counted.
+    differences, remarks : sequence of str
+        In what the two searches differ, and what else to know.
+
+    Attributes
+    ----------
+    appeared, disappeared : DataFrame
+        The people who are only after, or only before, with all columns of that side.
+    changed : DataFrame
+        One row per person and field with another value: person_id (str; the profile URL of somebody
+        without id), name, field, before and after (all str; dates ISO 8601, lists JSON). Fields of
+        the company are not in it.
+    employer_changes : DataFrame
+        One row per person with another employer: person_id, name, company_before, company_after,
+        title_before, title_after (all str). Employers are compared by id, else profile URL, else
+        name.
+    notes : list of str
+        What to know before reading it: in what the searches differ, and what was not compared.
+    """
+
+    def __init__(
+        self,
+        *,
+        appeared: pd.DataFrame,
+        disappeared: pd.DataFrame,
+        changed: pd.DataFrame,
+        employer_changes: pd.DataFrame,
+        headcounts: Headcounts,
+        sizes: tuple[int, int, int],
+        totals: tuple[int | None, int | None],
+        differences: Sequence[str],
+        remarks: Sequence[str],
+    ) -> None:
+        self.appeared: pd.DataFrame = appeared
+        self.disappeared: pd.DataFrame = disappeared
+        self.changed: pd.DataFrame = changed
+        self.employer_changes: pd.DataFrame = employer_changes
+        self.notes: list[str] = [*differences, *remarks]
+        self._headcounts = headcounts
+        self._sizes = sizes
+        self._totals = totals
+        self._differences = " ".join(differences)
+        self._remarks = " ".join(remarks)
+
+    @property
+    def headcount(self) -> pd.DataFrame:
+        """The companies' headcounts, each company once.
+
+        Returns
+        -------
+        DataFrame
+            One row per company and department: company_id, company, department (str), before,
+            after, change (Int64; change is missing for companies that are not on both sides) and
+            growth (Float64, the change as a share of before).
+        """
+        return self._headcounts.table
+
+    def summary(self) -> pd.DataFrame:
+        """Count what is different, and say how to read it.
+
+        Returns
+        -------
+        DataFrame
+            Columns `item` (str), `count` (Int64) and `note` (str).
+        """
+        facts = list(self._facts())
+        return pd.DataFrame(
+            {
+                "item": pd.array([fact.name for fact in facts], dtype="str"),
+                "count": pd.array([fact.number for fact in facts], dtype="Int64"),
+                "note": pd.array([fact.text for fact in facts], dtype="str"),
+            }
+        )
+
+    def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
+        """Write a workbook with a sheet for each table and the summary.
+
+        Parameters
+        ----------
+        path : str or Path
+            The ``.xlsx`` file to write; one that is there is replaced.
+        tz : str
+            The zone that times with a zone are converted to.
+
+        Returns
+        -------
+        Path
+            The file.
+
+        Raises
+        ------
+        InvalidInputError
+            When the file cannot be written, or a table has more rows than a sheet holds.
+        """
+        return write_sheets(self._tables(), path, tz=tz)
+
+    def to_csv(self, folder: str | Path) -> Path:
+        """Write a CSV file for each table and the summary.
+
+        Parameters
+        ----------
+        folder : str or Path
+            It is made where it is missing; files of the tables' names in it are replaced.
+
+        Returns
+        -------
+        Path
+            The folder. Formulas are escaped, see `df.outreach.to_csv`.
+
+        Raises
+        ------
+        InvalidInputError
+            When a file cannot be written, or a column holds what CSV cannot.
+        """
+        return write_csv_files(self._tables(), folder)
+
+    def __repr__(self) -> str:
+        return as_text(self._card())
+
+    def _repr_html_(self) -> str:
+        return as_html(self._card())
+
+    def _tables(self) -> dict[str, pd.DataFrame]:
+        return {
+            "summary": self.summary(),
+            "appeared": self.appeared,
+            "disappeared": self.disappeared,
+            "changed": self.changed,
+            "employer_changes": self.employer_changes,
+            "headcount": self.headcount,
+        }
+
+    def _card(self) -> Card:
+        return Card(
+            f"{len(self.appeared):,} appeared, {len(self.disappeared):,} disappeared, "
+            f"{len(self.employer_changes):,} changed employers",
+            list(self._facts()),
+            columns=("", "Count", "What it means"),
+            details=[Details("To know", self.notes)],
+            advice="The tables: .appeared, .disappeared, .changed, .employer_changes, .headcount; "
+            "as files: .to_excel(path), .to_csv(folder).",
+        )
+
+    def _facts(self) -> Iterator[Fact]:
+        before, after, both = self._sizes
+        people = self.changed["person_id"].nunique()
+        fields = self.changed["field"].nunique()
+        counted = [
+            "" if total is None else f"The service counted {total:,}." for total in self._totals
+        ]
+        yield Fact("before", _joined("Rows before.", counted[0]), before)
+        yield Fact("after", _joined("Rows after.", counted[1], self._remarks), after)
+        yield Fact("in_both", "People on both sides.", both)
+        yield Fact("appeared", _joined("Only after.", self._differences), len(self.appeared))
+        yield Fact("disappeared", _joined(_NOT_LEFT, self._differences), len(self.disappeared))
+        values = f"{plural(len(self.changed), 'value')} changed, in {plural(fields, 'field')}"
+        yield Fact("changed", f"People with {values}.", people)
+        yield Fact("employer_changes", "People with another employer.", len(self.employer_changes))
+        companies = plural(self._headcounts.count_compared(), "company", "companies")
+        yield Fact(
+            "headcount",
+            f"Companies with another headcount, of {companies} on both sides.",
+            self._headcounts.count_changed(),
+        )
+
+
+def _joined(*sentences: str) -> str:
+    return " ".join(sentence for sentence in sentences if sentence)

@@ -1,0 +1,194 @@
+"""People to compare: a frame, or files that are read column by column."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from outreach_frames.common.atomic_files import expanded
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.files.parquet import frame_of_parquet
+from outreach_frames.files.read import read_prospects
+from outreach_frames.history.snapshots import (
+    KEY,
+    list_snapshots,
+    noted_attrs,
+    parts_of,
+    reading,
+    unfinished,
+)
+from outreach_frames.history.values import as_arrow, plain, texts
+from outreach_frames.tables.companies import require_columns
+from outreach_frames.tables.flatten import concat_tables
+
+_ROWS_AT_ONCE: Final = 20_000
+
+
+class Source(Protocol):
+    """A table of people.
+
+    Attributes
+    ----------
+    name : str
+        What it is, for messages.
+    attrs : mapping
+        What is known of the search that it came from.
+    columns : sequence of str
+        Its columns, less those whose name is not text.
+    rows : int
+        How many there are.
+    """
+
+    name: str
+    attrs: Mapping[Any, Any]
+    columns: Sequence[str]
+    rows: int
+
+    def column(self, name: str) -> pa.Array:
+        """Read one column, or some, in a type that is compared."""
+        ...
+
+    def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
+        """Read some rows, by position in ascending order, as a frame of its own."""
+        ...
+
+
+class FrameSource:
+    """A frame in memory."""
+
+    def __init__(self, frame: pd.DataFrame, name: str) -> None:
+        self.name: str = name
+        self.attrs: Mapping[Any, Any] = frame.attrs
+        self.columns: Sequence[str] = [column for column in frame if isinstance(column, str)]
+        self.rows: int = len(frame)
+        self._frame = frame
+        require_columns(frame, self.columns, "columns")
+
+    def column(self, name: str) -> pa.Array:
+        """Return one column."""
+        return as_arrow(self._frame[name])
+
+    def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
+        """Return some rows."""
+        taken = self._frame.iloc[rows].reset_index(drop=True)
+        taken.attrs = {}
+        return taken
+
+
+class ParquetSource:
+    """Parquet files, of which no more is in memory than what is asked for."""
+
+    def __init__(self, parts: Sequence[Path], name: str) -> None:
+        self.name: str = name
+        self._parts = parts
+        with reading(Path(name)):
+            # Parsed once: a part has hundreds of columns, and is opened for each of them.
+            self._metadata = [pq.read_metadata(part) for part in parts]
+            self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
+            self.attrs: Mapping[Any, Any] = noted_attrs(self._schemas[0].metadata)
+        notes = self._schemas[0].pandas_metadata or {}
+        index = {column for column in notes.get("index_columns", []) if isinstance(column, str)}
+        names = dict.fromkeys(name for schema in self._schemas for name in schema.names)
+        self.columns: Sequence[str] = [name for name in names if name not in index]
+        self.rows: int = sum(one.num_rows for one in self._metadata)
+
+    def column(self, name: str) -> pa.Array:
+        """Read one column."""
+        chunks: list[pa.Array] = []
+        with reading(Path(self.name)):
+            for number, schema in enumerate(self._schemas):
+                if name in schema.names:
+                    with self._open(number) as part:
+                        chunks.append(plain(part.read(columns=[name]).column(name)))
+                else:
+                    chunks.append(pa.nulls(self._metadata[number].num_rows))
+        return _joined(chunks)
+
+    def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
+        """Read some rows."""
+        tables: list[pa.Table] = []
+        begins = 0
+        with reading(Path(self.name)):
+            for number, metadata in enumerate(self._metadata):
+                first, last = np.searchsorted(rows, [begins, begins + metadata.num_rows])
+                if first < last:
+                    tables += self._taken(number, rows[first:last] - begins)
+                begins += metadata.num_rows
+        taken = concat_tables(tables or [self._schemas[0].empty_table()])
+        frame = frame_of_parquet(taken).reset_index(drop=True)
+        frame.attrs = {}
+        return frame
+
+    def _taken(self, number: int, rows: np.ndarray[Any, Any]) -> list[pa.Table]:
+        """Read some rows of one part."""
+        taken: list[pa.Table] = []
+        begins = 0
+        with self._open(number) as part:
+            for batch in part.iter_batches(_ROWS_AT_ONCE):
+                first, last = np.searchsorted(rows, [begins, begins + batch.num_rows])
+                if first < last:
+                    table = pa.Table.from_batches([batch])
+                    taken.append(table.take(pa.array(rows[first:last] - begins)))
+                begins += batch.num_rows
+        return [table.replace_schema_metadata(self._schemas[number].metadata) for table in taken]
+
+    def _open(self, number: int) -> pq.ParquetFile:
+        return pq.ParquetFile(self._parts[number], metadata=self._metadata[number])
+
+
+def source_of(people: pd.DataFrame | str | Path, name: str) -> Source:
+    """Open a frame, a file, or a snapshot, to be compared."""
+    if isinstance(people, pd.DataFrame):
+        return FrameSource(people, name)
+    if not isinstance(people, str | Path):
+        raise InvalidInputError(
+            f"{name} takes a frame of people, or the path of a file or a snapshot, not "
+            f"{type(people).__name__}."
+        )
+    path = expanded(people)
+    if path.is_dir():
+        if list(list_snapshots(path)):
+            raise InvalidInputError(
+                f"{path} holds several snapshots. Give {name} as one of them, such as "
+                f"{path / f'{KEY}=2026-11-30'}, or that folder alone for its last two."
+            )
+        return ParquetSource(parts_of(path), str(path))
+    if path.suffix.lower() == ".parquet" and path.exists():
+        return ParquetSource([path], str(path))
+    frame = read_prospects(path)
+    return FrameSource(frame, str(path))
+
+
+def last_two(folder: pd.DataFrame | str | Path) -> tuple[Source, Source, list[str]]:
+    """Open the last two snapshots of a folder; also say which were begun and not finished."""
+    if not isinstance(folder, str | Path):
+        raise InvalidInputError(
+            "A comparison takes the people before and after. One argument alone is a folder of "
+            "snapshots, whose last two are compared."
+        )
+    place = expanded(folder)
+    found = list(list_snapshots(place)) if place.is_dir() else []
+    if len(found) < 2:
+        raise InvalidInputError(
+            f"{place} holds {len(found)} snapshots, and a comparison takes two. Take them with "
+            "snapshot_people() on two days, or give the people before and after."
+        )
+    before, after = (ParquetSource(parts_of(one.path), str(one.path)) for one in found[-2:])
+    return before, after, list(unfinished(place))
+
+
+def _joined(chunks: Sequence[pa.Array]) -> pa.Array:
+    """Put the parts of a column together; parts of unlike types become text."""
+    if len({chunk.type for chunk in chunks}) > 1:
+        try:
+            tables = [pa.table({KEY: chunk}) for chunk in chunks]
+            return plain(pa.concat_tables(tables, promote_options="permissive").column(KEY))
+        except pa.ArrowException:
+            chunks = [texts(chunk) for chunk in chunks]
+    return pa.concat_arrays(chunks)

@@ -1,0 +1,134 @@
+"""Tables of people made by hand, and what is different between them by brute force."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import orjson
+import pandas as pd
+
+from outreach_frames.tables.flatten import DtypeBackend, people_frame, read_people_page
+
+Record = dict[str, Any]
+DEPARTMENTS = ("finance", "legal")
+FIELDS = ("name", "profnet_url", "title", "current_position_start_date", "languages")
+
+
+COLUMNS = [
+    "id",
+    *FIELDS,
+    *(f"company_{name}" for name in ("id", "profnet_url", "name", "website")),
+    *(f"company_department_headcount_{name}" for name in DEPARTMENTS),
+]
+
+
+def frame_of(people: list[Record], dtype_backend: DtypeBackend = "numpy_nullable") -> pd.DataFrame:
+    """Return records as a search would, less the columns that most of them lack."""
+    page = read_people_page(orjson.dumps({"results": people, "_pagination": {}}))
+    others = [name for name in page.people.column_names if name not in COLUMNS]
+    return people_frame([page], dtype_backend).drop(columns=others)
+
+
+class Expected(NamedTuple):
+    """What a comparison should find; people by their places in the lists."""
+
+    pairs: list[tuple[int, int]]
+    disappeared: list[int]
+    appeared: list[int]
+
+
+def key_of(person: Record) -> str | None:
+    """Return the profile URL as it is compared."""
+    url = person.get("profnet_url")
+    return url and url.removeprefix("https://").lower().rstrip("/")
+
+
+def first_of_each(people: list[Record]) -> list[int]:
+    """Return where everybody comes first who can be told."""
+    of_ids = {key_of(person) for person in people if person.get("id")}
+    seen: set[Any] = set()
+    kept = []
+    for place, person in enumerate(people):
+        url = key_of(person)
+        if not person.get("id") and (url is None or url in of_ids):
+            continue
+        identity = ("id", person["id"]) if person.get("id") else ("url", url)
+        if identity not in seen:
+            kept.append(place)
+        seen.add(identity)
+    return kept
+
+
+def matched(before: list[Record], after: list[Record]) -> Expected:
+    """Match two lists of people, one by one."""
+    partner: dict[int, int] = {}
+    old, new = first_of_each(before), first_of_each(after)
+
+    def free(place: int) -> bool:
+        return place not in partner.values()
+
+    for one in old:
+        for other in new:
+            if before[one].get("id") and before[one]["id"] == after[other].get("id"):
+                partner[one] = other
+    for ours_lack in (True, False):
+        for one in old:
+            for other in new:
+                lacks = not (before[one] if ours_lack else after[other]).get("id")
+                same = key_of(before[one]) and key_of(before[one]) == key_of(after[other])
+                if one not in partner and free(other) and lacks and same:
+                    partner[one] = other
+    return Expected(
+        sorted(partner.items()),
+        [place for place in old if place not in partner],
+        [place for place in new if free(place)],
+    )
+
+
+def identity_of(before: Record, after: Record) -> str:
+    """Return what `person_id` is."""
+    values = (after.get("id"), before.get("id"), after.get("profnet_url"))
+    return next(value for value in values if value)
+
+
+def changes(before: list[Record], after: list[Record]) -> list[tuple[str, str]]:
+    """Return person and field for every other value."""
+    return [
+        (identity_of(before[one], after[other]), field)
+        for one, other in matched(before, after).pairs
+        for field in FIELDS
+        if plain(before[one].get(field)) != plain(after[other].get(field))
+    ]
+
+
+def plain(value: Any) -> Any:
+    """Return a value less the members that are missing."""
+    if isinstance(value, list):
+        return [plain(element) for element in value]
+    if isinstance(value, dict):
+        return {name: member for name, member in value.items() if member is not None}
+    return value
+
+
+def moves(before: list[Record], after: list[Record]) -> list[str]:
+    """Return who has another employer."""
+    found = []
+    for one, other in matched(before, after).pairs:
+        old, new = (person.get("company") or {} for person in (before[one], after[other]))
+        keys = [key for key in ("id", "profnet_url", "name") if old.get(key) and new.get(key)]
+        has = [any(c.get(k) for k in ("id", "profnet_url", "name")) for c in (old, new)]
+        if old.get(keys[0]) != new.get(keys[0]) if keys else has[0] != has[1]:
+            found.append(identity_of(before[one], after[other]))
+    return found
+
+
+def headcounts(before: list[Record], after: list[Record]) -> dict[tuple[str, str], tuple[Any, Any]]:
+    """Return the counts of both sides by company id and department; all companies have ids."""
+    sides: list[dict[tuple[str, str], Any]] = [{}, {}]
+    for side, people in zip(sides, (before, after), strict=True):
+        for person in people:
+            company = person.get("company") or {}
+            if company.get("id") and not any(key[0] == company["id"] for key in side):
+                counts = company.get("department_headcount") or {}
+                side.update({(company["id"], name): counts.get(name) for name in DEPARTMENTS})
+    return {key: (sides[0].get(key), sides[1].get(key)) for key in sides[0] | sides[1]}

@@ -1,0 +1,339 @@
+"""Comparison of two tables of people: who is new, who is gone, and what changed."""
+
+from __future__ import annotations
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from tests.history.people import (
+    DEPARTMENTS,
+    Record,
+    changes,
+    frame_of,
+    headcounts,
+    matched,
+    moves,
+)
+
+QUIET = "ignore::outreach_frames.errors.OutreachWarning"
+URL = "https://profnet.example/in/"
+IDS = st.sampled_from([None, "a", "b", "c", "d"])
+URLS = st.sampled_from([None, f"{URL}ada", f"{URL}Ada/", f"{URL}bo", f"{URL}cy"])
+COUNTS = st.one_of(st.none(), st.integers(0, 3))
+LANGUAGES = st.lists(
+    st.fixed_dictionaries(
+        {"language": st.sampled_from(["English", "Dutch"])},
+        optional={"proficiency": st.sampled_from([None, "native"])},
+    ),
+    max_size=2,
+)
+COMPANIES = st.fixed_dictionaries(
+    {
+        "id": st.sampled_from(["x", "y"]),
+        "name": st.sampled_from(["X", "Y"]),
+        "department_headcount": st.fixed_dictionaries(dict.fromkeys(DEPARTMENTS, COUNTS)),
+    }
+)
+POOR_COMPANIES = st.fixed_dictionaries(
+    {
+        "id": st.sampled_from([None, "x", "y"]),
+        "profnet_url": st.sampled_from([None, "https://profnet.example/company/x"]),
+        "name": st.sampled_from([None, "X", "Y"]),
+    }
+)
+
+
+def people_with(companies: st.SearchStrategy[Any]) -> st.SearchStrategy[list[Record]]:
+    """Draw a few people, some of them twice, some with neither id nor URL."""
+    person = st.fixed_dictionaries(
+        {
+            "id": IDS,
+            "profnet_url": URLS,
+            "name": st.sampled_from([None, "Ada", "Bo"]),
+            "title": st.sampled_from([None, "", "CEO", "CTO"]),
+            "current_position_start_date": st.sampled_from([None, "2020-01-01", "2021-05-01"]),
+            "languages": st.one_of(st.none(), LANGUAGES),
+            "company": companies,
+        }
+    )
+    return st.lists(person, max_size=6)
+
+
+BACKENDS = st.sampled_from(["numpy_nullable", "pyarrow"])
+
+
+@pytest.mark.filterwarnings(QUIET)
+@settings(max_examples=40)
+@given(people_with(COMPANIES), people_with(COMPANIES), BACKENDS, BACKENDS)
+def test_a_comparison_is_a_join_by_brute_force(
+    before: list[Record], after: list[Record], one: Any, other: Any
+) -> None:
+    """Who appeared, disappeared and changed, and all headcounts, are those of a plain loop."""
+    old, new = frame_of(before, one), frame_of(after, other)
+    comparison = of.compare_people(old, new)
+    expected = matched(before, after)
+    for table, frame, rows in (
+        (comparison.disappeared, old, expected.disappeared),
+        (comparison.appeared, new, expected.appeared),
+    ):
+        pd.testing.assert_frame_equal(table, frame.iloc[rows].reset_index(drop=True))
+    changed = comparison.changed
+    assert list(zip(changed["person_id"], changed["field"], strict=True)) == sorted_by_person(
+        changes(before, after), changed
+    )
+    counts = {
+        (row.company_id, row.department): (row.before, row.after)
+        for row in comparison.headcount.itertuples()
+        if row.department in DEPARTMENTS
+    }
+    wanted = headcounts(before, after)
+    assert set(counts) == set(wanted)
+    for key, pair in wanted.items():
+        assert [None if pd.isna(count) else count for count in counts[key]] == list(pair)
+
+
+def sorted_by_person(pairs: list[tuple[str, str]], changed: pd.DataFrame) -> list[tuple[str, str]]:
+    """Put the fields of each person into the order of the table's columns."""
+    fields = {field: place for place, field in enumerate(dict.fromkeys(frame_of([]).columns))}
+    people = list(dict.fromkeys(person for person, _ in pairs))
+    return sorted(pairs, key=lambda pair: (people.index(pair[0]), fields[pair[1]]))
+
+
+@pytest.mark.filterwarnings(QUIET)
+@settings(max_examples=25)
+@given(people_with(POOR_COMPANIES), people_with(POOR_COMPANIES))
+def test_employers_are_compared_by_the_first_key_of_both(
+    before: list[Record], after: list[Record]
+) -> None:
+    """By id, else profile URL, else name; who has an employer on one side only has changed."""
+    comparison = of.compare_people(frame_of(before), frame_of(after))
+    assert comparison.employer_changes["person_id"].tolist() == moves(before, after)
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_the_tables_have_the_same_columns_whatever_is_in_them(client: Client) -> None:
+    """Columns and dtypes are those of the promise, for nobody and for many."""
+    people = of.search_people(limit=40)
+    for before, after in ((people.iloc[:30], people.iloc[10:]), (people.iloc[:0], people.iloc[:0])):
+        comparison = of.compare_people(before, after)
+        assert comparison.appeared.dtypes.equals(people.dtypes)
+        assert comparison.disappeared.dtypes.equals(people.dtypes)
+        assert list(comparison.changed) == ["person_id", "name", "field", "before", "after"]
+        assert list(comparison.employer_changes) == [
+            "person_id",
+            "name",
+            "company_before",
+            "company_after",
+            "title_before",
+            "title_after",
+        ]
+        for table in (comparison.changed, comparison.employer_changes):
+            assert set(table.dtypes.astype(str)) <= {"str"}
+        assert comparison.headcount.dtypes.astype(str).to_dict() == {
+            "company_id": "str",
+            "company": "str",
+            "department": "str",
+            "before": "Int64",
+            "after": "Int64",
+            "change": "Int64",
+            "growth": "Float64",
+        }
+        assert comparison.summary().dtypes.astype(str).to_dict() == {
+            "item": "str",
+            "count": "Int64",
+            "note": "str",
+        }
+
+
+def test_a_change_shows_both_values_as_text() -> None:
+    """Dates are ISO 8601, numbers plain, lists JSON, and a missing value is missing."""
+    before = frame_of([{"id": "1", "name": "Ada"}]).assign(location_details_lat=52.5)
+    after = before.assign(
+        title="CEO",
+        location_details_lat=52.0,
+        current_position_start_date=pd.Series([datetime.datetime(2026, 11, 1)]),
+        languages=frame_of([{"languages": [{"language": "Dutch"}]}])["languages"],
+    )
+    changed = of.compare_people(before, after).changed
+    assert changed.set_index("field")["after"].to_dict() == {
+        "title": "CEO",
+        "current_position_start_date": "2026-11-01",
+        "location_details_lat": "52",
+        "languages": '[{"language":"Dutch"}]',
+    }
+    assert changed["before"].dropna().tolist() == ["52.5"]
+    assert set(changed["person_id"]) == {"1"}
+    assert set(changed["name"]) == {"Ada"}
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_what_was_written_and_read_again_has_not_changed(client: Client, tmp_path: Path) -> None:
+    """Frames of both backends, CSV, NDJSON, Parquet, parts and snapshots are all the same."""
+    people = of.search_people(limit=120)
+    forms: list[Any] = [of.search_people(limit=120, dtype_backend="pyarrow")]
+    forms += [
+        of.export_people(tmp_path / name, limit=120)
+        for name in ("people.csv", "people.ndjson", "people.parquet", "parts")
+    ]
+    forms.append(people.sample(frac=1, random_state=1).set_index("name", drop=False))
+    for form in forms:
+        comparison = of.compare_people(people, form)
+        assert comparison.summary()["count"].tolist() == [120, 120, 120, 0, 0, 0, 0, 0]
+        assert of.compare_people(form, people).changed.empty
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_people_come_whole_from_files(client: Client, tmp_path: Path) -> None:
+    """Who appeared or disappeared has all columns and dtypes, from a frame or from Parquet."""
+    people = of.search_people(limit=50)
+    old, new = people.iloc[:40].copy(), people.iloc[10:].copy()
+    written = [
+        frame.outreach.to_parquet(tmp_path / f"{len(frame)}{name}.parquet")
+        for name, frame in (("old", old), ("new", new))
+    ]
+    comparison = of.compare_people(*written)
+    pd.testing.assert_frame_equal(comparison.disappeared, people.iloc[:10].reset_index(drop=True))
+    pd.testing.assert_frame_equal(comparison.appeared, people.iloc[40:].reset_index(drop=True))
+
+
+def test_a_folder_of_snapshots_is_its_last_two(client: Client, tmp_path: Path) -> None:
+    """The two newest days are compared, and an unfinished third one is said."""
+    for date in ("2026-09-01", "2026-11-01", "2026-10-01"):
+        of.snapshot_people(tmp_path, person_seniorities=["vp"], date=date)
+        if date == "2026-09-01":
+            with pytest.raises(InvalidInputError, match="holds 1 snapshots"):
+                of.compare_people(tmp_path)
+    (tmp_path / "snapshot=2026-11-01" / "part-00000.parquet").unlink()
+    with pytest.raises(InvalidInputError, match=r"snapshot=2026-11-01 has no \.parquet file"):
+        of.compare_people(str(tmp_path))
+    people = of.search_people(person_seniorities=["vp"])
+    people.iloc[1:].outreach.to_parquet(tmp_path / "snapshot=2026-11-01" / "part-00000.parquet")
+    (tmp_path / ".snapshot=2026-12-01.partial").mkdir()
+    with pytest.warns(OutreachWarning) as warned:
+        comparison = of.compare_people(tmp_path)
+    assert len(comparison.disappeared) == 1
+    assert "snapshot of 2026-12-01" in str(warned[0].message)
+    with pytest.raises(InvalidInputError, match="holds several snapshots"):
+        of.compare_people(people, tmp_path)
+
+
+@pytest.mark.filterwarnings(QUIET)
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"filters": {"person_name": "Ada"}}, "person_name was not set, and is 'Ada'"),
+        ({"limit": 7}, "limits differ: none before, 7 after"),
+        ({"total": 9}, "people after are 1 of the 9 who match"),
+        ({"errors": [{"code": 1}]}, "reported 1 error with the people after"),
+        ({"filters": None}, "not known whether both sides had the same filters"),
+    ],
+)
+def test_not_seen_is_not_left(change: dict[str, Any], words: str) -> None:
+    """Where the searches differ, or that is not known, the result and its summary say so."""
+    known = {"filters": {}, "limit": None, "total": 1, "errors": []}
+    before, after = frame_of([{"id": "1"}]), frame_of([{"id": "1"}])
+    before.attrs, after.attrs = known, known | change
+    comparison = of.compare_people(before, after)
+    assert words in repr(comparison)
+    assert words in comparison._repr_html_().replace("&#x27;", "'")
+    notes = comparison.summary().set_index("item")["note"]
+    assert words in notes["disappeared"]
+    assert words in notes["appeared"]
+    after.attrs = dict(known)
+    assert of.compare_people(before, after).notes == []
+
+
+def test_what_makes_a_comparison_doubtful_is_a_warning() -> None:
+    """Other filters are warned of, as who reads one table alone does not see the rest."""
+    before, after = frame_of([{"id": "1"}]), frame_of([])
+    before.attrs, after.attrs = {"filters": {}}, {"filters": {"person_name": "Ada"}}
+    with pytest.warns(OutreachWarning, match="filters differ"):
+        of.compare_people(before, after)
+
+
+def test_rows_that_cannot_be_compared_are_said() -> None:
+    """Somebody who comes twice is compared once, who has no identity not at all."""
+    before = frame_of([{"id": "1", "title": "CEO"}, {"id": "1", "title": "CTO"}, {"name": "Bo"}])
+    after = frame_of([{"id": "1", "title": "CEO"}])
+    with pytest.warns(OutreachWarning) as warned:
+        comparison = of.compare_people(before, after)
+    assert [str(one.message).split(" is ")[0].split(" has ")[0] for one in warned] == [
+        "1 row before"
+    ] * 2
+    assert comparison.changed.empty
+    assert comparison.disappeared.empty
+    assert "first row was compared" in comparison.summary()["note"].str.cat()
+
+
+def test_columns_of_one_side_are_said_and_not_compared(client: Client) -> None:
+    """Without headcounts on one side their change is missing, and a note says which lack."""
+    whole = of.search_people(person_seniorities=["vp"])
+    slim = of.search_people(person_seniorities=["vp"], headcount="none")
+    comparison = of.compare_people(slim, whole)
+    assert comparison.headcount["change"].isna().all()
+    assert comparison.headcount["after"].notna().all()
+    assert "Only the people after have these columns" in comparison.notes[0]
+    assert of.compare_people(slim, slim).headcount.empty
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_growth_is_a_share_of_the_count_before() -> None:
+    """From 4 to 5 is a quarter; from nobody there is no share; other companies have no change."""
+
+    def with_counts(company: str, finance: int, legal: int) -> Record:
+        counts = {"finance": finance, "legal": legal}
+        return {"id": company, "company": {"id": company, "department_headcount": counts}}
+
+    comparison = of.compare_people(
+        frame_of([with_counts("x", 4, 0), with_counts("gone", 1, 1)]),
+        frame_of([with_counts("new", 1, 1), with_counts("x", 5, 2)]),
+    )
+    table = comparison.headcount.set_index(["company_id", "department"])
+    assert table.loc[("x", "finance"), ["change", "growth"]].tolist() == [1, 0.25]
+    assert table.loc[("x", "legal"), "change"] == 2
+    assert pd.isna(table.loc[("x", "legal"), "growth"])
+    assert table.loc[["gone", "new"], "change"].isna().all()
+    assert table.index.get_level_values(0).unique().tolist() == ["x", "gone", "new"]
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_a_comparison_is_written_as_sheets_and_as_csv(client: Client, tmp_path: Path) -> None:
+    """Each table and the summary is a sheet, or a file that reads back as it was."""
+    people = of.search_people(limit=30)
+    after = people.iloc[5:].assign(title="=1+1")
+    comparison = of.compare_people(people.iloc[:25], after)
+    names = ["summary", "appeared", "disappeared", "changed", "employer_changes", "headcount"]
+    book = pd.read_excel(comparison.to_excel(tmp_path / "changes.xlsx"), sheet_name=None)
+    assert list(book) == names
+    assert len(book["changed"]) == len(comparison.changed) == 20
+    folder = comparison.to_csv(tmp_path / "changes")
+    assert {file.name for file in folder.glob("*.csv")} == {f"{name}.csv" for name in names}
+    pd.testing.assert_frame_equal(
+        of.read_prospects(folder / "changed.csv"), comparison.changed, check_dtype=False
+    )
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (pd.DataFrame({"name": ["Ada"]}), pd.DataFrame({"id": ["1"]}), "neither a column 'id' nor"),
+        (pd.DataFrame({"id": ["1"]}), None, "takes the people before and after"),
+        ([{"id": "1"}], [{"id": "1"}], "not list"),
+        (pd.DataFrame([[1, 2]], columns=["id", "id"]), pd.DataFrame({"id": ["1"]}), "more than"),
+        ("nowhere.parquet", pd.DataFrame({"id": ["1"]}), r"nowhere\.parquet cannot be read"),
+        ("nowhere", None, "holds 0 snapshots"),
+    ],
+)
+def test_what_cannot_be_compared_is_an_error(before: Any, after: Any, words: str) -> None:
+    """The error says which argument, and what to give."""
+    with pytest.raises(InvalidInputError, match=words):
+        of.compare_people(before, after)

@@ -1,0 +1,217 @@
+"""Snapshots: the same search day by day, in folders that any reader of Parquet takes."""
+
+from __future__ import annotations
+
+import datetime
+import shutil
+import stat
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import dask.dataframe as dd
+import duckdb
+import pandas as pd
+import polars as pl
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning, ServerError
+from tests.resources.search_service import connected, service_of
+from tests.scripted import Received, Reply, json, scripted
+
+FILTERS: dict[str, Any] = {"person_seniorities": ["vp", "director"]}
+OLD, NEW = "2026-11-01", "2026-11-30"
+
+
+def taken(folder: Path) -> Path:
+    """Take two snapshots, and return the folder."""
+    for date in (OLD, NEW):
+        of.snapshot_people(folder, FILTERS, date=date)
+    return folder
+
+
+def test_a_snapshot_is_the_search_in_a_folder_of_its_day(client: Client, tmp_path: Path) -> None:
+    """The folder is made, named after the day, and holds what the search gives."""
+    path = of.snapshot_people(tmp_path / "a" / "people", FILTERS, date=OLD)
+    assert path == tmp_path / "a" / "people" / f"snapshot={OLD}"
+    assert [file.name for file in path.iterdir()] == ["part-00000.parquet"]
+    pd.testing.assert_frame_equal(of.read_prospects(path), of.search_people(FILTERS))
+
+
+def test_snapshots_lists_them_from_the_files_alone(client: Client, tmp_path: Path) -> None:
+    """One row per snapshot, the oldest first, with the filters that can be used again."""
+    listed = of.snapshots(taken(tmp_path))
+    assert listed.dtypes.astype(str).to_dict() == {
+        "date": "datetime64[us]",
+        "people": "Int64",
+        "filters": "object",
+        "path": "str",
+    }
+    assert listed["date"].dt.strftime("%Y-%m-%d").tolist() == [OLD, NEW]
+    assert listed["people"].tolist() == [of.count_people(FILTERS)] * 2
+    assert listed["filters"].tolist() == [FILTERS] * 2
+    assert listed["path"].tolist() == [str(tmp_path / f"snapshot={day}") for day in (OLD, NEW)]
+
+
+def test_a_folder_without_snapshots_gives_the_same_columns(tmp_path: Path) -> None:
+    """An empty folder is an empty table; one that is not there is an error."""
+    (tmp_path / "snapshot=today").mkdir()
+    listed = of.snapshots(tmp_path)
+    assert listed.empty
+    assert list(listed) == ["date", "people", "filters", "path"]
+    assert str(listed["date"].dtype) == "datetime64[us]"
+    with pytest.raises(InvalidInputError, match="no such file or folder"):
+        of.snapshots(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    "date", [datetime.date(2026, 11, 1), pd.Timestamp("2026-11-01 23:59"), "2026-11-01"]
+)
+def test_a_day_is_text_or_a_date(client: Client, tmp_path: Path, date: Any) -> None:
+    """Text, dates and moments name the same folder."""
+    assert of.snapshot_people(tmp_path, FILTERS, date=date).name == "snapshot=2026-11-01"
+
+
+@pytest.mark.parametrize("date", ["1.11.2026", "2026-02-30", "../2026-11-01", "", 20261101, pd.NaT])
+def test_what_is_not_a_day_is_an_error(client: Client, tmp_path: Path, date: Any) -> None:
+    """Nothing is asked and no folder made for a date that is not one."""
+    with pytest.raises(InvalidInputError, match="not a day"):
+        of.snapshot_people(tmp_path / "people", FILTERS, date=date)
+    assert not (tmp_path / "people").exists()
+
+
+def test_the_day_is_today_where_the_machine_is(client: Client, tmp_path: Path) -> None:
+    """Without a date it is this machine's."""
+    days = [datetime.datetime.now().astimezone().date().isoformat()]
+    name = of.snapshot_people(tmp_path, FILTERS).name
+    days.append(datetime.datetime.now().astimezone().date().isoformat())
+    assert name in {f"snapshot={day}" for day in days}
+
+
+def test_another_search_is_refused_before_it_is_made(client: Client, tmp_path: Path) -> None:
+    """A folder is for one search; the order of a filter's values makes no other one."""
+    of.snapshot_people(tmp_path, FILTERS, date=OLD)
+    of.snapshot_people(tmp_path, person_seniorities=["director", "vp"], date=NEW)
+    for other in ({}, {"person_seniorities": ["vp"]}, FILTERS | {"person_name": "Ada"}):
+        with pytest.raises(InvalidInputError, match="snapshots of another search"):
+            of.snapshot_people(tmp_path, other, date="2026-12-01")
+    with pytest.raises(InvalidInputError, match="split_by was not set, and is"):
+        of.snapshot_people(tmp_path, FILTERS, split_by="person_seniorities")
+    assert len(of.snapshots(tmp_path)) == 2
+
+
+def test_the_same_search_on_the_same_day_replaces_it(tmp_path: Path) -> None:
+    """The newer people take the place of the older ones, and never come from the cache."""
+    there = [2]
+
+    def reply(request: Received) -> Reply:
+        return service_of(there[0])(request)
+
+    with scripted(reply) as service, connected(service, cache=tmp_path / "cache"):
+        of.snapshot_people(tmp_path / "people", date=OLD)
+        there[0] = 3
+        assert len(of.search_people()) == 3
+        there[0] = 5
+        path = of.snapshot_people(tmp_path / "people", date=OLD)
+    assert len(of.read_prospects(path)) == 5
+    assert of.snapshots(tmp_path / "people")["people"].tolist() == [5]
+
+
+def failing_until(mended: threading.Event) -> Callable[[Received], Reply]:
+    """Return a script of 250 people that fails on the last page until the event is set."""
+
+    def reply(request: Received) -> Reply:
+        broken = request.json["page"] == 3 and not mended.is_set()
+        return json({}, 500) if broken else service_of(250)(request)
+
+    return reply
+
+
+def test_an_interrupted_snapshot_goes_on_and_is_said(tmp_path: Path) -> None:
+    """The same call reads only what is missing; until then the listing names it."""
+    mended = threading.Event()
+    script = failing_until(mended)
+    with scripted(script) as service, connected(service, max_wait=0, workers=1):
+        with pytest.raises(ServerError):
+            of.snapshot_people(tmp_path, date=OLD)
+        with pytest.warns(OutreachWarning, match=rf"snapshot of {OLD} .* is not finished"):
+            assert of.snapshots(tmp_path).empty
+        with pytest.raises(InvalidInputError, match=r"another search: in \.snapshot="):
+            of.snapshot_people(tmp_path, date=OLD, person_name="Ada")
+        mended.set()
+        asked = len(service.requests)
+        path = of.snapshot_people(tmp_path, date=OLD)
+        assert [request.json["page"] for request in service.requests[asked:]] == [3]
+    assert len(of.read_prospects(path)) == 250
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_snapshot_that_cannot_be_read_is_listed(client: Client, tmp_path: Path) -> None:
+    """Its people are missing, a warning says why, and the other one is there."""
+    (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
+    part.write_bytes(b"PAR1 not any more")
+    with pytest.warns(OutreachWarning, match=rf"snapshot={OLD} is damaged"):
+        listed = of.snapshots(tmp_path)
+    assert listed["people"].isna().tolist() == [True, False]
+    part.unlink()
+    with pytest.warns(OutreachWarning, match=r"has no \.parquet file"):
+        assert of.snapshots(tmp_path)["filters"].tolist() == [None, FILTERS]
+
+
+def test_values_of_a_split_stay_with_the_people(client: Client, tmp_path: Path) -> None:
+    """With split_by the column of the filter says which value found a person."""
+    path = of.snapshot_people(tmp_path, FILTERS, split_by="person_seniorities", date=OLD)
+    people = of.read_prospects(path)
+    assert people["person_seniorities"].cat.categories.tolist() == ["vp", "director"]
+
+
+def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_path: Path) -> None:
+    """DuckDB, Polars and Dask read the folders, an unfinished one beside them or not."""
+    count = of.count_people(FILTERS)
+    expected = {OLD: count, NEW: count}
+    taken(tmp_path)
+    unfinished = tmp_path / ".snapshot=2026-12-01.partial"
+    unfinished.mkdir()
+    (unfinished / "rows").write_bytes(b"half a page")
+    for pattern in ("snapshot=*", "**"):
+        files = f"{tmp_path}/{pattern}/*.parquet"
+        found = duckdb.sql(
+            "SELECT snapshot, count(*) AS people, sum(company_department_headcount_finance) > 0 "
+            f"FROM read_parquet('{files}', hive_partitioning = true) GROUP BY 1"
+        ).fetchall()
+        assert {str(day): people for day, people, _ in found} == expected
+        table = pl.read_parquet(files, hive_partitioning=True)
+        assert {str(day): n for day, n in table.group_by("snapshot").len().rows()} == expected
+        people = dd.read_parquet(files).compute()
+        assert people["snapshot"].astype(str).value_counts().to_dict() == expected
+    whole = dd.read_parquet(tmp_path).compute()
+    assert whole["snapshot"].astype(str).value_counts().to_dict() == expected
+    shutil.rmtree(unfinished)
+    assert pl.read_parquet(tmp_path)["snapshot"].cast(str).unique().sort().to_list() == [OLD, NEW]
+
+
+def test_forget_lists_snapshots_that_hold_somebody(client: Client, tmp_path: Path) -> None:
+    """A person's snapshots are found under the folder, and left alone."""
+    taken(tmp_path)
+    url = of.search_people(FILTERS)["profnet_url"].iloc[0]
+    found = of.forget(profnet_url=url, folder=tmp_path, client=client)
+    assert [Path(path).parent.name for path in found["path"]] == [
+        f"snapshot={OLD}",
+        f"snapshot={NEW}",
+    ]
+    assert found["kind"].tolist() == ["export"] * 2
+    assert not found["removed"].any()
+
+
+def test_what_is_not_finished_is_private(tmp_path: Path) -> None:
+    """Until a snapshot is whole nobody else can read its people."""
+    script = failing_until(threading.Event())
+    with scripted(script) as service, connected(service, max_wait=0, workers=1):
+        with pytest.raises(ServerError):
+            of.snapshot_people(tmp_path, date=OLD)
+    kept = tmp_path / f".snapshot={OLD}.partial"
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o700
+    assert {stat.S_IMODE(file.stat().st_mode) for file in kept.iterdir()} == {0o600}
