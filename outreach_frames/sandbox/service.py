@@ -210,7 +210,7 @@ def serve(
             None if db is None else Path(db),
             people=people,
             seed=seed,
-            fill=lambda connection: _make_world(connection, people=people, seed=seed),
+            fill=_make_world,
         )
         service = Service(
             store, PeopleIndex(store.connection), f"sandbox-{secrets.token_hex(12)}", armed
@@ -244,7 +244,7 @@ def _listen(port: int) -> socket.socket:
     return listener
 
 
-def _make_world(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
+def _make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
     """Fill an empty database: the people first, then the account that knows some of them."""
     fill(connection, people=people, seed=seed)
     account_users = users(seed)

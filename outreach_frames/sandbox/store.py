@@ -11,18 +11,24 @@ import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 Row = dict[str, Any]
+# Fills an empty database with the world of so many people and of a seed.
+Fill = Callable[[sqlite3.Connection, int, int], None]
 
 # Raised whenever the tables change: a file of another format is refused, not misread.
 FORMAT = 2
 
 # A person takes 2 KB, of which 4 KB pages waste a sixth; larger pages make adding a lead slower.
 PAGE_BYTES = 16_384
+
+# A world of 2,000 people takes 8 MB; larger ones are made anew each time.
+MOST_KEPT_PEOPLE = 2_000
 
 SCHEMA = """
 CREATE TABLE world (format INTEGER, people INTEGER, seed INTEGER);
@@ -229,16 +235,14 @@ def open_store(
     *,
     people: int,
     seed: int,
-    fill: Callable[[sqlite3.Connection], None],
+    fill: Fill,
 ) -> Store:
     """Open the world in a file, or make it there, or in memory where `db` is None.
 
     A file appears under its name only when its world is whole; only its owner can read it.
     """
     if db is None:
-        connection = _connect(":memory:")
-        _make(connection, people=people, seed=seed, fill=fill)
-        return Store(connection)
+        return Store(_open_memory(people=people, seed=seed, fill=fill))
     path = Path(db)
     try:
         return Store(_open_file(path, people=people, seed=seed, fill=fill))
@@ -249,9 +253,27 @@ def open_store(
         ) from error
 
 
-def _open_file(
-    path: Path, *, people: int, seed: int, fill: Callable[[sqlite3.Connection], None]
-) -> sqlite3.Connection:
+def _open_memory(*, people: int, seed: int, fill: Fill) -> sqlite3.Connection:
+    connection = _connect(":memory:")
+    if people > MOST_KEPT_PEOPLE:
+        _make(connection, people=people, seed=seed, fill=fill)
+        return connection
+    connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
+    with closing(_connect(":memory:")) as kept:
+        kept.deserialize(_image(people, seed, fill))
+        kept.backup(connection)
+    return connection
+
+
+@lru_cache(maxsize=2)
+def _image(people: int, seed: int, fill: Fill) -> bytes:
+    """Make a world, to be copied for each sandbox of this process that has the same."""
+    with closing(_connect(":memory:")) as connection:
+        _make(connection, people=people, seed=seed, fill=fill)
+        return connection.serialize()
+
+
+def _open_file(path: Path, *, people: int, seed: int, fill: Fill) -> sqlite3.Connection:
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         making = path.with_name(path.name + ".making")
         making.unlink(missing_ok=True)
@@ -286,11 +308,11 @@ def _make(
     *,
     people: int,
     seed: int,
-    fill: Callable[[sqlite3.Connection], None],
+    fill: Fill,
 ) -> None:
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.executescript(SCHEMA)
-    fill(connection)
+    fill(connection, people, seed)
     connection.execute("INSERT INTO world VALUES (?, ?, ?)", (FORMAT, people, seed))
     connection.commit()
 

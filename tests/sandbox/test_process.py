@@ -87,14 +87,17 @@ class TestStarting:
             assert api.search().json()["_pagination"]["total"] == people
             assert api.add(sandbox.sequence_ids["accepts_any"], [{"email": "a@b.example"}]).ok
 
-    def test_two_at_once(self) -> None:
-        """Two sandboxes in one process know nothing of each other."""
+    @pytest.mark.parametrize("seed", [0, 1])
+    def test_two_at_once(self, seed: int) -> None:
+        """Two sandboxes in one process know nothing of each other, be their worlds the same."""
         lead = [{"email": "a@b.example"}]
-        with serve(people=20) as one, serve(people=20, seed=1) as other, Api(one) as api:
+        with serve(people=20) as one, serve(people=20, seed=seed) as other, Api(one) as api:
             sequence_id = one.sequence_ids["accepts_any"]
             api.add(sequence_id, lead)
             assert len(one.leads(sequence_id)) == 1
             assert other.leads(other.sequence_ids["accepts_any"]) == []
+            with serve(people=20) as later:
+                assert later.leads(sequence_id) == []
 
     def test_without_the_extra(self) -> None:
         """Without the extra the module can be imported, and `serve` says how to install it."""
