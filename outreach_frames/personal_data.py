@@ -26,6 +26,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.leads.sending.journal import LeadKeys, count_leads, is_journal
 from outreach_frames.tables.keys import email_key, is_certain, profnet_url_key
+from outreach_frames.tables.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
@@ -96,7 +97,7 @@ def forget(
         raise InvalidInputError(f"{place} is not a folder. Give the folder that your files are in.")
     found: list[tuple[str, str, int, bool]] = []
     for path in _caches(client):
-        count = _clean(path, lambda body: people.holds(body.decode(errors="replace")), dry_run)
+        count = _clean(path, lambda body: _is_in_response(people.holds, body), dry_run)
         if count:
             found.append((str(path), _CACHE, count, not dry_run))
     if place is not None:
@@ -141,7 +142,7 @@ def clear_cache(*, client: Client | None = None) -> None:
 
 def _caches(client: Client | None) -> list[Path]:
     connected = current() if client is None else client
-    paths = [default_path(), None if connected is None else connected.cache_path]
+    paths = [default_path(), None if connected is None else connected.cache.path]
     return list(dict.fromkeys(path for path in paths if path is not None and path.is_file()))
 
 
@@ -159,6 +160,17 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
             f"The cache {path} cannot be cleaned: {error}. Close what uses it, and try again; or "
             "delete the file."
         ) from error
+
+
+def _is_in_response(holds: Holds, body: bytes) -> bool:
+    """Tell whether a stored response holds somebody, or cannot be looked into."""
+    if not is_packed(body):
+        return holds(body.decode(errors="replace"))
+    page = unpack_page(body)
+    if page is None:
+        return True
+    batches = page.people.to_batches()
+    return holds(str(page.errors)) or any(_matches(batch, holds) for batch in batches)
 
 
 def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:

@@ -84,6 +84,49 @@ def test_nothing_of_a_person_stays_in_the_caches(
         assert list(found.dtypes.astype(str)) == list(of.forget(email="x@y.example").dtypes)
 
 
+def pages(received: Received) -> Reply:
+    """Reply with one person on each page, known by a column, in a list, an error or a new field."""
+    ways: list[dict[str, object]] = [
+        {"profnet_url": URL},
+        {"experiences": [{"company_profnet_url": f"see {URL}"}]},
+        {"contact": {"notes": [{"text": f"write to <{EMAIL}>"}]}},
+        {"profnet_url": OTHER["profnet_url"], "about": OTHER["email"]},
+        {"followers": [EMAIL], "company": {"founded_year": URL}},
+    ]
+    number = received.json["page"]
+    more = {"_errors": [f"no address for {EMAIL}"]} if number == 6 else {}
+    person = {"id": str(number), **(ways[number - 1] if number <= len(ways) else {})}
+    return json({"results": [person], "_pagination": {"total": 7, "total_pages": 7}, **more})
+
+
+def test_people_in_stored_pages_are_found_and_removed(tmp_path: Path) -> None:
+    """Pages of a search go where any cell, list, new field or error names the person."""
+    cache = tmp_path / "cache"
+    with scripted(pages) as service, closing(Client(service.url, "t", cache=cache)) as client:
+
+        def search() -> list[str]:
+            with pytest.warns(OutreachWarning, match="no address"):
+                found = of.search_people(page_size=1, limit=None, client=client, progress=False)
+            return list(found["id"])
+
+        ids = search()
+        assert len(service.requests) == 7
+        gone = of.forget(email=EMAIL, profnet_url=URL, client=client)
+        assert gone[["kind", "rows", "removed"]].to_numpy().tolist() == [["cache", 5, True]]
+        assert of.forget(email=EMAIL, profnet_url=URL, client=client).empty
+        assert search() == ids
+        assert len(service.requests) == 7 + 5
+
+
+def test_stored_pages_that_cannot_be_read_go_too(tmp_path: Path) -> None:
+    """Pages of another version of this package may hold anybody."""
+    cache = tmp_path / "cache"
+    with scripted(pages) as service, closing(Client(service.url, "t", cache=cache)) as client:
+        client.cache.set("key", b"\0people-0 of another version", 60)
+        client.cache.set("other key", b'{"of": "nobody"}', 60)
+        assert of.forget(email=EMAIL, client=client)["rows"].tolist() == [1]
+
+
 def test_the_files_of_a_folder_that_hold_somebody_are_listed(tmp_path: Path) -> None:
     """Tables and journals are listed with how many rows hold them, and left as they are."""
     files = tmp_path / "files" / "deep"

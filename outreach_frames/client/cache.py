@@ -1,7 +1,7 @@
 """Responses to reads, stored in a file for a while so that asking again costs nothing.
 
-Only the bodies of responses are stored: no headers, no addresses, no token. The file is only a
-help: whatever is wrong with it, the service is asked instead.
+Only the bodies of responses are stored, or what a caller made of them: no headers, no addresses, no
+token. The file is only a help: whatever is wrong with it, the service is asked instead.
 """
 
 from __future__ import annotations
@@ -69,6 +69,11 @@ class ResponseCache:
         with self._or_off(), self._lock:
             self._store = _opened(self.path)
             self._purge()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a file, and it works."""
+        return self._store is not None
 
     def key(self, endpoint: spec.Endpoint, *parts: bytes) -> str:
         """Return the key of a request from everything that its response depends on."""

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NoReturn, Self, TypeVar
 
@@ -33,6 +32,7 @@ from outreach_frames.client.response import (
     OversizedResponseError,
     load_json,
     load_object,
+    load_written,
     read_body,
     status_error,
 )
@@ -175,7 +175,7 @@ class Client:
         self._forgotten: Counter[str] = Counter()
         # No session: it would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
-        self._cache = ResponseCache(cache, self.account)
+        self.cache = ResponseCache(cache, self.account)
 
     def __repr__(self) -> str:
         # A traceback may show a client that was never finished.
@@ -201,11 +201,6 @@ class Client:
         return self._token.fingerprint(self.base_url)
 
     @property
-    def cache_path(self) -> Path | None:
-        """The file that responses are stored in; None where there is none."""
-        return self._cache.path
-
-    @property
     def closed(self) -> bool:
         """Whether the client can no longer be used."""
         return self._throttle.cancellation.is_set
@@ -214,7 +209,7 @@ class Client:
         """Break off what is under way in other threads, and close connections and cache."""
         self._throttle.cancellation.set()
         self._adapter.close()
-        self._cache.close()
+        self.cache.close()
         if self.sandbox is not None:
             self.sandbox.stop()
 
@@ -322,13 +317,19 @@ class Client:
             raise ValueError("write() is not for reads")
         call = self._call(endpoint, path, None, body)
         return self._send(
-            call, self._throttle.budget(), _load_written, lambda error: not error.may_have_acted
+            call, self._throttle.budget(), load_written, lambda error: not error.may_have_acted
         )[1]
 
     def forget(self, endpoint: spec.Endpoint) -> None:
         """Drop all cached responses of an endpoint, after something behind it changed."""
         self._forgotten[endpoint.name] += 1
-        self._cache.forget(endpoint)
+        self.cache.forget(endpoint)
+
+    def form_key(self, endpoint: spec.Endpoint, body: Mapping[str, Any], form: bytes) -> str:
+        """Return the key under which `cache` may have a response in a form of the caller's own."""
+        url = f"{self.base_url}{filled_path(endpoint, {})[0]}"
+        name = self.network_name.encode()
+        return self.cache.key(endpoint, canonical(url), self._content(body), form, name)
 
     def _call(
         self,
@@ -382,8 +383,8 @@ class Client:
         lifetime = LIFETIMES.get(call.endpoint.name)
         if lifetime is None:
             raise ValueError("read() is not for writes")
-        key = self._cache.key(call.endpoint, canonical(call.url), call.content or b"")
-        stored = None if refresh else self._cache.get(key)
+        key = self.cache.key(call.endpoint, canonical(call.url), call.content or b"")
+        stored = None if refresh else self.cache.get(key)
         if stored == _NOT_FOUND:
             raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
         if stored is not None:
@@ -393,7 +394,7 @@ class Client:
 
         def keep(body: bytes, seconds: float) -> None:
             if store and forgotten == self._forgotten[call.endpoint.name]:
-                self._cache.set(key, body, seconds)
+                self.cache.set(key, body, seconds)
 
         try:
             body, value = self._send(call, budget, parse, lambda _error: True)
@@ -492,7 +493,3 @@ class Client:
         raise InvalidResponseError(
             f"{call.label}: status {status}. {reason}", status_code=status, retryable=retryable
         )
-
-
-def _load_written(body: bytes) -> Any:
-    return load_json(body) if body else None

@@ -99,6 +99,11 @@ def load_json(body: bytes) -> Any:
     raise InvalidResponseError(f"The service's response is not valid JSON; {begins}")
 
 
+def load_written(body: bytes) -> Any:
+    """Return what the service says of a write: the value of its JSON body, None for no body."""
+    return load_json(body) if body else None
+
+
 def load_object(body: bytes) -> dict[str, Any]:
     """Return the JSON object of a body, or raise InvalidResponseError."""
     value = load_json(body)

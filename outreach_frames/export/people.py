@@ -19,6 +19,7 @@ from outreach_frames.export.formats import Format, format_of
 from outreach_frames.resources.paging import now
 from outreach_frames.resources.search import Search, check_body
 from outreach_frames.resources.split_search import SplitSearch, split
+from outreach_frames.tables.raw_people import read_people_lines
 
 
 def export_people(
@@ -63,8 +64,8 @@ def export_people(
         addresses of the colleagues in `profnet_networks`, and when they were asked. False for a
         file that others get.
     refresh : bool
-        Ask the service even where the cache has a fresh response. The export's own responses are
-        not put into the cache.
+        Ask the service even where the cache has a fresh response, as an export to NDJSON always
+        does. The export's own responses are not put into the cache.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     client : Client, optional
@@ -107,7 +108,8 @@ def export_people(
         check_body(filters, fields),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
-        refresh=refresh,
+        # The cache has tables, and NDJSON is what the service sent.
+        refresh=refresh or kind.read is read_people_lines,
         store=False,
         read_bodies=kind.read,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from enum import Enum
@@ -14,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.client.cache import LIFETIMES
 from outreach_frames.client.client import Client
 from outreach_frames.client.response import OversizedResponseError, load_object
 from outreach_frames.common.arguments import check_filters, unknown_values
@@ -23,7 +25,9 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
 from outreach_frames.resources.paging import report_errors, report_repeats
 from outreach_frames.tables.flatten import PeoplePage, as_one_page, read_people_pages
+from outreach_frames.tables.stored_pages import FORMAT, pack_page, unpack_page
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 # Workers read in parallel: threads of the reader's own would only cost.
@@ -98,7 +102,7 @@ class Search:
     """One people search while it is read: what the service has reported, and what has been seen.
 
     `read_bodies` makes people out of responses, `sightings` says whose ids came before, and
-    `store` whether responses go into the cache.
+    `store` whether pages go into the cache.
     """
 
     client: Client
@@ -154,11 +158,34 @@ class Search:
                 f"The service returned {people:,} people where {self.size * pages} were asked for."
             )
 
+    def _request(self, number: int) -> dict[str, Any]:
+        return {**self.filters, _PAGE: number, _SIZE: self.size}
+
     def _fetch(self, number: int, parse: Callable[[bytes], T]) -> T:
-        body = {**self.filters, _PAGE: number, _SIZE: self.size}
+        body = self._request(number)
+        # The cache has pages as tables, see `_stored`.
         return self.client.read(
-            spec.SEARCH_PEOPLE, body=body, refresh=self.refresh, store=self.store, parse=parse
+            spec.SEARCH_PEOPLE, body=body, refresh=True, store=False, parse=parse
         )
+
+    def _key(self, number: int) -> str:
+        return self.client.form_key(spec.SEARCH_PEOPLE, self._request(number), FORMAT)
+
+    def _stored(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
+        """Return those of some pages that are in the cache and still good."""
+        cache = self.client.cache
+        if self.refresh or not cache.is_open:
+            return {}
+        packed = {number: cache.get(self._key(number)) for number in numbers}
+        pages = {number: unpack_page(one) for number, one in packed.items() if one is not None}
+        return {number: page for number, page in pages.items() if page is not None}
+
+    def _keep(self, numbers: Sequence[int], page: PeoplePage) -> None:
+        """Put the first pages of some, which were read as one, into the cache one by one."""
+        cache = self.client.cache
+        if self.store and cache.is_open:
+            for number, one in zip(numbers, page.apart(), strict=False):
+                cache.set(self._key(number), pack_page(one), LIFETIMES[spec.SEARCH_PEOPLE.name])
 
     def count(self) -> int | None:
         """Ask how many people match; None where the service gives no count."""
@@ -274,16 +301,41 @@ class Search:
         self, run: Sequence[int]
     ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
         """Read pages as one up to an error; return which came, what is on them, and the error."""
+        pages = self._stored(run)
+        missing = [number for number in run if number not in pages]
+        fetched, error = self._ask(missing) if missing else (None, None)
+        if fetched is not None:
+            self._keep(missing, fetched)
+            if not pages:
+                return run[: len(fetched.heads)], fetched, error
+            pages.update(zip(missing, fetched.apart(), strict=False))
+        came = list(itertools.takewhile(pages.__contains__, run))
+        if error is not None and not came:
+            raise error
+        return came, as_one_page([pages[number] for number in came]), error
+
+    def _ask(self, numbers: Sequence[int]) -> tuple[PeoplePage | None, OutreachError | None]:
+        """Ask the service for pages, up to an error, and read them as one where that can be."""
         read = partial(self._fetch, parse=lambda body: self._parse([body]))
-        if len(run) == 1:
-            return run, read(run[0]), None
-        bodies, error = _until_error(partial(self._fetch, parse=bytes), run)
+        if len(numbers) == 1:
+            pages, error = _until_error(read, numbers)
+            return pages[0] if pages else None, error
+        bodies, error = _until_error(partial(self._fetch, parse=bytes), numbers)
         try:
-            return run[: len(bodies)], self._parse(bodies), error
+            return self._parse(bodies) if bodies else None, error
         except InvalidResponseError:
-            # Parsed one by one, so that the client asks again for the one that is broken.
-            pages, broken = _until_error(read, run[: len(bodies)])
-            return run[: len(pages)], as_one_page(pages), broken or error
+            pass
+
+        def read_again(fetched: tuple[int, bytes]) -> PeoplePage:
+            # The client asks again for one that is broken.
+            number, body = fetched
+            try:
+                return self._parse([body])
+            except InvalidResponseError:
+                return read(number)
+
+        pages, broken = _until_error(read_again, zip(numbers, bodies, strict=False))
+        return as_one_page(pages) if pages else None, broken or error
 
     def _last_page(self) -> int:
         """Return the last page worth asking for, as far as one can tell after those read."""
@@ -301,18 +353,16 @@ class Search:
 
 
 def _until_error(
-    read: Callable[[int], T], numbers: Sequence[int]
+    read: Callable[[S], T], items: Iterable[S]
 ) -> tuple[list[T], OutreachError | None]:
-    """Read pages one after the other; an error after the first comes with what came before it."""
-    pages: list[T] = []
-    for number in numbers:
+    """Read one after the other; an error comes with what came before it."""
+    found: list[T] = []
+    for item in items:
         try:
-            pages.append(read(number))
+            found.append(read(item))
         except OutreachError as error:
-            if not pages:
-                raise
-            return pages, error
-    return pages, None
+            return found, error
+    return found, None
 
 
 def limit_warning(rows: int, total: int) -> str:

@@ -6,9 +6,9 @@ what the interface knows, and what else there is becomes columns in the tolerant
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import orjson
@@ -63,6 +63,18 @@ _OPEN: Final = arrow_json.ParseOptions(
 )
 
 
+class PageHead(NamedTuple):
+    """What stands beside the people of one page.
+
+    `rows` is how many people it has, `pagination` its `_pagination` less what was null, and
+    `errors` its `_errors`, as they came.
+    """
+
+    rows: int
+    pagination: dict[str, Any]
+    errors: list[Any]
+
+
 @dataclass(frozen=True, slots=True)
 class PeoplePage:
     """One page of people search, or several that were read as one.
@@ -71,15 +83,29 @@ class PeoplePage:
     ----------
     people : pyarrow.Table
         One row per person: the columns of `spec.columns(spec.PERSON)`, then what else there was.
-    pagination : dict
-        The last page's `_pagination`, less what was null.
-    errors : list
-        The pages' `_errors`, as they came.
+    heads : list of PageHead
+        One for each page.
     """
 
     people: pa.Table
-    pagination: dict[str, Any]
-    errors: list[Any]
+    heads: list[PageHead]
+
+    @property
+    def pagination(self) -> dict[str, Any]:
+        """The last page's `_pagination`."""
+        return self.heads[-1].pagination
+
+    @property
+    def errors(self) -> list[Any]:
+        """The `_errors` of all pages."""
+        return [error for head in self.heads for error in head.errors]
+
+    def apart(self) -> Iterator[PeoplePage]:
+        """Yield the pages one by one; nothing is copied."""
+        begin = 0
+        for head in self.heads:
+            yield PeoplePage(self.people.slice(begin, head.rows), [head])
+            begin += head.rows
 
 
 def check_size(body: bytes) -> None:
@@ -107,15 +133,22 @@ def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePa
     except pa.ArrowInvalid:
         return _read_open(bodies, use_threads=use_threads)
     people = _typed_people(_flat(_persons(document, bodies)))
-    errors = [
-        error
-        for body, has_errors in zip(
-            bodies, pc.list_value_length(document.column(spec.ERRORS_KEY)).to_pylist(), strict=True
+    has_errors = pc.list_value_length(document.column(spec.ERRORS_KEY)).to_pylist()
+    heads = [
+        PageHead(
+            rows,
+            _present(pagination),
+            list_of_errors(parse_json(body.decode())[spec.ERRORS_KEY]) if errors else [],
         )
-        if has_errors
-        for error in list_of_errors(parse_json(body.decode())[spec.ERRORS_KEY])
+        for body, rows, pagination, errors in zip(
+            bodies,
+            pc.list_value_length(document.column(spec.RESULTS_KEY)).to_pylist(),
+            document.column(spec.PAGINATION_KEY).to_pylist(),
+            has_errors,
+            strict=True,
+        )
     ]
-    return PeoplePage(people, _present(document.column(spec.PAGINATION_KEY)[-1].as_py()), errors)
+    return PeoplePage(people, heads)
 
 
 def _read_open(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
@@ -129,14 +162,18 @@ def _read_open(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
             _check_exact(people.column(name))
     documents = [orjson.loads(body) for body in bodies]
     records = [record for document in documents for record in document[spec.RESULTS_KEY]]
-    pagination = _present(documents[-1][spec.PAGINATION_KEY])
-    errors = [
-        error for document in documents for error in list_of_errors(document.get(spec.ERRORS_KEY))
+    heads = [
+        PageHead(
+            len(document[spec.RESULTS_KEY]),
+            _present(document[spec.PAGINATION_KEY]),
+            list_of_errors(document.get(spec.ERRORS_KEY)),
+        )
+        for document in documents
     ]
-    if not is_exact([pagination, errors]):
+    if not all(is_exact([head.pagination, head.errors]) for head in heads):
         raise LossyParseError
     ready = dict(zip(people.column_names, people.columns, strict=True))
-    return PeoplePage(records_table(records, spec.PERSON, ready=ready), pagination, errors)
+    return PeoplePage(records_table(records, spec.PERSON, ready=ready), heads)
 
 
 def _persons(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:

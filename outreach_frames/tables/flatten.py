@@ -18,6 +18,7 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
 from outreach_frames.tables.fast_reader import (
     BOM,
+    PageHead,
     PeoplePage,
     check_size,
     list_of_errors,
@@ -162,11 +163,8 @@ def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
     """
     if len(pages) == 1:
         return pages[0]
-    return PeoplePage(
-        concat_people([page.people for page in pages]),
-        pages[-1].pagination,
-        [error for page in pages for error in page.errors],
-    )
+    people = concat_people([page.people for page in pages])
+    return PeoplePage(people, [head for page in pages for head in page.heads])
 
 
 def people_frame(
@@ -318,7 +316,10 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     >>> concat_people(wide).num_columns
     1001
     """
-    names = dict.fromkeys(name for table in tables for name in table.column_names)
+    schema = tables[0].schema
+    if all(table.schema.equals(schema) for table in tables):
+        return pa.concat_tables(tables)
+    names = dict.fromkeys(name for table in tables for name in table.schema.names)
     further = [name for name in names if name not in _KNOWN and name != FURTHER_FIELDS]
     rest = set(further[MOST_FURTHER_COLUMNS:])
     return concat_tables([with_folded(table, rest) for table in tables] if rest else tables)
@@ -398,11 +399,9 @@ def _read_tolerantly(body: bytes) -> PeoplePage:
         raise _invalid(body, f"has no list `{spec.RESULTS_KEY}`")
     if not isinstance(pagination, dict):
         raise _invalid(body, f"has no object `{spec.PAGINATION_KEY}`")
-    return PeoplePage(
-        records_table(people, spec.PERSON),
-        {key: value for key, value in pagination.items() if value is not None},
-        list_of_errors(result.get(spec.ERRORS_KEY)),
-    )
+    present = {key: value for key, value in pagination.items() if value is not None}
+    head = PageHead(len(people), present, list_of_errors(result.get(spec.ERRORS_KEY)))
+    return PeoplePage(records_table(people, spec.PERSON), [head])
 
 
 def _invalid(body: bytes, problem: str) -> InvalidResponseError:

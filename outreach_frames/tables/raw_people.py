@@ -15,6 +15,7 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.tables.fast_reader import (
     MAX_DEPTH,
+    PageHead,
     PeoplePage,
     check_size,
     depth,
@@ -76,18 +77,16 @@ def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
 def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
     """Cut where people seem to end; that every piece is JSON then proves that they do."""
     lines: list[bytes] = []
-    errors: list[Any] = []
-    envelope: dict[str, Any] = {}
+    heads: list[PageHead] = []
     for body in bodies:
         people, envelope = _split(one_line(body))
         lines += people
-        errors += list_of_errors(envelope.get(spec.ERRORS_KEY))
-    pagination = envelope[spec.PAGINATION_KEY]
-    return PeoplePage(
-        pa.table([_ids(lines), pa.array(lines, pa.large_binary())], schema=_SCHEMA),
-        {key: value for key, value in pagination.items() if value is not None},
-        errors,
-    )
+        pagination = envelope[spec.PAGINATION_KEY]
+        present = {key: value for key, value in pagination.items() if value is not None}
+        errors = list_of_errors(envelope.get(spec.ERRORS_KEY))
+        heads.append(PageHead(len(people), present, errors))
+    table = pa.table([_ids(lines), pa.array(lines, pa.large_binary())], schema=_SCHEMA)
+    return PeoplePage(table, heads)
 
 
 def _split(body: bytes) -> tuple[list[bytes], dict[str, Any]]:
@@ -140,7 +139,7 @@ def _read_exactly(body: bytes) -> PeoplePage:
         )
     ids = page.people.column(ID)
     people = pa.table([ids, pa.array(lines, pa.large_binary())], schema=_SCHEMA)
-    return PeoplePage(people, page.pagination, page.errors)
+    return PeoplePage(people, page.heads)
 
 
 def _lines(text: str) -> Iterator[bytes]:

@@ -1,0 +1,160 @@
+"""Searches from the cache: page by page, as tables, and the same frames as from the service."""
+
+from __future__ import annotations
+
+import sqlite3
+import warnings
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import OutreachWarning
+from outreach_frames.sandbox import Sandbox
+from tests.resources.search_service import connected, numbers, person, result, service_of
+from tests.scripted import Received, Reply, json, respond, scripted
+
+THERE = 730
+
+
+def rows(path: Path) -> list[tuple[str, bytes]]:
+    """Return what the cache's file holds."""
+    with closing(sqlite3.connect(path)) as connection:
+        return connection.execute("SELECT key, value FROM answers ORDER BY key").fetchall()
+
+
+def test_a_search_from_the_cache_is_the_same(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The second frame has the same values, dtypes and attributes, and costs no request."""
+    path = tmp_path / "cache"
+    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+        plain = of.search_people(limit=None)
+    with of.connect(sandbox.url, sandbox.api_key, cache=path):
+        first = of.search_people(limit=None)
+    with scripted(lambda _: json({}, 500)) as broken:
+        # The same account at the same address, whose service is gone.
+        proxies = {"http": broken.url}
+        with Client(sandbox.url, sandbox.api_key, cache=path, proxies=proxies) as cut_off:
+            again = of.search_people(limit=None, client=cut_off)
+        assert not broken.requests
+    for frame in (first, again):
+        pd.testing.assert_frame_equal(frame, plain)
+        assert {**frame.attrs, "fetched_at": 0} == {**plain.attrs, "fetched_at": 0}
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({}, 0),
+        ({"workers": 1}, 0),
+        ({"limit": 100}, 0),
+        ({"limit": 450}, 0),
+        ({"limit": 50}, 1),
+        ({"page_size": 50}, 15),
+        ({"refresh": True}, 8),
+        ({"network_name": "other"}, 8),
+        ({"token": "other"}, 8),
+        ({"split_by": "person_titles"}, 1),
+        ({"person_titles": ["b"]}, 8),
+    ],
+    ids=str,
+)
+def test_pages_serve_every_search_that_has_them(
+    options: dict[str, Any], asked: int, tmp_path: Path
+) -> None:
+    """A stored page counts whatever the limit, the workers and the split; nothing else does."""
+    search = {"limit": None, "progress": False, "person_titles": ["a"]}
+    connection = {
+        name: options.pop(name) for name in ("workers", "network_name") if name in options
+    }
+    with scripted(service_of(THERE)) as service:
+        with connected(service, cache=tmp_path / "cache"):
+            of.search_people(**search)
+        before = len(service.requests)
+        token = options.pop("token", "token")
+        with of.connect(service.url, token, cache=tmp_path / "cache", **connection):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OutreachWarning)  # of the limit
+                found = of.search_people(**{**search, **options})
+        assert len(service.requests) - before == asked
+    assert numbers(found) == list(range(1, len(found) + 1))
+    assert len(found) == (options.get("limit") or THERE)
+
+
+def test_pages_that_are_missing_are_asked_for_alone(tmp_path: Path) -> None:
+    """Where some pages of a run are stored and others damaged, only the latter are read anew."""
+    path = tmp_path / "cache"
+    with scripted(service_of(3_000)) as service:
+        with connected(service, cache=path):
+            first = of.search_people(limit=None)
+        with closing(sqlite3.connect(path)) as connection, connection:
+            keys = [key for key, _ in rows(path)]
+            for key in keys[::3]:
+                connection.execute(
+                    "UPDATE answers SET value = substr(value, 1, 300) WHERE key = ?", (key,)
+                )
+        before = len(service.requests)
+        with connected(service, cache=path):
+            pd.testing.assert_frame_equal(of.search_people(limit=None), first)
+        assert len(service.requests) - before == len(keys[::3]) == 10
+        with connected(service, cache=path):
+            of.search_people(limit=None)
+        assert len(service.requests) - before == 10
+
+
+def test_what_was_stored_before_a_failure_is_read(tmp_path: Path) -> None:
+    """A page that cannot be had keeps the stored ones before it, in the error's frame too."""
+    lost: set[int] = set()
+    script = service_of(2_500)
+
+    def reply(request: Received) -> Reply:
+        return json({}, 500) if request.json["page"] in lost else script(request)
+
+    path = tmp_path / "cache"
+    with scripted(reply) as service:
+        with connected(service, cache=path, workers=1):
+            with pytest.warns(OutreachWarning, match="2,100 of 2,500"):
+                of.search_people(limit=2_100)
+        lost |= {22, 23}
+        with connected(service, cache=path, workers=1, max_wait=0):
+            with pytest.raises(of.OutreachError) as caught:
+                of.search_people(limit=None, progress=False)
+    assert numbers(caught.value.partial) == list(range(1, 2_101))
+
+
+def test_errors_and_fields_unknown_come_from_the_cache_too(tmp_path: Path) -> None:
+    """`_errors`, further columns and values that fit nowhere are the same the second time."""
+    people = [
+        {**person(1), "zz": 1, "company": {"followers": "many"}, "about": 5},
+        {**person(2), "zz": [{"a": None}]},
+    ]
+    body = result(people).parts[1]
+    assert isinstance(body, bytes)
+    odd = body[:-1] + b',"_errors":[{"code":12345678901234567890123}]}'
+    replies = iter([odd])
+    with scripted(lambda _: respond(next(replies))) as service:
+        with connected(service, cache=tmp_path / "cache"):
+            with pytest.warns(OutreachWarning):
+                first = of.search_people()
+            with pytest.warns(OutreachWarning):
+                again = of.search_people()
+    pd.testing.assert_frame_equal(again, first)
+    assert again.attrs["errors"] == first.attrs["errors"] != []
+    assert {"zz", "company_followers_raw", "about_raw"} <= set(again.columns)
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"\0people-1", None])
+def test_entries_that_are_no_pages_are_misses(damage: Any, tmp_path: Path) -> None:
+    """A row that is whole but holds no page is asked for again and written anew."""
+    path = tmp_path / "cache"
+    with scripted(service_of(3)) as service:
+        with connected(service, cache=path) as client:
+            first = of.search_people()
+            ((key, _),) = rows(path)
+            client.cache.set(key, damage or b"\0people-1" + b"\1" * 500, 60)
+            pd.testing.assert_frame_equal(of.search_people(), first)
+            pd.testing.assert_frame_equal(of.search_people(), first)
+        assert len(service.requests) == 2
