@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final
+
 import numpy as np
 import orjson
 import pandas as pd
@@ -12,400 +17,206 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.companies import COMPANY_KEY, companies, require_columns
 from outreach_frames.tables.flatten import free_frame, records_frame
-from outreach_frames.tables.schema import to_frame, wire_type
+from outreach_frames.tables.schema import column_type, to_frame, wire_type
+from outreach_frames.tables.tolerant_reader import (
+    MOST_FURTHER_COLUMNS,
+    RAW_SUFFIX,
+    named_columns,
+    typed_dates,
+)
+from outreach_frames.tables.unlist import as_lists
 
-PERSON_KEY = "person_id"
-CONTACT_KEY = "contact_id"
-POSITION = "position"
+POSITION: Final = "position"
+_PLAIN: Final = (pa.string(), pa.large_string(), pa.int64(), pa.float64(), pa.bool_(), pa.null())
+_DOCSTRING: Final = """Return one row per {entry}.
 
+Parameters
+----------
+frame : DataFrame
+    {owner.takes}
 
-def experiences(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per position that the people of a prospect table have held.
+Returns
+-------
+DataFrame
+    {columns}.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        People, with the columns of `search_people`.
+Raises
+------
+InvalidInputError
+    The frame lacks these columns.
 
-    Returns
-    -------
-    DataFrame
-        person_id (str), position (Int64, from 0, in the service's order), object, title,
-        company_name, company_profnet_url (str), start_date, end_date (datetime64).
+Notes
+-----
+Interface: {owner.resource}, `{name}`{note}.
 
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Person, `experiences`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=10)
-    >>> list(people.outreach.experiences().columns[:4])
-    ['person_id', 'position', 'object', 'title']
-    """
-    return _object_table(frame, "experiences", PERSON_KEY, spec.PERSON)
-
-
-def educations(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per education of the people of a prospect table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        People, with the columns of `search_people`.
-
-    Returns
-    -------
-    DataFrame
-        person_id (str), position (Int64, from 0, in the service's order), object, degree,
-        field_of_study, school_name, school_profnet_url (str), start_date, end_date (datetime64).
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Person, `educations`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=10)
-    >>> list(people.outreach.educations().columns[:4])
-    ['person_id', 'position', 'object', 'degree']
-    """
-    return _object_table(frame, "educations", PERSON_KEY, spec.PERSON)
+Examples
+--------
+>>> import outreach_frames as of
+>>> with of.connect("sandbox", cache=None) as client:
+...     frame = {owner.example}
+>>> list(frame.outreach.{name}().columns[:3])
+{shown}
+"""
 
 
-def languages(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per language that the people of a prospect table speak.
+@dataclass(frozen=True, slots=True)
+class _Owner:
+    """Whose lists become child tables."""
 
-    Parameters
-    ----------
-    frame : DataFrame
-        People, with the columns of `search_people`.
-
-    Returns
-    -------
-    DataFrame
-        person_id (str), position (Int64, from 0, in the service's order), object, language,
-        iso_code, proficiency (str).
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Person, `languages`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=10)
-    >>> list(people.outreach.languages().columns)
-    ['person_id', 'position', 'object', 'language', 'iso_code', 'proficiency']
-    """
-    return _object_table(frame, "languages", PERSON_KEY, spec.PERSON)
+    resource: str
+    fields: tuple[spec.Field, ...]
+    key: spec.Field
+    takes: str
+    source: str
+    example: str
 
 
-def technologies(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per technology that the companies of a prospect table use.
+_PERSON: Final = _Owner(
+    "Person",
+    spec.PERSON,
+    spec.Field("person_id", note="id of the person"),
+    "People, with the columns of `search_people`.",
+    "search_people()",
+    "of.search_people(limit=10)",
+)
+_COMPANY: Final = _Owner(
+    "Company",
+    spec.COMPANY,
+    spec.Field(COMPANY_KEY, note="id of the company"),
+    "People, with the columns of `search_people`, or companies, from `companies()`.",
+    "search_people()",
+    "of.search_people(limit=10)",
+)
+_CONTACT: Final = _Owner(
+    "Contact",
+    spec.CONTACT,
+    spec.Field("contact_id", note="id of the contact"),
+    "Contacts, with the columns of `contacts`.",
+    "contacts()",
+    "of.contacts(client.sandbox.contact_ids[:5])",
+)
 
-    Parameters
-    ----------
-    frame : DataFrame
-        People, with the columns of `search_people`, or companies, from `companies()`.
-
-    Returns
-    -------
-    DataFrame
-        company_id (str), position (Int64, from 0, in the service's order), technology (str). Where
-        the service gives objects instead of text, their fields are the columns.
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Company, `technologies`; its elements are not shown.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=10)
-    >>> list(people.outreach.technologies().columns)
-    ['company_id', 'position', 'technology']
-    """
-    return _company_table(frame, "technologies", "technology")
+# The columns of each child table, by the name of the list.
+CHILD_TABLES: Final[dict[str, tuple[spec.Field, ...]]] = {}
 
 
-def locations(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per location of the companies of a prospect table.
+def _child_table(
+    owner: _Owner, name: str, entry: str, *, column: str = "", note: str = ""
+) -> Callable[[pd.DataFrame], pd.DataFrame]:
+    """Make the function that gives a list's child table; `column` is for entries that are plain."""
+    (listed,) = (field for field in owner.fields if field.name == name)
+    members = listed.members or (spec.Field(column, listed.items or "string", note=entry),)
+    position = spec.Field(POSITION, "integer", note="place in the list, from 0")
+    CHILD_TABLES[name] = (owner.key, position, *members)
 
-    Parameters
-    ----------
-    frame : DataFrame
-        People, with the columns of `search_people`, or companies, from `companies()`.
+    def child_table(frame: pd.DataFrame) -> pd.DataFrame:
+        if owner is _COMPANY and f"company_{name}" in frame.columns:
+            frame = companies(frame)
+        require_columns(frame, ["id", name], f"{name} that this takes", owner.source)
+        rows, entries = list_entries(frame[name])
+        keys = {
+            owner.key.name: frame["id"].iloc[rows].astype("str").array,
+            POSITION: pd.array(np.arange(len(rows)) - np.searchsorted(rows, rows), dtype="Int64"),
+        }
+        if listed.members:
+            return pd.DataFrame(keys).join(objects_frame(entries, members))
+        values = _unshown if listed.items is None else _plain_values
+        return pd.DataFrame(keys).join(values(entries, members[0]))
 
-    Returns
-    -------
-    DataFrame
-        company_id (str), position (Int64, from 0, in the service's order), location (str). Where
-        the service gives objects instead of text, their fields are the columns.
+    told = ", ".join(f"{field.name} ({_dtype_in_words(field)})" for field in CHILD_TABLES[name])
+    child_table.__name__ = child_table.__qualname__ = name
+    child_table.__doc__ = _DOCSTRING.format(
+        name=name,
+        entry=entry,
+        owner=owner,
+        columns=told,
+        note=note and f"; {note}",
+        shown=[field.name for field in CHILD_TABLES[name][:3]],
+    )
+    return child_table
+
+
+def _dtype_in_words(field: spec.Field) -> str:
+    if field.format in ("date", "date-time"):
+        return "datetime64" if field.format == "date" else "datetime64, UTC"
+    return {"string": "str", "integer": "Int64"}[field.type]
+
+
+def list_entries(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], pa.Array]:
+    """Return the entries of all lists of a column, one after the other, and the row of each.
 
     Raises
     ------
     InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Company, `locations`; its elements are not shown.
+        The column holds something else than lists.
 
     Examples
     --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=10)
-    >>> list(people.outreach.locations().columns)
-    ['company_id', 'position', 'location']
+    >>> list_entries(pd.Series([["a", "b"], None, ["c"]]))[0]
+    array([0, 0, 2])
     """
-    return _company_table(frame, "locations", "location")
+    lists = as_lists(column)
+    if lists is None and column.isna().all():
+        lists = pa.nulls(len(column), pa.list_(pa.null()))
+    if lists is None:
+        raise InvalidInputError(
+            f"The column {column.name!r} has no lists in it. Where the frame comes from a CSV "
+            "file, read that with outreach_frames.read_prospects(), which makes lists of them."
+        )
+    return pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
 
 
-def keywords(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per keyword of the companies of a prospect table.
+def objects_frame(entries: pa.Array, fields: tuple[spec.Field, ...]) -> pd.DataFrame:
+    """Put objects into a frame: the fields' columns, then what else the objects hold.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        People, with the columns of `search_people`, or companies, from `companies()`.
-
-    Returns
-    -------
-    DataFrame
-        company_id (str), position (Int64, from 0, in the service's order), keyword (str).
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Company, `keywords`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=10)
-    >>> list(people.outreach.keywords().columns)
-    ['company_id', 'position', 'keyword']
+    >>> objects_frame(pa.array([{"language": "Czech"}]), spec.LANGUAGE)["language"].tolist()
+    ['Czech']
     """
-    return _company_table(frame, "keywords", "keyword")
+    columns = _plain_columns(entries, fields)
+    if columns is None:
+        return records_frame(entries.to_pylist(), fields)
+    return to_frame(pa.table(columns), "numpy_nullable")
 
 
-def sic_codes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per SIC code of the companies of a prospect table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        People, with the columns of `search_people`, or companies, from `companies()`.
-
-    Returns
-    -------
-    DataFrame
-        company_id (str), position (Int64, from 0, in the service's order), sic_code (Int64).
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Company, `sic_codes`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=10)
-    >>> list(people.outreach.sic_codes().columns)
-    ['company_id', 'position', 'sic_code']
-    """
-    return _company_table(frame, "sic_codes", "sic_code")
+def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[str, pa.Array] | None:
+    """Return the columns of objects as `records_frame` would, None where these are not plain."""
+    if not pa.types.is_struct(entries.type) or not len(entries):
+        return None
+    members = {member.name: member.type for member in entries.type}
+    if len(members) < entries.type.num_fields or not set(members.values()) <= set(_PLAIN):
+        return None
+    known: dict[str, pa.Array] = {}
+    raws: list[tuple[str, pa.Array]] = []
+    for field in fields:
+        column = pa.nulls(len(entries))
+        if field.name in members:
+            column = pc.struct_field(entries, field.name)
+        if column.type not in {wire_type(field), pa.null(), pa.large_string()}:
+            return None
+        column = column.cast(wire_type(field))
+        if column_type(field) != column.type:
+            column, unreadable = typed_dates(column, field)
+            raws += [] if unreadable is None else [(field.name + RAW_SUFFIX, unreadable)]
+        known[field.name] = column
+    further = [name for name in members if name not in known and name != spec.LINKS_KEY]
+    if len(further) > MOST_FURTHER_COLUMNS:
+        return None
+    extras = [(name, pc.struct_field(entries, name)) for name in further]
+    return named_columns(known, [*extras, *raws])
 
 
-def naics_codes(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per NAICS code of the companies of a prospect table.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        People, with the columns of `search_people`, or companies, from `companies()`.
-
-    Returns
-    -------
-    DataFrame
-        company_id (str), position (Int64, from 0, in the service's order), naics_code (Int64).
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Company, `naics_codes`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(limit=10)
-    >>> list(people.outreach.naics_codes().columns)
-    ['company_id', 'position', 'naics_code']
-    """
-    return _company_table(frame, "naics_codes", "naics_code")
+def _plain_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
+    """Put text or numbers into a frame, as they are where they are not of the field's type."""
+    with suppress(pa.ArrowInvalid):
+        entries = entries.cast(wire_type(field))
+    return to_frame(pa.table({field.name: entries}), "numpy_nullable")
 
 
-def phone_numbers(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per phone number of contacts.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Contacts, with the columns of `contacts`.
-
-    Returns
-    -------
-    DataFrame
-        contact_id (str), position (Int64, from 0, in the service's order), id, object,
-        number, type, source, kind (str).
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Contact, `phone_numbers`.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None) as client:
-    ...     contacts = of.contacts(client.sandbox.contact_ids[:5])
-    >>> list(contacts.outreach.phone_numbers().columns[:4])
-    ['contact_id', 'position', 'id', 'object']
-    """
-    return _object_table(frame, "phone_numbers", CONTACT_KEY, spec.CONTACT)
-
-
-def recent_activity(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return one row per activity of contacts.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        Contacts, with the columns of `contacts`.
-
-    Returns
-    -------
-    DataFrame
-        contact_id (str), position (Int64, from 0, in the service's order), event_at
-        (datetime64, UTC), event_type, sequence_type, sequence_name (str).
-
-    Raises
-    ------
-    InvalidInputError
-        The frame lacks these columns.
-
-    Notes
-    -----
-    Interface: Contact, `recent_activity`; contacts read by address have it, newest first.
-
-    Examples
-    --------
-    >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None) as client:
-    ...     contacts = of.contacts(client.sandbox.contact_ids[:5])
-    >>> list(contacts.outreach.recent_activity().columns[:4])
-    ['contact_id', 'position', 'event_at', 'event_type']
-    """
-    return _object_table(frame, "recent_activity", CONTACT_KEY, spec.CONTACT)
-
-
-def _object_table(
-    frame: pd.DataFrame, column: str, key: str, fields: tuple[spec.Field, ...]
-) -> pd.DataFrame:
-    """Return the child table of a list of objects whose fields the interface shows."""
-    source = "contacts()" if key == CONTACT_KEY else "search_people()"
-    require_columns(frame, ["id", column], f"{column} that this takes", source)
-    keys, entries = _entries(frame["id"], frame[column], key)
-    members = next(field.members for field in fields if field.name == column)
-    return keys.join(records_frame(entries.to_pylist(), members))
-
-
-def _company_table(frame: pd.DataFrame, column: str, noun: str) -> pd.DataFrame:
-    table = companies(frame) if f"company_{column}" in frame.columns else frame
-    require_columns(table, ["id", column], f"{column} of companies")
-    keys, entries = _entries(table["id"], table[column], COMPANY_KEY)
-    (field,) = (field for field in spec.COMPANY if field.name == column)
-    if field.items is not None:
-        return keys.join(to_frame(pa.table({noun: _of_type(entries, field)}), "numpy_nullable"))
+def _unshown(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
+    """Put entries that the interface does not show into a frame."""
     objects = [_unpacked(text) for text in entries.to_pylist()]
     child = free_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype="str")})
-    return keys.join(child.rename(columns={"value": noun}))
-
-
-def _of_type(entries: pa.Array, field: spec.Field) -> pa.Array:
-    """Return entries in the interface's type, or as they are where they are of another."""
-    try:
-        return entries.cast(wire_type(field).value_type)
-    except pa.ArrowInvalid:
-        return entries
-
-
-def _entries(keys: pd.Series, lists: pd.Series, key: str) -> tuple[pd.DataFrame, pa.Array]:
-    """Return key and position of the lists' entries, one after the other, and the entries."""
-    arrow = pa.array(lists.array, from_pandas=True)
-    if isinstance(arrow, pa.ChunkedArray):
-        arrow = arrow.combine_chunks()
-    if pa.types.is_null(arrow.type):
-        arrow = arrow.cast(pa.list_(pa.null()))
-    if not (pa.types.is_list(arrow.type) or pa.types.is_large_list(arrow.type)):
-        raise InvalidInputError(
-            f"The column {lists.name!r} has no lists in it. Where the frame comes from a CSV file, "
-            "read that with outreach_frames.read_prospects(), which makes lists of them."
-        )
-    parents = pc.list_parent_indices(arrow).to_numpy()
-    positions = np.arange(len(parents)) - np.searchsorted(parents, parents)
-    columns = {
-        key: keys.iloc[parents].astype("str").array,
-        POSITION: pd.array(positions, dtype="Int64"),
-    }
-    return pd.DataFrame(columns), pc.list_flatten(arrow)
+    return child.rename(columns={"value": field.name})
 
 
 def _unpacked(text: object) -> object:
@@ -416,3 +227,43 @@ def _unpacked(text: object) -> object:
         return orjson.loads(text)
     except orjson.JSONDecodeError:
         return text
+
+
+experiences = _child_table(
+    _PERSON, "experiences", "position that the people of a prospect table have held"
+)
+educations = _child_table(_PERSON, "educations", "education of the people of a prospect table")
+languages = _child_table(_PERSON, "languages", "language that the people of a prospect table speak")
+_NOT_SHOWN: Final = (
+    "its elements are not shown, and where they are objects, their fields are columns"
+)
+technologies = _child_table(
+    _COMPANY,
+    "technologies",
+    "technology that the companies of a prospect table use",
+    column="technology",
+    note=_NOT_SHOWN,
+)
+locations = _child_table(
+    _COMPANY,
+    "locations",
+    "location of the companies of a prospect table",
+    column="location",
+    note=_NOT_SHOWN,
+)
+keywords = _child_table(
+    _COMPANY, "keywords", "keyword of the companies of a prospect table", column="keyword"
+)
+sic_codes = _child_table(
+    _COMPANY, "sic_codes", "SIC code of the companies of a prospect table", column="sic_code"
+)
+naics_codes = _child_table(
+    _COMPANY, "naics_codes", "NAICS code of the companies of a prospect table", column="naics_code"
+)
+phone_numbers = _child_table(_CONTACT, "phone_numbers", "phone number of contacts")
+recent_activity = _child_table(
+    _CONTACT,
+    "recent_activity",
+    "activity of contacts",
+    note="contacts read by address have it, newest first",
+)

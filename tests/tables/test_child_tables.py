@@ -1,0 +1,53 @@
+"""Child tables of lists as services send them: what Arrow gives is what reading objects gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.tables.flatten import people_frame, read_people_page, records_frame
+from tests.tables.people_strategies import odd_people, people
+
+ODD_EXPERIENCES = [
+    {"title": "VP", "start_date": "2020-01-31", "current": True, "level": None},
+    None,
+    {"level": 2, "end_date": "soon", "end_date_raw": "a name that is taken"},
+]
+
+
+def frame_of(found: list[dict[str, Any]], backend: Any = "numpy_nullable") -> pd.DataFrame:
+    """Read people as a search does."""
+    body = orjson.dumps({"results": found, "_pagination": {}})
+    return people_frame([read_people_page(body)], backend)
+
+
+@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(people() | odd_people(), min_size=1, max_size=3),
+    st.sampled_from(["numpy_nullable", "pyarrow"]),
+)
+@example([{"id": "1", "experiences": ODD_EXPERIENCES}], "pyarrow")
+@example([{"id": "1", "experiences": [{"title": "CEO", "company": {"id": "x"}}]}], "pyarrow")
+@example([{"id": "1", "languages": [{"language": "Czech"}]}, {"id": "2"}], "numpy_nullable")
+def test_entries_are_what_their_objects_say(found: list[dict[str, Any]], backend: Any) -> None:
+    """Fields, dtypes, unreadable dates and further members are those of the objects."""
+    frame = frame_of(found, backend)
+    for name, fields in [("experiences", spec.EXPERIENCE), ("languages", spec.LANGUAGE)]:
+        entries = [entry for cell in frame[name].dropna() for entry in cell]
+        table = getattr(frame.outreach, name)()
+        expected = records_frame(entries, fields)
+        pd.testing.assert_frame_equal(table.drop(columns=["person_id", "position"]), expected)
+
+
+@pytest.mark.parametrize("cells", [[None, None], [float("nan")] * 2, []])
+def test_lists_that_are_all_missing_have_no_entries(cells: list[Any]) -> None:
+    """A column with nothing in it, of any dtype, makes an empty table with all columns."""
+    frame = pd.DataFrame({"id": ["1", "2"][: len(cells)], "experiences": cells})
+    assert list(frame.outreach.experiences())[2:] == [field.name for field in spec.EXPERIENCE]
+    assert frame.outreach.experiences().empty
