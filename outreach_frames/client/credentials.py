@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
@@ -107,6 +108,7 @@ class Token:
         return b"".join(map(_spellings, self._hidden))
 
 
+@cache
 def _spellings(character: int) -> bytes:
     """Return a pattern of all that a character may look like in JSON, an address or HTML."""
     import html  # noqa: PLC0415 - slow to import, and only for what went wrong
