@@ -103,7 +103,7 @@ def _as_line(
     lineno: int,  # noqa: ARG001
     line: str | None = None,  # noqa: ARG001
 ) -> str:
-    """Show a warning as a line, not as Python would: who types commands has no line of code."""
+    """Show a warning as one line: in a shell there is no line of code to point at."""
     return f"outreach-frames: {in_shell(str(message))}\n"
 
 
@@ -449,7 +449,7 @@ def _run_forget(options: argparse.Namespace) -> None:
         dry_run=options.dry_run,
     )
     if found.empty:
-        print("Nothing here holds them.")
+        print("Nothing on this machine holds them.")
     else:
         print(printable(found.to_string(index=False), keep="\n"))
 

@@ -118,7 +118,7 @@ def run_demo(folder: Path, show: Callable[[str], None] = print) -> None:
 
 
 def _as_prompt(code: str) -> str:
-    """Return code as one would see it at Python's prompt."""
+    """Return code as it looks at Python's prompt."""
     lines = code.splitlines()
     prompts = ["..." if line.startswith((" ", ")")) else ">>>" for line in lines]
     return "\n".join(f"    {prompt} {line}" for prompt, line in zip(prompts, lines, strict=True))

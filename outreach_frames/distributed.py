@@ -34,7 +34,7 @@ __all__ = ["read_people"]
 
 _SUFFIXES: Final = (".ndjson", ".jsonl")
 _COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
-# What Python's own modules raise where a compressed file is wrong.
+# What Python's own modules raise where a compressed file is damaged.
 _DAMAGED: Final = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 _NOBODY: Final = empty_table(spec.PERSON)
 _MAGIC: Final = frozenset("*?[")
@@ -171,7 +171,7 @@ def _blocks(
     size: int,
     options: Mapping[str, Any],
 ) -> Iterator[_Block]:
-    """Cut files into ranges of much the same length; an empty file is one range too."""
+    """Cut files into ranges of about the same length; an empty file is one range too."""
     named = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     files = {_name(file): file for path in named for file in _files(os.fspath(path), options)}
     if not files:
@@ -220,7 +220,7 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
 
 
 def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
-    """Say whether a pattern is to match, which means no hidden files as in a shell."""
+    """Say whether a pattern matches a file; as in a shell, not hidden ones."""
     return info["type"] != "directory" and not PurePosixPath(path).name.startswith(".")
 
 
@@ -288,7 +288,7 @@ def _lines(file: BinaryIO, start: int, length: int | None) -> tuple[int, bytes]:
 
 
 def _with_fixed_columns(table: pa.Table, name: str, extra_column: str | None) -> pa.Table:
-    """Give people exactly the interface's columns, and what is left as JSON in one more."""
+    """Give people exactly the interface's columns, and the rest as JSON in one more."""
     columns: list[pa.ChunkedArray | pa.Array] = []
     left: dict[str, list[Any]] = {}
     for field in _NOBODY.schema:
@@ -313,7 +313,7 @@ def _with_fixed_columns(table: pa.Table, name: str, extra_column: str | None) ->
 
 
 def _json_of_rows(columns: Mapping[str, Sequence[Any]], length: int) -> pa.Array:
-    """Write what each row holds as one JSON object; nothing where it holds nothing."""
+    """Write each row's values as one JSON object; missing where it has none."""
     if not columns:
         return _texts([None] * length)
     rows = zip(*columns.values(), strict=True)

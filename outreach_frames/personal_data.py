@@ -1,4 +1,4 @@
-"""Where people are stored on this machine, and how to remove them from there: `forget`."""
+"""Where people are stored on this machine, and how to remove them: `forget`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ Holds = Callable[[str], bool]
 
 
 class _People(NamedTuple):
-    """Who is looked for: in texts, and by what journals know them by."""
+    """Whom to look for: in texts, and by the hashes in journals."""
 
     holds: Holds
     keys: list[LeadKeys]

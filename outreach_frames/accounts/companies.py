@@ -1,4 +1,4 @@
-"""What a frame says of the companies that are to be looked for: one account per row."""
+"""The companies that a frame names: one account per row."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ _WIDENS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """People that were found, the row of the account of each, and the value that found them."""
+    """People found, the account's row of each, and the filter value that found them."""
 
     people: pa.Table
     account_rows: np.ndarray[Any, Any]
@@ -35,7 +35,7 @@ class Chosen:
 
 @dataclass
 class Company:
-    """How far one company has come; `total` is None where not everybody was counted."""
+    """The progress of one company; `total` is None where not everybody was counted."""
 
     account: Account
     kept: int = 0
@@ -225,7 +225,7 @@ class _Stage:
         places: np.ndarray[Any, Any],
         is_new: np.ndarray[Any, Any],
     ) -> None:
-        """Take over the people of companies that the search has settled."""
+        """Keep the people of the companies that the search has settled."""
         needs = self._needs(search)
         ids = search.people.column("id")
         chosen: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]

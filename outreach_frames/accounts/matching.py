@@ -218,7 +218,7 @@ def _positions(
 
 
 def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
-    """Return the labels by position, in a dtype that has room for a missing one."""
+    """Return the labels by position, in a dtype that can hold missing ones."""
     labels = pd.Series(index.to_flat_index())
     return labels.astype("Int64") if pd.api.types.is_integer_dtype(labels.dtype) else labels
 
@@ -297,7 +297,7 @@ def _warn_of_gaps(
     columns: Sequence[_Columns],
     named: Mapping[str, MatchKey | None],
 ) -> None:
-    """Warn of what could not be compared, so that somebody may stay who is in a table."""
+    """Warn of what could not be compared: somebody may stay who is in a table."""
     for number, (other, used) in enumerate(zip(others, columns, strict=True), 1):
         lacking = [
             _NOUNS[kind] for kind, key in named.items() if key is not None and kind not in used

@@ -1,4 +1,4 @@
-"""One search for the people of one or more companies: what came, and of which company it is."""
+"""One search for the people of one or more companies: its results, and whose they are."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _USELESS_PAGES_THAT_END: Final = 3
 
 @dataclass(eq=False)
 class CompanySearch:
-    """A search for the people of some companies, and what came of it so far.
+    """A search for the people of some companies, and its results so far.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ class CompanySearch:
         return search.read_pages([number])
 
     def take(self, page: PeoplePage) -> None:
-        """Put the next page to those that came."""
+        """Add the next page."""
         self.pages += 1
         self.received += page.people.num_rows
         self._tables.append(page.people)
@@ -79,7 +79,7 @@ class CompanySearch:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everybody came who was counted."""
+        """Whether everybody who was counted has been received."""
         return self.total is not None and self.received >= self.total
 
     @property
@@ -89,14 +89,14 @@ class CompanySearch:
 
     @property
     def pages_left(self) -> int:
-        """How many pages there are still, as far as the service has told."""
+        """How many pages are left, as far as the service has said."""
         if self.is_over:
             return 0
         return 1 if self.total is None else ceil((self.total - self.received) / self.size)
 
     @property
     def people(self) -> pa.Table:
-        """Everybody who came so far, in the service's order."""
+        """Everybody received so far, in the service's order."""
         if len(self._tables) > 1:
             self._tables = [concat_tables(self._tables)]
         return self._tables[0]

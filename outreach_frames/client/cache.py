@@ -38,7 +38,7 @@ LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
     }
 )
 
-# Seconds that it is good for where something that was asked for does not exist.
+# The same for responses that something does not exist.
 NOT_FOUND_LIFETIME: Final = 60
 
 MAX_BYTES: Final = 1_000_000_000
@@ -84,7 +84,7 @@ class ResponseCache:
         return f"{self._account}:{endpoint.name}:"
 
     def get(self, key: str) -> bytes | None:
-        """Return the body of a response that is stored and still good."""
+        """Return the body of a stored response that has not expired."""
         with self._or_off(), self._lock:
             entry = self._store.get(key) if self._store is not None else None
             if entry is not None and entry.expires_unix > time.time():
@@ -117,7 +117,7 @@ class ResponseCache:
                 self._store = None
 
     def _purge(self) -> None:
-        """Delete what is no longer good, and if the rest is too much, the half that ends first."""
+        """Delete what has expired, and if the rest is too large, the half that expires first."""
         assert self._store is not None
         with self._store.connection(commit=True) as connection:
             connection.execute("DELETE FROM answers WHERE expires <= ?", (int(time.time()),))

@@ -24,7 +24,7 @@ _APPLICATION_ID_BYTES = slice(68, 72)
 
 
 class Entry(NamedTuple):
-    """A stored body, and until when it is good, in seconds since 1970."""
+    """A stored body and its expiry, in seconds since 1970."""
 
     expires_unix: float
     body: bytes

@@ -77,7 +77,7 @@ class _Call:
 
 
 class _Adapter(HTTPAdapter):
-    """The library's adapter over connections that can be broken off."""
+    """The library's adapter over connections that can be aborted."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)
@@ -206,7 +206,7 @@ class Client:
         return self._throttle.cancellation.is_set
 
     def close(self) -> None:
-        """Break off what is under way in other threads, and close connections and cache."""
+        """Abort what is under way in other threads, and close connections and cache."""
         self._throttle.cancellation.set()
         self._adapter.close()
         self.cache.close()

@@ -1,4 +1,4 @@
-"""Connections that can be broken off from outside, and that know whether a byte has left.
+"""Connections that can be aborted from outside, and that know whether a byte was sent.
 
 A timeout of the socket starts anew with every byte that arrives; only a clock beside it ends a
 whole request in time.
@@ -23,7 +23,7 @@ from outreach_frames.common.cancellation import LinkedTokens
 
 
 class Exchange:
-    """One request and its response: what became of them, and how to break them off.
+    """One request and its response: what became of them, and how to abort them.
 
     `sign` puts the token into the head of the request as it leaves.
     """
@@ -37,20 +37,20 @@ class Exchange:
         self._socket: socket.socket | None = None
 
     def uses(self, connection: socket.socket | None) -> None:
-        """Say which socket the exchange runs over; None when it is over."""
+        """Set the socket that the exchange uses; None when it is done."""
         with self._lock:
             self._socket = connection
             if self.timed_out or self.stopped:
                 self._shut_down()
 
     def time_out(self) -> None:
-        """Break off because the time is up."""
+        """Abort because the time is up."""
         with self._lock:
             self.timed_out = True
             self._shut_down()
 
     def stop(self) -> None:
-        """Break off because the request is cancelled."""
+        """Abort because the request is cancelled."""
         with self._lock:
             self.stopped = True
             self._shut_down()
@@ -63,7 +63,7 @@ class Exchange:
 
 
 class Clock:
-    """One thread that breaks off exchanges whose time is up; one for each would cost more."""
+    """One thread that aborts exchanges whose time is up; one for each would cost more."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -72,7 +72,7 @@ class Clock:
         self._thread: threading.Thread | None = None
 
     def start(self, current: Exchange, seconds: float) -> None:
-        """Break an exchange off after some seconds, unless it is forgotten before."""
+        """Abort an exchange after some seconds, unless it is forgotten before."""
         end = time.monotonic() + seconds
         with self._changed:
             self._ends[current] = end
@@ -84,7 +84,7 @@ class Clock:
                 self._changed.notify()
 
     def forget(self, current: Exchange) -> None:
-        """Stop the clock of an exchange that is over."""
+        """Stop the clock of an exchange that is done."""
         with self._changed:
             self._ends.pop(current, None)
 
@@ -104,7 +104,7 @@ _current: ContextVar[Exchange] = ContextVar("current_exchange")
 
 
 def _start_anew() -> None:
-    """Give a forked process a clock of its own: the thread of this one stays behind."""
+    """Give a forked process a clock of its own: threads do not survive a fork."""
     global _clock  # noqa: PLW0603 - there is one for the process
     _clock = Clock()
 
@@ -117,7 +117,7 @@ if hasattr(os, "register_at_fork"):
 def exchange(
     seconds: float, cancellation: LinkedTokens, sign: Callable[[bytes], memoryview]
 ) -> Iterator[Exchange]:
-    """Break off what this thread sends and receives meanwhile, in time or when it is cancelled."""
+    """Abort what this thread sends and receives when its time is up or it is cancelled."""
     current = Exchange(sign)
     token = _current.set(current)
     clock = _clock

@@ -1,4 +1,4 @@
-"""Checks of what a client is made with; the address and the token have their own."""
+"""Checks of a client's options; address and token are checked in their own modules."""
 
 from __future__ import annotations
 

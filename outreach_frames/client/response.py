@@ -50,11 +50,11 @@ _SERVER_ERROR = (ServerError, "The service failed: try again later.")
 
 
 class OversizedResponseError(InvalidResponseError):
-    """There is more in a response than was asked for; asking again would not help."""
+    """A response is larger than allowed; asking again would not help."""
 
 
 def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
-    """Read a body, as far as it is of use: the first part of an error, all of anything else.
+    """Read a body as far as needed: the first part of an error, all of anything else.
 
     `label` names the request in messages.
     """
@@ -141,7 +141,7 @@ def status_error(
         "status_code": status,
         "retry_after": retry_after,
         "retryable": status == 429 or status >= 500,
-        # A 503 that names a time was refused at the door.
+        # A 503 that names a time was refused before anything was done.
         "may_have_acted": status >= 500 and not (status == 503 and retry_after is not None),
     }
     if kind is ValidationFailedError:
@@ -150,7 +150,7 @@ def status_error(
 
 
 def _messages(value: Any, depth: int = _MESSAGE_DEPTH) -> Iterator[str]:
-    """Yield the texts of an error's body, in whichever of the usual forms it is."""
+    """Yield the texts in an error's body, whichever of the usual forms it has."""
     if not depth:
         return
     match value:

@@ -22,7 +22,7 @@ from outreach_frames.errors import WaitTooLongError
 
 # Short enough for Ctrl-C on systems where a longer wait cannot be interrupted.
 _SLICE = 0.5
-# Seconds that nobody takes for a call's usual time.
+# Longer than a call usually takes, in seconds.
 _WORTH_TELLING = 1.0
 _TEN_YEARS = 3.2e8
 
@@ -49,7 +49,7 @@ def parse_retry_after(value: str | None) -> float | None:
 
 
 class WaitBudget:
-    """The seconds that one call may still spend on waiting."""
+    """The seconds that one call may still wait."""
 
     def __init__(self, seconds: float) -> None:
         self.left = seconds
@@ -66,7 +66,7 @@ class WaitBudget:
 
 
 class Throttle:
-    """How a client waits: all of its threads together for the service, each call in its budget.
+    """How a client waits: all threads for the service, each call within its budget.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Throttle:
             notify("")
 
     def back_off(self, attempt: int, budget: WaitBudget) -> None:
-        """Make a random pause after an attempt; the longest possible one doubles each time."""
+        """Pause for a random time after an attempt; its upper bound doubles each time."""
         pause = random.uniform(0, self._first_backoff * 2 ** (attempt - 1))
         pause = min(pause, budget.left)
         if pause >= _WORTH_TELLING and current_status.get() is None:

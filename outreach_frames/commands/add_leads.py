@@ -108,7 +108,7 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check_results(folder: Path, *others: Path | None) -> None:
-    """See, before anything is sent, that the results can be written and replace nothing of use."""
+    """Check before anything is sent that the results can be written and replace nothing in use."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):

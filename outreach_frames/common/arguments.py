@@ -1,4 +1,4 @@
-"""Checks of what an analyst hands over, before any request: pure, and one clear error each."""
+"""Checks of arguments before any request: pure, one clear error each."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def check_day(name: str, value: object) -> pd.Timestamp:
 
 
 def check_limit(value: object) -> int | None:
-    """Return the most that is to be read, None for all."""
+    """Return how many to read at most, None for all."""
     if value is None:
         return None
     limit = check_integer("limit", value)
@@ -207,7 +207,7 @@ def check_filters(
 
 
 def unknown_values(body: Mapping[str, Any]) -> list[str]:
-    """Describe the values of checked filters that are in no list of known ones.
+    """Describe the filter values that are not on the lists of known ones.
 
     >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
     ["person_seniorities='directors'. Did you mean 'director'?"]
@@ -291,7 +291,7 @@ def _check_format(known: spec.Filter, text: str) -> None:
 
 
 def check_list(name: str, values: object) -> list[object]:
-    """Return the entries of a list, column or set; a text, mapping or frame is none."""
+    """Return the entries of a list, column or set; a text, mapping or frame is refused."""
     if isinstance(values, set | frozenset):
         return sorted(values, key=str)
     if isinstance(values, Iterable) and not isinstance(values, _NO_LISTS):

@@ -1,4 +1,4 @@
-"""Files and folders that are replaced as a whole, or not at all."""
+"""Files and folders replaced atomically: completely, or not at all."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def replace_file(
     made_in: Path | None = None,
     mode_of: Path | None = None,
 ) -> Path:
-    """Write a file next to its place and move it there when it is whole.
+    """Write a file beside its target and move it there when it is complete.
 
     Parameters
     ----------
@@ -113,7 +113,7 @@ def expanded(path: str | os.PathLike[str]) -> Path:
 
 
 def refuse_special_file(path: Path) -> None:
-    """Refuse to write where a folder, device, pipe or socket is, which a file would replace."""
+    """Refuse to replace a folder, device, pipe or socket by a file."""
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -131,7 +131,7 @@ def refuse_special_file(path: Path) -> None:
 
 
 def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:
-    """Refuse a file name whose ending promises another format than the one that is written.
+    """Refuse a file name with the ending of another format.
 
     >>> check_suffix("people.CSV", (".csv", ""), "a CSV file")
     """
@@ -145,7 +145,7 @@ def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:
 
 
 def replace_folder(place: Path, new: Path, aside: Path) -> None:
-    """Put a folder in the place of another, with its permissions; `aside` holds that one meanwhile.
+    """Replace a folder by another, with its permissions; `aside` holds the old one meanwhile.
 
     Where the second move fails, the first is undone; a process killed between the two leaves the
     other folder aside.
@@ -182,7 +182,7 @@ def behind_links(path: Path) -> Path:
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the move durable too, where the system can open a folder."""
+    """Make the move durable as well, where the system can sync a folder."""
     if os.name == "posix":
         descriptor = os.open(folder, os.O_RDONLY)
         try:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 
 
 class CancellationToken:
-    """Cancellation token for waits and in-flight requests, in whatever thread they are."""
+    """Cancellation token for waits and in-flight requests, in any thread."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -31,7 +31,7 @@ class CancellationToken:
 
     @contextmanager
     def calling(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Call back on cancellation, or at once where it came before."""
+        """Call back on cancellation, or at once if already cancelled."""
         with self._lock:
             self._callbacks.append(callback)
         try:

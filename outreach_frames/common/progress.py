@@ -1,4 +1,4 @@
-"""Progress bars: where somebody looks at them, and nowhere else."""
+"""Progress bars, shown only where somebody looks."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _bar(
 
 
 class _Lenient:
-    """A stream that loses what it cannot write: a closed pipe, a full disk, another alphabet."""
+    """A stream that drops what it cannot write: a closed pipe, a full disk, another encoding."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream

@@ -1,4 +1,4 @@
-"""Messages for whoever types commands: options in the place of Python's arguments."""
+"""Messages for the shell: options in place of Python's arguments."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _WORDS: Final = (
 
 
 def in_shell(text: str) -> str:
-    """Return a message with what one types in a shell in the place of Python.
+    """Return a message with the shell's options in place of Python's arguments.
 
     >>> in_shell("20 of 400 people were read; limit=None reads them all.")
     '20 of 400 people were read; --all reads them all.'

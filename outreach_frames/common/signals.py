@@ -1,4 +1,4 @@
-"""Ctrl-C and its like, held back where work must not end halfway."""
+"""Ctrl-C and similar signals, held back where work must not end halfway."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGBREAK")
 
 
 class HeldSignals:
-    """A context manager that notes the signals that ask to end, instead of obeying them.
+    """A context manager that records the signals to end instead of obeying them.
 
     What a signal would have done is done at the end, but for Ctrl-C, which is taken as obeyed. A
     signal that ends the process at once, or is ignored, is left alone. So is every signal outside

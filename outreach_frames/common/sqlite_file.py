@@ -1,4 +1,4 @@
-"""SQLite files of the package's own: one run at a time has one, and a power failure loses nothing.
+"""The package's SQLite files: used by one run at a time, and safe across power failures.
 
 A file is told from another program's by its header, before SQLite may change a byte of it. There is
 no write-ahead log, so after each transaction the one file is complete. The lock is in a file beside
@@ -92,7 +92,7 @@ def locate(path: object, what: str) -> Path:
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
     """Keep other runs out of a file, in this process and in others."""
-    # Not bound to this thread: the one that sends also closes.
+    # Not bound to this thread: the thread that sends also closes it.
     lock = FileLock(f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
     try:
         lock.acquire()
@@ -118,7 +118,7 @@ def read_header(path: Path) -> tuple[int, int] | None:
 
 
 def create(path: Path, script: str, fill: Callable[[sqlite3.Connection], object]) -> None:
-    """Make a file by a script and what `fill` adds; it is there as a whole or not at all."""
+    """Make a file by a script and what `fill` adds, completely or not at all."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.executescript(script)
         fill(connection)
@@ -153,7 +153,7 @@ def connect(path: Path) -> sqlite3.Connection:
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("PRAGMA synchronous = FULL")
-        # macOS alone needs to be told that durable means durable.
+        # macOS syncs to the disk itself only on request.
         connection.execute("PRAGMA fullfsync = ON")
     except sqlite3.Error:
         connection.close()
@@ -173,7 +173,7 @@ def require_whole(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Do everything or nothing."""
+    """Run a transaction: everything or nothing."""
     with connection:
         connection.execute("BEGIN EXCLUSIVE")
         yield

@@ -1,4 +1,4 @@
-"""Commands in a terminal: options, what is printed, and how a command is ended."""
+"""Commands in a terminal: options, printing, and how a command ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 @contextlib.contextmanager
 def printing_everything(stream: Any) -> Iterator[None]:
-    """Let a stream show what its encoding lacks as Python would write it."""
+    """Let a stream show characters that its encoding lacks as Python escapes."""
     if not isinstance(stream, io.TextIOWrapper):
         yield
         return
@@ -31,7 +31,7 @@ def printing_everything(stream: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def terminating_like_ctrl_c() -> Iterator[None]:
-    """Let a request to end the process be a Ctrl-C, after which there still is a report."""
+    """Treat SIGTERM as Ctrl-C, after which there still is a report."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -56,7 +56,7 @@ def say(text: str) -> None:
 
 
 class _Once(argparse.Action):
-    """Take a value, and refuse a second one: nobody could tell which one counts."""
+    """Take a value, and refuse a second one: which one counts would be unclear."""
 
     def __call__(
         self,

@@ -1,4 +1,4 @@
-"""Text for people: shortened, counted, and with nothing in it that a terminal would obey."""
+"""Text for people: shortened, counted, and free of terminal control characters."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def printable(text: str, *, keep: str = "") -> str:
 
 
 def has_lone_surrogate(text: str) -> bool:
-    r"""Return whether half a character is in a text, which no file and no request can hold.
+    r"""Return whether a text has a lone surrogate, which neither file nor request can hold.
 
     >>> has_lone_surrogate("Ada \ud800")
     True

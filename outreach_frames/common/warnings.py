@@ -19,7 +19,7 @@ _collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None
 
 @contextmanager
 def collected() -> Iterator[list[str]]:
-    """Collect the present thread's warnings, for a place of their own to be shown in.
+    """Collect the current thread's warnings, to show them elsewhere.
 
     >>> with collected() as warnings_seen:
     ...     warn("something to know")

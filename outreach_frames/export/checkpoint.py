@@ -1,4 +1,4 @@
-"""What an export has read so far, beside its target, so that the same call can go on there.
+"""What an export has read so far, kept beside its target so that the same call can resume.
 
 A folder `.<name>.partial` holds two files, readable by their owner only:
 
@@ -98,7 +98,7 @@ class Checkpoint:
                 )
             self.folder.mkdir(mode=0o700, exist_ok=True)
             stack.enter_context(self._locked())
-            # Only now, because who ended a moment ago may have deleted the folder before that.
+            # Only now: a run that ended a moment ago may have deleted the folder.
             self.folder.chmod(0o700)
             self._delete_files(all_files=not resume)
             journal = self.folder / "journal.sqlite"
@@ -132,7 +132,7 @@ class Checkpoint:
         return self.folder / "old.tmp"
 
     def sightings(self, search: int) -> Sightings:
-        """Make what says of ids whether they came before, for one search of a split.
+        """Return a function that tells which ids are new, for one search of a split.
 
         They count as seen from the next `append` on.
         """
@@ -151,7 +151,7 @@ class Checkpoint:
     def append(
         self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
     ) -> None:
-        """Keep one more part, and how far the search has come with it."""
+        """Store one more part, and the search's position after it."""
         with self.explained():
             rest = memoryview(content)
             while rest:
@@ -173,7 +173,7 @@ class Checkpoint:
         self.errors += errors
 
     def remove(self) -> None:
-        """Delete what is here, once nobody needs it any more, and close."""
+        """Delete the checkpoint once it is no longer needed, and close."""
         self._connection.close()
         self._rows.close()
         with suppress(OSError):
@@ -230,7 +230,7 @@ class Checkpoint:
             lock.release()
 
     def _delete_files(self, *, all_files: bool) -> None:
-        """Delete what a killed run left half made, or all that is there."""
+        """Delete what a killed run left incomplete, or everything."""
         if self.replaced.exists() and not self.target.exists():
             self.replaced.rename(self.target)
         for path in self.folder.iterdir():
@@ -244,7 +244,7 @@ class Checkpoint:
         return FileIO(self.rows, "r+", opener=_open_private)
 
     def _require_same(self, export: Mapping[str, object]) -> None:
-        """Refuse what another export left; begin where nothing is."""
+        """Refuse another export's checkpoint; make one where there is none."""
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         values = {part: json.dumps(value, sort_keys=True) for part, value in export.items()}
         if version == 0:
@@ -270,7 +270,7 @@ class Checkpoint:
             )
 
     def _drop_torn(self) -> None:
-        """Keep the parts that are whole, as far as they follow each other."""
+        """Keep the complete parts, as far as they follow each other."""
         self._number, self._ends = 1, 0
         query = "SELECT number, ends, checksum, state FROM parts ORDER BY number"
         for number, ends, checksum, state in self._connection.execute(query).fetchall():

@@ -48,7 +48,7 @@ from outreach_frames.tables.schema import to_frame
 FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
-# Fewer at a time cost more for each, more need more memory; so do threads.
+# Smaller batches cost more each; larger ones, and threads, take more memory.
 _ROWS_AT_ONCE: Final = 1_000
 _THREADS: Final = min(2, os.cpu_count() or 1)
 
@@ -84,7 +84,7 @@ class Format:
 
 
 def format_of(path: str | Path) -> Format:
-    """Say what a path is to hold, by its ending.
+    """Return the format of a path, by its ending.
 
     Parameters
     ----------
@@ -133,7 +133,7 @@ def _require_own_folder(place: Path) -> None:
     if others:
         raise InvalidInputError(
             f"The folder {place} holds other files, such as {min(others).name}, and an export "
-            "replaces the whole folder. Give a folder of its own."
+            "replaces the whole folder. Give it a folder of its own."
         )
 
 
@@ -160,7 +160,7 @@ def _category(texts: Any, values: Any) -> Any:
 
 
 def _empty_frame(nobody: pa.Table, order: Order | None) -> pd.DataFrame:
-    """Make the frame of no people, with the dtypes that the frame of all would have."""
+    """Make the empty frame with the dtypes that the frame of all people would have."""
     frame = to_frame(nobody, "numpy_nullable")
     return frame.assign(**{order[0]: _category([], order[1])}) if order else frame
 
@@ -267,7 +267,7 @@ def _as_in(schema: pa.Schema, people: pa.Table, order: Order | None) -> pa.Table
 
 
 def _many(parts: Checkpoint, nobody: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Yield all people, so many at a time, with the same columns; one table where there is none."""
+    """Yield all people in batches with the same columns; one empty table where there are none."""
     waiting: list[pa.Table] = []
     yielded = False
     for span in parts.spans:

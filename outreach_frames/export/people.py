@@ -1,4 +1,4 @@
-"""People straight into a file: any number of them, and on from where an earlier run stopped."""
+"""People straight into a file: any number of them, resuming where an earlier run stopped."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def export_people(
     with Checkpoint(target, _identity(whole, kind, split_by), resume=resume) as parts:
         try:
             _read(search, kind, parts, progress)
-            # What reading needed is not needed beside what writing needs.
+            # Free what reading needed before writing begins.
             pa.default_memory_pool().release_unused()
             noted: dict[str, Any] = {
                 "filters": search.filters,
@@ -142,7 +142,7 @@ def export_people(
 
 
 def _place(path: Path) -> Path:
-    """Return the one path of the target, so that two names of it share what is kept."""
+    """Return the target's resolved path, so that two names of it share one checkpoint."""
     try:
         place = behind_links(path)
     except OSError as error:
@@ -156,7 +156,7 @@ def _place(path: Path) -> Path:
 
 
 def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, object]:
-    """Say what makes an export the same as an earlier one; no token."""
+    """Return what identifies an export when it is resumed; no token."""
     identity: dict[str, object] = {
         "format": kind.name,
         "service": search.client.base_url,
@@ -172,7 +172,7 @@ def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, o
 def _read(
     search: Search | SplitSearch, kind: Format, parts: Checkpoint, progress: bool | None
 ) -> None:
-    """Read the search to its end, on from what is kept, and keep all that comes."""
+    """Read the search to its end from its checkpoint on, and store every part."""
     if parts.state is not None:
         search.resume(parts.state)
     search.errors = list(parts.errors)

@@ -1,4 +1,4 @@
-"""A frame's column as a CSV column, and what is needed to have its dtype back.
+"""A frame's column as a CSV column, and what is needed to restore its dtype.
 
 A dtype is described by a small JSON object, a descriptor: its name in pandas and, where that does
 not say all, what else there is. Every kind of dtype has one line in `_KINDS`.
@@ -59,7 +59,7 @@ def default_descriptor(name: str) -> Descriptor:
 
 
 def encode(series: pd.Series[Any], name: str) -> tuple[pa.ChunkedArray, Descriptor]:
-    """Turn a column into what is written, and describe its dtype."""
+    """Convert a column for writing, and describe its dtype."""
     try:
         return _kind_of(series.dtype).encode(series)
     except UnicodeEncodeError:
@@ -83,7 +83,7 @@ def is_nested(descriptor: Descriptor) -> bool:
 
 
 def decode(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
-    """Turn what was read back into a column's values."""
+    """Convert what was read back into a column's values."""
     return _kind_described(descriptor).decode(stored, descriptor)
 
 
@@ -259,7 +259,7 @@ def _decode_category(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
     categories = texts.cast(stored.type)
     codes = pc.index_in(stored, value_set=categories.combine_chunks())
     if codes.null_count > stored.null_count:
-        raise ValueError("a cell is none of the categories")
+        raise ValueError("a cell is not one of the categories")
     return pd.Categorical.from_codes(
         codes.fill_null(-1).to_numpy(),
         categories=pd.Index(decode(categories, descriptor["of"])),
@@ -274,7 +274,7 @@ def _encode_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, Descriptor]:
 
 
 def write_arrow(array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Descriptor]:
-    """Turn an Arrow column into what is written, and say where that is not the usual way."""
+    """Convert an Arrow column for writing, and describe it where that is not the usual way."""
     kind = array.type
     if pa.types.is_nested(kind):
         rows = (array.slice(start, _ROWS_AT_ONCE) for start in range(0, len(array), _ROWS_AT_ONCE))

@@ -356,7 +356,7 @@ def _read_metadata(path: Path) -> dict[str, Any]:
         raise _damaged(notes, error) from error
     if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
         raise InvalidInputError(
-            f"{notes} is not a file of this package. Move it away to read {path}."
+            f"{notes} was not written by this package. Move it away to read {path}."
         )
     return metadata
 

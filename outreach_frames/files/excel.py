@@ -207,7 +207,7 @@ def _check_size(frame: pd.DataFrame) -> None:
 
 
 def _sheet_names(names: Iterable[str]) -> list[str]:
-    """Return names that Excel takes for sheets: short, none of some characters, no two alike.
+    """Return names that Excel accepts for sheets: short, without some characters, all different.
 
     >>> _sheet_names(["a/b", "A/B", "history"])
     ['a_b', 'A_B 2', 'history_']
@@ -413,7 +413,7 @@ def _plain(value: Any) -> Any:
 
 
 def _cut(text: str) -> str:
-    """Return what of a text fits into a cell; its length counts in units of UTF-16."""
+    """Return the part of a text that fits into a cell; length counts in UTF-16 units."""
     return text.encode("utf-16-le")[: 2 * EXCEL_MAX_CELL].decode("utf-16-le", "ignore")
 
 

@@ -135,7 +135,7 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
 
 
 def _is_name(index_column: Any) -> bool:
-    """Tell an index that is a column from one of row numbers, which is described."""
+    """Return whether an index is stored as a column, and not described as row numbers."""
     return isinstance(index_column, str)
 
 

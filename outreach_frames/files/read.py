@@ -1,4 +1,4 @@
-"""Prospects out of files: CSV, Parquet and NDJSON."""
+"""Prospects from files: CSV, Parquet and NDJSON."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
     except OSError as error:
         raise unreadable(source, error) from error
     raise InvalidInputError(
-        f"{source} is of no kind that can be read; give a .csv, .parquet or .ndjson file, "
+        f"{source} cannot be read; give a .csv, .parquet or .ndjson file, "
         "or a folder of Parquet files."
     )
 
 
 def read_as_text(path: str | Path) -> pd.DataFrame:
-    """Read a table in which every cell of a CSV file is the text that it is.
+    """Read a table in which every cell of a CSV file stays text.
 
     A CSV may come from any program, so that the name of a column says nothing about its cells.
     Parquet and NDJSON, and a CSV with its metadata file, have the dtypes that were written.
@@ -104,7 +104,7 @@ def _read_parquet(parts: Iterable[Path], source: Path) -> pd.DataFrame:
     try:
         tables = [pq.read_table(part, partitioning=None) for part in parts]
         if not tables:
-            raise InvalidInputError(f"{source} has no .parquet file.")
+            raise InvalidInputError(f"{source} holds no .parquet files.")
         return frame_of_parquet(concat_tables(tables) if len(tables) > 1 else tables[0])
     except InvalidInputError:
         raise

@@ -107,7 +107,7 @@ def plan_card(plan: PreparedLeads) -> Card:
 
 
 def plan_facts(plan: PreparedLeads) -> list[Fact]:
-    """Return what there is to know of a plan: its sequence, what is left out, its settings."""
+    """Return a plan's facts: its sequence, what is left out, its settings."""
     unsent = plan.outcome_of_unsent()["status"].value_counts()
     invalid, duplicates = (
         int(unsent.get(status, 0)) for status in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)

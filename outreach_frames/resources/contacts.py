@@ -210,7 +210,7 @@ def _entries(name: str, values: object) -> list[tuple[str | None, str | None]]:
         else:
             raise InvalidInputError(
                 f"{name} takes text, and position {len(entries)} has {quoted(entry)}. "
-                "Make text of it first, for example with .astype(str)."
+                "Convert it to text first, for example with .astype(str)."
             )
     return entries
 

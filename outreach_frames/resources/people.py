@@ -222,7 +222,7 @@ def count_people(
     total = search.count()
     if total is None:
         raise InvalidResponseError(
-            f"{spec.SEARCH_PEOPLE.label}: the response gives no total that is a count."
+            f"{spec.SEARCH_PEOPLE.label}: the response gives no valid total."
         )
     report_errors(search.errors)
     if total == 0:

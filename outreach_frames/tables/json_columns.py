@@ -45,7 +45,7 @@ def write_json_texts(array: pa.Array) -> pa.Array:
         return array.cast(pa.string())
     if pa.types.is_floating(kind):
         if not pc.all(pc.is_finite(array), min_count=0).as_py():
-            raise NotImplementedError("numbers that are not finite")
+            raise NotImplementedError("infinite or undefined numbers")
         return array.cast(pa.string())
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         joined = pc.binary_join(with_elements(array, _never_missing), ",")

@@ -53,7 +53,7 @@ def wire_schema(fields: Sequence[spec.Field]) -> pa.Schema:
 
 
 def empty_table(fields: tuple[spec.Field, ...]) -> pa.Table:
-    """Make the flat table of no record at all."""
+    """Make the flat table of no records."""
     columns = spec.columns(fields)
     return pa.schema([(name, column_type(field)) for name, field in columns.items()]).empty_table()
 

@@ -297,7 +297,7 @@ def _typed(values: Sequence[Any], field: spec.Field) -> tuple[pa.Array, pa.Array
 
 
 def _fit(value: Any, field: spec.Field) -> Any:
-    """Give a value as its field's type has it."""
+    """Convert a value to its field's type."""
     if value is None:
         return None
     if field.type == "array":

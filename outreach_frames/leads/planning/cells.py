@@ -1,4 +1,4 @@
-"""Cells as text, the way that a person would write them.
+"""Cells as text, the way a person would write them.
 
 What a cell becomes depends on the cell alone, not on its column's dtype nor on the other rows:
 
@@ -31,7 +31,7 @@ _LONGEST_NUMBER: Final = 1000
 
 
 class NotPlainError(ValueError):
-    """A cell that has no one way to be written as text."""
+    """A cell that cannot be written as text in one certain way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,8 @@ def cell_text(value: Any) -> str | None:
         if isinstance(value, kinds):
             return write(value)
     raise NotPlainError(
-        f"a value of the type {type(value).__name__} has no one way to be written; "
-        "make the column text first."
+        f"a value of the type {type(value).__name__} cannot be written as text in one certain way; "
+        "convert the column to text first."
     )
 
 

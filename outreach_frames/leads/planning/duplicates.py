@@ -75,7 +75,7 @@ def _codes(keys: pa.Array, is_valid: Rows) -> Rows:
 
 
 def _root(roots: list[int], row: int) -> int:
-    """Follow a row to the one that is kept, and shorten the way for the next."""
+    """Follow a row to the one that is kept, and shorten the path for later look-ups."""
     root = row
     while roots[root] != root:
         root = roots[root]

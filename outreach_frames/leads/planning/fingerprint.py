@@ -1,4 +1,4 @@
-"""What a submission is, as digests: the same for the same one, and nothing to read in them."""
+"""A submission's fingerprint: digests that are equal for equal submissions and reveal nothing."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ def field_name(column: object) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", ascii_letters.lower()).strip("_")
     if not name:
         raise InvalidInputError(
-            f"No field name can be made of the column {quoted(column)}. "
+            f"No field name can be made from the column {quoted(column)}. "
             f'Name the field yourself: data={{"a_name": {quoted(column)}}}.'
         )
     if not name[0].isalpha():

@@ -1,4 +1,4 @@
-"""What is known of the sequence that leads are meant for, where that can be told soon."""
+"""What is known of the sequence that leads are meant for, as far as a quick look-up tells."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.paging import own_id, page_items
 
-# Nobody asked for this look-up, so that it must cost next to nothing.
+# Nobody asked for this look-up, so it must cost next to nothing.
 _SECONDS: Final = 1.9
 _REQUESTS: Final = 5
 # Looking for similar ids takes its time, too.
@@ -60,7 +60,7 @@ def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
 
 @dataclass(slots=True)
 class _Search:
-    """The search for a sequence, in a thread that is left to itself when it takes too long."""
+    """The search for a sequence, in a thread that is abandoned when it takes too long."""
 
     sequence_id: str
     client: Client

@@ -167,12 +167,12 @@ class Journal:
                     self._hashes = self._hashed(leads)
                     self.entries = self._read_entries()
                 except (KeyError, TypeError, ValueError) as error:
-                    raise sqlite3.DatabaseError("entries that fit no lead") from error
+                    raise sqlite3.DatabaseError("entries that match no lead") from error
                 self.notes = [text for (text,) in self._rows("SELECT text FROM notes")]
             self._stack = stack.pop_all()
 
     def begin(self, chunk: int, positions: Collection[int]) -> None:
-        """Write down that rows are about to be sent by the request of that number."""
+        """Record that rows are about to be sent by the request of that number."""
         self._require_in_place()
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
             for position in positions:
@@ -193,7 +193,7 @@ class Journal:
         self._retried.difference_update(positions)
 
     def finish(self, outcomes: Mapping[int, RowOutcome], notes: Collection[str] = ()) -> None:
-        """Write down what became of rows that were being sent."""
+        """Record what became of rows that were being sent."""
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
             self._execute(
                 _FINISH,
@@ -250,7 +250,7 @@ class Journal:
             )
 
     def _require_in_place(self) -> None:
-        """Refuse to go on in a file that nobody would find again."""
+        """Refuse to go on in a file that was moved or replaced."""
         try:
             in_place = samestat(self._file, self.path.stat())
         except OSError:
@@ -279,7 +279,7 @@ class Journal:
         )
 
     def _begin_run(self) -> None:
-        """Make sure that the file can be written, and that no lead counts as being sent."""
+        """Check that the file can be written, and mark no lead as being sent."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         self._execute("INSERT INTO runs (began_at) VALUES (?)", [(now,)])
         self._execute(
@@ -455,7 +455,7 @@ def locate(path: str | Path) -> Path:
 
 @contextmanager
 def _nothing_sent() -> Iterator[None]:
-    """Have errors say that nothing was sent."""
+    """Add to errors that nothing was sent."""
     try:
         yield
     except InvalidInputError as error:

@@ -201,7 +201,7 @@ def _status(name: str) -> str:
 
 
 def _rank(name: str) -> int:
-    """Put the lists in the interface's order, and the fields that it does not know behind."""
+    """Sort the lists in the interface's order, fields that it does not know last."""
     status = _status(name)
     known = statuses.STATUSES
     return known.index(status) if status in known else len(known)

@@ -259,7 +259,7 @@ class SubmissionReport:
 
 
 class _Memory:
-    """The last report of this process, or what makes it of a run that is under way."""
+    """The last report of this process, or the function that makes it during a run."""
 
     make: Callable[[], SubmissionReport] | None = None
 

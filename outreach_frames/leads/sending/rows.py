@@ -20,7 +20,7 @@ _DTYPES: Final = {
     "chunk": "Int64",
     "attempts": "Int64",
 }
-# What is told of a row in files, too.
+# What files say of a row, too.
 TOLD: Final = ("status", "detail", "error_code")
 
 

@@ -114,7 +114,7 @@ class Run:
         self.done = threading.Event()
 
     def send(self, chunks: Iterable[Chunk]) -> None:
-        """Send chunk after chunk, until all are sent or it makes no sense to go on."""
+        """Send chunk after chunk, until all are sent or the run must stop."""
         self._pending.extend(chunks)
         try:
             with self._journal or nullcontext():
@@ -133,7 +133,7 @@ class Run:
             self._journal.close()
 
     def _go_on_with(self, chunk: Chunk) -> None:
-        """Send a chunk, or put what is to be sent instead in its place."""
+        """Send a chunk, or replace it by what is to be sent instead."""
         if chunk.is_guilty:
             self._needed.refused(chunk.positions)
             if self._search(chunk):
@@ -165,7 +165,7 @@ class Run:
             self._take_response(chunk, response)
 
     def _take_response(self, chunk: Chunk, response: Any) -> None:
-        """Note what a 2xx says of each row."""
+        """Record what a 2xx says of each row."""
         identifiers = [self._plan.identifiers(position) for position in chunk.positions]
         read = read_response(identifiers, response)
         is_accepted = any(row.status != statuses.UNKNOWN for row in read.rows)
@@ -182,7 +182,7 @@ class Run:
         self._finish(chunk, rows, read.notes)
 
     def _failed(self, chunk: Chunk, error: OutreachError) -> None:
-        """Note what an error says of the chunk, and how to go on."""
+        """Record what an error says of the chunk, and how to go on."""
         classification = classify_resend(error) if self._again else classify(error)
         outcome, notes = classification.outcome, classification.notes
         if chunk.rest:

@@ -29,7 +29,7 @@ from outreach_frames.leads.sending.rows import make_rows
 from outreach_frames.leads.sending.run import Chunk, Monitor, Run
 from outreach_frames.leads.sending.supervise import supervise
 
-# What keeps a report from being fine, in the order in which it is told.
+# What makes a report incomplete, in the order in which it is reported.
 _OPEN_ENDS: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, statuses.INVALID)
 
 
@@ -61,7 +61,7 @@ def submit(
     watch : callable, optional
         Called with the `Run` before the first request, a few times a second, and once it is done;
         returns whether to "continue", to "drain" (end after the request under way), or to "abort"
-        that request too, as Ctrl-C does. A wish to end is never taken back. If it raises, the
+        that request too, as Ctrl-C does. A request to end is never taken back. If it raises, the
         request under way is the last.
     client : Client, optional
         Another connection to the service that the plan was made for, such as one with a new token.
@@ -153,8 +153,8 @@ def _once(plan: PreparedLeads, service: str, journal: Path | None) -> Iterator[_
             else "Plan only the rows that the report has as rejected or not_sent"
         )
         raise InvalidInputError(
-            f"This plan was submitted before, {before}, to {where}; once more would send its leads "
-            f"twice. {instead}. Nothing was sent."
+            f"This plan was submitted before, {before}, to {where}; submitting it again would send "
+            f"its leads twice. {instead}. Nothing was sent."
         )
     claim = _Claim()
     try:

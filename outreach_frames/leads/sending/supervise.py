@@ -1,4 +1,4 @@
-"""Watching over a run from the thread that asked for it: progress, wishes to end, signals."""
+"""Watching over a run from the calling thread: progress, requests to end, signals."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def supervise(
     progress: bool | None,
     monitor: Monitor | None,
 ) -> OutreachError | None:
-    """Let a run send, in a thread of its own.
+    """Run a submission in a thread of its own.
 
     So a signal never falls between two steps that belong together, such as a response and its entry
     in the journal.
@@ -80,7 +80,7 @@ def supervise(
 
 
 class _Supervision:
-    """A run under watch, and what is wished of it.
+    """A run under watch, and whether it was asked to end.
 
     Attributes
     ----------
@@ -113,7 +113,7 @@ class _Supervision:
         except KeyboardInterrupt:  # where no handler could be installed
             self.wish = "abort"
         finally:
-            # Whatever ends the watching, nothing more is sent that nobody would hear of.
+            # Whatever ends the watch, nothing more is sent that nobody would know of.
             run.over = True
             executor.shutdown(wait=False)
             if future is None:
@@ -142,7 +142,7 @@ class _Supervision:
             self._run.over |= self.wish != "continue"
 
     def _ask(self) -> None:
-        """Learn what is wished; a wish to end is never taken back."""
+        """Ask the monitor; a request to end is never taken back."""
         wish: Directive = "continue"
         if self._monitor is not None and self.fault is None:
             try:

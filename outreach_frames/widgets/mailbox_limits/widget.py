@@ -36,8 +36,6 @@ from outreach_frames.widgets.mailbox_limits.state import (
     results_frame,
 )
 
-# An error that every further request would meet.
-
 # The same id may stand for another mailbox in another account.
 _OTHER_CONNECTION = (
     "These mailboxes were read with a connection other than the current one. Nothing was sent. "
