@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 import struct
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -15,12 +14,12 @@ from filelock import FileLock
 from requests_cache.backends.sqlite import SQLiteDict
 from requests_cache.serializers import SerializerPipeline, Stage
 
+from outreach_frames.common.sqlite_file import read_header
+
 _HEADER = struct.Struct(">dI")
 _TABLE: Final = "answers"
 # "ofca": marks a file as a cache of this package, at the place that SQLite has for that.
 _APPLICATION_ID: Final = 0x6F666361
-_MAGIC = b"SQLite format 3\0"
-_APPLICATION_ID_BYTES = slice(68, 72)
 
 
 class Entry(NamedTuple):
@@ -92,11 +91,12 @@ def open_store(path: Path, busy_seconds: float) -> Store:
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_cache(path):
         raise sqlite3.DatabaseError("it is not a cache, so it was left as it is")
-    # SQLite gives the files beside it the same mode.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    path.chmod(0o600)
     # Two processes that make a new file at the same moment would find it locked.
     with FileLock(f"{path}.lock", timeout=busy_seconds, mode=0o600):
+        with suppress(FileExistsError):
+            path.touch(0o600, exist_ok=False)
+        # SQLite gives the files beside it the same mode.
+        path.chmod(0o600)
         if _application_id(path) != _APPLICATION_ID:
             with closing(sqlite3.connect(path, timeout=busy_seconds)) as connection:
                 connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
@@ -138,13 +138,9 @@ def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool)
 
 def _application_id(path: Path) -> int | None:
     """Return what a database says it belongs to, 0 for nobody; None for an empty or no file."""
-    try:
-        with path.open("rb") as file:
-            head = file.read(_APPLICATION_ID_BYTES.stop)
-    except FileNotFoundError:
+    if not path.exists() or not path.stat().st_size:
         return None
-    if not head:
-        return None
-    if not head.startswith(_MAGIC):
+    header = read_header(path)
+    if header is None:
         raise sqlite3.DatabaseError("it is not a database, so it was left as it is")
-    return int.from_bytes(head[_APPLICATION_ID_BYTES])
+    return header[0]

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sqlite3
 import stat
-import struct
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -20,11 +19,6 @@ from filelock import FileLock, Timeout
 from outreach_frames.common.atomic_files import replace_file, unreadable
 from outreach_frames.errors import InvalidInputError, OutreachError
 
-# SQLite's file format: 100 bytes of header, with user_version and application_id at 60 and 68.
-_MAGIC: Final = b"SQLite format 3\0"
-_HEADER_BYTES: Final = 100
-_HEADER_OFFSET: Final = 60
-_HEADER: Final = struct.Struct(">i4xi")
 _SHOWN_CHARACTERS: Final = 200
 
 _IN_USE: Final = (
@@ -107,13 +101,22 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
 
 def read_header(path: Path) -> tuple[int, int] | None:
-    """Return a file's application id and format; None where it is not a SQLite file."""
-    # Not by SQLite: a run that was killed in a commit leaves a file that only its rollback mends.
-    with path.open("rb") as file:
-        header = file.read(_HEADER_BYTES)
-    if len(header) < _HEADER_BYTES or not header.startswith(_MAGIC):
+    """Return a file's application id and format; None where it is not a SQLite file.
+
+    The file is not opened besides SQLite: closing it would drop the locks of all of this process's
+    connections to it. It is opened as immutable, so that nothing is mended or made beside it.
+    """
+    if not path.stat().st_size:
         return None
-    version, application_id = _HEADER.unpack_from(header, _HEADER_OFFSET)
+    uri = f"{path.absolute().as_uri()}?immutable=1"
+    try:
+        with closing(sqlite3.connect(uri, uri=True)) as connection:
+            (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_NOTADB:
+            raise
+        return None
     return application_id, version
 
 

@@ -7,6 +7,8 @@ import os
 import pickle
 import sqlite3
 import stat
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -430,6 +432,27 @@ def kept(file: Path) -> int:
     finally:
         connection.close()
     return count
+
+
+READ_ELSEWHERE = """
+import contextlib, sqlite3, sys
+with contextlib.closing(sqlite3.connect(sys.argv[1])) as connection:
+    print(*connection.execute("SELECT count(*) FROM answers").fetchone())
+"""
+
+
+def test_another_client_here_takes_no_lock_from_the_first(file: Path) -> None:
+    """What one of two clients stores is seen by other processes, however often those have come."""
+    command = [sys.executable, "-c", READ_ELSEWHERE, str(file)]
+    first, second = ResponseCache(file, "account"), ResponseCache(file, "account")
+    seen = []
+    for number, cache in enumerate([first, second, first]):
+        cache.set(str(number), b"1", 60)
+        seen.append(int(subprocess.run(command, capture_output=True, check=True).stdout))
+    first.close()
+    second.close()
+    assert seen == [1, 2, 3]
+    assert kept(file) == 3
 
 
 def test_what_is_over_is_deleted_at_opening(file: Path) -> None:

@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.leads.sending.journal import Entry, Journal, LeadKeys
+from outreach_frames.leads.sending.journal import Entry, Journal, LeadKeys, is_journal
 from outreach_frames.leads.sending.outcome import RowOutcome
 from tests.examples import share_of_examples
 
@@ -294,6 +294,21 @@ class TestOwners:
             with pytest.raises(InvalidInputError, match="in use"):
                 opened(path)
         opened(path).close()
+
+    def test_a_look_at_it_takes_no_lock(self, path: Path) -> None:
+        """A journal that is told from other files while it is open stays closed to programs."""
+        code = """
+            import sqlite3, sys
+            try:
+                sqlite3.connect(sys.argv[1], 0).execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                print(error)
+        """
+        with closing(opened(path)) as journal:
+            journal.begin(1, [0])
+            assert is_journal(path)
+            with process(code, path) as other:
+                assert other.communicate()[0] == "database is locked\n"
 
     def test_a_failed_opening_lets_go(self, path: Path) -> None:
         """A journal that was refused is not left locked."""
