@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
+import multiprocessing
+import signal
 import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from itertools import count
+from multiprocessing.process import BaseProcess as Process
 from pathlib import Path
 
 import pandas as pd
@@ -29,7 +31,18 @@ from tests.faults.submission import ROWS, add
 from tests.scripted import Received, Reply, reset, scripted
 
 PEOPLE = 20
+# Its processes begin with all modules imported, and have no threads of this one.
+FORKS = multiprocessing.get_context("forkserver")
+FORKS.set_forkserver_preload(["tests.faults.submission"])
 _numbers = count()
+
+
+def submit_elsewhere(
+    url: str, token: str, frame: pd.DataFrame, sequence_id: str, journal: Path
+) -> None:
+    """Submit, in a process that is killed at some request."""
+    with suppress(OutreachError), Client(url, token, cache=None, backoff=0) as client:
+        add(frame, sequence_id, client, journal)
 
 
 @pytest.fixture(scope="module")
@@ -40,36 +53,23 @@ def target() -> Iterator[Sandbox]:
 
 
 class Killing(Gateway):
-    """A gateway at which a run may end as if it were killed: its files are as they were then."""
+    """A gateway that can kill the process that submits, before or after a request is acted upon."""
 
-    def __init__(self, sandbox: Sandbox, folder: Path) -> None:
+    def __init__(self, sandbox: Sandbox) -> None:
         super().__init__(sandbox)
-        self._folder = folder
-        self.requests_left, self._is_dead, self._kept = -1, False, ExitStack()
+        self.requests_left, self.acts_first = 0, False
+        self.victim: Process | None = None
 
     def __call__(self, received: Received) -> Reply:
-        """Reply as the sandbox does until the last request, and to nobody from then on."""
-        if self._is_dead:
-            return reset()
+        """Reply as the sandbox does, but to the request that is the victim's last."""
         adds_leads = received.method == "POST" and received.path.endswith("/leads")
         self.requests_left -= adds_leads
-        if self.requests_left:
+        if self.victim is None or not adds_leads or self.requests_left:
             return super().__call__(received)
-        self._is_dead = True
-        kept = Path(self._kept.enter_context(tempfile.TemporaryDirectory())) / "kept"
-        shutil.copytree(self._folder, kept)
-        self._kept.callback(self._put_back, kept)
-        super().__call__(received)
+        if self.acts_first:
+            super().__call__(received)
+        self.victim.kill()
         return reset()
-
-    def bury(self) -> None:
-        """Put the files back as they were, if the run was killed."""
-        self._kept.close()
-        self.requests_left, self._is_dead = -1, False
-
-    def _put_back(self, kept: Path) -> None:
-        shutil.rmtree(self._folder)
-        shutil.copytree(kept, self._folder)
 
 
 def machine_of(target: Sandbox) -> type[RuleBasedStateMachine]:
@@ -84,7 +84,7 @@ def machine_of(target: Sandbox) -> type[RuleBasedStateMachine]:
             folder = Path(self.open.enter_context(tempfile.TemporaryDirectory())) / "journals"
             folder.mkdir()
             self.journal = folder / "journal"
-            self.gateway = Killing(target, folder)
+            self.gateway = Killing(target)
             self.url = self.open.enter_context(scripted(self.gateway)).url
             self.use_another_client()
             self.sequence_id = target.sequence_ids["accepts_any"]
@@ -124,13 +124,15 @@ def machine_of(target: Sandbox) -> type[RuleBasedStateMachine]:
                 return
             self.check()
 
-        @rule(request=st.integers(1, 3))
-        def submit_and_be_killed(self, request: int) -> None:
-            self.gateway.requests_left = request
-            with suppress(OutreachError):
-                add(self.frame, self.sequence_id, self.client, self.journal)
-            self.gateway.bury()
-            self.report = None
+        @rule(request=st.integers(1, 3), acts_first=st.booleans())
+        def submit_and_be_killed(self, request: int, acts_first: bool) -> None:
+            given = (self.url, target.api_key, self.frame, self.sequence_id, self.journal)
+            self.gateway.requests_left, self.gateway.acts_first = request, acts_first
+            self.gateway.victim = victim = FORKS.Process(target=submit_elsewhere, args=given)
+            victim.start()
+            victim.join(60)
+            assert victim.exitcode in {0, -signal.SIGKILL}
+            self.gateway.victim = self.report = None
 
         @rule()
         def retry_unknown(self) -> None:

@@ -1,0 +1,110 @@
+"""Real pages with bytes cut, doubled, swapped or exchanged: read alike by all, or refused."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames import sandbox, spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidResponseError
+from outreach_frames.tables.fast_reader import BOM, read_fast
+from outreach_frames.tables.flatten import people_frame, read_people_page
+from outreach_frames.tables.json_values import parse_json
+from outreach_frames.tables.raw_people import LINE, read_people_lines
+from outreach_frames.tables.tolerant_reader import records_table
+from tests.examples import share_of_examples
+
+# Strings, numbers, names and each mark of JSON.
+_TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[-+.\w]+|[][{}:,]')
+_ODD: Final = [b"\x00", b"\n", b"\xff", b"\\", b'"', b"\\ud800", b"1e999", b"-0", b"null", b"{}"]
+
+
+@pytest.fixture(scope="module")
+def page() -> bytes:
+    """Read a page of two people as the service sends it."""
+    with sandbox.serve(people=20) as running, Client(running.url, running.api_key) as client:
+        body = {"page_size": 2, "page": 2}
+        return client.read(spec.SEARCH_PEOPLE, body=body, parse=bytes)
+
+
+def damaged(page: bytes, data: st.DataObject) -> bytes:
+    """Change a page in a few places, by the token or by the byte."""
+    for _ in range(data.draw(st.integers(1, 3))):
+        spans = [match.span() for match in _TOKEN.finditer(page)] or [(0, len(page))]
+        some_span = st.one_of(
+            st.sampled_from(spans),
+            st.tuples(st.integers(0, len(page)), st.integers(1, 300)).map(
+                lambda place: (place[0], min(sum(place), len(page)))  # noqa: B023
+            ),
+        )
+        begin, end = data.draw(some_span)
+        other_begin, other_end = data.draw(some_span)
+        other = page[other_begin:other_end]
+        new = data.draw(
+            st.sampled_from([b"", page[begin:end] * 2, other, b",".join([other, page[begin:end]])])
+            | st.sampled_from(_ODD)
+            | st.integers(0, 255).map(lambda byte: bytes([byte]))
+        )
+        page = page[:begin] + new + page[end:]
+    return page
+
+
+def read_slowly(sent: bytes) -> tuple[pa.Table, dict[str, Any], list[Any]] | None:
+    """Read a page by way of Python objects, from what the interface says alone."""
+    try:
+        result = parse_json(sent.removeprefix(BOM).decode())
+        people, pagination = result[spec.RESULTS_KEY], result[spec.PAGINATION_KEY]
+        errors = result.get(spec.ERRORS_KEY)
+        if not isinstance(people, list):
+            return None
+        present = {name: value for name, value in pagination.items() if value is not None}
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    listed = errors if isinstance(errors, list) else [] if errors is None else [errors]
+    return records_table(people, spec.PERSON), present, listed
+
+
+def check(sent: bytes) -> None:
+    """Hold all readers to the outcome of the slow one, which knows of no other."""
+    expected = read_slowly(sent)
+    if expected is None:
+        with pytest.raises(InvalidResponseError):
+            read_people_page(sent)
+        with pytest.raises(InvalidResponseError):
+            read_people_lines([sent])
+    else:
+        table, *envelope = expected
+        page, lines = read_people_page(sent), read_people_lines([sent])
+        assert page.people.equals(table)
+        assert [page.pagination, page.errors] == envelope
+        assert [lines.pagination, lines.errors] == envelope
+        people = [parse_json(line.decode()) for line in lines.people.column(LINE).to_pylist()]
+        assert records_table(people, spec.PERSON).equals(table)
+        people_frame([page])
+    try:
+        fast = read_fast([sent])
+    except (ValueError, pa.ArrowTypeError):
+        return
+    assert expected is not None
+    assert fast.people.equals(expected[0])
+
+
+@share_of_examples(1)
+@given(data=st.data())
+def test_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObject) -> None:
+    """All readers give the same people of a page that is damaged, or refuse it."""
+    check(damaged(page, data))
+
+
+@pytest.mark.slow
+@settings(max_examples=20_000, print_blob=True)
+@given(data=st.data())
+def test_many_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObject) -> None:
+    """No damaged page of very many is read in two ways."""
+    check(damaged(page, data))
