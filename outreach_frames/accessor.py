@@ -19,6 +19,7 @@ from outreach_frames.tables import child_tables
 from outreach_frames.tables import companies as company_tables
 from outreach_frames.tables.brief import brief
 from outreach_frames.tables.segments import segments
+from outreach_frames.tables.tenure import tenure
 from outreach_frames.tables.unlist import unlist
 
 P = ParamSpec("P")
@@ -74,6 +75,7 @@ class OutreachAccessor:
     companies = _method(company_tables.companies)
     headcount = _method(company_tables.headcount)
     segments = _method(segments)
+    tenure = _method(tenure)
     experiences = _method(child_tables.experiences)
     educations = _method(child_tables.educations)
     languages = _method(child_tables.languages)

@@ -1,0 +1,194 @@
+"""Tenure: since when people are in their position, as reading them one by one gives it."""
+
+from __future__ import annotations
+
+from datetime import date, timedelta
+from typing import Any
+
+import orjson
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.flatten import people_frame, read_people_page
+from outreach_frames.tables.tenure import TENURE
+
+DAY = "2024-06-30"
+DATES = st.none() | st.dates(date(2023, 12, 28), date(2024, 7, 3)).map(str)
+URLS = [
+    "https://profnet.example/company/acme",
+    "profnet.example/company/acme/",
+    "https://x.example/b",
+]
+POSITIONS = st.none() | st.fixed_dictionaries(
+    {
+        "title": st.sampled_from(["VP", "Director", None]),
+        "company_name": st.sampled_from(["Acme", " acme", "Brightforge", "", None]),
+        "company_profnet_url": st.sampled_from([*URLS, None]),
+        "start_date": DATES,
+        "end_date": DATES,
+    }
+)
+PEOPLE = st.lists(
+    st.fixed_dictionaries(
+        {
+            "id": st.just("1"),
+            "current_position_start_date": DATES,
+            "experiences": st.none() | st.lists(POSITIONS, max_size=4),
+        }
+    ),
+    max_size=4,
+)
+
+
+def frame_of(people: list[dict[str, Any]], backend: Any = "numpy_nullable") -> pd.DataFrame:
+    """Read people as a search does."""
+    body = orjson.dumps({"results": people, "_pagination": {}})
+    return people_frame([read_people_page(body)], backend)
+
+
+def brute_force(person: dict[str, Any], day: str) -> tuple[Any, ...]:
+    """Read one person's positions one by one."""
+    held = [
+        one
+        for one in person["experiences"] or ()
+        if one and any(v is not None for v in one.values())
+    ]
+    begun = [one for one in held if not one["start_date"] or one["start_date"] <= day]
+    open_ones = [one for one in begun if not one["end_date"] or one["end_date"] >= day]
+    current = max(open_ones, key=lambda one: one["start_date"] or "", default=None)
+    start = current["start_date"] if current else None
+    stated = person["current_position_start_date"]
+    if not start and (current or not held) and stated and stated <= day:
+        start = stated
+    earlier = [
+        one
+        for one in begun
+        if current is not None
+        and one is not current
+        and (
+            (one not in open_ones and not later(one["start_date"], current["start_date"]))
+            or later(current["start_date"], one["start_date"])
+        )
+    ]
+    previous = max(earlier, key=lambda one: one["start_date"] or "", default=None)
+    if previous is None:
+        return start, None, None, None
+    return (start, previous["title"], previous["company_name"] or None, moved(current, previous))
+
+
+def later(one: str | None, other: str | None) -> bool:
+    """Whether both dates are known and the first is later."""
+    return bool(one and other and one > other)
+
+
+def moved(current: Any, previous: Any) -> bool | None:
+    """Whether two positions are at different companies."""
+    ours, theirs = (
+        URLS.index(one["company_profnet_url"]) // 2 if one["company_profnet_url"] else None
+        for one in (current, previous)
+    )
+    if ours is not None and theirs is not None:
+        return ours != theirs
+    ours, theirs = ((one["company_name"] or "").strip().lower() for one in (current, previous))
+    return ours != theirs if ours and theirs else None
+
+
+@settings(max_examples=60)
+@given(PEOPLE, st.sampled_from([DAY, "2024-01-02"]), st.sampled_from(["numpy_nullable", "pyarrow"]))
+def test_tenure_is_that_of_a_brute_force(
+    people: list[dict[str, Any]], day: str, backend: Any
+) -> None:
+    """Start, previous position and change of employer are those of reading row by row."""
+    table = frame_of(people, backend).outreach.tenure(as_of=day)
+    expected = [brute_force(person, day) for person in people]
+    starts = table["start_date"].dt.strftime("%Y-%m-%d")
+    found = table.assign(start_date=starts).drop(columns="years").astype(object)
+    assert [*map(tuple, found.where(found.notna(), None).to_numpy().tolist())] == expected
+    days = (pd.Timestamp(day) - table["start_date"]).dt.days
+    assert table["years"].round(9).tolist() == (days / 365.25).astype("Float64").round(9).tolist()
+
+
+def position(
+    company: str, start: str | None, end: str | None = None, title: str = "x"
+) -> dict[str, Any]:
+    """Make a position."""
+    return {"title": title, "company_name": company, "start_date": start, "end_date": end}
+
+
+CASES = {
+    "a promotion": (
+        [position("A", "2022-01-01"), position("A", "2020-01-01", "2021-12-31", "first")],
+        ("2022-01-01", "first", "A", False),
+    ),
+    "a new employer": (
+        [position("A", "2022-01-01"), position("B", "2020-01-01", "2021-12-31", "first")],
+        ("2022-01-01", "first", "B", True),
+    ),
+    "positions beside each other": (
+        [position("A", "2022-01-01"), position("B", "2021-01-01", "2023-01-01", "beside")],
+        ("2022-01-01", "beside", "B", True),
+    ),
+    "an end that is missing": (
+        [position("A", "2022-01-01"), position("B", "2020-01-01", None, "first")],
+        ("2022-01-01", "first", "B", True),
+    ),
+    "begun on the same day": (
+        [position("A", "2022-01-01"), position("B", "2022-01-01")],
+        ("2022-01-01", None, None, None),
+    ),
+    "not begun yet": (
+        [position("A", "2025-01-01"), position("B", "2020-01-01", "2024-12-31")],
+        ("2020-01-01", None, None, None),
+    ),
+    "ended": ([position("A", "2020-01-01", "2021-12-31")], (None, None, None, None)),
+    "ends today": ([position("A", "2020-01-01", DAY)], ("2020-01-01", None, None, None)),
+    "none at all": ([], ("2019-05-05", None, None, None)),
+    "a start that is missing": (
+        [position("A", None)],
+        ("2019-05-05", None, None, None),
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_tenure_in_cases_that_occur(case: str) -> None:
+    """Promotions, overlaps, gaps and missing dates are read as a person would."""
+    positions, expected = CASES[case]
+    person = {"id": "1", "experiences": positions, "current_position_start_date": "2019-05-05"}
+    (row,) = frame_of([person]).outreach.tenure(as_of=DAY).astype(object).itertuples(index=False)
+    start = None if pd.isna(row.start_date) else str(row.start_date.date())
+    others = [None if pd.isna(value) else value for value in row[2:]]
+    assert (start, *others) == expected
+
+
+def test_tenure_keeps_the_index_and_the_dtypes(people: pd.DataFrame) -> None:
+    """The table has the frame's index, and the same columns and dtypes for nobody."""
+    some = people.sample(20, random_state=1).set_index("name")
+    table = some.outreach.tenure()
+    assert table.index.equals(some.index)
+    assert list(table) == [field.name for field in TENURE]
+    dtypes = ["datetime64[us]", "Float64", "str", "str", "boolean"]
+    assert table.dtypes.astype(str).tolist() == dtypes
+    assert some.head(0).outreach.tenure().dtypes.equals(table.dtypes)
+    assert (
+        table["start_date"]
+        .reset_index(drop=True)
+        .equals(some["current_position_start_date"].rename("start_date").reset_index(drop=True))
+    )
+
+
+def test_by_default_tenure_is_as_of_today() -> None:
+    """With no day given, years are counted to today."""
+    person = {"id": "1", "current_position_start_date": str(date.today() - timedelta(days=731))}
+    assert frame_of([person]).outreach.tenure()["years"].round(1).tolist() == [2.0]
+
+
+def test_a_frame_or_day_that_does_not_fit_is_told(people: pd.DataFrame) -> None:
+    """A frame with no positions, and a day that cannot be read, are errors that say so."""
+    with pytest.raises(InvalidInputError, match="'experiences' is missing"):
+        people.drop(columns="experiences").outreach.tenure()
+    with pytest.raises(InvalidInputError, match="as_of takes a day"):
+        people.outreach.tenure(as_of="last month")
