@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from outreach_frames.leads.sending.report import last_report
     from outreach_frames.personal_data import clear_cache, forget
     from outreach_frames.tables.capacity import sending_capacity
+    from outreach_frames.tables.engine_schema import schema
 
 __all__ = [
     "OutreachError",
@@ -60,6 +61,7 @@ __all__ = [
     "read_prospects",
     "sandbox",
     "save_filters",
+    "schema",
     "search_people",
     "sending_capacity",
     "sequences",
@@ -78,6 +80,7 @@ _LAZY_FUNCTIONS = {
     "forget": "personal_data",
     "last_report": "leads.sending.report",
     "read_prospects": "files.read",
+    "schema": "tables.engine_schema",
     "sending_capacity": "tables.capacity",
     "snapshot_people": "history.snapshots",
     "snapshots": "history.snapshots",

@@ -36,6 +36,7 @@ PUBLIC = {
     "read_prospects",
     "sandbox",
     "save_filters",
+    "schema",
     "search_people",
     "sending_capacity",
     "sequences",

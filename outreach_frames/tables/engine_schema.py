@@ -1,0 +1,152 @@
+"""The tables' columns in the words of other engines, so that none has to guess: `schema`."""
+
+from __future__ import annotations
+
+import importlib
+import json
+from collections.abc import Callable, Iterable, Mapping, Set
+from types import MappingProxyType
+from typing import Any, Final
+
+import pyarrow as pa
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import check_one_of
+from outreach_frames.tables.interface_columns import TABLES
+from outreach_frames.tables.schema import empty_table, to_frame, wire_schema
+
+FORMS: Final = ("flat", "nested")
+
+_DUCKDB: Final[Mapping[pa.DataType, str]] = MappingProxyType(
+    {
+        pa.string(): "VARCHAR",
+        pa.large_string(): "VARCHAR",
+        pa.int64(): "BIGINT",
+        pa.float64(): "DOUBLE",
+        pa.bool_(): "BOOLEAN",
+        pa.timestamp("us"): "TIMESTAMP",
+        pa.timestamp("us", "UTC"): "TIMESTAMP WITH TIME ZONE",
+    }
+)
+_SPARK: Final[Mapping[pa.DataType, str]] = MappingProxyType(
+    {
+        pa.string(): "string",
+        pa.large_string(): "string",
+        pa.int64(): "long",
+        pa.float64(): "double",
+        pa.bool_(): "boolean",
+        pa.timestamp("us"): "timestamp_ntz",
+        pa.timestamp("us", "UTC"): "timestamp",
+    }
+)
+
+
+def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") -> Any:
+    """Give the columns and types of a table to another engine.
+
+    Parameters
+    ----------
+    engine : {"arrow", "duckdb", "polars", "spark"}
+        Whose types.
+    table : {"people", "companies", "contacts", "mailboxes", "sequences"}
+        Which table.
+    form : {"flat", "nested"}
+        "flat": the columns of a frame, and of the Parquet files that `export_people` writes.
+        "nested": the objects that the service sends, as they stand on the lines of NDJSON; dates
+        are text there.
+
+    Returns
+    -------
+    pyarrow.Schema, dict, polars.Schema, or pyspark.sql.types.StructType
+        For DuckDB a dict of column to type, as its `columns=` takes it. For Spark the JSON of the
+        StructType, as text, where pyspark is not installed.
+
+    Raises
+    ------
+    InvalidInputError
+        There is no such engine, table or form.
+    ModuleNotFoundError
+        Polars is not installed.
+
+    Notes
+    -----
+    Interface: Person, Company, Contact, Mailbox, Sequence. Elements of `locations` and
+    `technologies`, which the interface does not show, are text; DuckDB's "nested" has them as JSON.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> str(of.schema().field("company_founded_year").type)
+    'int64'
+    >>> of.schema("duckdb", form="nested")["languages"]
+    'STRUCT("object" VARCHAR, "language" VARCHAR, "iso_code" VARCHAR, "proficiency" VARCHAR)[]'
+    """
+    convert = _ENGINES[check_one_of("engine", engine, _ENGINES)]
+    fields = TABLES[check_one_of("table", table, TABLES)]
+    if check_one_of("form", form, FORMS) == "nested":
+        not_shown = {
+            path[-1] for path, one in spec.leaves(fields) if one.type == "array" and not one.items
+        }
+        return convert(wire_schema(fields), not_shown)
+    # What frames have, and so files: text is large there.
+    frame = to_frame(empty_table(fields), "numpy_nullable")
+    return convert(pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata(), set())
+
+
+def _as_arrow(columns: pa.Schema, _not_shown: Set[str]) -> pa.Schema:
+    return columns
+
+
+def _as_duckdb(columns: Iterable[pa.Field], not_shown: Set[str]) -> dict[str, str]:
+    return {
+        one.name: "JSON[]" if one.name in not_shown else _duckdb_type(one.type, not_shown)
+        for one in columns
+    }
+
+
+def _duckdb_type(kind: pa.DataType, not_shown: Set[str]) -> str:
+    if pa.types.is_list(kind):
+        return f"{_duckdb_type(kind.value_type, not_shown)}[]"
+    if pa.types.is_struct(kind):
+        members = [f'"{name}" {one}' for name, one in _as_duckdb(kind, not_shown).items()]
+        return f"STRUCT({', '.join(members)})"
+    return _DUCKDB[kind]
+
+
+def _as_polars(columns: pa.Schema, _not_shown: Set[str]) -> Any:
+    try:
+        polars = importlib.import_module("polars")
+    except ImportError as error:
+        raise ModuleNotFoundError(
+            f"A schema for Polars needs a package that is not installed ({error}): "
+            "pip install polars",
+            name=error.name,
+        ) from error
+    return polars.Schema(polars.from_arrow(columns.empty_table()).schema)
+
+
+def _as_spark(columns: pa.Schema, _not_shown: Set[str]) -> Any:
+    described = _spark_type(pa.struct(list(columns)))
+    try:
+        types = importlib.import_module("pyspark.sql.types")
+    except ImportError:
+        return json.dumps(described)
+    return types.StructType.fromJson(described)
+
+
+def _spark_type(kind: pa.DataType) -> Any:
+    if pa.types.is_list(kind):
+        element = _spark_type(kind.value_type)
+        return {"type": "array", "elementType": element, "containsNull": True}
+    if pa.types.is_struct(kind):
+        fields = [
+            {"name": one.name, "type": _spark_type(one.type), "nullable": True, "metadata": {}}
+            for one in kind
+        ]
+        return {"type": "struct", "fields": fields}
+    return _SPARK[kind]
+
+
+_ENGINES: Final[Mapping[str, Callable[[pa.Schema, Set[str]], Any]]] = MappingProxyType(
+    {"arrow": _as_arrow, "duckdb": _as_duckdb, "polars": _as_polars, "spark": _as_spark}
+)
