@@ -21,6 +21,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
 from outreach_frames.common.arguments import check_ids
 from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.sqlite_file import read_header
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Span, read_span
@@ -43,6 +44,16 @@ class _People(NamedTuple):
     holds: Holds
     keys: list[LeadKeys]
 
+    def holds_response(self, body: bytes) -> bool:
+        """Tell whether a stored response holds one of them, or cannot be looked into."""
+        if not is_packed(body):
+            return self.holds(body.decode(errors="replace"))
+        page = unpack_page(body)
+        if page is None:
+            return True
+        batches = page.people.to_batches()
+        return self.holds(str(page.errors)) or any(_matches(batch, self.holds) for batch in batches)
+
 
 def forget(
     *,
@@ -59,8 +70,9 @@ def forget(
     email, profnet_url : str or iterable of str, optional
         Whom to forget, by address or profile URL. At least one.
     folder : str or Path, optional
-        Where your files are. Journals, exports, checkpoints and tables under it that hold the
-        people are listed and left alone: whether to keep them is yours to decide.
+        Where your files are. Journals, exports, snapshots, checkpoints and tables under it that
+        hold the people, and caches of other clients, are listed and left alone: whether to keep
+        them is yours to decide.
     dry_run : bool
         Say what would be removed, and remove nothing.
     client : Client, optional
@@ -97,13 +109,13 @@ def forget(
         raise InvalidInputError(f"{place} is not a folder. Give the folder that your files are in.")
     found: list[tuple[str, str, int, bool]] = []
     for path in _caches(client):
-        count = _clean(path, lambda body: _is_in_response(people.holds, body), dry_run)
+        count = _clean(path, people.holds_response, dry_run)
         if count:
             found.append((str(path), _CACHE, count, not dry_run))
     if place is not None:
-        caches = set(_caches(client))
+        cleaned = {path.resolve() for path in _caches(client)}
         for path in sorted(place.rglob("*")):
-            kind, count = _search(path, people) if path not in caches else (_CACHE, 0)
+            kind, count = (_CACHE, 0) if path.resolve() in cleaned else _search(path, people)
             if count:
                 found.append((str(path), kind, count, False))
     return pd.DataFrame(found, columns=list(_COLUMNS)).astype(_COLUMNS)
@@ -147,14 +159,8 @@ def _caches(client: Client | None) -> list[Path]:
 
 
 def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
-    # Here, because the library is slow to import.
-    from outreach_frames.client.cache_store import (  # noqa: PLC0415
-        is_cache,
-        remove_entries,
-    )
-
     try:
-        return remove_entries(path, holds, dry_run=dry_run) if is_cache(path) else 0
+        return _remove_responses(path, holds, dry_run)
     except (sqlite3.Error, OSError) as error:
         raise InvalidInputError(
             f"The cache {path} cannot be cleaned: {error}. Close what uses it, and try again; or "
@@ -162,15 +168,15 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
         ) from error
 
 
-def _is_in_response(holds: Holds, body: bytes) -> bool:
-    """Tell whether a stored response holds somebody, or cannot be looked into."""
-    if not is_packed(body):
-        return holds(body.decode(errors="replace"))
-    page = unpack_page(body)
-    if page is None:
-        return True
-    batches = page.people.to_batches()
-    return holds(str(page.errors)) or any(_matches(batch, holds) for batch in batches)
+def _remove_responses(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
+    """Remove stored responses, or only count them; none where the file is not a cache."""
+    # Here, because the library is slow to import.
+    from outreach_frames.client.cache_store import (  # noqa: PLC0415
+        is_cache,
+        remove_entries,
+    )
+
+    return remove_entries(path, holds, dry_run=dry_run) if is_cache(path) else 0
 
 
 def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:
@@ -230,6 +236,8 @@ def _search(path: Path, people: _People) -> tuple[str, int]:
             kind, count = _CHECKPOINT, sum(map(people.holds, _checkpoint_texts(path)))
         elif is_journal(path):
             kind, count = _JOURNAL, count_leads(path, people.keys, people.holds)
+        elif read_header(path) is not None:
+            kind, count = _CACHE, _remove_responses(path, people.holds_response, dry_run=True)
         elif suffix in _TEXT_FILES:
             with path.open(encoding="utf-8", errors="replace") as file:
                 count = sum(map(people.holds, file))

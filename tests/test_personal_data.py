@@ -84,6 +84,25 @@ def test_nothing_of_a_person_stays_in_the_caches(
         assert list(found.dtypes.astype(str)) == list(of.forget(email="x@y.example").dtypes)
 
 
+def test_caches_of_other_clients_are_listed(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A cache in the folder that no client has is listed and left alone; no cache comes twice."""
+    monkeypatch.chdir(tmp_path)
+    other, own, foreign = (tmp_path / name for name in ("old cache", "own", "foreign"))
+    for path in (other, own):
+        with closing(Client(service.url, "t", cache=path)) as client:
+            of.contacts(["c1"], client=client, progress=False)
+    with closing(sqlite3.connect(foreign)) as database:
+        database.execute("CREATE TABLE notes AS SELECT 1")
+    with closing(Client(service.url, "t", cache=own)) as client:
+        for dry_run in (True, False):
+            found = of.forget(email=EMAIL, folder=".", dry_run=dry_run, client=client)
+            rows = [[str(own), "cache", 1, not dry_run], ["old cache", "cache", 1, False]]
+            assert found.to_numpy().tolist() == rows
+    assert EMAIL.lower().encode() in stored(other)
+
+
 def pages(received: Received) -> Reply:
     """Reply with one person on each page, known by a column, in a list, an error or a new field."""
     ways: list[dict[str, object]] = [

@@ -103,7 +103,8 @@ def test_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObjec
 
 
 @pytest.mark.slow
-@settings(max_examples=20_000, print_blob=True)
+@pytest.mark.timeout(7200)
+@settings(max_examples=10_000, print_blob=True)
 @given(data=st.data())
 def test_many_damaged_pages_are_read_alike_or_refused(page: bytes, data: st.DataObject) -> None:
     """No damaged page of very many is read in two ways."""
