@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import textwrap
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -93,7 +92,7 @@ STEPS = (
 )
 
 
-def run_demo(folder: Path, show: Callable[[str], None] = print) -> None:
+def run_demo(folder: Path) -> None:
     """Run the main job on the embedded service; make `folder`, and leave a CSV and a plot in it."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -103,15 +102,15 @@ def run_demo(folder: Path, show: Callable[[str], None] = print) -> None:
     with contextlib.chdir(folder), contextlib.ExitStack() as stack:
         for step in STEPS:
             code = textwrap.dedent(step.code).strip()
-            show(f"\n{step.title}\n\n{_as_prompt(code)}")
+            print(f"\n{step.title}\n\n{_as_prompt(code)}")
             exec(code, names)  # noqa: S102 - the demo runs the very lines that it shows
             if step.value:
-                show(f"    >>> {step.value}\n    {eval(step.value, names)}")  # noqa: S307
+                print(f"    >>> {step.value}\n    {eval(step.value, names)}")  # noqa: S307
             if step.frame:
-                show(f"    >>> {step.frame}\n{_table(names[step.frame], list(step.columns))}")
+                print(f"    >>> {step.frame}\n{_table(names[step.frame], list(step.columns))}")
             if "client" in names:
                 stack.callback(names["client"].close)
-    show(
+    print(
         f"\nLeft for you: {folder / CSV_NAME} and {folder / PLOT_NAME}.\n"
         "Next: notebooks/01_quickstart.ipynb, and outreach-frames --help\n"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
@@ -11,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.arguments import suggestion
+from outreach_frames.common.arguments import canonical_uuid, suggestion
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.cells import column_texts, stripped
@@ -53,15 +52,8 @@ class Kind:
 
 
 def _id_keys(texts: pa.Array) -> pa.Array:
-    return pa.array([_uuid(text) for text in texts.to_pylist()], pa.large_string())
-
-
-def _uuid(text: str | None) -> str | None:
-    try:
-        canonical = str(uuid.UUID(text)) if text else None
-    except ValueError:
-        return None
-    return canonical if text and text.lower() == canonical else None
+    ids = (None if text is None else canonical_uuid(text) for text in texts.to_pylist())
+    return pa.array(ids, pa.large_string())
 
 
 def _name_keys(texts: pa.Array) -> pa.Array:

@@ -274,20 +274,24 @@ def _is_usable(value: object) -> bool:
 
 
 def _check_format(known: spec.Filter, text: str) -> None:
-    if known.format == "uuid":
-        try:
-            canonical = str(uuid.UUID(text))
-        except ValueError:
-            canonical = ""
-        if text.lower() != canonical:
-            raise InvalidInputError(
-                f"{known.name} takes ids (UUIDs) as the service gives them, not {quoted(text)}."
-            )
+    if known.format == "uuid" and canonical_uuid(text) is None:
+        raise InvalidInputError(
+            f"{known.name} takes ids (UUIDs) as the service gives them, not {quoted(text)}."
+        )
     if known.format == "domain" and not bare_domain(text):
         raise InvalidInputError(
             f"{known.name} takes domains or web addresses such as 'brightforge.example', "
             f"not {quoted(text)}."
         )
+
+
+def canonical_uuid(text: str) -> str | None:
+    """Return a UUID in lower case; None for any other text."""
+    try:
+        canonical = str(uuid.UUID(text))
+    except ValueError:
+        return None
+    return canonical if text.lower() == canonical else None
 
 
 def check_list(name: str, values: object) -> list[object]:

@@ -153,13 +153,6 @@ class PreparedLeads:
         )
         return email, profnet_url
 
-    def field_set(self, position: int) -> frozenset[str]:
-        """Return the identifiers and data fields that a row brings."""
-        (place,) = self._places([position]).tolist()
-        return frozenset(
-            name for name in self.brings.schema.names if self.brings.column(name)[place].as_py()
-        )
-
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
         """What would be sent, and which rows would not, as digests of its parts."""

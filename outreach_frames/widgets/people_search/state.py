@@ -14,17 +14,13 @@ _UPPERCASE = {"ids": "IDs", "urls": "URLs"}
 _WORDS_OF_COMMA_VALUES = frozenset({"locations", "names", "investors"})
 
 
-def describe_form(
-    filters: Sequence[spec.Filter] = spec.FILTERS, groups: Sequence[str] = spec.FILTER_GROUPS
-) -> dict[str, Any]:
+def describe_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
     """Return the form that edits search filters, for the page.
 
     Parameters
     ----------
     filters : sequence of Filter
-        The fields, in the order of the request body.
-    groups : sequence of str
-        The groups in the order of the page; one that is missing here comes last.
+        The fields, in the order of the request body. A group that the interface lacks comes last.
 
     Returns
     -------
@@ -40,7 +36,7 @@ def describe_form(
     >>> [field["label"] for field in form["groups"][1]["rows"][0]]
     ['Names', 'Exclude names']
     """
-    named = dict.fromkeys([*groups, *(one.group for one in filters)])
+    named = dict.fromkeys([*spec.FILTER_GROUPS, *(one.group for one in filters)])
     return {
         "order": [one.name for one in filters],
         "groups": [
@@ -156,16 +152,14 @@ def problems(value: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def clashes(
-    value: Mapping[str, Any], filters: Sequence[spec.Filter] = spec.FILTERS
-) -> dict[str, list[str]]:
+def clashes(value: Mapping[str, Any]) -> dict[str, list[str]]:
     """Return the values that are both included and excluded, ignoring case, by excluding filter.
 
     >>> clashes({"company_names": ["Brightforge"], "company_exclude_names": ["brightforge"]})
     {'company_exclude_names': ['brightforge']}
     """
     found = {}
-    for one in filters:
+    for one in spec.FILTERS:
         if not one.excludes:
             continue
         included = {text.casefold() for text in value.get(one.excludes, ())}
