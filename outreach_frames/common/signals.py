@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any, Self
 
 _NAMES = ("SIGINT", "SIGTERM", "SIGBREAK")
@@ -38,12 +38,7 @@ class HeldSignals:
                     signal.signal(number, self._note)
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         for number, handler in self._handlers.items():
             signal.signal(number, handler)
         for number in self._received - {signal.SIGINT}:

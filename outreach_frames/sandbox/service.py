@@ -10,7 +10,6 @@ import sqlite3
 from collections.abc import Iterable
 from datetime import date, timedelta
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from outreach_frames.sandbox.account import fill_account
@@ -177,12 +176,7 @@ class Sandbox:
     def __enter__(self) -> Sandbox:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.stop()
 
     def __repr__(self) -> str:

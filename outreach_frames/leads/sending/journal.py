@@ -25,7 +25,6 @@ from datetime import UTC, datetime
 from itertools import count
 from os.path import samestat
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Final, NamedTuple, Self
 
 from outreach_frames import spec
@@ -212,12 +211,7 @@ class Journal:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_raised: object) -> None:
         self.close()
 
     def _explained(self, kind: type[OutreachError]) -> AbstractContextManager[None]:
