@@ -12,7 +12,7 @@ import outreach_frames as of
 
 ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "outreach_frames"
-PUBLIC_PACKAGES = {PACKAGE, PACKAGE / "sandbox", PACKAGE / "widgets"}
+PUBLIC_PACKAGES = {PACKAGE, *(PACKAGE / name for name in ("plots", "sandbox", "widgets"))}
 
 
 def rooms() -> set[str]:

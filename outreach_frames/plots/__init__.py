@@ -1,0 +1,25 @@
+"""Frames in, matplotlib Axes out: each plot takes people, or the table or object that it draws."""
+
+from __future__ import annotations
+
+from outreach_frames.plots.capacity_bars import capacity
+from outreach_frames.plots.change_bars import headcount_change
+from outreach_frames.plots.headcounts import headcount, job_functions
+from outreach_frames.plots.heatmap import headcount_heatmap
+from outreach_frames.plots.outcome_bars import outcomes
+from outreach_frames.plots.segment_bars import company_sizes, segments
+from outreach_frames.plots.tenure_bars import tenure
+from outreach_frames.plots.world_map import people_map
+
+__all__ = [
+    "capacity",
+    "company_sizes",
+    "headcount",
+    "headcount_change",
+    "headcount_heatmap",
+    "job_functions",
+    "outcomes",
+    "people_map",
+    "segments",
+    "tenure",
+]

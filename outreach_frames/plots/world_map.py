@@ -1,0 +1,207 @@
+"""Where people are, on a map of the world."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from importlib import resources
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
+from matplotlib.transforms import Bbox
+
+from outreach_frames.common.text import plural
+from outreach_frames.plots.arguments import check_frame, check_top
+from outreach_frames.plots.canvas import (
+    axes_size,
+    finish,
+    new_axes,
+    pixels,
+    points,
+    set_title,
+    show_empty,
+)
+from outreach_frames.plots.colors import BLUE, SKY, ink, luminance, paper
+from outreach_frames.plots.labels import count_text, drawable
+from outreach_frames.tables.companies import require_columns
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_LATITUDE: Final = "location_details_lat"
+_LONGITUDE: Final = "location_details_long"
+_NAMES: Final = ("location_details_city", "location_details_state", "location_details_country")
+# Degrees: the margin around the people, what is shown at least, and from when on it is the world.
+_MARGIN: Final = 8
+_LEAST_SPAN: Final = 30
+_MOST_SPAN: Final = 180
+_WORLD: Final = ((-180, 180), (-58, 84))
+# In points: the diameters of the largest circle and of a single person's.
+_LARGEST: Final = 30
+_SMALLEST: Final = 4
+# Where a name may stand beside its circle: directions and alignments.
+_SIDES: Final = (
+    (1, 0, "left", "center"),
+    (-1, 0, "right", "center"),
+    (0, 1, "center", "bottom"),
+    (0, -1, "center", "top"),
+)
+
+
+def people_map(data: pd.DataFrame, *, top: int = 10, ax: Axes | None = None) -> Axes:
+    """Plot where people are, on a map.
+
+    Parameters
+    ----------
+    data : DataFrame
+        People (`search_people`).
+    top : int
+        How many places have their name and number written beside them, the largest first, as far
+        as there is room.
+    ax : Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        In degrees, with one circle per place, its area the number of people there. The title says
+        how many people could not be placed, as they have no coordinates.
+
+    Raises
+    ------
+    InvalidInputError
+        The data has no coordinates.
+
+    Notes
+    -----
+    Interface: Person, `location_details`. The outlines are Natural Earth's, in the public domain.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=20)
+    >>> of.plots.people_map(people).get_title()
+    '20 people in 18 places'
+    """
+    check_frame(data)
+    most = check_top(top)
+    require_columns(data, [_LATITUDE, _LONGITUDE], "coordinates", "search_people()")
+    places = _places(data)
+    placed = int(places["people"].sum())
+    axes = new_axes(ax, width=9, height=5)
+    title = f"{plural(placed, 'person', 'people')} in {plural(len(places), 'place')}"
+    if placed < len(data):
+        title += f"; {len(data) - placed:,} more without coordinates"
+    set_title(axes, title)
+    if places.empty:
+        return show_empty(axes, "No places to show")
+    _draw_land(axes, places)
+    sizes = _draw_places(axes, places)
+    axes.set(xticks=[], yticks=[])
+    axes.spines[:].set_visible(False)
+    _name_places(axes, places.head(most), sizes)
+    return finish(axes)
+
+
+def _places(data: pd.DataFrame) -> pd.DataFrame:
+    """Return the places with their coordinates, name and people, the largest first."""
+    frame = pd.DataFrame(
+        {
+            "latitude": data[_LATITUDE].astype("Float64").to_numpy(dtype=float, na_value=np.nan),
+            "longitude": data[_LONGITUDE].astype("Float64").to_numpy(dtype=float, na_value=np.nan),
+            "name": _place_names(data).to_numpy(),
+        }
+    )
+    on_earth = frame["latitude"].abs().le(90) & frame["longitude"].abs().le(180)
+    frame = frame[on_earth].round({"latitude": 1, "longitude": 1})
+    grouped = frame.groupby(["latitude", "longitude"], sort=False)
+    places = grouped.agg(name=("name", "first"), people=("name", "size")).reset_index()
+    return places.sort_values("people", ascending=False, kind="stable").reset_index(drop=True)
+
+
+def _place_names(data: pd.DataFrame) -> pd.Series:
+    """Return the most exact name of each person's place."""
+    names = pd.Series(pd.NA, index=data.index, dtype="str")
+    for column in _NAMES:
+        if column in data.columns:
+            names = names.fillna(data[column].astype("str"))
+    return names
+
+
+def _draw_land(axes: Axes, places: pd.DataFrame) -> None:
+    axes.add_patch(PathPatch(_land(), facecolor=ink(axes), alpha=0.16, linewidth=0, zorder=0))
+    across = _span(places["longitude"], _WORLD[0])
+    up = _span(places["latitude"], _WORLD[1])
+    if across[1] - across[0] > _MOST_SPAN:
+        across, up = _WORLD
+    axes.set(xlim=across, ylim=up)
+    # A degree of longitude is the shorter the further it is from the equator.
+    axes.set_aspect(1 / np.cos(np.deg2rad(sum(up) / 2)))
+
+
+def _span(values: pd.Series, world: tuple[float, float]) -> tuple[float, float]:
+    """Return from where to where the map goes, in one direction."""
+    low, high = float(values.min()) - _MARGIN, float(values.max()) + _MARGIN
+    lacking = max(_LEAST_SPAN - (high - low), 0) / 2
+    return max(low - lacking, world[0]), min(high + lacking, world[1])
+
+
+def _draw_places(axes: Axes, places: pd.DataFrame) -> np.ndarray[Any, Any]:
+    """Draw the circles, large ones below, and return their diameters in points."""
+    largest = min(_LARGEST, axes_size(axes)[1] / pixels(axes, 10))
+    people = places["people"].to_numpy(dtype=float)
+    sizes: np.ndarray[Any, Any] = np.maximum(largest * np.sqrt(people / people.max()), _SMALLEST)
+    dark = luminance(paper(axes)) < 0.5
+    axes.scatter(
+        places["longitude"],
+        places["latitude"],
+        s=sizes**2,
+        color=SKY if dark else BLUE,
+        alpha=0.75,
+        edgecolors=[paper(axes)],
+        linewidths=0.5,
+    )
+    return sizes
+
+
+def _name_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
+    """Write names beside the circles, where they hide no other and stay on the map."""
+    axes.figure.get_figure(root=True).draw_without_rendering()
+    size = min(points("xtick.labelsize"), 9)
+    names = drawable(places["name"])
+    spots = axes.transData.transform(places[["longitude", "latitude"]].to_numpy())
+    radii = [pixels(axes, diameter / 2) for diameter in sizes]
+    taken = [
+        Bbox.from_extents(x - radius, y - radius, x + radius, y + radius)
+        for (x, y), radius in zip(spots, radii, strict=False)
+    ]
+    for row, (name, people) in enumerate(zip(names, places["people"], strict=True)):
+        for across, up, ha, va in _SIDES:
+            gap = sizes[row] / 2 + 2
+            label = axes.annotate(
+                f"{name} {count_text(people)}",
+                (places["longitude"][row], places["latitude"][row]),
+                xytext=(across * gap, up * gap),
+                textcoords="offset points",
+                ha=ha,
+                va=va,
+                fontsize=size,
+                color=ink(axes),
+            )
+            box = label.get_window_extent()
+            inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
+            if inside and not any(box.overlaps(other) for other in taken):
+                taken.append(box)
+                break
+            label.remove()
+
+
+@cache
+def _land() -> Path:
+    """Return the outlines of the continents and larger islands, in degrees."""
+    text = resources.files("outreach_frames.plots").joinpath("land.json").read_text("utf-8")
+    return Path.make_compound_path(*(Path(ring, closed=True) for ring in json.loads(text)))

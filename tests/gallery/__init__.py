@@ -1,0 +1,1 @@
+"""Pictures of every plot, to be looked at."""

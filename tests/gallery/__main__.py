@@ -1,0 +1,112 @@
+"""Draw every plot as it is at its worst: none, one, few, many and very many categories.
+
+Run by ``python -m tests.gallery FOLDER``: some minutes. It writes PNG files, light and dark, at the
+size of a notebook and of a slide, and an index.html that shows them all.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("agg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+import outreach_frames as of
+from tests.gallery import frames
+
+NUMBERS = (0, 1, 5, 50, 1000)
+STYLES = {"light": "default", "dark": "dark_background"}
+# Letters are larger on a slide; it is given its axes, as a notebook's own figure may be.
+SLIDE = {"font.size": 16, "figure.figsize": (13.33, 7.5), "figure.dpi": 72}
+Draw = Callable[[int, Axes | None], Axes]
+
+
+def few(number: int) -> int:
+    """Return how many companies are compared side by side."""
+    return min(number, 6)
+
+
+PLOTS: dict[str, Draw] = {
+    "headcount": lambda n, ax: of.plots.headcount(frames.departments(n), ax=ax),
+    "headcount_share": lambda n, ax: of.plots.headcount(frames.companies(n), share=True, ax=ax),
+    "headcount_side_by_side": lambda n, ax: of.plots.headcount(
+        frames.companies(few(n)), company=frames.names(few(n)), share=True, ax=ax
+    ),
+    "headcount_heatmap": lambda n, ax: of.plots.headcount_heatmap(frames.companies(n), ax=ax),
+    "headcount_heatmap_people": lambda n, ax: of.plots.headcount_heatmap(
+        frames.companies(n), share=False, ax=ax
+    ),
+    "job_functions": lambda n, ax: of.plots.job_functions(frames.job_functions(n), ax=ax),
+    "segments": lambda n, ax: of.plots.segments(frames.segments(n), ax=ax),
+    "segments_median": lambda n, ax: of.plots.segments(
+        frames.segments(n), value="median_employees", ax=ax
+    ),
+    "company_sizes": lambda n, ax: of.plots.company_sizes(frames.company_sizes(n), ax=ax),
+    "tenure": lambda n, ax: of.plots.tenure(frames.tenure(n), ax=ax),
+    "people_map": lambda n, ax: of.plots.people_map(frames.places(n), ax=ax),
+    "outcomes": lambda n, ax: of.plots.outcomes(frames.outcomes(n), ax=ax),
+    "capacity": lambda n, ax: of.plots.capacity(frames.sending_days(n), ax=ax),
+    "headcount_change": lambda n, ax: of.plots.headcount_change(frames.changes(n), ax=ax),
+    "headcount_change_companies": lambda n, ax: of.plots.headcount_change(
+        frames.changes(n), by="company", ax=ax
+    ),
+}
+
+
+def main() -> None:
+    """Draw all, and write the page that shows them."""
+    parser = argparse.ArgumentParser(prog="python -m tests.gallery", description=__doc__)
+    parser.add_argument("folder", type=Path, help="where the pictures go; it is made if missing")
+    parser.add_argument("--only", default="", help="plots whose name contains this")
+    options = parser.parse_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name, style in STYLES.items():
+            with plt.style.context(style):
+                for file in draw_all(options.folder, name, options.only):
+                    written.append(file)
+                    print(file.name, flush=True)
+    rows = "\n".join(f'<figure><img src="{file.name}">{file.stem}</figure>' for file in written)
+    page = f'<!doctype html><meta charset="utf-8"><title>Gallery</title>\n{rows}\n'
+    (options.folder / "index.html").write_text(page, encoding="utf-8")
+
+
+def draw_all(folder: Path, style: str, only: str) -> Iterator[Path]:
+    """Draw in the present style, and yield the files."""
+    for name, draw in PLOTS.items():
+        if only not in name:
+            continue
+        for number in NUMBERS:
+            yield save(folder / f"{name}_{number}_notebook_{style}.png", draw(number, None))
+            with plt.rc_context(SLIDE):
+                axes = plt.subplots(layout="constrained")[1]
+                yield save(folder / f"{name}_{number}_slide_{style}.png", draw(number, axes))
+        for layout in (None, "constrained"):
+            row = plt.subplots(1, 5, figsize=(14, 4), layout=layout)[1]
+            for number, axes in zip((1, 5, 50, 1000, 5), row, strict=True):
+                draw(number, axes)
+            yield save(folder / f"{name}_row_{layout}_{style}.png", row[0])
+        plain = plt.subplots()[1]
+        yield save(folder / f"{name}_plain_{style}.png", draw(50, plain))
+
+
+def save(path: Path, axes: Axes) -> Path:
+    """Write the axes' figure and close it."""
+    figure: Any = axes.figure
+    figure.savefig(path)
+    plt.close(figure)
+    return path
+
+
+if __name__ == "__main__":
+    main()

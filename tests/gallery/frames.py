@@ -1,0 +1,180 @@
+"""What the gallery draws: tables with any number of categories, some with awkward names."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.leads.statuses import STATUSES
+
+_WORDS = (
+    "Bright",
+    "North",
+    "Clear",
+    "Stone",
+    "Harbour",
+    "Silver",
+    "Maple",
+    "Iron",
+    "Blue",
+    "Swift",
+)
+_KINDS = ("forge", "wind", "field", "works", "line", "gate", "bridge", "leaf", "mark", "port")
+_LONG = "The Long Established Industrial Machinery and Agricultural Equipment Company of Europe"
+_AWKWARD = (_LONG, "Fish & $hips $5", "Müller_& Söhne\nGmbH", "Ünïted {%s} <b>Ltd</b>")
+
+
+def names(number: int) -> list[str]:
+    """Return so many names of companies, every tenth an awkward one."""
+    plain = [f"{word}{kind}" for kind in _KINDS for word in _WORDS]
+    return [
+        _AWKWARD[(place // 10) % len(_AWKWARD)] + (f" {place}" if place > 40 else "")
+        if place % 10 == 3
+        else f"{plain[place % 100]}{f' {place // 100 + 1}' if place >= 100 else ''}"
+        for place in range(number)
+    ]
+
+
+def sizes(number: int) -> np.ndarray:
+    """Return so many counts, a few large and many small, as companies and segments are."""
+    return (50_000 / np.arange(1, number + 1) ** 1.1).astype(int) + 1
+
+
+def companies(number: int) -> pd.DataFrame:
+    """Return a tidy headcount of so many companies."""
+    random = np.random.default_rng(7)
+    departments = spec.DEPARTMENTS
+    shares = random.dirichlet(np.linspace(0.2, 4, len(departments)), number)
+    people = (shares * sizes(number)[:, None]).astype(int)
+    totals = np.maximum(people.sum(axis=1, keepdims=True), 1)
+    return pd.DataFrame(
+        {
+            "company": pd.array(np.repeat(names(number), len(departments)), dtype="str"),
+            "department": pd.array(np.tile(departments, number), dtype="str"),
+            "people": pd.array(people.ravel(), dtype="Int64"),
+            "share": pd.array((people / totals).ravel(), dtype="Float64"),
+            "company_id": pd.array(np.repeat(np.arange(number), len(departments)), dtype="str"),
+        }
+    )
+
+
+def departments(number: int) -> pd.DataFrame:
+    """Return a tidy headcount of one company with so many departments."""
+    people = sizes(number)
+    return pd.DataFrame(
+        {
+            "company": pd.array(["Brightforge"] * number, dtype="str"),
+            "department": pd.array(
+                [spec.DEPARTMENTS[n] if n < 14 else f"team_{n}" for n in range(number)], dtype="str"
+            ),
+            "people": pd.array(people, dtype="Int64"),
+            "share": pd.array(people / max(people.sum(), 1), dtype="Float64"),
+        }
+    )
+
+
+def job_functions(number: int) -> pd.DataFrame:
+    """Return a tidy headcount of one company with so many job functions."""
+    known = [
+        (department, function)
+        for department, functions in spec.JOB_FUNCTIONS.items()
+        for function in functions
+    ]
+    chosen = [known[n] if n < len(known) else ("product", f"task_{n}") for n in range(number)]
+    table = departments(number).assign(
+        department=pd.array([department for department, _ in chosen], dtype="str"),
+    )
+    table.insert(2, "job_function", pd.array([function for _, function in chosen], dtype="str"))
+    return table
+
+
+def segments(number: int) -> pd.DataFrame:
+    """Return a table of so many segments."""
+    people = sizes(number)
+    industries: list[str | None] = [*names(number)]
+    if number > 2:
+        industries[2] = None
+    return pd.DataFrame(
+        {
+            "company_industry": pd.array(industries, dtype="str"),
+            "people": pd.array(people, dtype="Int64"),
+            "companies": pd.array(people // 3 + 1, dtype="Int64"),
+            "share": pd.array(people / max(people.sum(), 1), dtype="Float64"),
+            "median_employees": pd.array(people * 1.5, dtype="Float64"),
+        }
+    )
+
+
+def company_sizes(number: int) -> pd.DataFrame:
+    """Return companies of so many sizes."""
+    ranges = ["1-10", "11-50", "51-200", "201-500", "501-1,000", "1,001-5,000", "5,001-10,000"]
+    labels = [ranges[n] if n < 7 else f"{n},001-{n},999" for n in range(number)]
+    counts = np.maximum(sizes(number) // 500, 1)
+    return pd.DataFrame({"size": pd.array(np.repeat(labels, counts), dtype="str")})
+
+
+def tenure(number: int) -> pd.DataFrame:
+    """Return the years in their position of so many people, a few unknown."""
+    years = np.random.default_rng(3).gamma(1.5, 2.5, number)
+    years[5::9] = np.nan
+    return pd.DataFrame({"years": pd.Series(years).astype("Float64")})
+
+
+def places(number: int) -> pd.DataFrame:
+    """Return people in so many places."""
+    random = np.random.default_rng(5)
+    cities = [
+        ("London", 51.5, -0.1),
+        ("Berlin", 52.5, 13.4),
+        ("Paris", 48.9, 2.4),
+        ("Amsterdam", 52.4, 4.9),
+        ("Brussels", 50.8, 4.4),
+        ("New York", 40.7, -74.0),
+        ("San Francisco", 37.8, -122.4),
+        ("São Paulo", -23.6, -46.6),
+        ("Tokyo", 35.7, 139.7),
+        ("Sydney", -33.9, 151.2),
+        ("Lagos", 6.5, 3.4),
+        ("Mumbai", 19.1, 72.9),
+    ]
+    while len(cities) < number:
+        cities.append((f"Town {len(cities)}", *random.normal((30, 20), (20, 60)).round(1)))
+    chosen = cities[:number]
+    counts = np.maximum(sizes(number) // 200, 1)
+    frame = pd.DataFrame(chosen, columns=["city", "lat", "long"]).add_prefix("location_details_")
+    frame = frame.loc[frame.index.repeat(counts)]
+    frame.iloc[7::50, 1:] = np.nan
+    return frame
+
+
+def outcomes(number: int) -> pd.DataFrame:
+    """Return a summary with so many statuses."""
+    statuses = [STATUSES[n] if n < len(STATUSES) else f"in_list_{n}" for n in range(number)]
+    return pd.DataFrame({"status": statuses, "rows": sizes(number)})
+
+
+def sending_days(number: int) -> pd.DataFrame:
+    """Return sending days of so many mailboxes."""
+    days = pd.bdate_range("2026-11-23", periods=min(max(number, 3), 400))
+    limits = np.maximum(120 // np.arange(1, number + 1), 5)
+    table = pd.DataFrame(
+        [
+            {"date": day, "email": f"person.number.{n}@outreach-team.example", "emails": limit}
+            for day in days
+            for n, limit in enumerate(limits)
+        ],
+        columns=["date", "email", "emails"],
+    )
+    table["leads_reached"] = table["emails"].cumsum()
+    return table
+
+
+def changes(number: int) -> pd.DataFrame:
+    """Return changes of headcount of so many companies."""
+    table = companies(number).rename(columns={"people": "before"}).drop(columns="share")
+    random = np.random.default_rng(11)
+    change = (table["before"] * pd.Series(random.normal(0.05, 0.2, len(table)))).round()
+    table["change"] = change.astype("Int64")
+    table["after"] = table["before"] + table["change"]
+    return table

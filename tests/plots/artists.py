@@ -1,0 +1,48 @@
+"""What is drawn, read from the artists: bars, texts, and which of them overlap."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+
+def bars(axes: Axes) -> dict[str, float]:
+    """Return what single bars show, by their label, from the bottom up."""
+    labels = [label.get_text() for label in axes.get_yticklabels()]
+    return dict(zip(labels, (patch.get_width() for patch in axes.patches), strict=True))
+
+
+def texts(axes: Axes) -> list[Text]:
+    """Return the texts that are seen once the figure is drawn."""
+    axes.figure.get_figure(root=True).draw_without_rendering()
+    return [
+        text
+        for text in axes.findobj(Text)
+        if isinstance(text, Text) and text.get_visible() and text.get_text().strip()
+    ]
+
+
+def overlapping(*several: Axes) -> list[tuple[str, str]]:
+    """Return the pairs of texts, of one or several axes, that overprint each other."""
+    shown = [text for axes in several for text in texts(axes)]
+    # Half a pixel is rounding, not overprinting.
+    boxes = np.array([extent(text).padded(-0.5).extents for text in shown])
+    x0, y0, x1, y1 = boxes.T
+    apart = (x0[:, None] >= x1) | (x0 >= x1[:, None]) | (y0[:, None] >= y1) | (y0 >= y1[:, None])
+    one, other = np.nonzero(np.triu(~apart, 1))
+    return [(shown[i].get_text(), shown[j].get_text()) for i, j in zip(one, other, strict=True)]
+
+
+def extent(artist: Any) -> Bbox:
+    """Return where an artist is, in pixels."""
+    return artist.get_window_extent()
+
+
+def plain_axes(**size: Any) -> Axes:
+    """Return axes of a figure that has no layout engine and no window."""
+    return mpl.figure.Figure(**size).subplots()

@@ -1,0 +1,18 @@
+"""What the tests of plots share: no window, and no figure left open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import matplotlib as mpl
+import pytest
+
+mpl.use("agg")
+
+
+@pytest.fixture(autouse=True)
+def _closed_figures() -> Iterator[None]:
+    yield
+    import matplotlib.pyplot as plt
+
+    plt.close("all")

@@ -1,0 +1,121 @@
+"""What every plot keeps to: axes, empty data, untouched data, names, and errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+from matplotlib.axes import Axes
+
+import outreach_frames as of
+from tests.gallery import frames
+from tests.gallery.__main__ import PLOTS
+from tests.plots.artists import overlapping, plain_axes, texts
+
+NAMES = {
+    "capacity",
+    "company_sizes",
+    "headcount",
+    "headcount_change",
+    "headcount_heatmap",
+    "job_functions",
+    "outcomes",
+    "people_map",
+    "segments",
+    "tenure",
+}
+OF_PEOPLE: dict[str, Callable[..., Axes]] = {
+    "headcount": of.plots.headcount,
+    "headcount_heatmap": of.plots.headcount_heatmap,
+    "job_functions": of.plots.job_functions,
+    "segments": lambda data, **more: of.plots.segments(data, by="company_industry", **more),
+    "company_sizes": of.plots.company_sizes,
+    "tenure": of.plots.tenure,
+    "people_map": of.plots.people_map,
+}
+
+
+def test_the_plots_are_these() -> None:
+    """The module has exactly the promised plots, each with `ax` as a keyword."""
+    assert set(of.plots.__all__) == NAMES
+    assert {name.split("_share")[0].split("_side")[0] for name in PLOTS} >= NAMES
+
+
+@pytest.mark.parametrize("name", OF_PEOPLE)
+def test_people_are_enough(people: pd.DataFrame, name: str) -> None:
+    """A frame of people is drawn on the axes given, and left as it was."""
+    axes = plain_axes()
+    before = people.copy(deep=True)
+    assert OF_PEOPLE[name](people, ax=axes) is axes
+    assert axes.patches or axes.collections
+    pd.testing.assert_frame_equal(people, before)
+
+
+@pytest.mark.parametrize("name", OF_PEOPLE)
+def test_people_of_arrow_are_the_same(client: Any, name: str) -> None:
+    """Arrow-backed people give the same texts as others."""
+    shown = [
+        [text.get_text() for text in texts(OF_PEOPLE[name](people, ax=plain_axes()))]
+        for people in (
+            of.search_people(limit=None, person_seniorities=["vp"]),
+            of.search_people(limit=None, person_seniorities=["vp"], dtype_backend="pyarrow"),
+        )
+    ]
+    assert shown[0] == shown[1]
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_nothing_to_show_is_said(name: str) -> None:
+    """Empty data gives axes with no ticks and no bars that say so."""
+    axes = PLOTS[name](0, plain_axes())
+    assert not axes.patches
+    assert not axes.get_xticks().size
+    assert not axes.get_yticks().size
+    assert any(text.get_text().startswith("No ") for text in axes.texts)
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_no_text_overprints_another(name: str) -> None:
+    """No label, number, tick or title lies on another, on axes of any figure."""
+    assert overlapping(PLOTS[name](50, plain_axes())) == []
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_an_own_figure_has_room_for_all_texts(name: str) -> None:
+    """On a figure of its own no text of a plot is cut off or overprinted."""
+    axes = PLOTS[name](5, None)
+    figure = axes.figure
+    assert overlapping(axes) == []
+    for text in texts(axes):
+        box = text.get_window_extent()
+        assert box.x0 >= -1, text
+        assert box.x1 <= figure.bbox.x1 + 1, text
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_other_data_is_an_error(name: str) -> None:
+    """What is no frame, or lacks the columns, is an error that says what the plot takes."""
+    options = {"by": "company_industry"} if name == "segments" else {}
+    for data in ([1, 2], pd.DataFrame({"e-mail": []})):
+        with pytest.raises(of.OutreachError, match=r"takes|lacks|level"):
+            getattr(of.plots, name)(data, **options)
+
+
+def test_objects_are_taken_by_what_they_hold() -> None:
+    """A comparison is drawn by its headcount, and a report by its summary."""
+    comparison = SimpleNamespace(headcount=frames.changes(3))
+    assert of.plots.headcount_change(comparison, ax=plain_axes()).patches
+    report = SimpleNamespace(summary=lambda: frames.outcomes(3))
+    assert len(of.plots.outcomes(report, ax=plain_axes()).patches) == 3
+
+
+def test_bars_of_one_color_are_told_apart_by_colorblind_people() -> None:
+    """No two series share a colour, nor a lightness and a hatch."""
+    from outreach_frames.plots.colors import HATCHES, SERIES
+
+    assert len(set(SERIES)) == len(SERIES) == len(set(HATCHES))
+    assert all(mpl.colors.is_color_like(color) for color in SERIES)

@@ -1,0 +1,110 @@
+"""Bars of headcounts: several companies, shares, and what does not fit."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from tests.gallery import frames
+from tests.plots.artists import bars, extent, overlapping, plain_axes, texts
+
+
+def test_shares_are_of_all_people_of_the_companies(people: pd.DataFrame) -> None:
+    """With share=True the bars are shares, also of a table that lacks some departments."""
+    tidy = people.outreach.headcount()
+    sums = tidy.groupby("department")["people"].sum()
+    shown = bars(of.plots.headcount(people, share=True))
+    assert shown["Legal"] == pytest.approx(sums["legal"] / sums.sum())
+
+
+def test_a_part_of_a_table_keeps_its_shares(people: pd.DataFrame) -> None:
+    """The share of one department is the same where the table has no other."""
+    tidy = people.outreach.headcount()
+    name = tidy["company"].iloc[0]
+    marketing = tidy[tidy["department"] == "marketing"]
+    shown = bars(of.plots.headcount(marketing, company=name, share=True))
+    expected = marketing.loc[marketing["company"] == name, "share"].iloc[0]
+    assert shown == {"Marketing": pytest.approx(expected)}
+
+
+def test_companies_side_by_side(people: pd.DataFrame) -> None:
+    """Several companies have one bar each in every department, and a legend names them."""
+    tidy = people.outreach.headcount().set_index(["company", "department"])["share"]
+    names = list(people["company_name"].unique()[:5])
+    axes = of.plots.headcount(people, company=names, share=True)
+    assert [container.get_label() for container in axes.containers if container.patches] == names
+    row = [label.get_text() for label in axes.get_yticklabels()].index("Marketing")
+    drawn = [container.patches[row] for container in axes.containers if container.patches]
+    assert [patch.get_width() for patch in drawn] == [
+        pytest.approx(tidy[name, "marketing"]) for name in names
+    ]
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == names
+    assert len({patch.get_hatch() for patch in drawn}) == 5
+    assert overlapping(axes) == []
+
+
+def test_too_many_companies_are_told(people: pd.DataFrame) -> None:
+    """More companies than can be told apart side by side are an error that says what else to do."""
+    with pytest.raises(of.OutreachError, match="headcount_heatmap"):
+        of.plots.headcount(people, company=people["company_name"].unique()[:7])
+
+
+def test_one_department_has_its_job_functions(people: pd.DataFrame) -> None:
+    """`job_functions` of a department shows that department's functions alone."""
+    axes = of.plots.job_functions(people, department="legal", top=50)
+    tidy = people.outreach.headcount("job_function")
+    assert sum(bars(axes).values()) == tidy.loc[tidy["department"] == "legal", "people"].sum()
+    assert axes.get_ylabel() == "Legal"
+
+
+@pytest.mark.parametrize("layout", [None, "constrained"])
+def test_a_row_of_axes_overprints_nothing(layout: str | None) -> None:
+    """Five narrow axes keep their labels, ticks, numbers and titles apart from each other."""
+    row = mpl.figure.Figure(figsize=(12, 4), layout=layout).subplots(1, 5)
+    for axes, number in zip(row, (1, 5, 14, 50, 1000), strict=True):
+        of.plots.headcount(frames.departments(number), ax=axes)
+    assert overlapping(*row) == []
+
+
+def test_a_thousand_categories_fit_into_low_axes() -> None:
+    """However low the axes are, the bars that fit are legible and all the others are in a sum."""
+    table = frames.departments(1000)
+    axes = plain_axes(figsize=(5, 2))
+    of.plots.headcount(table, ax=axes)
+    assert sum(bars(axes).values()) == table["people"].sum()
+    assert overlapping(axes) == []
+    assert min(text.get_fontsize() for text in texts(axes)) >= 5
+
+
+def test_numbers_stay_inside_the_axes() -> None:
+    """Thousands have separators, and the number behind the longest bar is on the axes."""
+    axes = plain_axes()
+    of.plots.headcount(frames.departments(3), ax=axes)
+    assert "50,001" in [text.get_text() for text in axes.texts]
+    axes.figure.draw_without_rendering()
+    assert all(extent(text).x1 <= axes.bbox.x1 for text in axes.texts)
+    assert "20,000" in [label.get_text() for label in axes.get_xticklabels()]
+
+
+def test_axes_that_share_their_categories_keep_them_apart(people: pd.DataFrame) -> None:
+    """With sharey each bar stays beside its own department, whatever the order in each axes."""
+    left, right = mpl.figure.Figure(layout="constrained").subplots(1, 2, sharey=True)
+    tidy = people.outreach.headcount()
+    names = list(tidy["company"].unique()[:2])
+    for axes, name in zip((left, right), names, strict=True):
+        of.plots.headcount(people, company=name, ax=axes)
+    rows = {label.get_text(): place for place, label in enumerate(left.get_yticklabels())}
+    widths = {round(patch.get_y() + patch.get_height() / 2): patch for patch in right.patches}
+    second = tidy[tidy["company"] == names[1]].set_index("department")["people"]
+    shown = widths[left.get_yticks()[rows["Marketing"]]]
+    assert shown.get_width() == second["marketing"]
+
+
+def test_bars_have_colors_of_the_style(people: pd.DataFrame) -> None:
+    """On a dark background the texts are light."""
+    with mpl.style.context("dark_background"):
+        axes = plain_axes()
+        of.plots.headcount(people, ax=axes)
+    assert {mpl.colors.to_hex(text.get_color()) for text in texts(axes)} == {"#ffffff"}

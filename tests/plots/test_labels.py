@@ -1,0 +1,69 @@
+"""Texts on plots: awkward names, and characters that fonts lack."""
+
+from __future__ import annotations
+
+import warnings
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.errors import OutreachWarning
+from outreach_frames.plots.labels import drawable, unique
+from tests.gallery import frames
+from tests.plots.artists import bars, plain_axes
+
+
+def segments_named(*names: str | None) -> pd.DataFrame:
+    """Return a table of segments of these names."""
+    labels = pd.Series(names, dtype=object)
+    return frames.segments(len(names)).assign(company_industry=labels)
+
+
+def test_a_name_is_drawn_as_it_is() -> None:
+    """No name is a formula, a line break, or nothing at all."""
+    names = ["$5 and $10", "$\\frac$", "two\nlines", "", None, "a\x00b"]
+    axes = plain_axes()
+    of.plots.segments(segments_named(*names), ax=axes)
+    axes.figure.draw_without_rendering()
+    shown = list(bars(axes))[::-1]
+    assert [text.replace(r"\$", "$") for text in shown] == [
+        "$5 and $10",
+        "$\\frac$",
+        "two lines",
+        "not given",
+        "not given (2)",
+        "ab",
+    ]
+
+
+def test_characters_that_no_font_has_are_told_once() -> None:
+    """What no font can draw is a question mark, said once instead of once for each character."""
+    rare = "\U00013000\U00013001"
+    axes = plain_axes()
+    with pytest.warns(OutreachWarning, match=r"lack 2 of the characters in labels") as caught:
+        of.plots.segments(segments_named(f"Smile {rare}", "Legal"), ax=axes)
+    assert len({str(warning.message) for warning in caught}) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        axes.figure.draw_without_rendering()
+    assert "Smile ??" in bars(axes)
+
+
+def test_names_that_are_cut_alike_stay_apart() -> None:
+    """Long names that begin alike have a bar each, and do not run out of the figure."""
+    long = "A name that is very much longer than any axes of this size have room for beside bars "
+    axes = plain_axes(figsize=(3, 3))
+    of.plots.segments(segments_named(long + "one", long + "two"), ax=axes)
+    assert len(axes.patches) == 2
+    assert all(label.get_text().endswith("…") for label in axes.get_yticklabels())
+
+
+def test_names_become_unique_by_a_number() -> None:
+    """A name that occurs again gets a free number."""
+    assert unique(["a", "a", "a (2)", "a"]) == ["a", "a (2)", "a (2) (2)", "a (3)"]
+
+
+def test_control_characters_vanish() -> None:
+    """Characters that are not to be seen are not drawn, and half a character is a question mark."""
+    assert drawable(["a\u200bb\u202ec", "half \ud800"]) == ["abc", "half ?"]
