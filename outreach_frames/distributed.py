@@ -19,12 +19,14 @@ import pandas as pd
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.atomic_files import unreadable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.flatten import check_dtype_backend, concat_tables, people_frame
 from outreach_frames.tables.json_values import plain_text_of
 from outreach_frames.tables.ndjson import read_ndjson
 from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
+from outreach_frames.tables.tolerant_reader import RAW_SUFFIX
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -37,6 +39,7 @@ _COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
 # What Python's own modules raise where a compressed file is damaged.
 _DAMAGED: Final = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
 _NOBODY: Final = empty_table(spec.PERSON)
+_FIRST: Final = _NOBODY.schema.names[0]
 _MAGIC: Final = frozenset("*?[")
 _NAMED: Final = 5
 
@@ -69,6 +72,7 @@ def read_people(
     dtype_backend: DtypeBackend = "numpy_nullable",
     extra_column: str | None = None,
     storage_options: Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
 ) -> dd.DataFrame:
     r"""Read NDJSON exports of people, one person on each line, as a Dask frame.
 
@@ -94,6 +98,10 @@ def read_people(
         where there is nothing. Without it such a value is an error when it is met.
     storage_options : mapping, optional
         For fsspec: credentials and the like.
+    columns : sequence of str, optional
+        Which columns to read, in this order; all by default. The others are not looked at, which is
+        faster, and values there that do not fit are no error. Selecting columns of the frame
+        afterwards does the same.
 
     Returns
     -------
@@ -105,8 +113,8 @@ def read_people(
     Raises
     ------
     InvalidInputError
-        When there is no such file. When a result is computed: when a file cannot be read, a line is
-        not one person, or there are values for which `extra_column` is needed.
+        When there is no such file or column. When a result is computed: when a file cannot be read,
+        a line is not one person, or there are values for which `extra_column` is needed.
     ModuleNotFoundError
         When Dask is not installed.
 
@@ -145,6 +153,8 @@ def read_people(
                 f"extra_column is {extra_column!r}, which is a column already; give another name."
             )
         meta = to_frame(_NOBODY.append_column(extra_column, _texts([])), dtype_backend)
+    for column in columns or ():
+        check_one_of("columns", column, meta.columns)
     try:
         size = parse_bytes(blocksize)
     except (ValueError, AttributeError) as error:  # the latter for what is neither number nor text
@@ -158,10 +168,11 @@ def read_people(
         people: dd.DataFrame = dd.from_map(
             _read_block,
             blocks,
-            meta=meta,
+            meta=meta if columns is None else meta[list(columns)],
             label="read-people",
             dtype_backend=dtype_backend,
             extra_column=extra_column,
+            chosen=None if columns is None else tuple(columns),
         )
     return people
 
@@ -252,8 +263,10 @@ def _read_block(
     columns: Sequence[str] | None = None,
     dtype_backend: DtypeBackend,
     extra_column: str | None,
+    chosen: Sequence[str] | None,
 ) -> pd.DataFrame:
-    """Make one partition; Dask asks for some columns only where a result needs no more."""
+    """Make one partition; Dask asks for some of the chosen columns where a result needs no more."""
+    columns = chosen if columns is None else columns
     name = _name(block.file)
     try:
         with _saying_what_is_unreadable(name), copy(block.file) as file:
@@ -261,13 +274,12 @@ def _read_block(
     except InvalidInputError as error:
         error.add_note("Every worker needs to reach the file under the same path.")
         raise
-    tables = [
-        _with_fixed_columns(table, name, extra_column)
-        for table in read_ndjson(content, name, start=start)
-    ]
-    if not tables:
-        tables = [_with_fixed_columns(_NOBODY, name, extra_column)]
-    people = concat_tables(tables)
+    # What goes into the extra column may stand anywhere.
+    known = None if columns is None or extra_column in columns else [*columns] or [_FIRST]
+    found = read_ndjson(content, name, start=start, columns=known) or [_NOBODY]
+    people = concat_tables(
+        [_with_fixed_columns(table, name, extra_column, known) for table in found]
+    )
     return to_frame(people if columns is None else people.select(list(columns)), dtype_backend)
 
 
@@ -287,11 +299,17 @@ def _lines(file: BinaryIO, start: int, length: int | None) -> tuple[int, bytes]:
     return start, content
 
 
-def _with_fixed_columns(table: pa.Table, name: str, extra_column: str | None) -> pa.Table:
-    """Give people exactly the interface's columns, and the rest as JSON in one more."""
+def _with_fixed_columns(
+    table: pa.Table, name: str, extra_column: str | None, known: Sequence[str] | None
+) -> pa.Table:
+    """Give people exactly the interface's columns, and the rest as JSON in one more.
+
+    Where only some columns are known, the rest is what does not fit these.
+    """
     columns: list[pa.ChunkedArray | pa.Array] = []
     left: dict[str, list[Any]] = {}
-    for field in _NOBODY.schema:
+    schema = pa.schema([field for field in _NOBODY.schema if known is None or field.name in known])
+    for field in schema:
         column = table.column(field.name)
         if column.type != field.type:
             values = column.to_pylist()
@@ -301,9 +319,13 @@ def _with_fixed_columns(table: pa.Table, name: str, extra_column: str | None) ->
                 for value, kept in zip(values, column.to_pylist(), strict=True)
             ]
         columns.append(column)
-    for extra in table.column_names[len(columns) :]:
-        left[extra] = table.column(extra).to_pylist()
-    people = pa.table(columns, schema=_NOBODY.schema)
+    misfits = tuple(f"{column}{RAW_SUFFIX}" for column in known or ())
+    for extra in table.schema.names:
+        if extra not in _NOBODY.schema.names and (known is None or extra.startswith(misfits)):
+            left[extra] = table.column(extra).to_pylist()
+    people = pa.table(columns, schema=schema)
+    if extra_column is not None and known is not None:
+        return people
     if extra_column is not None:
         return people.append_column(extra_column, _json_of_rows(left, len(table)))
     names = [name for name, values in left.items() if any(value is not None for value in values)]

@@ -351,3 +351,42 @@ def test_without_dask_the_error_says_what_to_install():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert 'pip install "outreach-frames[dask]"' in done.stdout
+
+
+@share_of_examples(0.1)
+@given(st.lists(people() | odd_people(), max_size=4), st.data())
+def test_some_columns_are_those_of_all(tmp_path, persons, data):
+    """Columns read alone have the values and dtypes that they have among all others."""
+    columns = data.draw(st.lists(st.sampled_from(KNOWN), min_size=1, max_size=4, unique=True))
+    path = write_people(tmp_path / "people.ndjson", *persons)
+    whole = computed(read_people(path, extra_column="extra"))
+    some = computed(read_people(path, extra_column="extra", columns=columns))
+    pd.testing.assert_frame_equal(some, whole[columns])
+    both = computed(read_people(path, extra_column="extra", columns=[*columns, "extra"]))
+    pd.testing.assert_frame_equal(both, whole[[*columns, "extra"]])
+
+
+def test_what_is_not_read_is_no_error(tmp_path):
+    """Values that do not fit are an error in columns that are read, and nowhere else."""
+    path = write_people(
+        tmp_path / "people.ndjson",
+        {"id": "1", "new": 1, "company": {"followers": "many", "name": "X", "founded_year": 7}},
+    )
+    read = read_people(path, columns=["company_name", "company_founded_year", "id"])
+    assert computed(read).to_numpy().tolist() == [["X", 7, "1"]]
+    assert len(read_people(path, columns=["id"])) == 1
+    with pytest.raises(InvalidInputError, match="company_followers_raw"):
+        computed(read_people(path, columns=["id", "company_followers"]))
+    with pytest.raises(InvalidInputError, match="'new'"):
+        computed(read_people(path))
+    damaged = tmp_path / "damaged.ndjson"
+    damaged.write_text('{"id": "1"}\n{"id": "2", "name": x}\n')
+    with pytest.raises(InvalidInputError, match="line 2"):
+        computed(read_people(damaged, columns=["id"]))
+
+
+def test_a_column_that_there_is_not_is_an_error(tmp_path):
+    """A column's name is checked before anything is read."""
+    path = write_people(tmp_path / "people.ndjson", {"id": "1"})
+    with pytest.raises(InvalidInputError, match=r"company_nmae.*company_name"):
+        read_people(path, columns=["company_nmae"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -174,6 +175,60 @@ def _read_open(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
         raise LossyParseError
     ready = dict(zip(people.column_names, people.columns, strict=True))
     return PeoplePage(records_table(records, spec.PERSON, ready=ready), heads)
+
+
+def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
+    """Read some of the interface's columns, and look at nothing else.
+
+    Raises
+    ------
+    ValueError
+        When only the whole response shows what these columns have.
+    """
+    body = one_line(body)
+    if depth(body) > MAX_DEPTH:
+        raise LossyParseError
+    document = _read_documents([body], _only(tuple(columns)), use_threads=False)
+    people = _flat(_persons(document, [body])).select(columns)
+    for position, name in enumerate(columns):
+        field = _PEOPLE_COLUMNS[name]
+        if field.format == "date":
+            dates, raw = typed_dates(people.column(position), field)
+            if raw is not None:
+                raise LossyParseError
+            people = people.set_column(position, name, dates)
+        elif field.type == "number":
+            _check_exact(people.column(position))
+    return people
+
+
+@lru_cache
+def _only(columns: tuple[str, ...]) -> arrow_json.ParseOptions:
+    """Give the schema of a response with some columns; further members of lists are not seen."""
+    if any(_PEOPLE_COLUMNS[name].members for name in columns):
+        raise LossyParseError
+    people = pa.list_(pa.struct(_fields_of(frozenset(columns), spec.PERSON)))
+    types = {spec.RESULTS_KEY: people}
+    return arrow_json.ParseOptions(
+        explicit_schema=pa.schema(
+            [pa.field(one.name, types.get(one.name) or wire_type(one)) for one in _RESULT]
+        ),
+        unexpected_field_behavior="ignore",
+    )
+
+
+def _fields_of(
+    columns: frozenset[str], fields: Sequence[spec.Field], prefix: str = ""
+) -> list[pa.Field]:
+    kept = []
+    for field in fields:
+        name = prefix + field.name
+        if field.type == "object" and field.members:
+            if members := _fields_of(columns, field.members, f"{name}_"):
+                kept.append(pa.field(field.name, pa.struct(members)))
+        elif name in columns:
+            kept.append(pa.field(field.name, wire_type(field)))
+    return kept
 
 
 def _persons(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
