@@ -24,7 +24,6 @@ from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit
 from outreach_frames.resources.people import count_people, search_people
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.sequences import sequences
-from outreach_frames.tables.interface_columns import columns
 
 if TYPE_CHECKING:
     from outreach_frames import distributed as distributed
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from outreach_frames.personal_data import clear_cache, forget
     from outreach_frames.tables.capacity import sending_capacity
     from outreach_frames.tables.engine_schema import schema
+    from outreach_frames.tables.interface_columns import columns
 
 __all__ = [
     "OutreachError",
@@ -75,6 +75,7 @@ __all__ = [
 _LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
 _LAZY_FUNCTIONS = {
     "clear_cache": "personal_data",
+    "columns": "tables.interface_columns",
     "compare_people": "history.compare",
     "export_people": "export.people",
     "forget": "personal_data",

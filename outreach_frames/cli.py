@@ -152,10 +152,10 @@ def _add_sandbox(commands: Any) -> None:
         description="Run the embedded service on this machine alone, with invented data, until "
         "Ctrl-C. It prints its address and token.",
     )
-    sandbox.add_argument("--port", type=int, default=0, help="a port (any that is free)")
+    sandbox.add_argument("--port", type=int, default=0, help="the port (any free one)")
     sandbox.add_argument("--people", type=int, default=2000, help="how many people (2000)")
     sandbox.add_argument("--seed", type=int, default=0, help="the same seed, the same world (0)")
-    sandbox.add_argument("--db", type=Path, help="a file that keeps the world (in memory)")
+    sandbox.add_argument("--db", type=Path, help="a file that keeps the data (in memory)")
     sandbox.set_defaults(run=_run_sandbox)
 
 
@@ -183,7 +183,7 @@ def _add_mailboxes(commands: Any) -> None:
     )
     mailboxes.add_argument("--status", help=", ".join(spec.MAILBOX_STATUSES))
     mailboxes.add_argument("--email-provider", help=", ".join(spec.EMAIL_PROVIDERS))
-    mailboxes.add_argument("--user-email", metavar="EMAIL", help="whose mailboxes")
+    mailboxes.add_argument("--user-email", metavar="EMAIL", help="mailboxes of this user")
     _add_common(mailboxes)
     mailboxes.set_defaults(run=_run_mailboxes)
 
@@ -198,8 +198,8 @@ def _add_search(commands: Any) -> None:
         allow_abbrev=False,
         epilog=_CONNECTION,
     )
-    search.add_argument("--limit", type=int, default=1000, help="people at the most (1000)")
-    search.add_argument("--all", action="store_true", help="read all people that match")
+    search.add_argument("--limit", type=int, default=1000, help="people at most (1000)")
+    search.add_argument("--all", action="store_true", help="read all people who match")
     search.add_argument("--count", action="store_true", help="only say how many match")
     _add_split_by(search)
     _add_common(search)
@@ -211,8 +211,8 @@ def _add_find_people(commands: Any) -> None:
     find = commands.add_parser(
         "find-people",
         help="find people at the companies of a file",
-        description="Find the first few people at each company of a file, and say of every company "
-        "what became of it. Filters narrow down who is wanted there.",
+        description="Find the first few people at each company of a file, and report what became "
+        "of every company. Filters say who is wanted there.",
         usage="%(prog)s FILE --domain COLUMN [--per-company N] [FILTERS] [--out FILE] [--sandbox]",
         allow_abbrev=False,
         epilog=_CONNECTION,
@@ -223,7 +223,7 @@ def _add_find_people(commands: Any) -> None:
     companies.add_argument("--company-id", metavar="COLUMN", help="the service's ids of companies")
     companies.add_argument("--company-profnet-url", metavar="COLUMN", help="profile URLs")
     companies.add_argument("--name", metavar="COLUMN", help="names; one request for each")
-    find.add_argument("--per-company", type=int, default=10, metavar="N", help="at the most (10)")
+    find.add_argument("--per-company", type=int, default=10, metavar="N", help="at most (10)")
     find.add_argument("--all", action="store_true", help="read everybody who matches")
     _add_split_by(find)
     find.add_argument(
@@ -242,7 +242,7 @@ def _add_export(commands: Any) -> None:
         "export",
         help="write people to a file, any number of them",
         description="Write all people that match to a file. The file appears when it is complete. "
-        "When the command is interrupted, the same command goes on where it stopped.",
+        "If it is interrupted, the same command resumes where it stopped.",
         allow_abbrev=False,
         epilog=_CONNECTION,
     )
@@ -252,11 +252,11 @@ def _add_export(commands: Any) -> None:
         help="ends in .csv, .parquet or .ndjson (one person in JSON per line), or is a folder, "
         "with no ending, for many Parquet files",
     )
-    export.add_argument("--limit", type=int, help="people at the most (all)")
+    export.add_argument("--limit", type=int, help="people at most (all)")
     export.add_argument(
         "--no-resume",
         action="store_true",
-        help="start anew, and delete what an interrupted command left",
+        help="start over, and delete what an interrupted command left",
     )
     export.add_argument("--page-size", type=int, metavar="N", help="people per request (100)")
     _add_split_by(export)
@@ -272,8 +272,8 @@ def _add_forget(commands: Any) -> None:
         description="Remove people from the responses that are stored on this machine, and list "
         "the journals, exports and tables under a folder that hold them; those are left alone.",
     )
-    forget.add_argument("--email", nargs="+", metavar="EMAIL", help="whom, by address")
-    forget.add_argument("--profnet-url", nargs="+", metavar="URL", help="whom, by profile")
+    forget.add_argument("--email", nargs="+", metavar="EMAIL", help="the people, by address")
+    forget.add_argument("--profnet-url", nargs="+", metavar="URL", help="the people, by profile")
     forget.add_argument("--folder", type=Path, help="where your files are")
     forget.add_argument("--dry-run", action="store_true", help="only say what would be removed")
     forget.set_defaults(run=_run_forget)

@@ -308,151 +308,171 @@ ADD_LEADS_RESULT: Final = (
 DUPLICATE_URLS_PATTERN: Final = r"duplicate_[a-z0-9_]+_urls"
 
 PHONE_NUMBER: Final = (
-    Field("id", format="uuid"),
+    Field("id", format="uuid", note="id of the phone number"),
     _object_constant("phone_number"),
-    Field("number"),
-    Field("type"),
-    Field("source"),
-    Field("kind"),
+    Field("number", note="the number itself"),
+    Field("type", note="type of number; the values are not shown"),
+    Field("source", note="where the number comes from; the values are not shown"),
+    Field("kind", note="kind of number; the values are not shown"),
 )
 
 ACTIVITY: Final = (
-    Field("event_at", format="date-time"),
-    Field("event_type"),
-    Field("sequence_type"),
-    Field("sequence_name"),
+    Field("event_at", format="date-time", note="when it happened"),
+    Field("event_type", note="what happened; the values are not shown"),
+    Field("sequence_type", note="type of the sequence; the values are not shown"),
+    Field("sequence_name", note="name of the sequence"),
 )
 
 CONTACT: Final = (
-    Field("id", format="uuid", required=True),
-    Field("email", nullable=True, required=True),
-    Field("name", nullable=True),
-    Field("first_name", nullable=True),
-    Field("last_name", nullable=True),
-    Field("profnet_url", format="uri", nullable=True),
-    Field("title", nullable=True),
-    Field("location", nullable=True),
-    Field("time_zone", nullable=True),
-    Field("company_name", nullable=True),
-    Field("company_domain", nullable=True),
-    Field("owner", nullable=True),
-    Field("last_contacted_at", format="date-time", nullable=True),
-    Field("phone_numbers", "array", items="object", members=PHONE_NUMBER),
+    Field("id", format="uuid", required=True, note="id of the contact"),
+    Field("email", nullable=True, required=True, note="email address"),
+    Field("name", nullable=True, note="full name"),
+    Field("first_name", nullable=True, note="first name"),
+    Field("last_name", nullable=True, note="last name"),
+    Field("profnet_url", format="uri", nullable=True, note="profile URL"),
+    Field("title", nullable=True, note="job title"),
+    Field("location", nullable=True, note="place as text"),
+    Field("time_zone", nullable=True, note="time zone"),
+    Field("company_name", nullable=True, note="name of the employer"),
+    Field("company_domain", nullable=True, note="web domain of the employer"),
+    Field("owner", nullable=True, note="user who owns the contact"),
+    Field(
+        "last_contacted_at",
+        format="date-time",
+        nullable=True,
+        note="when the contact was last contacted",
+    ),
+    Field("phone_numbers", "array", items="object", members=PHONE_NUMBER, note="all phone numbers"),
     Field(
         "recent_activity",
         "array",
         items="object",
         members=ACTIVITY,
-        note="newest first; returned by the by-email endpoint",
+        note="what happened, newest first; of contacts read by address",
     ),
 )
 
 EXPERIENCE: Final = (
     _object_constant("experience"),
-    Field("title"),
-    Field("company_name"),
-    Field("company_profnet_url"),
-    Field("start_date", format="date"),
-    Field("end_date", format="date", nullable=True),
+    Field("title", note="job title"),
+    Field("company_name", note="name of the employer"),
+    Field("company_profnet_url", note="profile URL of the employer"),
+    Field("start_date", format="date", note="first day of the position"),
+    Field(
+        "end_date",
+        format="date",
+        nullable=True,
+        note="last day of the position, missing while it lasts",
+    ),
 )
 
 EDUCATION: Final = (
     _object_constant("education"),
-    Field("degree"),
-    Field("field_of_study"),
-    Field("school_name"),
-    Field("school_profnet_url"),
-    Field("start_date", format="date"),
-    Field("end_date", format="date"),
+    Field("degree", note="degree"),
+    Field("field_of_study", note="field of study"),
+    Field("school_name", note="name of the school"),
+    Field("school_profnet_url", note="profile URL of the school"),
+    Field("start_date", format="date", note="first day"),
+    Field("end_date", format="date", note="last day"),
 )
 
 LANGUAGE: Final = (
     _object_constant("language"),
-    Field("language"),
-    Field("iso_code", note="three letters"),
-    Field("proficiency", nullable=True),
+    Field("language", note="name of the language"),
+    Field("iso_code", note="code of the language in three letters"),
+    Field("proficiency", nullable=True, note="how well it is spoken"),
 )
 
 PERSON_LOCATION: Final = (
-    Field("city"),
-    Field("state"),
-    Field("country"),
-    Field("lat", "number"),
-    Field("long", "number"),
+    Field("city", note="city"),
+    Field("state", note="state or region"),
+    Field("country", note="country"),
+    Field("lat", "number", note="latitude in degrees"),
+    Field("long", "number", note="longitude in degrees"),
 )
 
 COMPANY_LOCATION: Final = (
-    Field("city"),
-    Field("state"),
-    Field("country"),
-    Field("postal_code"),
-    Field("lat", "number"),
-    Field("long", "number"),
+    Field("city", note="city"),
+    Field("state", note="state or region"),
+    Field("country", note="country"),
+    Field("postal_code", note="postal code"),
+    Field("lat", "number", note="latitude in degrees"),
+    Field("long", "number", note="longitude in degrees"),
 )
 
-DEPARTMENT_HEADCOUNT: Final = tuple(Field(department, "integer") for department in DEPARTMENTS)
+DEPARTMENT_HEADCOUNT: Final = tuple(
+    Field(department, "integer", note=f"employees in {department.replace('_', ' ')}")
+    for department in DEPARTMENTS
+)
 
 JOB_FUNCTION_HEADCOUNT: Final = tuple(
     Field(
         department,
         "object",
-        members=tuple(Field(function, "integer") for function in functions),
+        members=tuple(
+            Field(
+                function,
+                "integer",
+                note=f"employees in {department}, {function}".replace("_", " "),
+            )
+            for function in functions
+        ),
     )
     for department, functions in JOB_FUNCTIONS.items()
 )
 
 COMPANY: Final = (
-    Field("id", format="uuid"),
+    Field("id", format="uuid", note="id of the company"),
     _object_constant("company"),
-    Field("name"),
-    Field("website"),
-    Field("profnet_url"),
-    Field("industry"),
-    Field("logo_url"),
-    Field("location"),
-    Field("overview"),
-    Field("keywords", "array", items="string"),
-    Field("estimated_number_of_employees", "integer"),
-    Field("size", note="for example a range label of employees"),
+    Field("name", note="name of the company"),
+    Field("website", note="web address"),
+    Field("profnet_url", note="profile URL of the company"),
+    Field("industry", note="industry"),
+    Field("logo_url", note="address of the logo"),
+    Field("location", note="place as text"),
+    Field("overview", note="what the company says of itself"),
+    Field("keywords", "array", items="string", note="what the company does, in keywords"),
+    Field("estimated_number_of_employees", "integer", note="number of employees, estimated"),
+    Field("size", note="range of employees, as a label"),
     Field("location_details", "object", members=COMPANY_LOCATION),
-    Field("locations", "array", note="elements not shown"),
-    Field("followers", "integer"),
-    Field("founded_year", "integer"),
-    Field("traffic_rank", "integer"),
-    Field("sic_codes", "array", items="integer"),
-    Field("naics_codes", "array", items="integer"),
-    Field("type", note="for example a company type label"),
-    Field("total_funding", "number"),
-    Field("latest_funding_stage"),
-    Field("latest_funding_date", format="date"),
-    Field("is_b2b", "boolean"),
-    Field("is_b2c", "boolean"),
-    Field("technologies", "array", note="elements not shown"),
+    Field("locations", "array", note="all places; the elements are not shown"),
+    Field("followers", "integer", note="followers of the profile"),
+    Field("founded_year", "integer", note="year of foundation"),
+    Field("traffic_rank", "integer", note="rank by visits of the website"),
+    Field("sic_codes", "array", items="integer", note="SIC codes of the industry"),
+    Field("naics_codes", "array", items="integer", note="NAICS codes of the industry"),
+    Field("type", note="type of company, as a label"),
+    Field("total_funding", "number", note="all funding so far; the currency is not shown"),
+    Field("latest_funding_stage", note="stage of the latest funding"),
+    Field("latest_funding_date", format="date", note="date of the latest funding"),
+    Field("is_b2b", "boolean", note="whether it sells to businesses"),
+    Field("is_b2c", "boolean", note="whether it sells to consumers"),
+    Field("technologies", "array", note="technologies in use; the elements are not shown"),
     Field("department_headcount", "object", members=DEPARTMENT_HEADCOUNT),
     Field("job_function_headcount", "object", members=JOB_FUNCTION_HEADCOUNT),
-    Field("estimated_revenue", note="a range label"),
+    Field("estimated_revenue", note="range of revenue, as a label"),
 )
 
 PERSON: Final = (
-    Field("id", format="uuid"),
+    Field("id", format="uuid", note="id of the person"),
     _object_constant("person"),
-    Field("name"),
-    Field("first_name"),
-    Field("last_name"),
-    Field("profnet_url"),
-    Field("title"),
-    Field("headline"),
-    Field("about", nullable=True),
-    Field("current_position_start_date", format="date"),
-    Field("current_position_description", nullable=True),
-    Field("image_url"),
-    Field("location"),
+    Field("name", note="full name"),
+    Field("first_name", note="first name"),
+    Field("last_name", note="last name"),
+    Field("profnet_url", note="profile URL"),
+    Field("title", note="job title"),
+    Field("headline", note="headline of the profile"),
+    Field("about", nullable=True, note="what the person says of themselves"),
+    Field("current_position_start_date", format="date", note="first day of the current position"),
+    Field("current_position_description", nullable=True, note="what the current position is about"),
+    Field("image_url", note="address of the picture"),
+    Field("location", note="place as text"),
     Field("location_details", "object", members=PERSON_LOCATION),
-    Field("experiences", "array", items="object", members=EXPERIENCE),
-    Field("educations", "array", items="object", members=EDUCATION),
-    Field("languages", "array", items="object", members=LANGUAGE),
+    Field("experiences", "array", items="object", members=EXPERIENCE, note="all positions held"),
+    Field("educations", "array", items="object", members=EDUCATION, note="all educations"),
+    Field("languages", "array", items="object", members=LANGUAGE, note="all languages spoken"),
     Field("company", "object", members=COMPANY),
-    Field("gender"),
+    Field("gender", note="gender"),
 )
 
 PAGINATION: Final = (
@@ -508,17 +528,21 @@ MAILBOX_STATUSES: Final = ("active", "inactive", "needs_reconnection")
 ACTIVE_MAILBOX_STATUS: Final = MAILBOX_STATUSES[0]
 EMAIL_PROVIDERS: Final = ("google", "outlook", "other", "other_mixed")
 
-MAILBOX_USER: Final = (Field("id"), Field("name"), Field("email"))
+MAILBOX_USER: Final = (
+    Field("id", note="id of the user"),
+    Field("name", note="name of the user"),
+    Field("email", note="email address of the user"),
+)
 
 MAILBOX: Final = (
-    Field("id"),
-    Field("email"),
-    Field("email_provider", values=EMAIL_PROVIDERS),
-    Field("daily_email_limit", "integer"),
-    Field("status", values=MAILBOX_STATUSES),
+    Field("id", note="id of the mailbox"),
+    Field("email", note="address that it sends from"),
+    Field("email_provider", values=EMAIL_PROVIDERS, note="who runs the mailbox"),
+    Field("daily_email_limit", "integer", note="emails that it sends in a day at most"),
+    Field("status", values=MAILBOX_STATUSES, note="whether it can send"),
     Field("user", "object", members=MAILBOX_USER),
-    Field("created_at", format="date-time"),
-    Field("updated_at", format="date-time"),
+    Field("created_at", format="date-time", note="creation time"),
+    Field("updated_at", format="date-time", note="last update time"),
     Field("_links", "object", members=PAGE_LINKS[:1]),
 )
 

@@ -18,26 +18,40 @@ if TYPE_CHECKING:
 
 PEOPLE = 400
 TESTS = Path(__file__).parent
-# Tests that start processes, write many files, or read large frames.
+# Beginnings of the ids of tests that start processes, write many files, or read large frames.
 LONG = (
+    "accounts/test_find_people.py",
+    "client/test_announcements.py",
     "client/test_cache.py",
+    "client/test_deadlines.py::test_a_forked_process",
     "client/test_retry.py",
+    "client/test_token.py::test_an_echoed",
+    "client/test_token.py::test_an_interrupt",
     "export/",
     "faults/",
     "files/",
+    "leads/planning/test_checks.py::test_the_package_does_not_wait",
+    "leads/sending/test_journal.py::TestDisk",
+    "leads/sending/test_journal.py::TestMemory",
+    "leads/sending/test_journal.py::TestOwners",
+    "leads/sending/test_journal.py::test_killed",
     "leads/sending/test_kill.py",
+    "leads/sending/test_report_in_every_case.py",
     "leads/sending/test_submit.py",
+    "plots/",
     "sandbox/test_process.py",
     "sandbox/test_search.py",
     "sandbox/test_world.py",
     "tables/test_bounds.py",
     "tables/test_companies.py",
-    "test_cli.py",
+    "tables/test_flatten.py::test_deep_nesting",
+    "test_cli",
     "test_collection.py",
     "test_distributed.py",
     "test_docs.py",
     "test_notebooks.py",
-    "plots/",
+    "test_package.py::test_importing",
+    "test_personal_data.py",
 )
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}
 
@@ -58,7 +72,7 @@ settings.load_profile("quick")
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is long, and as the inner loop what no mark takes out of it."""
     for item in items:
-        place = item.path.relative_to(TESTS).as_posix()
+        place = item.path.relative_to(TESTS).as_posix() + item.nodeid[item.nodeid.find("::") :]
         draws_examples = getattr(getattr(item, "obj", None), "is_hypothesis_test", False)
         if draws_examples or place.startswith(LONG):
             item.add_marker(pytest.mark.long)

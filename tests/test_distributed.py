@@ -43,11 +43,11 @@ def _in_this_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """Start two workers in processes of their own."""
+    """Start a worker in a process of its own."""
     with (
         dask.config.set({"distributed.worker.profile.enabled": False}),
         LocalCluster(
-            n_workers=2,
+            n_workers=1,
             threads_per_worker=1,
             dashboard_address=None,
             worker_dashboard_address=None,

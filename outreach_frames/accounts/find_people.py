@@ -60,7 +60,7 @@ def find_people(
         The column with company names. Each of them takes a request of its own, and finds whatever
         the service takes for that name.
     per_company : int or None
-        People per company at the most, None for all.
+        At most this many people per company, None for all.
     split_by : str, optional
         A filter that is given with several values, such as "person_seniorities": whom an earlier
         value finds comes first. Without it the order is the service's.

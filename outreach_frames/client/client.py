@@ -55,7 +55,7 @@ MAX_TRIES = 5
 _CHUNK_BYTES = 256 * 1024
 _KEPT_CONNECTIONS = 32
 _FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
-# Stored in the place of a body; no response that is good has an empty one.
+# Stored in place of a body; no good response has an empty one.
 _NOT_FOUND = b""
 _TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
 

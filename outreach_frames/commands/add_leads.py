@@ -27,14 +27,14 @@ def define(commands: Any, *, epilog: str) -> None:
         "add-leads",
         help="add the rows of a file to a sequence",
         description="Check the rows of a CSV or Parquet file, add the good ones to a sequence, and "
-        "say of every row what became of it. Exit code 4 when some rows were not added.",
+        "report what became of every row. The exit code is 4 when some rows were not added.",
         epilog=epilog,
     )
     add.add_argument("file", type=Path, help="a .csv file in UTF-8 with a header row, or .parquet")
     add.add_argument("--sequence", required=True, metavar="ID", help="the sequence's id")
-    add.add_argument("--email", metavar="COLUMN", help="where the email address is (email)")
+    add.add_argument("--email", metavar="COLUMN", help="the column with email addresses (email)")
     add.add_argument(
-        "--profnet-url", metavar="COLUMN", help="where the profile URL is (profnet_url)"
+        "--profnet-url", metavar="COLUMN", help="the column with profile URLs (profnet_url)"
     )
     add.add_argument(
         "--data",

@@ -96,7 +96,7 @@ def replace_file(
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a path with the home folder in the place of its ~."""
+    """Return a path with the home folder in place of its ~."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
         raise InvalidInputError(f"{quoted(path)} is not a path. Give the path of a file as text.")
     try:

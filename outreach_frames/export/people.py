@@ -51,7 +51,7 @@ def export_people(
     filters : mapping, optional
         Search filters by name, for example from `load_filters`.
     limit : int or None
-        How many people to write at the most; None writes all that match.
+        How many people to write at most; None writes all that match.
     resume : bool
         Go on where an earlier call with the same arguments stopped; False starts anew.
     page_size : int, optional

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from outreach_frames.common.atomic_files import check_suffix, replace_file
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import check_columns
+from outreach_frames.tables.interface_columns import meanings
 from outreach_frames.tables.schema import to_frame
 
 _ARROW_DTYPE: Final = "[pyarrow]"
@@ -23,9 +24,9 @@ _OWN_METADATA: Final = b"outreach_frames"
 def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) -> Path:
     """Write a frame to a Parquet file that `read_prospects` reads back as it was.
 
-    The file has the frame's `.attrs` in its metadata. Those of a search have its filters, such as
-    the addresses of the colleagues in `profnet_networks`: use ``attrs=False`` for a file that
-    others get.
+    What the columns mean, as `columns()` tells it, is in the metadata of each, and the frame's
+    `.attrs` are in that of the file. Those of a search have its filters, such as the addresses of
+    the colleagues in `profnet_networks`: use ``attrs=False`` for a file that others get.
 
     Parameters
     ----------
@@ -89,7 +90,22 @@ def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
     plain = frame.copy(deep=False)
     kept = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
     plain.attrs = kept if attrs else {}
-    return _readable_by_pandas(pa.Table.from_pandas(plain))
+    return _with_meanings(_readable_by_pandas(pa.Table.from_pandas(plain)))
+
+
+def _with_meanings(table: pa.Table) -> pa.Table:
+    """Note what the columns mean, for who reads the file with something else than this package."""
+    known = meanings(table.column_names)
+    fields = [
+        field.with_metadata(
+            {"meaning": known[field.name].meaning, "group": known[field.name].group}
+        )
+        if field.name in known
+        else field
+        for field in table.schema
+    ]
+    schema = pa.schema(fields, table.schema.metadata)
+    return pa.Table.from_arrays(table.columns, schema=schema)
 
 
 def _is_nested(dtype: Any) -> bool:

@@ -1,1 +1,1 @@
-"""A frame's way into a sequence: check, plan, send, and say of every row what became of it."""
+"""A frame's way into a sequence: check, plan, send, and report what became of every row."""

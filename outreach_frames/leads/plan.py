@@ -248,7 +248,7 @@ def add_to_sequence(
     dry_run: bool = False,
     client: Client | None = None,
 ) -> SubmissionReport:
-    """Add the frame's good rows to a sequence, and say of every row what became of it.
+    """Add the frame's good rows to a sequence, and report what became of every row.
 
     Rows are checked and duplicates found before the first request; chunks of at most 250 are
     sent one after the other. It raises only before the first request; afterwards the report

@@ -24,9 +24,8 @@ from outreach_frames.errors import (
 )
 from outreach_frames.resources.paging import carry_partial, now, page_items
 from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, records_frame
+from outreach_frames.tables.result_columns import ASKED, FOUND
 
-ASKED = spec.Field("asked", note="the id or address as it was given")
-FOUND = spec.Field("found", "boolean", required=True, note="whether the service has the contact")
 _FIELDS = (*spec.CONTACT, ASKED, FOUND)
 
 _ID, _EMAIL = "id", "email"

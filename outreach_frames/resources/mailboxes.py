@@ -32,9 +32,8 @@ from outreach_frames.errors import (
 )
 from outreach_frames.resources.paging import carry_partial, list_frame
 from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, records_frame
+from outreach_frames.tables.result_columns import DETAIL, OUTCOME
 
-_OUTCOME: Final = spec.Field("outcome")
-_DETAIL: Final = spec.Field("detail")
 _STOPPING: Final = (AuthenticationError, ConfigurationError, WaitTooLongError)
 
 
@@ -177,13 +176,13 @@ def set_daily_email_limit(
             return records_frame([_change(connected, one, number)], spec.MAILBOX, dtype_backend)
         _change_each(connected, identities, number, progress, done)
     except KeyboardInterrupt as error:
-        fields = (*spec.MAILBOX, _OUTCOME, _DETAIL)
+        fields = (*spec.MAILBOX, OUTCOME, DETAIL)
         carry_partial(error, records_frame(list(done.values()), fields, dtype_backend))
         raise
     finally:
         connected.forget(spec.LIST_MAILBOXES)
     rows = [done[identity] for identity in identities]
-    frame = records_frame(rows, (*spec.MAILBOX, _OUTCOME, _DETAIL), dtype_backend)
+    frame = records_frame(rows, (*spec.MAILBOX, OUTCOME, DETAIL), dtype_backend)
     if isinstance(mailbox_id, pd.Series):
         frame.index = mailbox_id.index
     return frame
@@ -203,13 +202,13 @@ def _change_each(
         for identity, row in zip(distinct, _changes(client, distinct, limit), strict=True):
             done[identity] = row
             bar.update()
-    wrong = [row for row in done.values() if row[_OUTCOME.name] != "changed"]
+    wrong = [row for row in done.values() if row[OUTCOME.name] != "changed"]
     if wrong:
-        counts = Counter(row[_OUTCOME.name] for row in wrong)
+        counts = Counter(row[OUTCOME.name] for row in wrong)
         counted = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
         warn(
             f"Of {plural(len(done), 'mailbox', 'mailboxes')} not all were changed: {counted}. "
-            f"The first: {wrong[0]['id']}: {wrong[0][_DETAIL.name]}"
+            f"The first: {wrong[0]['id']}: {wrong[0][DETAIL.name]}"
         )
 
 
@@ -248,4 +247,4 @@ def _changes(client: Client, identities: Iterable[str], limit: int) -> Iterator[
                 acted = isinstance(error, ServiceError) and error.may_have_acted
                 outcome, detail = "unknown" if acted else "failed", str(error)
                 stopped = stops_all(error)
-        yield {**mailbox, _OUTCOME.name: outcome, _DETAIL.name: detail}
+        yield {**mailbox, OUTCOME.name: outcome, DETAIL.name: detail}

@@ -7,10 +7,12 @@ first, is held at the person's company under the person's title, and has no end.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, timedelta
 from itertools import accumulate
 from random import Random
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import orjson
@@ -110,12 +112,19 @@ class Market:
         All companies of the world.
     schools : sequence of School
         All schools of the world.
+    staff : mapping of int to int
+        How many people each employer has already, by its number.
     """
 
-    def __init__(self, employers: Sequence[Employer], schools: Sequence[School]) -> None:
+    def __init__(
+        self,
+        employers: Sequence[Employer],
+        schools: Sequence[School],
+        staff: Mapping[int, int] = MappingProxyType({}),
+    ) -> None:
         self._employers = employers
         self._sizes = tuple(accumulate(employer.employees**0.5 for employer in employers))
-        self._vacancies = [employer.employees for employer in employers]
+        self._vacancies = [one.employees - staff.get(one.number, 0) for one in employers]
         self._by_age = sorted(employers, key=lambda employer: employer.founded_year)
         self._years = [employer.founded_year for employer in self._by_age]
         self._schools = schools
@@ -160,10 +169,11 @@ def people(
     rng = stream(seed, "people")
     market = Market(employers, schools)
     for position in range(count):
-        yield _person(position, market, rng)
+        yield new_person(position, market, rng)
 
 
-def _person(position: int, market: Market, rng: Random) -> Person:
+def new_person(position: int, market: Market, rng: Random) -> Person:
+    """Return a person with a career up to the day on which the world was made."""
     employer = market.hire(rng)
     country = employer.country if rng.random() < 0.8 else ANY_COUNTRY.draw(rng)
     stays = country is employer.country and rng.random() < 0.7
@@ -219,6 +229,27 @@ def _person(position: int, market: Market, rng: Random) -> Person:
     )
 
 
+def next_role(role: Role, *, promoted: bool, rng: Random) -> Role:
+    """Return what somebody does next: the same at the same height, or a rung higher."""
+    seniority = role.seniority
+    if promoted and seniority in _LADDER[1:]:
+        seniority = _LADDER[_LADDER.index(seniority) - 1]
+    return role._replace(title=_title(seniority, role.job_function, rng), seniority=seniority)
+
+
+def begin_job(
+    person: dict[str, Any], role: Role, employer: Employer, day: date, rng: Random
+) -> None:
+    """End a person's current job, and put the next one in front."""
+    current, *_ = person["experiences"]
+    current["end_date"] = (day - timedelta(days=1)).isoformat()
+    person["experiences"].insert(0, _job(role.title, employer, day.isoformat()))
+    person["title"] = role.title
+    person["headline"] = _headline(role, employer, rng)
+    person["current_position_start_date"] = day.isoformat()
+    person["current_position_description"] = None
+
+
 def _suffix(position: int) -> str:
     """Return hexadecimal digits that no other position has."""
     high, low = divmod(position, 0x10000)
@@ -268,7 +299,7 @@ def _experiences(
         career = min(career, since - rng.randint(0, 60))
     else:
         since = max(founded, _NOW - int((_NOW - career) * rng.random() ** 1.6))
-    jobs = [_job(role.title, employer, since, None)]
+    jobs = [_job(role.title, employer, _day(since))]
     last = since
     rung = _LADDER.index(role.seniority) if role.seniority in _LADDER else 0
     while len(jobs) < _JOBS_AT_MOST:
@@ -281,19 +312,19 @@ def _experiences(
         function = role.job_function if rng.random() < 0.7 else rng.choice(functions)
         stayed = rng.random() < 0.2 and founded <= start
         former = employer if stayed else market.former(start // 12, rng)
-        jobs.append(_job(_title(_LADDER[rung], function, rng), former, start, end))
+        jobs.append(_job(_title(_LADDER[rung], function, rng), former, _day(start), _day(end, 28)))
         last = start
     return jobs
 
 
-def _job(title: str, employer: Employer, start: int, end: int | None) -> dict[str, Any]:
+def _job(title: str, employer: Employer, start: str, end: str | None = None) -> dict[str, Any]:
     return {
         "object": "experience",
         "title": title,
         "company_name": employer.name,
         "company_profnet_url": employer.profnet_url,
-        "start_date": _day(start),
-        "end_date": None if end is None else _day(end, 28),
+        "start_date": start,
+        "end_date": end,
     }
 
 

@@ -109,6 +109,15 @@ class Employer:
         return _FUNCTIONS[bisect(self.reached, int(rng.random() * self.employees))]
 
 
+def size_of(employees: int) -> str | None:
+    """Return the size label of a number of employees, None where no label has it.
+
+    >>> size_of(12)
+    '11-50'
+    """
+    return next((size for size, (low, high) in SIZES.items() if low <= employees <= high), None)
+
+
 def companies(seed: int, count: int) -> Iterator[tuple[Employer, bytes]]:
     """Yield the world's companies, each with the JSON of its Company resource.
 

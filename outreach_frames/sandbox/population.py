@@ -111,6 +111,26 @@ def company_count(people: int) -> int:
     return min(COMPANIES_AT_MOST, max(1, round(math.pow(people, COMPANIES_EXPONENT))))
 
 
+def add_people(connection: sqlite3.Connection, first: int, joining: list[careers.Person]) -> None:
+    """Add people to a filled database, at the positions from the first on."""
+    roles = {person.role: number_of(connection, "roles", *person.role) for person in joining}
+    places = {one.location: number_of(connection, "places", one.location) for one in joining}
+    _insert_people(connection, first, joining, roles, places)
+
+
+def number_of(connection: sqlite3.Connection, table: str, *texts: str) -> int:
+    """Return the number of a role or a place, which is added where it is not there yet."""
+    columns = _TABLES[table].replace("TEXT NOT NULL", "").split(",", 1)[1]
+    marks = ", ".join("?" * len(texts))
+    folded = [text.casefold() for text in texts]
+    query = f"SELECT number FROM {table} WHERE ({columns}) = ({marks})"  # noqa: S608 - from _TABLES
+    found = connection.execute(query, folded).fetchone()
+    if found is None:
+        found = connection.execute(f"SELECT count(*) FROM {table}").fetchone()  # noqa: S608
+        _insert(connection, table, [(*found, *folded)])
+    return int(found[0])
+
+
 def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:
     """Draw different people, in random order.
 

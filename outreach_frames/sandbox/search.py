@@ -131,8 +131,15 @@ class PeopleIndex:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
-        (self._total,) = connection.execute("SELECT count(*) FROM people").fetchone()
         self._matches: OrderedDict[bytes, Sequence[int]] = OrderedDict()
+        self._everybody: Sequence[int] = ()
+        self.reload()
+
+    def reload(self) -> None:
+        """Forget who matched, after the people have changed."""
+        self._matches.clear()
+        rows = self._connection.execute("SELECT position FROM people ORDER BY position")
+        self._everybody = array("I", (position for (position,) in rows))
 
     def search(
         self, filters: Mapping[str, object], *, page: int, page_size: int
@@ -199,7 +206,7 @@ class PeopleIndex:
         """Return the positions of all who match, remembered or searched for."""
         wanted = _wanted(filters)
         if not wanted:
-            return range(self._total)
+            return self._everybody
         key = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS)
         if key in self._matches:
             self._matches.move_to_end(key)

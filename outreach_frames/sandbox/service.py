@@ -8,16 +8,18 @@ import secrets
 import socket
 import sqlite3
 from collections.abc import Iterable
+from datetime import date, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outreach_frames.sandbox.account import fill_account
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
+from outreach_frames.sandbox.passing_time import MOST_DAYS, pass_days
 from outreach_frames.sandbox.population import fill, sample
 from outreach_frames.sandbox.records import CONTACTS, fill_records
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Store, open_store
-from outreach_frames.sandbox.world import users
+from outreach_frames.sandbox.world import TODAY, users
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox.app import Service
@@ -37,6 +39,8 @@ class Sandbox:
         The base address and the token, which is another one each time.
     people, seed : int
         What the world was made from.
+    today : date
+        The world's day: that on which it was made, and the days that `advance` let go by.
     sequence_ids : dict of str to str
         Sequences that each show one thing about adding leads, by what they show: the error code
         that they lead to (all of `spec.ADD_LEADS_ERRORS`), or `accepts_any` (needs no field),
@@ -76,10 +80,15 @@ class Sandbox:
         self.recently_contacted = store.listed("recently_contacted")
         self.draft_leads = store.leads_by_status("draft")
         self.active_leads = store.leads_by_status("active", "paused")
-        self.school_ids = service.people.school_ids()
-        self.investors = service.people.investors()
         self.network_users = service.people.network_users()
+        self._look_around()
         atexit.register(self.stop)
+
+    def _look_around(self) -> None:
+        """Read what changes with the people, and the date."""
+        self.school_ids = self._service.people.school_ids()
+        self.investors = self._service.people.investors()
+        self.today: date = TODAY + timedelta(days=self._service.store.days_passed())
 
     @property
     def api_key(self) -> str:
@@ -109,9 +118,52 @@ class Sandbox:
             `email`, `profnet_url` and `data` of each lead.
         """
         with self._service.store.lock:
-            if self._stopped:
-                raise RuntimeError("The sandbox is stopped, and its database closed.")
+            self._require_running()
             return self._service.store.leads(sequence_id)
+
+    def advance(self, days: int = 30) -> date:
+        """Let time go by: people change jobs, join and leave, and headcounts change.
+
+        Whoever stays keeps the id and profile URL. Contacts, lead lists and leads stay as they are.
+        The same seed, and the same days one after the other, give the same world; one that is kept
+        in a file stays as it is then. Where responses are cached, read with ``refresh=True`` next.
+
+        Parameters
+        ----------
+        days : int
+            How many, 1 to 3,650.
+
+        Returns
+        -------
+        date
+            The world's day then, as in `today`.
+
+        Raises
+        ------
+        ValueError
+            The number of days is not one of these.
+        RuntimeError
+            The sandbox is stopped.
+
+        Examples
+        --------
+        >>> import outreach_frames.sandbox
+        >>> with outreach_frames.sandbox.serve(people=50) as sandbox:
+        ...     sandbox.advance(days=30).isoformat()
+        '2026-12-02'
+        """
+        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MOST_DAYS:
+            raise ValueError(f"days takes a whole number from 1 to {MOST_DAYS:,}, not {days!r}.")
+        with self._service.store.lock:
+            self._require_running()
+            pass_days(self._service.store.connection, days)
+            self._service.people.reload()
+            self._look_around()
+            return self.today
+
+    def _require_running(self) -> None:
+        if self._stopped:
+            raise RuntimeError("The sandbox is stopped, and its database closed.")
 
     def stop(self) -> None:
         """Stop serving, and close the database; a second time does nothing."""

@@ -22,7 +22,7 @@ Row = dict[str, Any]
 Fill = Callable[[sqlite3.Connection, int, int], None]
 
 # Raised whenever the tables change: a file of another format is refused, not misread.
-FORMAT = 2
+FORMAT = 3
 
 # A person takes 2 KB, of which 4 KB pages waste a sixth; larger pages make adding a lead slower.
 PAGE_BYTES = 16_384
@@ -31,7 +31,10 @@ PAGE_BYTES = 16_384
 MOST_KEPT_PEOPLE = 2_000
 
 SCHEMA = """
-CREATE TABLE world (format INTEGER, people INTEGER, seed INTEGER);
+-- `days` have passed since it was made, and `positions` were ever given to people.
+CREATE TABLE world (
+    format INTEGER, people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
+);
 CREATE TABLE account_users (
     position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, email TEXT,
     dialer INTEGER, copywriter INTEGER, profnet_account INTEGER, voice_clone INTEGER,
@@ -162,6 +165,10 @@ class Store:
             sequence_id,
         )
         return [row | {"data": orjson.loads(row["data"])} for row in found]
+
+    def days_passed(self) -> int:
+        """Return how many days have passed since the world was made."""
+        return int(self.rows("SELECT days FROM world")[0]["days"])
 
     def count_leads(self, sequence_id: str) -> int:
         """Count the leads that a sequence holds."""
@@ -313,7 +320,7 @@ def _make(
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.executescript(SCHEMA)
     fill(connection, people, seed)
-    connection.execute("INSERT INTO world VALUES (?, ?, ?)", (FORMAT, people, seed))
+    connection.execute("INSERT INTO world VALUES (?, ?, ?, 0, ?)", (FORMAT, people, seed, people))
     connection.commit()
 
 

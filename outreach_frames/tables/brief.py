@@ -75,8 +75,8 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
     Returns
     -------
     DataFrame
-        All rows and the index. Columns of one's own, such as a result's status, come first, a
-        dozen at the most.
+        All rows and the index. Columns of one's own, such as a result's status, come first, at
+        most a dozen.
 
     Raises
     ------

@@ -11,6 +11,7 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of, suggestion
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.result_columns import PEOPLE_IN_FRAME
 
 Level = Literal["department", "job_function"]
 LEVELS: tuple[Level, ...] = ("department", "job_function")
@@ -59,7 +60,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     first = identity.notna() & ~identity.duplicated()
     table = frame.loc[first, columns].rename(columns=lambda name: name.removeprefix(COMPANY_PREFIX))
     people = identity[first].map(identity.value_counts()).astype("Int64")
-    people = people.rename("people_in_frame").reset_index(drop=True)
+    people = people.rename(PEOPLE_IN_FRAME.name).reset_index(drop=True)
     # Not by assignment, which pandas warns of where a frame came from a file column by column.
     return pd.concat([table.reset_index(drop=True), people], axis="columns")
 

@@ -1,41 +1,82 @@
-"""Which columns the frames have: the interface's fields, as a frame."""
+"""Which columns the frames have, and what they mean: the interface's fields, as a frame."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from types import MappingProxyType
-from typing import Final
+from typing import Final, NamedTuple
 
 import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of
-from outreach_frames.tables.schema import empty_table, to_frame
-
-TABLES: Final[Mapping[str, tuple[spec.Field, ...]]] = MappingProxyType(
-    {
-        "people": spec.PERSON,
-        "companies": spec.COMPANY,
-        "contacts": spec.CONTACT,
-        "mailboxes": spec.MAILBOX,
-        "sequences": spec.SEQUENCE,
-    }
+from outreach_frames.tables.capacity import CAPACITY
+from outreach_frames.tables.child_tables import CHILD_TABLES
+from outreach_frames.tables.result_columns import (
+    ASKED,
+    DETAIL,
+    FOUND,
+    OUTCOME,
+    PEOPLE_IN_FRAME,
+    RESULT_DTYPES,
+    RESULT_TABLES,
 )
+from outreach_frames.tables.schema import empty_table, to_frame
+from outreach_frames.tables.segments import SEGMENTS
+from outreach_frames.tables.tenure import TENURE
+
+# What a frame of the interface is of, and the columns that this package puts behind.
+_RESOURCES: Final = {
+    "people": ("person", spec.PERSON, ()),
+    "companies": ("company", spec.COMPANY, (PEOPLE_IN_FRAME,)),
+    "contacts": ("contact", spec.CONTACT, (ASKED, FOUND)),
+    "mailboxes": ("mailbox", spec.MAILBOX, ()),
+    "set_daily_email_limit": ("mailbox", spec.MAILBOX, (OUTCOME, DETAIL)),
+    "sequences": ("sequence", spec.SEQUENCE, ()),
+    "lead_list": ("lead", (), ()),
+}
+_OTHERS: Final = {
+    **CHILD_TABLES,
+    "tenure": TENURE,
+    "segments": SEGMENTS,
+    "sending_capacity": CAPACITY,
+    **RESULT_TABLES,
+}
+TABLES: Final[Mapping[str, tuple[spec.Field, ...]]] = MappingProxyType(
+    {name: (*fields, *added) for name, (_, fields, added) in _RESOURCES.items()} | _OTHERS
+)
+# So many columns of a table tell a frame to be of it, if it has not all of them.
+_TELLING: Final = 8
+
+
+class Column(NamedTuple):
+    """One column: its name, and what is to know of it."""
+
+    name: str
+    dtype: str
+    meaning: str
+    group: str
 
 
 def columns(table: str = "people") -> pd.DataFrame:
-    """List the columns that the interface gives a table.
+    """List the columns of a table: what they are called, their dtypes, and what they mean.
 
     Parameters
     ----------
-    table : {"people", "companies", "contacts", "mailboxes", "sequences"}
-        Which table.
+    table : str
+        A table by the name of what returns it: people, companies, contacts, mailboxes, sequences,
+        headcount, experiences, tenure, segments, sending_capacity, match, validate, report_rows,
+        accounts, snapshots, changed, employer_changes, headcount_change, filters and others. A name
+        that does not exist is an error that lists all.
 
     Returns
     -------
     DataFrame
-        One row per column, in the frame's order: column, dtype, field (where the interface has
-        it, with dots), note (str).
+        One row per column, in the frame's order: name, dtype (as pandas names it), meaning, and
+        group, which is what the column is about (all str). Not in it are columns that depend on
+        what is asked: the keys of segments, a frame's own columns beside a result, and a lead
+        list's, which the interface does not show.
 
     Raises
     ------
@@ -44,27 +85,65 @@ def columns(table: str = "people") -> pd.DataFrame:
 
     Notes
     -----
-    Interface: Person, Company, Contact, Mailbox, Sequence.
+    Interface: Person, Company, Contact, Mailbox, Sequence and what they hold. The same meaning and
+    group are in the metadata of the columns in Parquet files.
 
     Examples
     --------
     >>> import outreach_frames as of
-    >>> columns = of.columns()
-    >>> columns[columns["column"].str.contains("headcount_legal")]["field"].iloc[0]
-    'company.department_headcount.legal'
+    >>> columns = of.columns().set_index("name")
+    >>> columns.loc["company_department_headcount_legal", "meaning"]
+    'employees in legal'
     """
-    fields = TABLES[check_one_of("table", table, TABLES)]
+    rows = _columns_of(check_one_of("table", table, TABLES))
+    return pd.DataFrame(rows, columns=list(Column._fields), dtype="str")
+
+
+@cache
+def _columns_of(table: str) -> tuple[Column, ...]:
+    if table not in _RESOURCES:
+        group = table.replace("_", " ")
+        return tuple(
+            Column(field.name, RESULT_DTYPES.get((table, field.name)) or dtype, field.note, group)
+            for field, dtype in zip(TABLES[table], _dtypes(TABLES[table]), strict=True)
+        )
+    noun, fields, added = _RESOURCES[table]
+    return tuple(_resource_columns(noun, fields)) + tuple(
+        Column(field.name, dtype, field.note, "added to the interface's")
+        for field, dtype in zip(added, _dtypes(added), strict=True)
+    )
+
+
+def _resource_columns(noun: str, fields: tuple[spec.Field, ...]) -> Iterator[Column]:
+    """Yield the columns of a resource, each in the group of the object that has it."""
     leaves = list(spec.leaves(fields))
-    dtypes = to_frame(empty_table(fields), "numpy_nullable").dtypes
-    return pd.DataFrame(
-        {
-            "column": ["_".join(path) for path, _ in leaves],
-            "dtype": [
-                f"list of {field.items or 'any'}" if field.type == "array" else str(dtype)
-                for (_, field), dtype in zip(leaves, dtypes, strict=True)
-            ],
-            "field": [".".join(path) for path, _ in leaves],
-            "note": [field.note or ", ".join(field.values) for _, field in leaves],
-        },
-        dtype="str",
+    for (path, field), dtype in zip(leaves, _dtypes(fields), strict=True):
+        objects = path[:-1] if path[0] == "company" else (noun, *path[:-1])
+        yield Column("_".join(path), dtype, field.note, " ".join(objects[:2]).replace("_", " "))
+
+
+def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:
+    return [str(dtype) for dtype in to_frame(empty_table(fields), "numpy_nullable").dtypes]
+
+
+def meanings(names: Sequence[str]) -> Mapping[str, Column]:
+    """Return what is to know of a frame's columns, where they tell which table they are of.
+
+    >>> meanings(["mailbox_id", "email", "emails", "date", "leads_reached"])["emails"].meaning
+    'emails that the mailbox sends on that day'
+    >>> meanings(["id", "name"])
+    {}
+    """
+    present = frozenset(names)
+    table = max(_known(), key=lambda table: (len(present & table.keys()), -len(table)))
+    known = present & table.keys()
+    if len(known) < min(_TELLING, len(table)):
+        return {}
+    return {name: table[name] for name in names if name in known}
+
+
+@cache
+def _known() -> tuple[Mapping[str, Column], ...]:
+    return tuple(
+        {column.name: column for column in rows} for name in TABLES if (rows := _columns_of(name))
     )

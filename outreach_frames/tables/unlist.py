@@ -18,7 +18,7 @@ _BETWEEN_MEMBERS: Final = ", "
 
 
 def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
-    """Return the frame with plain text in the place of lists.
+    """Return the frame with plain text in place of lists.
 
     `drop_duplicates`, `value_counts`, `groupby` and the like work on the result.
 

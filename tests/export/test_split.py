@@ -50,8 +50,15 @@ def test_an_export_has_what_a_split_search_has(client: Client, tmp_path: Path, n
     assert export["id"].tolist() == frame["id"].tolist()
 
 
-@pytest.mark.parametrize("name", FORMATS)
-@pytest.mark.parametrize("failing", [1, 2, 4, 5, 9, 10, 11])
+@pytest.mark.parametrize(
+    ("name", "failing"),
+    [
+        *(("people", request) for request in (1, 2, 4, 5, 9, 10, 11)),
+        *(("people.csv", request) for request in (2, 9)),
+        *(("people.parquet", request) for request in (4, 10)),
+        *(("people.ndjson", request) for request in (5, 11)),
+    ],
+)
 def test_a_split_export_goes_on_in_the_value_where_it_stopped(
     tmp_path: Path, name: str, failing: int
 ) -> None:

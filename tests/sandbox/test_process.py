@@ -262,7 +262,7 @@ class TestFile:
             with closing(sqlite3.connect(db)) as connection:
                 connection.execute("CREATE TABLE notes (text TEXT)")
         before = db.read_bytes()
-        with pytest.raises(ValueError, match="no database of the sandbox"):
+        with pytest.raises(ValueError, match="not a sandbox database"):
             serve(people=20, db=db)
         assert db.read_bytes() == before
 

@@ -1,4 +1,4 @@
-"""What one looks at: a dozen columns of a wide frame, and which columns there are."""
+"""What one looks at: a dozen columns of a wide frame."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.sandbox import Sandbox
-from outreach_frames.tables.interface_columns import TABLES
 
 
 def test_brief_shows_a_dozen_columns_of_each_table(
@@ -49,25 +48,3 @@ def test_brief_shows_the_columns_that_are_named(people: pd.DataFrame) -> None:
     assert list(people.outreach.brief("title")) == ["title"]
     with pytest.raises(InvalidInputError, match="Did you mean 'title'"):
         people.outreach.brief(["titel"])
-
-
-@pytest.mark.parametrize("table", TABLES)
-def test_columns_are_those_of_the_frames(table: str) -> None:
-    """of.columns lists each column of a table once, in order, with the interface's own path."""
-    columns = of.columns(table)
-    assert columns["column"].tolist() == list(spec.columns(TABLES[table]))
-    assert columns["field"].str.replace(".", "_").tolist() == columns["column"].tolist()
-    assert columns.dtypes.eq("str").all()
-
-
-def test_columns_tell_the_dtypes_of_a_search(people: pd.DataFrame) -> None:
-    """The dtypes that of.columns tells are those of a search; lists say what they hold."""
-    told = of.columns().set_index("column")["dtype"]
-    for name, dtype in people.dtypes.astype(str).items():
-        assert told[name] == dtype or (dtype.startswith("list<") and told[name][:8] == "list of ")
-
-
-def test_an_unknown_table_is_told() -> None:
-    """A table that does not exist is an error that names those that do."""
-    with pytest.raises(InvalidInputError, match="contacts"):
-        of.columns("contact")

@@ -36,7 +36,7 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.tables.keys import is_certain
 
 FORMAT: Final = 2
-# Entries by row position; it can be gone on with where the rows are the same.
+# Entries by row position; such a journal can be resumed where the rows are the same.
 _FORMAT_BY_POSITION: Final = 1
 # In the file's header: "leads" read as a number, so that no other program's file is taken for one.
 _APPLICATION_ID: Final = 0x6C656164

@@ -256,7 +256,7 @@ def _client_of(own: Client | None, given: Client | None) -> Client:
 
 
 def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, Entry]:
-    """Return what is known of each row; other runs may have gone on with the journal."""
+    """Return what is known of each row; other runs may have resumed the journal."""
     newer = {
         position: entry
         for position, entry in stored.items()

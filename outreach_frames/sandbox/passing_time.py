@@ -1,0 +1,194 @@
+"""What happens in the world as days go by: careers, headcounts, who joins and who leaves.
+
+The same seed, and the same days one after the other, give the same world. Whoever stays keeps id,
+profile URL and place in the order; who leaves is found by no search any more. Contacts, lists and
+leads are the account's, and stay as they are.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import date, timedelta
+from itertools import accumulate
+from random import Random
+from typing import Any, Final, NamedTuple
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.sandbox import careers
+from outreach_frames.sandbox.companies import Employer, companies, size_of
+from outreach_frames.sandbox.headcount import LEADERSHIP
+from outreach_frames.sandbox.names import stream
+from outreach_frames.sandbox.population import add_people, number_of
+from outreach_frames.sandbox.world import TODAY, schools
+
+MOST_DAYS: Final = 3_650
+_MONTH: Final = 30
+# Shares of all people in a month.
+_LEAVE, _JOIN, _MOVE, _RISE = 0.02, 0.03, 0.03, 0.02
+# How a company grows in a month, how much companies differ, and departments of one company.
+_GROWTH, _SPREAD, _DEPARTMENT_SPREAD = 0.012, 0.03, 0.03
+# Nobody leaves a job that was begun so few days ago.
+_SETTLED_DAYS: Final = 60
+
+
+class _Worker(NamedTuple):
+    """A person with a job."""
+
+    position: int
+    company: int
+    role: careers.Role
+    body: dict[str, Any]
+
+
+def pass_days(connection: sqlite3.Connection, days: int) -> None:
+    """Let days go by in a world.
+
+    Parameters
+    ----------
+    connection : sqlite3.Connection
+        A whole world, in no transaction; all of it changes, or nothing.
+    days : int
+        From 1 on.
+    """
+    ((seed, passed, positions),) = connection.execute("SELECT seed, days, positions FROM world")
+    rng = stream(seed, f"days {passed} to {passed + days}")
+    with connection:
+        staff = _staff(connection)
+        employers = _grow(connection, seed, staff, days / _MONTH, rng)
+        everybody = [row[0] for row in connection.execute("SELECT position FROM people")]
+        leaving = _some(everybody, _LEAVE, days, rng)
+        _remove(connection, leaving)
+        market = careers.Market(employers, schools(seed), staff)
+        stayed = sorted(set(everybody).difference(leaving))
+        moving = _some(stayed, _MOVE, days, rng)
+        rising = _some(sorted(set(stayed).difference(moving)), _RISE, days, rng)
+        today = TODAY + timedelta(days=passed)
+        for position in sorted([*moving, *rising]):
+            worker = _worker(connection, position)
+            employer = market.hire(rng) if position in moving else employers[worker.company]
+            day = today + timedelta(days=rng.randint(1, days))
+            _change_job(connection, worker, employer, day, rng)
+        count = len(_some(everybody, _JOIN, days, rng))
+        joining = [
+            careers.new_person(position, market, rng)
+            for position in range(positions, positions + count)
+        ]
+        add_people(connection, positions, joining)
+        connection.execute(
+            "UPDATE world SET days = ?, positions = ?", (passed + days, positions + count)
+        )
+
+
+def _staff(connection: sqlite3.Connection) -> Counter[int]:
+    """Count the people of the world at each company."""
+    return Counter(dict(connection.execute("SELECT company, count(*) FROM people GROUP BY 1")))
+
+
+def _some(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
+    """Draw the share of people to whom something happens, at least one and not all."""
+    count = round(len(positions) * (1 - (1 - monthly) ** (days / _MONTH)))
+    return set(rng.sample(positions, min(max(count, 1), len(positions) - 1)))
+
+
+def _remove(connection: sqlite3.Connection, positions: set[int]) -> None:
+    for table, column in (
+        ("people", "position"),
+        ("person_bodies", "position"),
+        ("educations", "person"),
+    ):
+        connection.executemany(
+            f"DELETE FROM {table} WHERE {column} = ?",  # noqa: S608 - names from above
+            [(position,) for position in positions],
+        )
+
+
+def _change_job(
+    connection: sqlite3.Connection, worker: _Worker, employer: Employer, day: date, rng: Random
+) -> None:
+    """Give a person a job at another employer, or a better one at the same."""
+    moves = employer.number != worker.company
+    role = careers.next_role(worker.role, promoted=not moves or rng.random() < 0.4, rng=rng)
+    since = date.fromisoformat(worker.body["current_position_start_date"])
+    is_settled = (day - since).days >= _SETTLED_DAYS
+    is_owner = role.seniority in (careers.OWNER, careers.FOUNDING)
+    if is_owner or not is_settled or not (moves or role.seniority != worker.role.seniority):
+        return
+    careers.begin_job(worker.body, role, employer, day, rng)
+    number = number_of(connection, "roles", *role)
+    connection.execute(
+        "UPDATE people SET role = ?, company = ? WHERE position = ?",
+        (number, employer.number, worker.position),
+    )
+    connection.execute(
+        "UPDATE person_bodies SET company = ?, body = ? WHERE position = ?",
+        (employer.number, orjson.dumps(worker.body), worker.position),
+    )
+
+
+def _worker(connection: sqlite3.Connection, position: int) -> _Worker:
+    company, body, *role = connection.execute(
+        """SELECT people.company, body, title, seniority, department, job_function FROM people
+        JOIN person_bodies USING (position) JOIN roles ON number = role WHERE position = ?""",
+        (position,),
+    ).fetchone()
+    return _Worker(position, company, careers.Role(*role), orjson.loads(body))
+
+
+def _grow(
+    connection: sqlite3.Connection, seed: int, staff: Counter[int], months: float, rng: Random
+) -> list[Employer]:
+    """Change the headcounts of all companies, and return these as they are then."""
+    bodies = dict(connection.execute("SELECT number, body FROM company_bodies ORDER BY number"))
+    employers: list[Employer] = []
+    for employer, _ in companies(seed, len(bodies)):
+        body = orjson.loads(bodies[employer.number])
+        grown = {**body, **_grown(body["job_function_headcount"], months, rng)}
+        # A company never has fewer employees than people in the world, or more than a size label.
+        if grown["size"] and grown["estimated_number_of_employees"] >= staff[employer.number]:
+            body = grown
+        counts = [n for part in body["job_function_headcount"].values() for n in part.values()]
+        employers.append(
+            replace(
+                employer,
+                employees=body["estimated_number_of_employees"],
+                size=body["size"],
+                reached=array("I", accumulate(counts)),
+            )
+        )
+        connection.execute(
+            "UPDATE company_bodies SET body = ? WHERE number = ?",
+            (orjson.dumps(body), employer.number),
+        )
+        connection.execute(
+            "UPDATE companies SET size = ? WHERE number = ?", (body["size"], employer.number)
+        )
+    return employers
+
+
+def _grown(
+    departments: Mapping[str, Mapping[str, int]], months: float, rng: Random
+) -> dict[str, Any]:
+    """Return what a company says of its employees, some time later; its leaders stay."""
+    growth = rng.gauss(_GROWTH * months, _SPREAD * months**0.5)
+    functions: dict[str, dict[str, int]] = {}
+    for department, counts in departments.items():
+        factor = max(0.0, 1 + rng.gauss(growth, _DEPARTMENT_SPREAD * months**0.5))
+        functions[department] = {
+            # Rounded by chance, so that small departments change too.
+            name: count if department == LEADERSHIP else int(count * factor + rng.random())
+            for name, count in counts.items()
+        }
+    totals = {department: sum(counts.values()) for department, counts in functions.items()}
+    employees = sum(totals.values())
+    return {
+        "estimated_number_of_employees": employees,
+        "size": size_of(employees),
+        "department_headcount": {name: totals[name] for name in spec.DEPARTMENTS},
+        "job_function_headcount": functions,
+    }

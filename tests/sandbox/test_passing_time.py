@@ -1,0 +1,162 @@
+"""The sandbox's world as days go by."""
+
+from __future__ import annotations
+
+from collections import Counter
+from datetime import date
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import outreach_frames as of
+from outreach_frames.sandbox import Sandbox, serve
+from outreach_frames.sandbox.companies import SIZES
+from tests.sandbox.http import Api
+
+PEOPLE = 150
+Person = dict[str, Any]
+
+
+def everybody(sandbox: Sandbox, **filters: Any) -> list[Person]:
+    """Return everybody whom a search finds, page after page."""
+    found: list[Person] = []
+    with Api(sandbox) as api:
+        while True:
+            body = {**filters, "page": len(found) // 100 + 1, "page_size": 100}
+            result = api.search(body).json()
+            found += result["results"]
+            if len(found) >= result["_pagination"]["total"]:
+                return found
+
+
+def test_time_goes_by_by_seed() -> None:
+    """The same seed and days give the same people; other days other ones."""
+    worlds = []
+    for days in ((30, 30), (30, 30), (60,)):
+        with serve(people=PEOPLE, seed=5) as sandbox:
+            assert sandbox.today == date(2026, 11, 2)
+            assert [sandbox.advance(days=each) for each in days][-1] == date(2027, 1, 1)
+            worlds.append(everybody(sandbox))
+    assert worlds[0] == worlds[1]
+    assert worlds[0] != worlds[2]
+
+
+def test_who_stays_is_the_same_person() -> None:
+    """Some leave, some join, the others keep id, URL, name and order; few of them change jobs."""
+    with serve(people=PEOPLE, seed=5) as sandbox:
+        before = everybody(sandbox)
+        sandbox.advance()
+        after = everybody(sandbox)
+    ids = [[person["id"] for person in people] for people in (before, after)]
+    stayed = set(ids[0]) & set(ids[1])
+    assert 0 < len(ids[0]) - len(stayed) < PEOPLE / 10
+    assert 0 < len(ids[1]) - len(stayed) < PEOPLE / 10
+    assert [one for one in ids[0] if one in stayed] == [one for one in ids[1] if one in stayed]
+    new = {person["id"]: person for person in after}
+    moved = 0
+    for person in before:
+        if person["id"] in stayed:
+            now = new[person["id"]]
+            for field in ("profnet_url", "name", "educations", "location"):
+                assert now[field] == person[field]
+            moved += now["company"]["id"] != person["company"]["id"]
+    assert 0 < moved < PEOPLE / 10
+
+
+def test_a_year_later_the_world_is_still_in_order() -> None:
+    """Careers, counts, sizes and addresses fit together after twelve months, one by one."""
+    with serve(people=PEOPLE, seed=7) as sandbox:
+        for _ in range(12):
+            sandbox.advance(days=30)
+        people, today = everybody(sandbox), sandbox.today.isoformat()
+    for key in ("id", "profnet_url", "image_url"):
+        assert len({person[key] for person in people}) == len(people)
+    staff = Counter(person["company"]["id"] for person in people)
+    for person in people:
+        company, jobs = person["company"], person["experiences"]
+        counts = company["department_headcount"]
+        employees = company["estimated_number_of_employees"]
+        assert sum(counts.values()) == employees >= staff[company["id"]]
+        low, high = SIZES[company["size"]]
+        assert low <= employees <= high
+        for department, functions in company["job_function_headcount"].items():
+            assert sum(functions.values()) == counts[department]
+        assert jobs[0]["title"] == person["title"]
+        assert jobs[0]["company_profnet_url"] == company["profnet_url"]
+        assert jobs[0]["start_date"] == person["current_position_start_date"] <= today
+        assert [job["end_date"] is None for job in jobs] == [True] + [False] * (len(jobs) - 1)
+        for newer, older in pairwise(jobs):
+            assert older["start_date"] < older["end_date"] < newer["start_date"]
+
+
+def test_searches_find_people_as_they_are_then() -> None:
+    """A mover is found by the new title and company; who left is found by nothing."""
+    with serve(people=PEOPLE, seed=5) as sandbox:
+        before = {person["id"]: person for person in everybody(sandbox)}
+        sandbox.advance(days=90)
+        after = {person["id"]: person for person in everybody(sandbox)}
+        mover = next(
+            now
+            for now in after.values()
+            if now["id"] in before and now["company"]["id"] != before[now["id"]]["company"]["id"]
+        )
+        found = everybody(
+            sandbox, person_titles=[mover["title"]], company_ids=[mover["company"]["id"]]
+        )
+        assert mover["id"] in {person["id"] for person in found}
+        left = next(person for person in before.values() if person["id"] not in after)
+        named = everybody(sandbox, person_name=left["name"])
+        assert left["id"] not in {person["id"] for person in named}
+        for size in SIZES:
+            sizes = {
+                person["company"]["size"] for person in everybody(sandbox, company_sizes=[size])
+            }
+            assert sizes <= {size}
+
+
+def test_a_world_in_a_file_stays_as_it_is_then(tmp_path: Path) -> None:
+    """After a stop, the file has the later world, and time goes on from there."""
+    db = tmp_path / "world.db"
+    with serve(people=PEOPLE, seed=5, db=db) as sandbox:
+        sandbox.advance(days=30)
+        later = everybody(sandbox)
+    with serve(people=PEOPLE, seed=5, db=db) as sandbox:
+        assert everybody(sandbox) == later
+        assert sandbox.today == date(2026, 12, 2)
+        assert sandbox.advance(days=1) == date(2026, 12, 3)
+
+
+@pytest.mark.parametrize("days", [0, -1, 3651, 1.5, True, "30"])
+def test_days_are_a_whole_number(days: Any) -> None:
+    """What is no number of days is refused, and nothing changes."""
+    with serve(people=5) as sandbox:
+        with pytest.raises(ValueError, match="days takes a whole number from 1 to 3,650"):
+            sandbox.advance(days=days)
+        assert sandbox.today == date(2026, 11, 2)
+
+
+def test_a_world_of_one_goes_on() -> None:
+    """Nobody is left alone to leave, and a stopped sandbox says that it is stopped."""
+    with serve(people=1) as sandbox:
+        sandbox.advance(days=3650)
+        assert len(everybody(sandbox)) >= 1
+    with pytest.raises(RuntimeError, match="is stopped"):
+        sandbox.advance()
+
+
+def test_it_is_within_reach_of_the_client() -> None:
+    """An analyst moves the sandbox of a connection on, and a comparison shows what happened."""
+    with of.connect("sandbox", cache=None) as client:
+        before = of.search_people(person_seniorities=["vp", "director", "manager"])
+        client.sandbox.advance(days=30)
+        after = of.search_people(person_seniorities=["vp", "director", "manager"])
+    comparison = of.compare_people(before, after)
+    for table in ("appeared", "disappeared", "employer_changes"):
+        assert 0 < len(getattr(comparison, table)) < len(before) / 4
+    moves = comparison.employer_changes
+    assert (moves["company_before"] != moves["company_after"]).all()
+    fields = comparison.changed.groupby("person_id")["field"].agg(set)
+    assert all({"experiences", "current_position_start_date"} <= found for found in fields)
+    assert (comparison.headcount["change"].fillna(0) != 0).sum() > 100

@@ -1,0 +1,130 @@
+"""Which columns there are: of every table that a function returns, as it returns it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.tables.interface_columns import TABLES
+
+DEPENDS: dict[str, list[str]] = {
+    "segments": ["title"],
+    "account_people": [],
+    "accounts": ["company_website"],
+}
+INDEX = "that of the index"
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
+    """Ask for every table once."""
+    folder = tmp_path_factory.mktemp("snapshots")
+    leads = pd.DataFrame({"email": ["ada@brightforge.example", "n/a"]})
+    with of.connect("sandbox", cache=None) as client, warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        sandbox = client.sandbox
+        people = of.search_people(limit=30)
+        mailboxes = of.mailboxes()
+        contacts = of.contacts(sandbox.contact_ids[:3])
+        report = leads.outreach.add_to_sequence(sandbox.sequence_ids["accepts_any"])
+        found = people[["company_website"]].outreach.find_people(domain="company_website")
+        for day in ("2026-01-01", "2026-02-01"):
+            of.snapshot_people(folder, person_seniorities=["vp"], date=day)
+        comparison = of.compare_people(folder)
+        children = {
+            name: getattr((contacts if name in contacts else people).outreach, name)()
+            for name in TABLES
+            if name in people or name in contacts or f"company_{name}" in people
+        }
+        return children | {
+            "people": people,
+            "companies": people.outreach.companies(),
+            "headcount": people.outreach.headcount(),
+            "job_function_headcount": people.outreach.headcount("job_function"),
+            "contacts": contacts,
+            "mailboxes": mailboxes,
+            "set_daily_email_limit": of.set_daily_email_limit(mailboxes["id"].head(2), 40),
+            "sequences": of.sequences(),
+            "tenure": people.outreach.tenure(),
+            "segments": people.outreach.segments("title"),
+            "sending_capacity": of.sending_capacity(mailboxes, 10),
+            "match": people.outreach.match(people, profnet_url="profnet_url"),
+            "validate": leads.outreach.validate(),
+            "report_rows": report.rows,
+            "report_summary": report.summary(),
+            "account_people": found.people[list(found.people)[-2:]],
+            "accounts": found.accounts,
+            "accounts_summary": found.summary(),
+            "filters": of.filters(),
+            "explain_search": of.explain_search(person_seniorities=["vp"]),
+            "snapshots": of.snapshots(folder),
+            "changed": comparison.changed,
+            "employer_changes": comparison.employer_changes,
+            "headcount_change": comparison.headcount,
+            "comparison_summary": comparison.summary(),
+            "forget": of.forget(email="a@b.example", folder=folder, dry_run=True),
+            "columns": of.columns(),
+        }
+
+
+@pytest.mark.parametrize("table", sorted(set(TABLES) - {"lead_list"}))
+def test_columns_are_those_of_the_frames(tables: dict[str, pd.DataFrame], table: str) -> None:
+    """Names, order and dtypes are those of the frame that is returned, and each has a meaning."""
+    told = of.columns(table)
+    frame = tables[table].drop(columns=DEPENDS.get(table, []))
+    assert told["name"].tolist() == frame.columns.tolist()
+    for name, dtype in zip(told["name"], told["dtype"], strict=True):
+        assert dtype in {str(frame[name].dtype), INDEX}, name
+    assert told.dtypes.eq("str").all()
+    assert told.notna().all(axis=None)
+    assert told.ne("").all(axis=None)
+
+
+def test_a_lead_list_has_no_columns_of_its_own() -> None:
+    """The interface does not show what a lead list's leads are, so no column is told."""
+    assert of.columns("lead_list").empty
+
+
+def test_groups_tell_what_a_column_is_about() -> None:
+    """Of 262 columns, one group has each department's headcount, another the job functions'."""
+    groups = of.columns().groupby("group").size()
+    assert groups["company department headcount"] == 14
+    assert groups["company job function headcount"] == 194
+    assert groups.sum() == 262
+
+
+def test_an_unknown_table_is_told() -> None:
+    """A table that does not exist is an error that names those that do."""
+    with pytest.raises(InvalidInputError, match="Did you mean 'contacts'"):
+        of.columns("contact")
+
+
+@pytest.mark.parametrize("name", ["people.parquet", "folder"])
+def test_meanings_are_in_parquet_files(client: Client, name: str, tmp_path: Path) -> None:
+    """Files of people tell each column's meaning and group, and are read back as they were."""
+    people = of.search_people(person_seniorities=["vp"], limit=None)
+    of.export_people(tmp_path / name, person_seniorities=["vp"], limit=None, progress=False)
+    written = people.assign(own=1).outreach.to_parquet(tmp_path / "written.parquet")
+    exported = next((tmp_path / name).glob("*")) if name == "folder" else tmp_path / name
+    for path in (written, exported):
+        schema = pq.read_schema(path)
+        for column in of.columns().itertuples():
+            metadata = schema.field(column.name).metadata
+            assert metadata[b"meaning"].decode() == column.meaning
+            assert metadata[b"group"].decode() == column.group
+    assert b"meaning" not in (pq.read_schema(written).field("own").metadata or {})
+    pd.testing.assert_frame_equal(of.read_prospects(written), people.assign(own=1))
+
+
+def test_columns_of_other_frames_get_no_meaning(tmp_path: Path) -> None:
+    """A frame that merely has a name and an id is not taken for a table of the service."""
+    frame = pd.DataFrame({"id": ["1"], "name": ["Ada"], "email": ["ada@x.example"]})
+    path = frame.outreach.to_parquet(tmp_path / "own.parquet")
+    assert all(field.metadata is None for field in pq.read_schema(path))
