@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of
-from outreach_frames.tables.interface_columns import TABLES
+from outreach_frames.tables.interface_columns import INTERFACE_TABLES, TABLES
 from outreach_frames.tables.schema import empty_table, to_frame, wire_schema
 
 FORMS: Final = ("flat", "nested")
@@ -82,14 +82,14 @@ def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") 
     'STRUCT("object" VARCHAR, "language" VARCHAR, "iso_code" VARCHAR, "proficiency" VARCHAR)[]'
     """
     convert = _ENGINES[check_one_of("engine", engine, _ENGINES)]
-    fields = TABLES[check_one_of("table", table, TABLES)]
+    fields = INTERFACE_TABLES[check_one_of("table", table, INTERFACE_TABLES)]
     if check_one_of("form", form, FORMS) == "nested":
         not_shown = {
             path[-1] for path, one in spec.leaves(fields) if one.type == "array" and not one.items
         }
         return convert(wire_schema(fields), not_shown)
     # What frames have, and so files: text is large there.
-    frame = to_frame(empty_table(fields), "numpy_nullable")
+    frame = to_frame(empty_table(TABLES[table]), "numpy_nullable")
     return convert(pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata(), set())
 
 

@@ -36,6 +36,13 @@ _RESOURCES: Final = {
     "sequences": ("sequence", spec.SEQUENCE, ()),
     "lead_list": ("lead", (), ()),
 }
+# The interface's own columns of these.
+INTERFACE_TABLES: Final[Mapping[str, tuple[spec.Field, ...]]] = MappingProxyType(
+    {
+        name: _RESOURCES[name][1]
+        for name in ("people", "companies", "contacts", "mailboxes", "sequences")
+    }
+)
 _OTHERS: Final = {
     **CHILD_TABLES,
     "tenure": TENURE,

@@ -16,7 +16,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.interface_columns import TABLES
+from outreach_frames.tables.interface_columns import INTERFACE_TABLES
 
 # What no engine must make something of that it is not.
 TRICKY: dict[str, Any] = {
@@ -84,12 +84,12 @@ def test_duckdb_takes_places_of_any_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["flat", "nested"])
-@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("table", INTERFACE_TABLES)
 def test_every_table_has_a_schema_in_every_engine(table: str, form: str) -> None:
     """All engines have the same columns, those of `columns` where they are flat."""
     names = of.schema(table=table, form=form).names
     if form == "flat":
-        assert names == of.columns(table)["column"].tolist()
+        assert names == of.columns(table)["name"].tolist()
     assert list(of.schema("duckdb", table=table, form=form)) == names
     assert of.schema("polars", table=table, form=form).names() == names
     spark = of.schema("spark", table=table, form=form)
