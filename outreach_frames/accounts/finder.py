@@ -178,7 +178,7 @@ class _Stage:
         return range(0)
 
     def _give_up(self, search: CompanySearch) -> None:
-        """Ask anew, fewer at a time: the search does not tell whose people it found."""
+        """Ask again, fewer at a time: the search does not tell whose people it found."""
         members = [member for member in search.members if member in self.agenda.open]
         if members:
             self.agenda.suspect(members)

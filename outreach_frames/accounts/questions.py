@@ -125,7 +125,7 @@ class Agenda:
         return _AIM if state.size is None or state.size <= self._cost(state) else PAGE
 
     def is_worth_reading(self, pages: int, read: int, seen: Mapping[int, int], total: int) -> bool:
-        """Whether to read the rest of a search, or to ask anew about who is still open in it.
+        """Whether to read the rest of a search, or to ask again about who is still open in it.
 
         Parameters
         ----------

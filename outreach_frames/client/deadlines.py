@@ -1,6 +1,6 @@
 """Connections that can be aborted from outside, and that know whether a byte was sent.
 
-A timeout of the socket starts anew with every byte that arrives; only a clock beside it ends a
+A timeout of the socket starts again with every byte that arrives; only a clock beside it ends a
 whole request in time.
 """
 

@@ -43,7 +43,7 @@ CREATE TABLE errors (number INTEGER NOT NULL, value TEXT NOT NULL);
 PRAGMA user_version = {FORMAT};
 """
 _LOCK: Final = "lock"
-_ANEW: Final = "resume=False starts anew and deletes what is there."
+_START_OVER: Final = "resume=False starts over and deletes what is there."
 _SHOWN_CHARACTERS: Final = 60
 
 
@@ -249,7 +249,7 @@ class Checkpoint:
         if version != FORMAT:
             raise InvalidInputError(
                 f"{self.folder} was left by another version of this package (format {version}, "
-                f"not {FORMAT}). Finish with that version; {_ANEW}"
+                f"not {FORMAT}). Finish with that version; {_START_OVER}"
             )
         stored = dict(self._connection.execute("SELECT part, value FROM export"))
         changed = [
@@ -260,7 +260,7 @@ class Checkpoint:
         if changed:
             raise InvalidInputError(
                 f"{self.folder} is of another export: {'; '.join(changed)}. The same call as then "
-                f"goes on there; {_ANEW}"
+                f"goes on there; {_START_OVER}"
             )
 
     def _drop_torn(self) -> None:
@@ -298,7 +298,7 @@ class Checkpoint:
         except (sqlite3.DatabaseError, ValueError) as error:
             if isinstance(error, OutreachError):
                 raise
-            raise InvalidInputError(f"{self.folder} is damaged ({error}); {_ANEW}") from error
+            raise InvalidInputError(f"{self.folder} is damaged ({error}); {_START_OVER}") from error
 
 
 def kept_filters(target: Path) -> dict[str, Any] | None:

@@ -53,7 +53,7 @@ def export_people(
     limit : int or None
         How many people to write at most; None writes all that match.
     resume : bool
-        Go on where an earlier call with the same arguments stopped; False starts anew.
+        Resume where an earlier call with the same arguments stopped; False starts over.
     page_size : int, optional
         People per request, 1 to 100; by default as many as are of use.
     split_by : str, optional

@@ -115,5 +115,5 @@ def _read_parquet(parts: Iterable[Path], source: Path) -> pd.DataFrame:
 def _damaged(source: Path, error: Exception) -> InvalidInputError:
     return InvalidInputError(
         f"{source} is damaged, or not Parquet as pandas writes it: {shorten(str(error))}. Try "
-        "pandas.read_parquet, or write the file anew."
+        "pandas.read_parquet, or write the file again."
     )

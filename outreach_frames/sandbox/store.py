@@ -27,7 +27,7 @@ FORMAT = 3
 # A person takes 2 KB, of which 4 KB pages waste a sixth; larger pages make adding a lead slower.
 PAGE_BYTES = 16_384
 
-# A world of 2,000 people takes 8 MB; larger ones are made anew each time.
+# A world of 2,000 people takes 8 MB; larger ones are made each time.
 MOST_KEPT_PEOPLE = 2_000
 
 SCHEMA = """

@@ -284,7 +284,7 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
     try:
         return pa.concat_tables(tables, promote_options="default")
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        # `column_names` builds its list anew at each use.
+        # `column_names` builds its list at each use.
         found = [dict(zip(table.column_names, table.columns, strict=True)) for table in tables]
         missing = [pa.chunked_array([pa.nulls(len(table))]) for table in tables]
         columns = {

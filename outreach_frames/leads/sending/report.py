@@ -230,7 +230,7 @@ class SubmissionReport:
             raise InvalidInputError("No row is unknown, so there is nothing to send again.")
         if self._retry is None:
             raise InvalidInputError(
-                "This report cannot send. Plan its unknown rows anew: "
+                "This report cannot send. Plan its unknown rows again: "
                 'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...). '
                 "What is in the sequence by then comes back as already_in_sequence."
             )

@@ -64,5 +64,5 @@ def make_rows(
 
 
 def typed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with the columns and dtypes of a report, numbered anew."""
+    """Return rows with the columns and dtypes of a report, renumbered from 0."""
     return rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)

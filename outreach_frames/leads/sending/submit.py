@@ -250,7 +250,7 @@ def _client_of(own: Client | None, given: Client | None) -> Client:
         )
     if client.closed:
         raise ConfigurationError(
-            "The plan's client is closed. Connect again, and make the plan anew. Nothing was sent."
+            "The plan's client is closed. Connect again, and make the plan again. Nothing was sent."
         )
     return client
 
