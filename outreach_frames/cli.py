@@ -18,9 +18,16 @@ import pandas as pd
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.accounts.result import AccountPeople
-from outreach_frames.client.client import Client
-from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
-from outreach_frames.commands import add_leads
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from outreach_frames.commands import add_leads, history
+from outreach_frames.commands.search_options import (
+    CONNECTION,
+    add_filters,
+    add_sandbox,
+    add_split_by,
+    connected,
+    filters_of,
+)
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.common.shell_words import in_shell
 from outreach_frames.common.terminal import (
@@ -41,10 +48,6 @@ _SEQUENCE_COLUMNS = ["id", "name", "status", "created_by_user_email"]
 _MAILBOX_COLUMNS = ["id", "email", "email_provider", "status", "daily_email_limit"]
 # The accessor's methods that write a table, by the ending of the file.
 _WRITERS = {".csv": "to_csv", ".parquet": "to_parquet", ".xlsx": "to_excel"}
-_CONNECTION = (
-    f"The service's address comes from {BASE_URL_VARIABLE}, the account's token from "
-    f"{API_KEY_VARIABLE}. --sandbox uses the embedded service instead: no account, invented data."
-)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -124,7 +127,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_search(commands)
     _add_find_people(commands)
     _add_export(commands)
-    add_leads.define(commands, epilog=_CONNECTION)
+    add_leads.define(commands, epilog=CONNECTION)
+    history.define(commands)
     _add_forget(commands)
     return parser
 
@@ -164,7 +168,7 @@ def _add_sequences(commands: Any) -> None:
         "sequences",
         help="list the sequences",
         description="List the account's sequences.",
-        epilog=_CONNECTION,
+        epilog=CONNECTION,
     )
     sequences.add_argument("--name", help="part of the name, in any case")
     sequences.add_argument("--status", help=", ".join(spec.SEQUENCE_STATUSES))
@@ -179,7 +183,7 @@ def _add_mailboxes(commands: Any) -> None:
         "mailboxes",
         help="list the mailboxes and their daily limits",
         description="List the mailboxes that are connected to the account.",
-        epilog=_CONNECTION,
+        epilog=CONNECTION,
     )
     mailboxes.add_argument("--status", help=", ".join(spec.MAILBOX_STATUSES))
     mailboxes.add_argument("--email-provider", help=", ".join(spec.EMAIL_PROVIDERS))
@@ -196,14 +200,14 @@ def _add_search(commands: Any) -> None:
         "filters together mean all. Quote values that have blanks.",
         usage="%(prog)s [FILTERS] [--limit LIMIT | --all | --count] [--out FILE] [--sandbox]",
         allow_abbrev=False,
-        epilog=_CONNECTION,
+        epilog=CONNECTION,
     )
     search.add_argument("--limit", type=int, default=1000, help="people at most (1000)")
     search.add_argument("--all", action="store_true", help="read all people who match")
     search.add_argument("--count", action="store_true", help="only say how many match")
-    _add_split_by(search)
+    add_split_by(search)
     _add_common(search)
-    _add_filters(search)
+    add_filters(search)
     search.set_defaults(run=_run_search)
 
 
@@ -215,7 +219,7 @@ def _add_find_people(commands: Any) -> None:
         "of every company. Filters say who is wanted there.",
         usage="%(prog)s FILE --domain COLUMN [--per-company N] [FILTERS] [--out FILE] [--sandbox]",
         allow_abbrev=False,
-        epilog=_CONNECTION,
+        epilog=CONNECTION,
     )
     find.add_argument("file", type=Path, help="a .csv file in UTF-8 with a header row, or .parquet")
     companies = find.add_argument_group("columns of the file that name the companies")
@@ -225,7 +229,7 @@ def _add_find_people(commands: Any) -> None:
     companies.add_argument("--name", metavar="COLUMN", help="names; one request for each")
     find.add_argument("--per-company", type=int, default=10, metavar="N", help="at most (10)")
     find.add_argument("--all", action="store_true", help="read everybody who matches")
-    _add_split_by(find)
+    add_split_by(find)
     find.add_argument(
         "--accounts",
         type=_table_path,
@@ -233,7 +237,7 @@ def _add_find_people(commands: Any) -> None:
         help="write the companies with what became of them to a .csv, .parquet or .xlsx file",
     )
     _add_common(find)
-    _add_filters(find)
+    add_filters(find)
     find.set_defaults(run=_run_find_people)
 
 
@@ -244,7 +248,7 @@ def _add_export(commands: Any) -> None:
         description="Write all people that match to a file. The file appears when it is complete. "
         "If it is interrupted, the same command resumes where it stopped.",
         allow_abbrev=False,
-        epilog=_CONNECTION,
+        epilog=CONNECTION,
     )
     export.add_argument(
         "file",
@@ -259,9 +263,9 @@ def _add_export(commands: Any) -> None:
         help="start over, and delete what an interrupted command left",
     )
     export.add_argument("--page-size", type=int, metavar="N", help="people per request (100)")
-    _add_split_by(export)
+    add_split_by(export)
     _add_connection(export)
-    _add_filters(export)
+    add_filters(export)
     export.set_defaults(run=_run_export)
 
 
@@ -297,36 +301,6 @@ def _table_path(text: str) -> Path:
     return Path(text)
 
 
-def _add_split_by(command: argparse.ArgumentParser) -> None:
-    command.add_argument(
-        "--split-by",
-        metavar="FILTER",
-        type=lambda name: name.replace("-", "_"),
-        help="one search per value of this filter; its column says which value found a person",
-    )
-
-
-def _add_filters(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
-    groups = {
-        group: command.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS
-    }
-    for known in spec.FILTERS:
-        _add_filter(groups[known.group], known)
-
-
-def _add_filter(group: Any, known: spec.Filter) -> None:
-    option = f"--{known.name.replace('_', '-')}"
-    note = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else known.note
-    text = (note or known.note or None) and (note or known.note).replace("%", "%%")
-    if known.type == "boolean":
-        group.add_argument(option, action=argparse.BooleanOptionalAction, help=text)
-    elif known.type == "array":
-        group.add_argument(option, nargs="+", action="extend", metavar="VALUE", help=text)
-    else:
-        group.add_argument(option, metavar="TEXT", help=text)
-
-
 def _add_common(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--out",
@@ -339,7 +313,7 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 
 
 def _add_connection(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--sandbox", action="store_true", help="use the embedded service")
+    add_sandbox(command)
     command.add_argument("--refresh", action="store_true", help="ask the service, not the cache")
 
 
@@ -362,7 +336,7 @@ def _run_sandbox(options: argparse.Namespace) -> None:
 
 
 def _run_sequences(options: argparse.Namespace) -> None:
-    with _connected(options):
+    with connected(options):
         frame = of.sequences(
             name=options.name,
             status=options.status,
@@ -374,7 +348,7 @@ def _run_sequences(options: argparse.Namespace) -> None:
 
 
 def _run_mailboxes(options: argparse.Namespace) -> None:
-    with _connected(options):
+    with connected(options):
         frame = of.mailboxes(
             status=options.status,
             email_provider=options.email_provider,
@@ -384,15 +358,9 @@ def _run_mailboxes(options: argparse.Namespace) -> None:
     _show(frame, _MAILBOX_COLUMNS, options.out)
 
 
-def _filters(options: argparse.Namespace) -> tuple[dict[str, Any] | None, dict[str, Any]]:
-    """Return the saved filters, and those that were typed."""
-    saved = of.load_filters(options.filters) if options.filters else None
-    return saved, {known.name: getattr(options, known.name) for known in spec.FILTERS}
-
-
 def _run_search(options: argparse.Namespace) -> None:
-    saved, fields = _filters(options)
-    with _connected(options):
+    saved, fields = filters_of(options)
+    with connected(options):
         if options.count:
             print(f"{of.count_people(saved, refresh=options.refresh, **fields):,}")
             return
@@ -406,8 +374,8 @@ def _run_search(options: argparse.Namespace) -> None:
 
 def _run_find_people(options: argparse.Namespace) -> None:
     accounts = read_as_text(options.file)
-    saved, fields = _filters(options)
-    with _connected(options):
+    saved, fields = filters_of(options)
+    with connected(options):
         found = accounts.outreach.find_people(
             saved,
             domain=options.domain,
@@ -426,8 +394,8 @@ def _run_find_people(options: argparse.Namespace) -> None:
 
 
 def _run_export(options: argparse.Namespace) -> None:
-    saved, fields = _filters(options)
-    with _connected(options):
+    saved, fields = filters_of(options)
+    with connected(options):
         path = of.export_people(
             options.file,
             saved,
@@ -452,10 +420,6 @@ def _run_forget(options: argparse.Namespace) -> None:
         print("Nothing on this machine holds them.")
     else:
         print(printable(found.to_string(index=False), keep="\n"))
-
-
-def _connected(options: argparse.Namespace) -> Client:
-    return of.connect(SANDBOX if options.sandbox else None)
 
 
 def _show(frame: pd.DataFrame, columns: list[str], out: Path | None) -> None:

@@ -86,6 +86,14 @@ class PeopleComparison:
         """
         return self._headcounts.table
 
+    @property
+    def headline(self) -> str:
+        """The result in a line."""
+        return (
+            f"{len(self.appeared):,} appeared, {len(self.disappeared):,} disappeared, "
+            f"{len(self.employer_changes):,} changed employers"
+        )
+
     def summary(self) -> pd.DataFrame:
         """Count what is different, and say how to read it.
 
@@ -163,8 +171,7 @@ class PeopleComparison:
 
     def _card(self) -> Card:
         return Card(
-            f"{len(self.appeared):,} appeared, {len(self.disappeared):,} disappeared, "
-            f"{len(self.employer_changes):,} changed employers",
+            self.headline,
             list(self._facts()),
             columns=("", "Count", "What it means"),
             details=[Details("To know", self.notes)],

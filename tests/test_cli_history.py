@@ -1,0 +1,114 @@
+"""Snapshots and their comparison in a shell, as a cron job runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.cli import main
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from outreach_frames.sandbox import Sandbox
+
+SEARCH = ["--person-seniorities", "vp", "director"]
+
+
+@pytest.fixture
+def moving(monkeypatch: pytest.MonkeyPatch) -> Iterator[Sandbox]:
+    """Start a sandbox that commands find in the environment."""
+    with of.sandbox.serve(people=300, seed=2) as running:
+        monkeypatch.setenv(BASE_URL_VARIABLE, running.url)
+        monkeypatch.setenv(API_KEY_VARIABLE, running.api_key)
+        yield running
+
+
+def test_a_job_takes_snapshots_and_compares_them(
+    moving: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each command says one line; the workbook has what changed."""
+    folder, changes = tmp_path / "people", tmp_path / "changes.xlsx"
+    for _ in range(2):
+        date = moving.today.isoformat()
+        assert main(["snapshot", str(folder), *SEARCH, "--date", date]) == 0
+        people = of.snapshots(folder)["people"].iloc[-1]
+        path = folder / f"snapshot={date}"
+        assert capsys.readouterr().out == f"{people} people written to {path}\n"
+        moving.advance(days=90)
+    assert main(["compare", str(folder), "--out", str(changes)]) == 0
+    comparison = of.compare_people(folder)
+    assert len(comparison.employer_changes) > 0
+    shown = capsys.readouterr().out
+    assert shown.count("\n") == 1
+    assert f"{len(comparison.appeared)} appeared, " in shown
+    assert shown.endswith(f"written to {changes}\n")
+    sheets = pd.read_excel(changes, sheet_name=None)
+    assert len(sheets["employer_changes"]) == len(comparison.employer_changes)
+
+
+def test_a_quiet_job_says_nothing(
+    moving: Sandbox, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """With --quiet there is no line that cron would mail, and the files are there."""
+    folder, changes = tmp_path / "people", tmp_path / "changes"
+    for date in ("2026-11-01", "2026-12-01"):
+        assert main(["snapshot", str(folder), *SEARCH, "--date", date, "--quiet"]) == 0
+    assert main(["compare", str(folder), "--out", str(changes), "--quiet"]) == 0
+    assert capfd.readouterr() == ("", "")
+    assert of.read_prospects(changes / "summary.csv")["count"].iloc[-1] == 0
+
+
+def test_two_tables_are_compared_in_the_terminal(
+    moving: Sandbox, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of any kind are compared, and without --out the result is shown."""
+    files = [str(tmp_path / name) for name in ("before.csv", "after.ndjson")]
+    for file in files:
+        assert main(["export", file, *SEARCH]) == 0
+    capsys.readouterr()
+    assert main(["compare", *files]) == 0
+    assert capsys.readouterr().out.startswith("0 appeared, 0 disappeared, 0 changed employers\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("snapshot people --date tomorrow", "'tomorrow' is not a day"),
+        ("snapshot people --person-locations", "expected at least one argument"),
+        ("compare people", "holds 0 snapshots"),
+        ("compare people --quiet", "would leave nothing"),
+    ],
+)
+@pytest.mark.usefixtures("moving")
+def test_wrong_usage_ends_with_two(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str, words: str
+) -> None:
+    """What the caller can mend is told with exit code 2."""
+    name, _, *rest = command.split()
+    with suppress(SystemExit):
+        assert main([name, str(tmp_path / "people"), *rest]) == 2
+    assert words in capsys.readouterr().err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_ending_of_another_format_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
+    """A comparison has several tables, so that one CSV file cannot hold it."""
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "people", "--out", "changes.csv"])
+    assert ended.value.code == 2
+    assert "CSV files to a folder" in capsys.readouterr().err
+
+
+def test_a_failure_ends_with_one(
+    moving: Sandbox, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A refused token ends the job with 1, and leaves no snapshot."""
+    with monkeypatch.context() as patch:
+        patch.setenv(API_KEY_VARIABLE, "a-token-of-somebody-else")
+        assert main(["snapshot", str(tmp_path), *SEARCH]) == 1
+    assert of.snapshots(tmp_path).empty
+    assert main(["snapshot", str(tmp_path), *SEARCH]) == 0
+    assert len(of.snapshots(tmp_path)) == 1
