@@ -155,7 +155,7 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     ...     _ = of.snapshot_people(folder, date="2026-11-01", person_seniorities=["vp"])
     >>> of.snapshots(folder)[["date", "people"]]
             date  people
-    0 2026-11-01      70
+    0 2026-11-01      61
     """
     place = expanded(folder)
     found = list(list_snapshots(place))
