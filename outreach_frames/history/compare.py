@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -87,7 +87,7 @@ def compare_people(
         old, new, unfinished = last_two(before)
     else:
         old, new = source_of(before, "before"), source_of(after, "after")
-    people = match_rows(*(_person_keys(side) for side in (old, new)))
+    people = _match_people(old, new)
     pairs = _Pairs(old, new, people)
     differences = [*unfinished, *caveats.of_searches(old, new)]
     rows = list(caveats.of_rows(people))
@@ -211,25 +211,31 @@ def _moved(pairs: _Pairs) -> Mask:
 
 
 def _headcounts(before: Source, after: Source) -> Headcounts:
-    keys = [key for key in COMPANY_KEYS if key in before.columns and key in after.columns]
-    if not keys:
-        return compare_headcounts(before, after, None)
-    columns = [[_key(key, side.column(key)) for key in keys] for side in (before, after)]
-    return compare_headcounts(before, after, match_rows(*columns))
+    present = [key for key in COMPANY_KEYS if key in before.columns and key in after.columns]
+    companies = match_rows(*_keys((before, after), present)) if present else None
+    return compare_headcounts(before, after, companies)
 
 
-def _person_keys(side: Source) -> list[pa.Array]:
-    """Return what a side's people are told apart by: ids, and profile URLs."""
-    present = [key for key in (_ID, _URL) if key in side.columns]
-    if not present:
-        raise InvalidInputError(
-            f"{side.name} has neither a column {_ID!r} nor {_URL!r}, by which people are matched. "
-            "Use frames of search_people(), or files of export_people()."
-        )
-    return [
-        _key(key, side.column(key)) if key in present else pa.nulls(side.rows, TEXT)
-        for key in (_ID, _URL)
-    ]
+def _match_people(before: Source, after: Source) -> Matching:
+    for side in (before, after):
+        if _ID not in side.columns and _URL not in side.columns:
+            raise InvalidInputError(
+                f"{side.name} has neither a column {_ID!r} nor {_URL!r}, by which people are "
+                "matched. Use frames of search_people(), or files of export_people()."
+            )
+    return match_rows(*_keys((before, after), (_ID, _URL)))
+
+
+def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]:
+    """Return what the rows of both sides are told apart by, as far as it is needed."""
+    keys: list[list[pa.Array]] = [[] for _ in sides]
+    for name in names:
+        for side, of_side in zip(sides, keys, strict=True):
+            there = name in side.columns
+            of_side.append(_key(name, side.column(name) if there else pa.nulls(side.rows)))
+        if not any(of_side[-1].null_count for of_side in keys):
+            break  # nobody lacks this one, so that no other is asked
+    return keys
 
 
 def _key(name: str, column: pa.Array) -> pa.Array:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.files.read import read_prospects
@@ -28,6 +29,8 @@ from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.flatten import concat_tables
 
 _ROWS_AT_ONCE: Final = 20_000
+# Opening a part takes longer than reading a column of it; a process may open some thousand files.
+_MOST_OPEN: Final = 200
 
 
 class Source(Protocol):
@@ -88,10 +91,11 @@ class ParquetSource:
         self.name: str = name
         self._parts = parts
         with reading(Path(name)):
-            # Parsed once: a part has hundreds of columns, and is opened for each of them.
+            # Parsed once: a part is read for each column, and describes hundreds of them.
             self._metadata = [pq.read_metadata(part) for part in parts]
             self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
             self.attrs: Mapping[Any, Any] = noted_attrs(self._schemas[0].metadata)
+        self._opened: dict[int, pq.ParquetFile] = {}
         notes = self._schemas[0].pandas_metadata or {}
         index = {column for column in notes.get("index_columns", []) if isinstance(column, str)}
         names = dict.fromkeys(name for schema in self._schemas for name in schema.names)
@@ -104,8 +108,7 @@ class ParquetSource:
         with reading(Path(self.name)):
             for number, schema in enumerate(self._schemas):
                 if name in schema.names:
-                    with self._open(number) as part:
-                        chunks.append(plain(part.read(columns=[name]).column(name)))
+                    chunks.append(plain(self._open(number).read(columns=[name]).column(name)))
                 else:
                     chunks.append(pa.nulls(self._metadata[number].num_rows))
         return _joined(chunks)
@@ -129,17 +132,21 @@ class ParquetSource:
         """Read some rows of one part."""
         taken: list[pa.Table] = []
         begins = 0
-        with self._open(number) as part:
-            for batch in part.iter_batches(_ROWS_AT_ONCE):
-                first, last = np.searchsorted(rows, [begins, begins + batch.num_rows])
-                if first < last:
-                    table = pa.Table.from_batches([batch])
-                    taken.append(table.take(pa.array(rows[first:last] - begins)))
-                begins += batch.num_rows
+        for batch in self._open(number).iter_batches(_ROWS_AT_ONCE):
+            first, last = np.searchsorted(rows, [begins, begins + batch.num_rows])
+            if first < last:
+                table = pa.Table.from_batches([batch])
+                taken.append(table.take(pa.array(rows[first:last] - begins)))
+            begins += batch.num_rows
         return [table.replace_schema_metadata(self._schemas[number].metadata) for table in taken]
 
     def _open(self, number: int) -> pq.ParquetFile:
-        return pq.ParquetFile(self._parts[number], metadata=self._metadata[number])
+        part = self._opened.get(number) or pq.ParquetFile(
+            self._parts[number], metadata=self._metadata[number]
+        )
+        if len(self._opened) < _MOST_OPEN:
+            self._opened[number] = part
+        return part
 
 
 def source_of(people: pd.DataFrame | str | Path, name: str) -> Source:
@@ -176,8 +183,8 @@ def last_two(folder: pd.DataFrame | str | Path) -> tuple[Source, Source, list[st
     found = list(list_snapshots(place)) if place.is_dir() else []
     if len(found) < 2:
         raise InvalidInputError(
-            f"{place} holds {len(found)} snapshots, and a comparison takes two. Take them with "
-            "snapshot_people() on two days, or give the people before and after."
+            f"{place} holds {plural(len(found), 'snapshot')}, and a comparison takes two. Take two "
+            "with snapshot_people() on two days, or give the people before and after."
         )
     before, after = (ParquetSource(parts_of(one.path), str(one.path)) for one in found[-2:])
     return before, after, list(unfinished(place))

@@ -210,7 +210,7 @@ def test_a_folder_of_snapshots_is_its_last_two(client: Client, tmp_path: Path) -
     for date in ("2026-09-01", "2026-11-01", "2026-10-01"):
         of.snapshot_people(tmp_path, person_seniorities=["vp"], date=date)
         if date == "2026-09-01":
-            with pytest.raises(InvalidInputError, match="holds 1 snapshots"):
+            with pytest.raises(InvalidInputError, match="holds 1 snapshot,"):
                 of.compare_people(tmp_path)
     (tmp_path / "snapshot=2026-11-01" / "part-00000.parquet").unlink()
     with pytest.raises(InvalidInputError, match=r"snapshot=2026-11-01 has no \.parquet file"):
