@@ -1,7 +1,7 @@
 """Every figure that README shows, in one run; prints the table, and writes it as JSON.
 
 Run by ``python -m tests.benchmarks`` with the extra `bench`; some ten minutes, most of them the
-other ways'.
+other ways'. With names of measurements it makes only these, and writes nothing.
 """
 
 from __future__ import annotations
@@ -10,11 +10,24 @@ import argparse
 import json
 import os
 import platform
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from tests.benchmarks import frames, leads, service, startup
 from tests.benchmarks.comparison import Comparison, as_markdown
+
+MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
+    "import": startup.compare,
+    "frames": frames.compare,
+    "files": frames.compare_files,
+    "columns": frames.compare_columns,
+    "plan": leads.compare,
+    "search": service.compare_search,
+    "cached": service.compare_cached,
+    "export": partial(service.compare_export, 100_000),
+}
 
 
 def main() -> None:
@@ -23,19 +36,24 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=100_000, help="people to export (100000)")
     parser.add_argument("--json", type=Path, default=Path("benchmarks.json"), help="where to")
     parser.add_argument("--without-export", action="store_true", help="leave out the longest")
+    parser.add_argument("names", nargs="*", help=f"any of {', '.join(MEASUREMENTS)}; all")
     options = parser.parse_args()
+    if unknown := set(options.names) - set(MEASUREMENTS):
+        parser.error(f"there is no {', '.join(unknown)}; there are {', '.join(MEASUREMENTS)}")
+    measurements = MEASUREMENTS | {"export": partial(service.compare_export, options.people)}
+    if options.without_export:
+        del measurements["export"]
     comparisons: list[Comparison] = []
-    parts = [startup.compare(), frames.compare(), leads.compare(), service.compare_search()]
-    if not options.without_export:
-        parts.append(service.compare_export(options.people))
-    for part in parts:
-        for comparison in part:
+    for name in options.names or measurements:
+        for comparison in measurements[name]():
             comparisons.append(comparison)
             print(as_markdown([comparison]).splitlines()[-1], flush=True)
     gibibytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     machine = f"{os.cpu_count()} cores, {gibibytes:.0f} GiB, Python {platform.python_version()}"
     day = datetime.now(UTC).date().isoformat()
     print(f"\n{day}, {machine}\n\n{as_markdown(comparisons)}")
+    if options.names:
+        return
     table = {"date": day, "machine": machine, "rows": [one.as_dict() for one in comparisons]}
     options.json.write_text(json.dumps(table, indent=2) + "\n")
 

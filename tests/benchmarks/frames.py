@@ -17,12 +17,25 @@ from outreach_frames import spec
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.tables.flatten import people_frame, read_people_pages
+from outreach_frames.tables.ndjson import read_ndjson
 from outreach_frames.tables.schema import wire_schema
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
 from tests.benchmarks.timing import seconds
 
 PAGES = 100
+COLUMNS = [
+    "id",
+    "name",
+    "title",
+    "location",
+    "location_details_country",
+    "company_id",
+    "company_name",
+    "company_industry",
+    "company_size",
+    "company_department_headcount_marketing",
+]
 _BLOCK_BYTES = 16 << 20
 
 
@@ -50,9 +63,27 @@ def compare() -> Iterator[Comparison]:
         floor=reader,
         floor_is="Arrow's JSON reader alone",
     )
-    frame = people_frame([read_people_pages(bodies)])
+
+
+def compare_files() -> Iterator[Comparison]:
+    """Measure a CSV file of 10,000 people and back."""
+    frame = people_frame([read_people_pages(people_pages(PAGES))])
     with tempfile.TemporaryDirectory() as folder:
-        yield from _files(frame, Path(folder), people)
+        yield from _files(frame, Path(folder), f"{len(frame):,} people")
+
+
+def compare_columns() -> Iterator[Comparison]:
+    """Measure NDJSON of 3,000 people, some columns of it and all."""
+    people = [one for body in people_pages(30) for one in orjson.loads(body)[spec.RESULTS_KEY]]
+    content = b"\n".join(map(orjson.dumps, people))
+    yield Comparison(
+        f"{len(COLUMNS)} columns of NDJSON, as a cluster's worker reads it",
+        "all 262",
+        seconds(lambda: read_ndjson(content, "people.ndjson", columns=COLUMNS)),
+        seconds(lambda: read_ndjson(content, "people.ndjson")),
+        goal=0.55,
+        at_most=True,
+    )
 
 
 def _files(frame: pd.DataFrame, folder: Path, people: str) -> Iterator[Comparison]:
