@@ -78,13 +78,15 @@ def test_both_ways_agree_on_wide_people(number: float) -> None:
 def test_columns_of_many_pages_are_bounded_too() -> None:
     """Pages that each bring other fields make one frame of 1,000 further columns."""
     pages = [
-        read_people_page(body({f"p{page}f{n}": n for n in range(MOST * 2)})) for page in range(3)
+        read_people_page(body({f"p{page}f{n}": n for n in range(MOST * 2)}, {}))
+        for page in range(3)
     ]
     frame = people_frame(pages)
     assert len(frame.columns) == len(COLUMNS) + MOST + 1
     assert further(frame, 0) == {f"p0f{n}": n for n in range(MOST, MOST * 2)}
     for page in (1, 2):
-        assert further(frame, page) == {f"p{page}f{n}": n for n in range(MOST * 2)}
+        assert further(frame, 2 * page) == {f"p{page}f{n}": n for n in range(MOST * 2)}
+    assert frame[FURTHER_FIELDS].isna().tolist() == [False, True] * 3
 
 
 def test_a_field_of_the_service_under_that_name_is_kept() -> None:

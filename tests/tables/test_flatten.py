@@ -97,6 +97,8 @@ def test_other_backends_are_refused(backend):
     """A dtype_backend that there is not is an error which names those that there are."""
     with pytest.raises(InvalidInputError, match="numpy_nullable"):
         check_dtype_backend(backend)
+    with pytest.raises(InvalidInputError, match="numpy_nullable"):
+        records_frame([], spec.MAILBOX, backend)
 
 
 @share_of_examples(0.5)

@@ -23,6 +23,7 @@ from outreach_frames.tables.keys import (
 )
 
 SAME_EMAILS = {
+    "a domain that is an address": ["bo@[192.0.2.1]", "BO@[192.0.2.1]", " bo@[192.0.2.1]"],
     "case, blanks, invisible characters": [
         "anna@x.example",
         "Anna@X.EXAMPLE",
