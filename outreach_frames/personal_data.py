@@ -115,7 +115,9 @@ def forget(
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
         for path in sorted(place.rglob("*")):
-            kind, count = (_CACHE, 0) if path.resolve() in cleaned else _search(path, people)
+            if not path.is_file() or path.resolve() in cleaned:
+                continue
+            kind, count = _search(path, people)
             if count:
                 found.append((str(path), kind, count, False))
     return pd.DataFrame(found, columns=list(_COLUMNS)).astype(_COLUMNS)
@@ -230,9 +232,7 @@ def _search(path: Path, people: _People) -> tuple[str, int]:
     kind, count = _EXPORT, 0
     suffix = path.suffix.lower()
     try:
-        if not path.is_file():
-            pass
-        elif path.name == "rows" and path.parent.suffix == ".partial":
+        if path.name == "rows" and path.parent.suffix == ".partial":
             kind, count = _CHECKPOINT, sum(map(people.holds, _checkpoint_texts(path)))
         elif is_journal(path):
             kind, count = _JOURNAL, count_leads(path, people.keys, people.holds)

@@ -95,6 +95,7 @@ def test_caches_of_other_clients_are_listed(
             of.contacts(["c1"], client=client, progress=False)
     with closing(sqlite3.connect(foreign)) as database:
         database.execute("CREATE TABLE notes AS SELECT 1")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
     with closing(Client(service.url, "t", cache=own)) as client:
         for dry_run in (True, False):
             found = of.forget(email=EMAIL, folder=".", dry_run=dry_run, client=client)

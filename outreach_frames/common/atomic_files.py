@@ -15,6 +15,10 @@ from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
 _DENIED: Final = "permission is denied. Close it in other programs, or choose another folder."
+_TOO_LONG: Final = "its name is too long. Choose a shorter one."
+# Of any common file system, in bytes.
+_LONGEST_NAME: Final = 255
+_LONGEST_PATH: Final = 4000
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _REASONS: Final = {
     errno.ENOENT: "there is no such file or folder. Check the path, or make the folder first.",
@@ -22,7 +26,7 @@ _REASONS: Final = {
     errno.ENOTDIR: "a part of its path is a file, not a folder. Check the path.",
     errno.EACCES: _DENIED,
     errno.EPERM: _DENIED,
-    errno.ENAMETOOLONG: "its name is too long. Choose a shorter one.",
+    errno.ENAMETOOLONG: _TOO_LONG,
 }
 
 
@@ -97,7 +101,7 @@ def replace_file(
 
 def expanded(path: str | os.PathLike[str]) -> Path:
     """Return a path with the home folder in place of its ~."""
-    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path) or not os.fspath(path):
         raise InvalidInputError(f"{quoted(path)} is not a path. Give the path of a file as text.")
     try:
         place = Path(path).expanduser()
@@ -109,6 +113,12 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         raise InvalidInputError(f"{path!r} is not a path. Give the path of a file.") from error
     if "\0" in str(place):
         raise InvalidInputError(f"{str(place)!r} is not a path: it has a NUL character in it.")
+    try:
+        lengths = [len(os.fsencode(part)) for part in place.parts]
+    except UnicodeEncodeError as error:
+        raise InvalidInputError(f"{quoted(path)} is not a path: {error.reason}.") from error
+    if max(lengths, default=0) > _LONGEST_NAME or sum(lengths) > _LONGEST_PATH:
+        raise InvalidInputError(f"{path} cannot be used: {_TOO_LONG}")
     return place
 
 

@@ -172,6 +172,7 @@ def replace_csv(
 ) -> Path:
     """Write a CSV file as `replace_file` does, and beside it what is noted of its columns."""
     target = expanded(path)
+    refuse_special_file(target)
     notes = _metadata_path(target)
     content = _metadata_bytes(metadata)
     if content:

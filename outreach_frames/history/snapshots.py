@@ -159,23 +159,20 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     """
     place = expanded(folder)
     found = list(list_snapshots(place))
-    people: list[int | None] = []
-    filters: list[Any] = []
+    facts: list[tuple[int | None, Any]] = []
     for one in found:
         try:
-            people.append(count_people(one.path))
-            filters.append(read_attrs(one.path).get("filters"))
+            facts.append((count_people(one.path), read_attrs(one.path).get("filters")))
         except InvalidInputError as error:
             warn(f"{error} Take the snapshot of {one.date} again, or delete that folder.")
-            people.append(None)
-            filters.append(None)
+            facts.append((None, None))
     for message in unfinished(place):
         warn(message)
     return pd.DataFrame(
         {
             "date": pd.array([one.date for one in found], dtype="datetime64[us]"),
-            "people": pd.array(people, dtype="Int64"),
-            "filters": pd.Series(filters, dtype=object),
+            "people": pd.array([people for people, _ in facts], dtype="Int64"),
+            "filters": pd.Series([filters for _, filters in facts], dtype=object),
             "path": pd.array([str(one.path) for one in found], dtype="str"),
         }
     )
@@ -223,7 +220,8 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise unreadable(path, error) from error
-    except (pa.ArrowException, ValueError) as error:
+    # A column that is there twice is a KeyError.
+    except (pa.ArrowException, ValueError, KeyError) as error:
         raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
 
 

@@ -89,6 +89,25 @@ def test_paths_that_are_none_are_told(tmp_path: Path, writer: str, path: str | N
         write(place)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("path", ["", "\ud800", "n" * 300, "d" * 200 + "/" + "n" * 300])
+def test_odd_paths_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writer: str, path: str
+) -> None:
+    """An empty path, half a character, or too long a name is a clear error."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError):
+        WRITERS[writer][1](path)  # type: ignore[arg-type]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_not_replaced_by_csv(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path without a name of its own is the folder that it is."""
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(InvalidInputError, match="is a folder"):
+        write_csv(FRAME, ".")
+
+
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
 def test_a_file_is_never_more_open_than_the_one_it_replaces(tmp_path: Path, mode: int) -> None:
     """While it is written and afterwards, a file has the permissions of the one in its place."""

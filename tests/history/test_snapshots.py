@@ -14,6 +14,8 @@ import dask.dataframe as dd
 import duckdb
 import pandas as pd
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import outreach_frames as of
@@ -159,6 +161,19 @@ def test_a_snapshot_that_cannot_be_read_is_listed(client: Client, tmp_path: Path
     part.unlink()
     with pytest.warns(OutreachWarning, match=r"has no \.parquet file"):
         assert of.snapshots(tmp_path)["filters"].tolist() == [None, FILTERS]
+
+
+def test_odd_notes_and_columns_are_told(client: Client, tmp_path: Path) -> None:
+    """Metadata that is not JSON leaves a snapshot in the list; a column twice is damage."""
+    (part,) = (taken(tmp_path) / f"snapshot={NEW}").iterdir()
+    table = pq.read_table(part, partitioning=None)
+    pq.write_table(table.replace_schema_metadata({b"pandas": b"{"}), part)
+    with pytest.warns(OutreachWarning, match=rf"snapshot={NEW} is damaged"):
+        listed = of.snapshots(tmp_path)
+    assert listed["people"].isna().tolist() == [False, True]
+    pq.write_table(pa.table([table["id"], table["id"]], names=["id", "id"]), part)
+    with pytest.raises(InvalidInputError, match="is damaged"):
+        of.compare_people(tmp_path)
 
 
 def test_values_of_a_split_stay_with_the_people(client: Client, tmp_path: Path) -> None:
