@@ -111,6 +111,8 @@ def read_header(path: Path) -> tuple[int, int] | None:
     uri = f"{path.absolute().as_uri()}?immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
+            # Of a file that ends early, as a commit that was killed leaves it, too.
+            connection.execute("PRAGMA writable_schema = ON")
             (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
     except sqlite3.DatabaseError as error:
