@@ -114,7 +114,9 @@ def _notes(changes: pd.Series, before: pd.Series) -> list[str]:
         own = len(changes) - 1
         counts = np.append(counts[:own], counts[own:].sum())
     return [
-        f"{_signed(change)} ({change / count:+.0%})" if count else _signed(change)
+        f"{_signed(change)} ({change / count:+.0%})".replace("-", _MINUS)
+        if count
+        else _signed(change)
         for change, count in zip(changes, counts, strict=True)
     ]
 

@@ -21,7 +21,7 @@ from outreach_frames.plots.canvas import (
     show_empty,
     text_width,
 )
-from outreach_frames.plots.colors import BLUE, ink
+from outreach_frames.plots.colors import BLUE, ink, paper
 from outreach_frames.plots.labels import count_text
 from outreach_frames.tables.tenure import tenure as tenure_table
 
@@ -96,11 +96,13 @@ def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
     size = points("xtick.labelsize")
     step = max(1, int(np.ceil(text_width(axes, names, size) * 1.4 / place)))
     axes.set_xticks(years[::step], names[::step], fontsize=size)
-    texts = [count_text(count) if count else "" for count in counts]
+    texts = [count_text(count) if count else "" for count in counts.tolist()]
     while size >= SMALLEST_FONT and text_width(axes, texts, size) > place * 0.95:
         size -= 0.5
     if size >= SMALLEST_FONT:
-        axes.bar_label(drawn, texts, padding=2, fontsize=size, color=ink(axes))
+        # On a ground of their own, so that the line at the median does not run through one.
+        ground = {"facecolor": paper(axes), "edgecolor": "none", "pad": 0.5}
+        axes.bar_label(drawn, texts, padding=2, fontsize=size, color=ink(axes), bbox=ground)
     # A line of text stays free above the highest bar, and one more for the median.
     free = min(pixels(axes, size * 4) / height, 0.5)
     axes.margins(x=0.02, y=0)
@@ -112,7 +114,7 @@ def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
 def _mark_median(axes: Axes, median: float) -> None:
     """Mark the median, which lies within the bar of its full year, with its value on the line."""
     place = min(median, float(_MOST_YEARS)) - 0.5 + 0.05
-    axes.axvline(place, color=ink(axes), linestyle="--", linewidth=1)
+    axes.axvline(place, color=ink(axes), linestyle="--", linewidth=1, zorder=2)
     right = place > axes.get_xlim()[1] / 2
     axes.annotate(
         f"median {median:.1f}",

@@ -134,20 +134,31 @@ def _place_names(data: pd.DataFrame) -> pd.Series:
 
 def _draw_land(axes: Axes, places: pd.DataFrame) -> None:
     axes.add_patch(PathPatch(_land(), facecolor=ink(axes), alpha=0.16, linewidth=0, zorder=0))
-    across = _span(places["longitude"], _WORLD[0])
-    up = _span(places["latitude"], _WORLD[1])
-    if across[1] - across[0] > _MOST_SPAN:
-        across, up = _WORLD
-    axes.set(xlim=across, ylim=up)
+    across, up = _span(places["longitude"]), _span(places["latitude"])
+    world = across[1] - across[0] > _MOST_SPAN
+    if world:
+        across = _WORLD[0]
+        up = min(up[0], _WORLD[1][0]), max(up[1], _WORLD[1][1])
     # A degree of longitude is the shorter the further it is from the equator.
-    axes.set_aspect(1 / np.cos(np.deg2rad(sum(up) / 2)))
+    wide = 1 / np.cos(np.deg2rad(sum(up) / 2))
+    if not world:
+        width, height = axes_size(axes)
+        lacking = (across[1] - across[0]) - (up[1] - up[0]) * wide * width / height
+        across = _widened(across, -lacking)
+        up = _widened(up, lacking / wide / width * height)
+    axes.set(xlim=across, ylim=up)
+    axes.set_aspect(wide)
 
 
-def _span(values: pd.Series, world: tuple[float, float]) -> tuple[float, float]:
+def _widened(limits: tuple[float, float], degrees: float) -> tuple[float, float]:
+    """Move both limits apart, where the degrees are more than none."""
+    return limits[0] - max(degrees, 0) / 2, limits[1] + max(degrees, 0) / 2
+
+
+def _span(values: pd.Series) -> tuple[float, float]:
     """Return from where to where the map goes, in one direction."""
     low, high = float(values.min()) - _MARGIN, float(values.max()) + _MARGIN
-    lacking = max(_LEAST_SPAN - (high - low), 0) / 2
-    return max(low - lacking, world[0]), min(high + lacking, world[1])
+    return _widened((low, high), _LEAST_SPAN - (high - low))
 
 
 def _draw_places(axes: Axes, places: pd.DataFrame) -> np.ndarray[Any, Any]:
@@ -204,4 +215,7 @@ def _name_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) 
 def _land() -> Path:
     """Return the outlines of the continents and larger islands, in degrees."""
     text = resources.files("outreach_frames.plots").joinpath("land.json").read_text("utf-8")
-    return Path.make_compound_path(*(Path(ring, closed=True) for ring in json.loads(text)))
+    rings = [np.array(ring) for ring in json.loads(text)]
+    # What lies across the date line is whole in the file; its other end is on the map's other side.
+    rings += [ring - (360, 0) for ring in rings if ring[:, 0].max() > 180]
+    return Path.make_compound_path(*(Path(ring, closed=True) for ring in rings))
