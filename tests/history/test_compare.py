@@ -72,7 +72,7 @@ BACKENDS = st.sampled_from(["numpy_nullable", "pyarrow"])
 
 
 @pytest.mark.filterwarnings(QUIET)
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(people_with(COMPANIES), people_with(COMPANIES), BACKENDS, BACKENDS)
 def test_a_comparison_is_a_join_by_brute_force(
     before: list[Record], after: list[Record], one: Any, other: Any
@@ -109,7 +109,7 @@ def sorted_by_person(pairs: list[tuple[str, str]], changed: pd.DataFrame) -> lis
 
 
 @pytest.mark.filterwarnings(QUIET)
-@settings(max_examples=25)
+@settings(max_examples=20)
 @given(people_with(POOR_COMPANIES), people_with(POOR_COMPANIES))
 def test_employers_are_compared_by_the_first_key_of_both(
     before: list[Record], after: list[Record]
@@ -173,6 +173,28 @@ def test_a_change_shows_both_values_as_text() -> None:
     assert changed["before"].dropna().tolist() == ["52.5"]
     assert set(changed["person_id"]) == {"1"}
     assert set(changed["name"]) == {"Ada"}
+
+
+def test_values_of_unlike_types_are_compared_by_what_they_say() -> None:
+    """Numbers of any type are equal exactly, categories are their texts, mixed columns text."""
+    before = pd.DataFrame(
+        {
+            "id": [1, 2],
+            "count": pd.array([2**53 + 1, 5], dtype="Int64"),
+            "kind": pd.Categorical(["a", "b"]),
+            "mixed": [[1], {"a": 1}],
+        }
+    )
+    after = pd.DataFrame(
+        {
+            "id": ["1", "2"],
+            "count": [float(2**53), 5.0],
+            "kind": ["a", "b"],
+            "mixed": [[1], {"a": 2}],
+        }
+    )
+    changed = of.compare_people(before, after).changed
+    assert changed[["person_id", "field"]].to_numpy().tolist() == [["1", "count"], ["2", "mixed"]]
 
 
 @pytest.mark.filterwarnings(QUIET)
