@@ -470,11 +470,14 @@ def _indexed(
 def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: str) -> pa.Table:
     """Parse a CSV file; rows may be of any length."""
     problem = ""
-    for block_bytes in (_BLOCK_BYTES, len(content) + 1):
+    # Read as one block by one thread, a file in which rows differ is an error that names the row.
+    for block_bytes, use_threads in ((_BLOCK_BYTES, True), (len(content) + 1, False)):
         try:
             return arrow_csv.read_csv(
                 pa.BufferReader(content),
-                read_options=arrow_csv.ReadOptions(block_size=min(block_bytes, 2**31 - 2)),
+                read_options=arrow_csv.ReadOptions(
+                    block_size=min(block_bytes, 2**31 - 2), use_threads=use_threads
+                ),
                 parse_options=arrow_csv.ParseOptions(
                     delimiter=sep, newlines_in_values=True, ignore_empty_lines=False
                 ),
@@ -487,7 +490,8 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
             )
         except pa.ArrowInvalid as error:
             # What follows is the row, which may be anybody's data.
-            problem = ":".join(str(error).split(":")[:2])
+            message = re.match(r"[^:]*: (?:Row #\d+: )?[^:]*", str(error))
+            problem = message[0] if message else "it is damaged"
     raise InvalidInputError(
         f"{path} cannot be read as a table: {problem}. Give every row as many fields as the header."
     )

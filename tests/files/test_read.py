@@ -198,3 +198,13 @@ def test_killed_while_writing_leaves_a_whole_file(tmp_path, suffix, delay):
         process.kill()
     frame = read_prospects(path)
     assert (len(frame), set(frame["a"])) in [(3, {"old"}), (300_000, {"new"})]
+
+
+@pytest.mark.parametrize("row", ["y@x.example,secret,c", "secret"])
+def test_a_row_of_another_length_is_numbered_and_not_shown(tmp_path, row):
+    """The error says which row differs, and nothing of what is in it."""
+    path = tmp_path / "x.csv"
+    path.write_text(f"email,a\nx@x.example,1\n{row}\n")
+    with pytest.raises(InvalidInputError, match=r"Row #3: Expected 2 columns") as caught:
+        read_prospects(path)
+    assert "secret" not in str(caught.value)

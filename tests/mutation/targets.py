@@ -19,4 +19,5 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "outreach_frames/leads/planning/checks.py": ("tests/leads/planning",),
     "outreach_frames/tables/flatten.py": ("tests/tables/test_flatten.py",),
     "outreach_frames/files/csv_file.py": ("tests/files",),
+    "outreach_frames/files/csv_dtypes.py": ("tests/files",),
 }
