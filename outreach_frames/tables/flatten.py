@@ -80,8 +80,8 @@ def read_people_page(body: bytes) -> PeoplePage:
     A value that does not fit its column's type is missing there and kept as text in a column
     `<column>_raw`; a field that the interface does not know is kept as a column at the end. Beyond
     1,000 such columns, a text column `further_fields` has the rest, each row's as a JSON object.
-    So it has an object whose name has over 100 characters, and fields that hardly any of very many
-    rows have.
+    That column also has objects with names of over 100 characters, and, of very many rows, fields
+    that hardly any row has.
 
     Parameters
     ----------
