@@ -12,7 +12,6 @@ from typing import Any, TypeGuard, TypeVar
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client.cache import LIFETIMES
@@ -84,6 +83,10 @@ def sightings_in(seen: dict[str, int], search: int = 0) -> Sightings:
     """Make what says of ids whether they came before; `seen` has the search that found each."""
 
     def look(ids: Sequence[str | None]) -> list[Sighting]:
+        present = set(ids)
+        if len(present) == len(ids) and None not in present and seen.keys().isdisjoint(present):
+            seen.update(dict.fromkeys(present, search))  # the usual page, at once
+            return [Sighting.NEW] * len(ids)
         found = []
         for identity in ids:
             if identity is None or identity not in seen:
@@ -277,8 +280,9 @@ class Search:
         sightings = self.sightings(page.people.column("id").to_pylist())
         so_far.repeats += sightings.count(Sighting.AGAIN)
         has_news = len(sightings) > sightings.count(Sighting.AGAIN)
-        keep = pa.array([sighting is Sighting.NEW for sighting in sightings], pa.bool_())
-        table = page.people.filter(keep) if pc.any(pc.invert(keep)).as_py() else page.people
+        table = page.people
+        if sightings.count(Sighting.NEW) < len(sightings):
+            table = table.filter(pa.array([one is Sighting.NEW for one in sightings], pa.bool_()))
         if self.limit is not None:
             table = table.slice(0, min(self.limit - so_far.rows, table.num_rows))
         so_far.rows += table.num_rows
