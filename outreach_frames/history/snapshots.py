@@ -140,7 +140,7 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     Warns
     -----
     OutreachWarning
-        A snapshot cannot be read, or is not finished.
+        A snapshot cannot be read, is not finished, or lacks people who matched.
 
     Notes
     -----
@@ -162,7 +162,11 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     facts: list[tuple[int | None, Any]] = []
     for one in found:
         try:
-            facts.append((count_people(one.path), read_attrs(one.path).get("filters")))
+            people, attrs = count_people(one.path), read_attrs(one.path)
+            facts.append((people, attrs.get("filters")))
+            total = attrs.get("total")
+            if isinstance(total, int) and people < total:
+                warn(f"The snapshot of {one.date} has {people:,} of the {total:,} who matched.")
         except InvalidInputError as error:
             warn(f"{error} Take the snapshot of {one.date} again, or delete that folder.")
             facts.append((None, None))

@@ -176,6 +176,15 @@ def test_odd_notes_and_columns_are_told(client: Client, tmp_path: Path) -> None:
         of.compare_people(tmp_path)
 
 
+def test_a_snapshot_that_lacks_people_is_said(client: Client, tmp_path: Path) -> None:
+    """Where fewer are there than the service counted, a warning says how many."""
+    (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
+    of.read_prospects(part).iloc[1:].outreach.to_parquet(part)
+    total = of.count_people(FILTERS)
+    with pytest.warns(OutreachWarning, match=f"{OLD} has {total - 1} of the {total} who"):
+        assert of.snapshots(tmp_path)["people"].tolist() == [total - 1, total]
+
+
 def test_values_of_a_split_stay_with_the_people(client: Client, tmp_path: Path) -> None:
     """With split_by the column of the filter says which value found a person."""
     path = of.snapshot_people(tmp_path, FILTERS, split_by="person_seniorities", date=OLD)
