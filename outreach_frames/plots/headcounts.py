@@ -15,7 +15,7 @@ from outreach_frames.plots.arguments import check_frame, check_top
 from outreach_frames.plots.bars import COUNT, SHARE, draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import SERIES
-from outreach_frames.plots.labels import readable
+from outreach_frames.plots.labels import NOT_GIVEN, readable
 from outreach_frames.tables import companies
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def tidy_headcount(data: pd.DataFrame, level: companies.Level) -> pd.DataFrame:
         raise InvalidInputError(
             f"The data has no column {level}: build it with headcount({level!r})."
         )
-    return tidy
+    return tidy.assign(company=tidy["company"].astype("str").fillna(NOT_GIVEN))
 
 
 def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
@@ -168,8 +168,10 @@ def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
 
 def company_totals(tidy: pd.DataFrame) -> pd.Series:
     """Return all people of each company, also where the table has only some departments."""
-    totals = (tidy["people"] / tidy["share"]).groupby(tidy["company"]).max()
-    return totals.astype("Float64").astype(float)
+    ids = tidy["company_id"] if "company_id" in tidy.columns else tidy["company"]
+    totals = (tidy["people"] / tidy["share"]).astype("Float64").astype(float)
+    each = totals.groupby([tidy["company"], ids.rename("id")], dropna=False).max()
+    return each.groupby(level="company").sum()
 
 
 def keys_of(level: companies.Level) -> list[str]:

@@ -97,7 +97,7 @@ def headcount_heatmap(
     >>> with of.connect("sandbox", cache=None):
     ...     people = of.search_people(limit=20)
     >>> of.plots.headcount_heatmap(people, top=5).get_title()
-    'Share of people by department, the 5 largest of 20 companies'
+    'Share of people by department, the 5 largest of 18 companies'
     """
     check_one_of("level", level, companies.LEVELS)
     top = check_top(top)

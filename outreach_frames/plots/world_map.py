@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
+from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
 from outreach_frames.common.text import plural
@@ -85,7 +86,7 @@ def people_map(data: pd.DataFrame, *, top: int = 10, ax: Axes | None = None) -> 
     >>> with of.connect("sandbox", cache=None):
     ...     people = of.search_people(limit=20)
     >>> of.plots.people_map(people).get_title()
-    '20 people in 18 places'
+    '20 people in 19 places'
     """
     check_frame(data)
     most = check_top(top)
@@ -202,6 +203,7 @@ def _name_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) 
                 va=va,
                 fontsize=size,
                 color=ink(axes),
+                path_effects=[withStroke(linewidth=2, foreground=paper(axes))],
             )
             box = label.get_window_extent()
             inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1

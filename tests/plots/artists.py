@@ -19,23 +19,30 @@ def bars(axes: Axes) -> dict[str, float]:
 
 def texts(axes: Axes) -> list[Text]:
     """Return the texts that are seen once the figure is drawn."""
-    axes.figure.get_figure(root=True).draw_without_rendering()
-    return [
-        text
-        for text in axes.findobj(Text)
-        if isinstance(text, Text) and text.get_visible() and text.get_text().strip()
-    ]
+    draw(axes)
+    return _seen(axes)
 
 
 def overlapping(*several: Axes) -> list[tuple[str, str]]:
     """Return the pairs of texts, of one or several axes, that overprint each other."""
-    shown = [text for axes in several for text in texts(axes)]
+    draw(several[0])
+    shown = [text for axes in several for text in _seen(axes)]
     # Half a pixel is rounding, not overprinting.
     boxes = np.array([extent(text).padded(-0.5).extents for text in shown])
     x0, y0, x1, y1 = boxes.T
     apart = (x0[:, None] >= x1) | (x0 >= x1[:, None]) | (y0[:, None] >= y1) | (y0 >= y1[:, None])
     one, other = np.nonzero(np.triu(~apart, 1))
     return [(shown[i].get_text(), shown[j].get_text()) for i, j in zip(one, other, strict=True)]
+
+
+def draw(axes: Axes) -> None:
+    """Lay the whole figure out, with no picture of it."""
+    axes.figure.get_figure(root=True).draw_without_rendering()
+
+
+def _seen(axes: Axes) -> list[Text]:
+    found = [text for text in axes.findobj(Text) if isinstance(text, Text)]
+    return [text for text in found if text.get_visible() and text.get_text().strip()]
 
 
 def extent(artist: Any) -> Bbox:

@@ -29,6 +29,16 @@ def test_a_part_of_a_table_keeps_its_shares(people: pd.DataFrame) -> None:
     assert shown == {"Marketing": pytest.approx(expected)}
 
 
+def test_companies_without_a_name_count(people: pd.DataFrame) -> None:
+    """A company that has no name is part of every sum and share, and has a row in the heatmap."""
+    companies = people.outreach.companies().head(6)
+    expected = bars(of.plots.headcount(companies, share=True))
+    companies.loc[:1, "name"] = None
+    assert bars(of.plots.headcount(companies, share=True)) == pytest.approx(expected)
+    axes = of.plots.headcount_heatmap(companies)
+    assert "not given" in [label.get_text() for label in axes.get_yticklabels()]
+
+
 def test_companies_side_by_side(people: pd.DataFrame) -> None:
     """Several companies have one bar each in every department, and a legend names them."""
     tidy = people.outreach.headcount().set_index(["company", "department"])["share"]
