@@ -251,9 +251,15 @@ def as_said(filters: Mapping[str, Any]) -> dict[str, Any]:
     {'person_titles': ['CEO', 'CTO']}
     """
     return {
-        name: sorted(set(value)) if isinstance(value, list) else value
+        name: _in_order(value) if isinstance(value, list) else value
         for name, value in filters.items()
     }
+
+
+def _in_order(values: list[Any]) -> list[Any]:
+    # By their text: a filter of a file that others wrote may hold anything.
+    by_text = {str(value): value for value in values}
+    return [by_text[text] for text in sorted(by_text)]
 
 
 def filter_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
