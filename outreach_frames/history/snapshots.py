@@ -22,6 +22,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import kept_filters
 from outreach_frames.export.people import export_people
+from outreach_frames.files.read import parts_of
 from outreach_frames.resources.search import check_body
 
 KEY: Final = "snapshot"
@@ -227,14 +228,6 @@ def reading(path: Path) -> Iterator[None]:
     # A column that is there twice is a KeyError.
     except (pa.ArrowException, ValueError, KeyError) as error:
         raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
-
-
-def parts_of(path: Path) -> list[Path]:
-    """Return the Parquet files of a folder, in order; there is at least one."""
-    parts = [part for part in path.glob("*.parquet") if not part.name.startswith((".", "_"))]
-    if not parts:
-        raise InvalidInputError(f"{path} has no .parquet file.")
-    return sorted(parts)
 
 
 def noted_attrs(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
