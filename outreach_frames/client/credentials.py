@@ -25,8 +25,6 @@ _SHORTEST_REDACTED_IN_DATA = 12
 _ESCAPED_ASCII = rb"\\u00[2-7]"
 _SLASHED = b'"\\/'
 _BACKSLASH, _UNICODE_ESCAPE = b"\\u"
-# A larger array is mapped anew each time, which costs more than looking through it.
-_BLOCK = 1 << 16
 
 
 class Token:
@@ -97,17 +95,13 @@ class Token:
 
     def _may_be_in(self, body: bytes) -> bool:
         """Return whether a closer look is worth its time: plain, or in characters escaped."""
-        if bytes(self._hidden) in body:
+        # Letters and digits stay as they are in all spellings but JSON's escapes.
+        if max(re.split(rb"[^a-zA-Z0-9]+", self._hidden), key=len) in body:
             return True
         # Not by `in`, which takes ten times longer for so few characters.
         characters = np.frombuffer(body, np.uint8)
-        escapes: set[int] = set()
-        for start in range(0, len(characters), _BLOCK):
-            block = characters[start : start + _BLOCK + 1]
-            escapes.update(block[np.flatnonzero(block[:-1] == _BACKSLASH) + 1].tolist())
-        if _UNICODE_ESCAPE in escapes and re.search(_ESCAPED_ASCII, body):
-            return True
-        return not escapes.isdisjoint(set(_SLASHED) & set(self._hidden))
+        escapes = characters[np.flatnonzero(characters[:-1] == _BACKSLASH) + 1]
+        return bool((escapes == _UNICODE_ESCAPE).any() and re.search(_ESCAPED_ASCII, body))
 
     def _pattern(self) -> bytes:
         return b"".join(map(_spellings, self._hidden))
@@ -116,12 +110,16 @@ class Token:
 @cache
 def _spellings(character: int) -> bytes:
     """Return a pattern of all that a character may look like in JSON, an address or HTML."""
-    import html  # noqa: PLC0415 - slow to import, and only for what went wrong
+    import html.entities  # noqa: PLC0415 - slow to import, and only for what went wrong
 
     text = chr(character)
-    spellings = {text, html.escape(text), f"&#{character};"}
+    spellings = {text, f"&#{character};"}
+    spellings |= {f"&{name}" for name, meant in html.entities.html5.items() if meant == text}
+    for code in ("utf-8", "latin-1"):
+        quoted = text.encode(code).hex("%")
+        spellings |= {f"%{quoted}", f"%{quoted.upper()}"}
     for digits in (f"{character:02x}", f"{character:02X}"):
-        spellings |= {f"\\u00{digits}", f"%{digits}", f"&#x{digits};"}
+        spellings |= {f"\\u00{digits}", f"&#x{digits};"}
     if character in _SLASHED:
         spellings.add(f"\\{text}")
     plain = [re.escape(one.encode(code)) for one in spellings for code in ("utf-8", "latin-1")]

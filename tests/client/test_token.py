@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
+import re
 import signal
 import socket
 import threading
@@ -12,6 +14,7 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 from IPython.core.ultratb import VerboseTB
@@ -24,6 +27,12 @@ from tests.scripted import Received, Reply, respond, scripted
 from tests.scripted import json as json_reply
 
 TOKEN = 'sk/live+Zx9"&\\qW7eRtY\u00e4'
+# As some services make them; none has a character that JSON must escape.
+TOKENS = {
+    "base64": "Zx9+qW7/eRtYuI==",
+    "letters": "live\u00e4Zx9-qW7e_RtY",
+    "web": "sk<Zx9>&qW7'eRtY",
+}
 
 
 def everything_shown(error: BaseException) -> str:
@@ -166,6 +175,30 @@ def test_an_echoed_token_is_taken_out_however_it_is_escaped(
             assert form not in shown
     stored = b"".join(file.read_bytes() for file in tmp_path.iterdir())
     assert not any(make(TOKEN).encode() in stored for make in SPELLINGS.values())
+
+
+TEXT_SPELLINGS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "in an address": lambda token: quote(token, safe=""),
+    "in an address, lower case": lambda token: re.sub(
+        "%..", lambda code: code[0].lower(), quote(token)
+    ),
+    "HTML": html.escape,
+    "XML": lambda token: html.escape(token, quote=False).replace("'", "&apos;"),
+    "character references": lambda token: re.sub(r"\W|_", lambda one: f"&#{ord(one[0])};", token),
+}
+
+
+@pytest.mark.parametrize("spelling", TEXT_SPELLINGS)
+@pytest.mark.parametrize("token", TOKENS.values(), ids=TOKENS)
+def test_a_token_is_taken_out_of_addresses_and_markup_in_a_good_response(
+    token: str, spelling: str
+) -> None:
+    """A link or a snippet that a service puts into its data does not show the token either."""
+    echoed = TEXT_SPELLINGS[spelling](token)
+    with scripted([json_reply({"a": f"x {echoed} y"})]) as service:
+        with closing(Client(service.url, token, cache=None)) as client:
+            assert client.read(spec.LIST_SEQUENCES) == {"a": "x [token] y"}
 
 
 @pytest.mark.parametrize("token", ["k", "abc", "hunter2"])
