@@ -172,6 +172,9 @@ def test_the_files_of_a_folder_that_hold_somebody_are_listed(tmp_path: Path) -> 
         sequence = of.sequences(status="active")["id"].iloc[0]
         leads = pd.DataFrame({"email": [EMAIL, "bo@x.example"]})
         leads.outreach.add_to_sequence(sequence, journal=files / "journal", client=client)
+        draft = client.sandbox.sequence_ids["invalid_sequence_status"]
+        with pytest.warns(OutreachWarning, match="draft|rejected"):  # not of Ada
+            leads.tail(1).outreach.add_to_sequence(draft, journal=files / "refused", client=client)
     before = {path: path.read_bytes() for path in files.iterdir()}
     found = of.forget(email=[EMAIL, "nobody@x.example"], profnet_url=URL, folder=tmp_path)
     assert {path: path.read_bytes() for path in files.iterdir()} == before

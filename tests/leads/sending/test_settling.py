@@ -20,13 +20,20 @@ from tests.leads.sending.data.make_journal_1 import ROWS
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
 from tests.scripted import Received, Reply, Service, scripted
 
-DUMP = Path(__file__).with_name("data") / "journal_1.sql"
+DUMPS = Path(__file__).with_name("data")
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
     """Add leads, two at a time."""
     options = {"chunk_size": 2, "progress": False, **options}
     return frame.outreach.add_to_sequence("s1", client=client, **options)
+
+
+def restore(name: str, path: Path, service: Service) -> None:
+    """Make the journal of which there is a dump."""
+    with closing(sqlite3.connect(path)) as connection:
+        dump = (DUMPS / name).read_text(encoding="utf-8")
+        connection.executescript(dump.replace("{service}", service.url))
 
 
 def column(report: SubmissionReport, name: str = "status") -> list[Any]:
@@ -158,15 +165,20 @@ class TestLostJournal:
         assert list((tmp_path / "b").iterdir()) == []
 
 
+def test_a_journal_on_disk_is_understood_for_good(tmp_path: Path) -> None:
+    """Whom a journal of today's format knows is known whatever becomes of hashes and settings."""
+    frame = emails("a", "b", "c", "d")
+    frame.loc[1, "email"] = None
+    frame["profnet_url"] = [None, "https://profnet.example/in/b", None, None]
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        restore("journal_2.sql", tmp_path / "j", service)
+        report = add(frame, client, journal=tmp_path / "j")
+        assert column(report) == ["added"] * 3 + ["unknown"]
+        assert sent(service) == [["c"]]
+
+
 class TestFormerFormat:
     """Journals that the former version made, which knows rows by their position."""
-
-    @staticmethod
-    def restored(path: Path, service: Service) -> None:
-        """Make the file that the former version left."""
-        with closing(sqlite3.connect(path)) as connection:
-            dump = DUMP.read_text(encoding="utf-8")
-            connection.executescript(dump.replace("{service}", service.url))
 
     @staticmethod
     def resumed(frame: pd.DataFrame, client: Client, path: Path) -> SubmissionReport:
@@ -177,7 +189,7 @@ class TestFormerFormat:
         """What was settled is not sent, what was refused is; from then on rows may change."""
         path, frame = tmp_path / "j", pd.DataFrame(ROWS)
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
-            self.restored(path, service)
+            restore("journal_1.sql", path, service)
             report = self.resumed(frame, client, path)
             assert column(report) == [
                 *["added"] * 3,
@@ -196,7 +208,7 @@ class TestFormerFormat:
         """Changed rows are refused with a word about the cure, and the file is left as it was."""
         path, frame = tmp_path / "j", pd.DataFrame(ROWS)
         with scripted(only_posts([])) as service, connected(service) as client:
-            self.restored(path, service)
+            restore("journal_1.sql", path, service)
             before = path.read_bytes()
             with pytest.raises(InvalidInputError, match=r"earlier version.*Nothing was sent"):
                 self.resumed(frame.iloc[1:], client, path)
