@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import pandas as pd
@@ -20,7 +20,7 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of
-from outreach_frames.common.atomic_files import unreadable
+from outreach_frames.common.atomic_files import require_readable_file, unreadable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.flatten import check_dtype_backend, concat_tables, people_frame
 from outreach_frames.tables.json_values import plain_text_of
@@ -189,8 +189,11 @@ def _blocks(
         raise InvalidInputError("There are no paths to read; give at least one file or folder.")
     for name, file in files.items():
         with _saying_what_is_unreadable(name):
-            length = file.fs.info(file.path)["size"]
+            about = file.fs.info(file.path)
+            length = about["size"]
             version = file.fs.ukey(file.path)
+        if about["type"] == "other":
+            require_readable_file(Path(file.path))
         if file.compression or length is None:
             yield _Block(file, 0, None, version)
             continue

@@ -20,6 +20,8 @@ _TOO_LONG: Final = "its name is too long. Choose a shorter one."
 _LONGEST_NAME: Final = 255
 _LONGEST_PATH: Final = 4000
 _FULL: Final = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+# Where the system shows what a process has open.
+_OPEN_FILES: Final = (("/", "dev"), ("/", "proc"))
 _REASONS: Final = {
     errno.ENOENT: "there is no such file or folder. Check the path, or make the folder first.",
     errno.EISDIR: "it is a folder. Give the path of a file.",
@@ -133,11 +135,39 @@ def refuse_special_file(path: Path) -> None:
     if stat.S_ISDIR(mode):
         raise unwritable(path, IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR)))
     if not stat.S_ISREG(mode):
-        kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
         raise InvalidInputError(
-            f"{path} cannot be written: it is {kinds.get(stat.S_IFMT(mode), 'a device')}, not a "
-            "file. Give the path of a file."
+            f"{path} cannot be written: it is {_kind(mode)}, not a file. Give the path of a file."
         )
+
+
+def require_readable_file(path: Path, *, open_pipes: bool = False) -> None:
+    """Refuse to read what may have no end: a device, a socket, a pipe.
+
+    Parameters
+    ----------
+    path : Path
+        What is to be read. A folder, and what is not there, is left to who reads it.
+    open_pipes : bool, default False
+        Whether a pipe that the shell opened is fine, such as /dev/stdin; it is read once. A named
+        pipe is not: where nobody writes to it, opening it never returns.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return
+    if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
+        return
+    if open_pipes and stat.S_ISFIFO(mode) and path.parts[:2] in _OPEN_FILES:
+        return
+    raise InvalidInputError(
+        f"{path} cannot be read: it is {_kind(mode)}, not a file. Write what it holds to a file "
+        "first, and give the path of that."
+    )
+
+
+def _kind(mode: int) -> str:
+    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
+    return kinds.get(stat.S_IFMT(mode), "a device")
 
 
 def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:

@@ -53,6 +53,7 @@ _FORMULA: Final = rf"^'*(?:[\pC\pZ]*[{_FORMULA_STARTS}]|[\t\r\n\x00])"
 _ESCAPED_FORMULA: Final = _FORMULA.replace("^'*", "^'+", 1)
 _BLOCK_BYTES: Final = 16 << 20
 # What pandas, numpy and Arrow raise where the notes on a frame's dtypes are damaged.
+_ARCHIVE: Final = b"PK\x03\x04"
 NOTES_ERRORS: Final = (
     ArithmeticError,
     AttributeError,
@@ -368,10 +369,20 @@ def _damaged(notes: Path, error: Exception) -> InvalidInputError:
     )
 
 
+def not_a_table(path: Path) -> InvalidInputError:
+    """Say that a file is a spreadsheet, and what to do."""
+    return InvalidInputError(
+        f"{path} is a spreadsheet or an archive, which is not read here. "
+        'Save it from the spreadsheet as "CSV UTF-8" first.'
+    )
+
+
 def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
     """Read a CSV file that `write_csv` wrote; `as_text` where only noted dtypes are meant."""
     metadata = _read_metadata(path)
     content = path.read_bytes().removeprefix(BOM)
+    if content.startswith(_ARCHIVE):
+        raise not_a_table(path)
     try:
         return _described(content, metadata, path, as_text=as_text)
     except NOTES_ERRORS as error:
@@ -391,8 +402,13 @@ def _described(
     try:
         text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
         written = next(csv.reader(text, delimiter=sep))
-    except (UnicodeDecodeError, csv.Error) as error:
+    except UnicodeDecodeError as error:
         raise InvalidInputError(f"{path} is not a CSV file in UTF-8: {error}.") from error
+    except csv.Error as error:
+        raise InvalidInputError(
+            f"{path} cannot be read as a table: its header is damaged ({error}). Look for a "
+            "quotation mark that is opened there and never closed."
+        ) from error
     names = _names(written, escaped=escaped)
     if twice := {name for name in names if names.count(name) > 1}:
         raise InvalidInputError(f"{path} has two columns named {min(twice)!r}.")

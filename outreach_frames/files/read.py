@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
 import pandas as pd
 import pyarrow.parquet as pq
 
-from outreach_frames.common.atomic_files import expanded, unreadable
+from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import NOTES_ERRORS, read_csv
+from outreach_frames.files.csv_file import NOTES_ERRORS, not_a_table, read_csv
 from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.tables.flatten import concat_tables, people_frame
 from outreach_frames.tables.ndjson import read_ndjson
 
 _SPREADSHEETS: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"})
-_ARCHIVE: Final = b"PK\x03\x04"
 
 
 def read_prospects(path: str | Path) -> pd.DataFrame:
@@ -56,7 +55,8 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
     source = expanded(path)
     try:
         if source.is_dir():
-            return _read_parquet(sorted(_parts(source)), source)
+            return _read_parquet(parts_of(source), source)
+        require_readable_file(source)
         match source.suffix.lower():
             case ".csv":
                 return read_csv(source)
@@ -81,30 +81,33 @@ def read_as_text(path: str | Path) -> pd.DataFrame:
     source = expanded(path)
     if source.is_dir() or source.suffix.lower() in {".parquet", ".ndjson", ".jsonl"}:
         return read_prospects(source)
+    require_readable_file(source, open_pipes=True)
     try:
-        with source.open("rb") as file:
-            is_archive = file.read(len(_ARCHIVE)) == _ARCHIVE
-        if is_archive or source.suffix.lower() in _SPREADSHEETS:
-            raise InvalidInputError(
-                f"{source} is a spreadsheet or an archive, which is not read here. "
-                'Save it from the spreadsheet as "CSV UTF-8" first.'
-            )
+        if source.suffix.lower() in _SPREADSHEETS and source.exists():
+            raise not_a_table(source)
         return read_csv(source, as_text=True)
     except OSError as error:
         raise unreadable(source, error) from error
 
 
-def _parts(folder: Path) -> Iterator[Path]:
-    for part in folder.glob("*.parquet"):
-        if not part.name.startswith((".", "_")):
-            yield part
+def parts_of(folder: Path) -> list[Path]:
+    """Return the Parquet files of a folder, in order; there is at least one."""
+    parts = [part for part in folder.glob("*.parquet") if not part.name.startswith((".", "_"))]
+    if not parts:
+        raise InvalidInputError(f"{folder} has no .parquet file.")
+    for part in parts:
+        if part.is_dir():
+            raise InvalidInputError(
+                f"{part} is a folder, and the parts of {folder} must be files. Give the path of "
+                "that folder, or move it away."
+            )
+        require_readable_file(part)
+    return sorted(parts)
 
 
-def _read_parquet(parts: Iterable[Path], source: Path) -> pd.DataFrame:
+def _read_parquet(parts: Sequence[Path], source: Path) -> pd.DataFrame:
     try:
         tables = [pq.read_table(part, partitioning=None) for part in parts]
-        if not tables:
-            raise InvalidInputError(f"{source} holds no .parquet files.")
         return frame_of_parquet(concat_tables(tables) if len(tables) > 1 else tables[0])
     except InvalidInputError:
         raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from outreach_frames.common.text import plural, shorten
+from outreach_frames.common.text import plural, quoted, shorten
 from outreach_frames.history.identity import Matching
 from outreach_frames.history.snapshots import filter_differences
 from outreach_frames.history.source import Source
@@ -14,7 +14,7 @@ _NAMES: Final = ("before", "after")
 _COLUMNS_SHOWN: Final = 5
 
 
-def of_searches(before: Source, after: Source) -> Iterator[str]:
+def of_searches(before: Source, after: Source, people: Matching) -> Iterator[str]:
     """Say in what the two searches differ, and which of them is incomplete."""
     old, new = before.attrs.get("filters"), after.attrs.get("filters")
     if isinstance(old, Mapping) and isinstance(new, Mapping):
@@ -22,12 +22,14 @@ def of_searches(before: Source, after: Source) -> Iterator[str]:
             yield f"The filters differ: {'; '.join(differences)}."
         limits = [side.attrs.get("limit") for side in (before, after)]
         if limits[0] != limits[1]:
-            said = ["none" if limit is None else f"{limit:,}" for limit in limits]
+            said = ["none" if limit is None else _written(limit) for limit in limits]
             yield f"The limits differ: {said[0]} before, {said[1]} after."
-    for name, side in zip(_NAMES, (before, after), strict=True):
+    rows = people.before, people.after
+    for name, side, own in zip(_NAMES, (before, after), rows, strict=True):
         total = counted(side)
-        if total is not None and side.rows < total:
-            yield f"The people {name} are {side.rows:,} of the {total:,} who match."
+        there = side.rows - len(own.repeated)
+        if total is not None and there < total:
+            yield f"The people {name} are {there:,} of the {total:,} who match."
         errors = side.attrs.get("errors")
         if isinstance(errors, Sequence) and errors:
             count = plural(len(errors), "error")
@@ -75,6 +77,10 @@ def of_columns(before: Source, after: Source) -> Iterator[str]:
             rest = len(alone) - _COLUMNS_SHOWN
             more = f" and {rest:,} more" if rest > 0 else ""
             yield f"Only the people {name} have these columns, not compared: {shown}{more}."
+
+
+def _written(limit: object) -> str:
+    return f"{limit:,}" if isinstance(limit, int) else quoted(limit)
 
 
 def counted(side: Source) -> int | None:

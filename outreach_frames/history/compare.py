@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,7 @@ from outreach_frames.history.result import PeopleComparison
 from outreach_frames.history.source import Source, last_two, source_of
 from outreach_frames.history.values import TEXT, Mask, differ, texts
 from outreach_frames.tables.companies import COMPANY_KEYS, COMPANY_PREFIX
-from outreach_frames.tables.keys import profnet_url_keys
+from outreach_frames.tables.keys import company_name_keys, company_url_keys, person_url_keys
 from outreach_frames.tables.schema import to_frame
 
 _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
@@ -89,7 +89,7 @@ def compare_people(
         old, new = source_of(before, "before"), source_of(after, "after")
     people = _match_people(old, new)
     pairs = _Pairs(old, new, people)
-    differences = [*unfinished, *caveats.of_searches(old, new)]
+    differences = [*unfinished, *caveats.of_searches(old, new, people)]
     rows = list(caveats.of_rows(people))
     comparison = PeopleComparison(
         appeared=new.take(people.new),
@@ -240,11 +240,21 @@ def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]
 
 def _key(name: str, column: pa.Array) -> pa.Array:
     """Return a column as it is compared to tell who or what is meant."""
-    keys = _filled(texts(column))
-    return profnet_url_keys(keys) if name.endswith(_URL) else keys
+    return _FORMS.get(name, _stripped)(_filled(texts(column)))
+
+
+def _stripped(column: pa.Array) -> pa.Array:
+    return pc.utf8_trim(column, BLANKS)
 
 
 def _filled(column: pa.Array) -> pa.Array:
     """Return texts less the blank ones."""
     is_blank = pc.equal(pc.utf8_trim(column, BLANKS), "")
     return pc.if_else(is_blank, pa.scalar(None, TEXT), column)
+
+
+_FORMS: Final[Mapping[str, Callable[[pa.Array], pa.Array]]] = {
+    _URL: person_url_keys,
+    f"{COMPANY_PREFIX}{_URL}": company_url_keys,
+    f"{COMPANY_PREFIX}{_NAME}": company_name_keys,
+}

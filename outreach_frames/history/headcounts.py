@@ -133,7 +133,8 @@ def _counts(side: Source, rows: Rows, departments: list[str]) -> Any:
         column = _COLUMNS[department]
         if column in side.columns:
             try:
-                numbers = _taken(side.column(column), rows).cast(pa.int64())
+                # By way of text, as a date or a time would be cast to a number too.
+                numbers = texts(_taken(side.column(column), rows)).cast(pa.int64())
             except pa.ArrowInvalid as error:
                 raise InvalidInputError(
                     f"{side.name}: the column {column!r} has values that are not whole numbers."

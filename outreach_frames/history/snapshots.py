@@ -22,6 +22,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import kept_filters
 from outreach_frames.export.people import export_people
+from outreach_frames.files.read import parts_of
 from outreach_frames.resources.search import check_body
 
 KEY: Final = "snapshot"
@@ -229,14 +230,6 @@ def reading(path: Path) -> Iterator[None]:
         raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
 
 
-def parts_of(path: Path) -> list[Path]:
-    """Return the Parquet files of a folder, in order; there is at least one."""
-    parts = [part for part in path.glob("*.parquet") if not part.name.startswith((".", "_"))]
-    if not parts:
-        raise InvalidInputError(f"{path} has no .parquet file.")
-    return sorted(parts)
-
-
 def noted_attrs(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
     """Return the `.attrs` that pandas notes in the metadata of Parquet."""
     notes = json.loads((metadata or {}).get(b"pandas", b"{}"))
@@ -251,9 +244,15 @@ def as_said(filters: Mapping[str, Any]) -> dict[str, Any]:
     {'person_titles': ['CEO', 'CTO']}
     """
     return {
-        name: sorted(set(value)) if isinstance(value, list) else value
+        name: _in_order(value) if isinstance(value, list) else value
         for name, value in filters.items()
     }
+
+
+def _in_order(values: list[Any]) -> list[Any]:
+    # By their text: a filter of a file that others wrote may hold anything.
+    by_text = {str(value): value for value in values}
+    return [by_text[text] for text in sorted(by_text)]
 
 
 def filter_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:

@@ -11,16 +11,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.parquet import frame_of_parquet
-from outreach_frames.files.read import read_prospects
+from outreach_frames.files.read import parts_of, read_prospects
 from outreach_frames.history.snapshots import (
     KEY,
     list_snapshots,
     noted_attrs,
-    parts_of,
     reading,
     unfinished,
 )
@@ -166,6 +165,7 @@ def source_of(people: pd.DataFrame | str | Path, name: str) -> Source:
                 f"{path / f'{KEY}=2026-11-30'}, or that folder alone for its last two."
             )
         return ParquetSource(parts_of(path), str(path))
+    require_readable_file(path)
     if path.suffix.lower() == ".parquet" and path.exists():
         return ParquetSource([path], str(path))
     frame = read_prospects(path)

@@ -8,7 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from outreach_frames.common.arguments import check_filters
-from outreach_frames.common.atomic_files import expanded, replace_file, unreadable
+from outreach_frames.common.atomic_files import (
+    check_suffix,
+    expanded,
+    replace_file,
+    require_readable_file,
+    unreadable,
+)
 from outreach_frames.errors import InvalidInputError
 
 _KIND = "outreach_frames people search"
@@ -21,7 +27,7 @@ def save_filters(path: str | Path, filters: Mapping[str, Any]) -> Path:
     Parameters
     ----------
     path : str or Path
-        Where to; an existing file is replaced.
+        Where to; an existing file is replaced. Its name ends in ``.json``, or has no ending.
     filters : mapping
         Filter names and values, as `search_people` takes them.
 
@@ -47,6 +53,7 @@ def save_filters(path: str | Path, filters: Mapping[str, Any]) -> Path:
     >>> of.load_filters(of.save_filters(path, {"person_titles": ["Head of Sales"]}))
     {'person_titles': ['Head of Sales']}
     """
+    check_suffix(path, (".json", ""), "a saved search as JSON")
     saved = {"kind": _KIND, "version": _VERSION, "filters": check_filters(filters)}
     content = f"{json.dumps(saved, indent=2, ensure_ascii=False)}\n".encode()
     return replace_file(path, lambda file: file.write(content))
@@ -82,6 +89,7 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     {'company_focuses': ['b2b']}
     """
     source = expanded(path)
+    require_readable_file(source, open_pipes=True)
     try:
         saved = json.loads(source.read_text(encoding="utf-8"))
     except OSError as error:

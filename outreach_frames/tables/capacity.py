@@ -35,6 +35,8 @@ CAPACITY: Final = (
 _NEEDED: Final = ("id", "email", "status", "daily_email_limit")
 _MOST_DAYS: Final = 36_525
 _MOST_NAMED: Final = 20
+# The sums of whole numbers stay far below what 64 bits hold.
+_MOST_EMAILS: Final = 10**15
 
 
 def sending_capacity(
@@ -104,8 +106,10 @@ def sending_capacity(
     if each < 1:
         raise InvalidInputError(f"emails_per_lead={each} sends nothing. Give 1 or more.")
     emails = _number_of_leads(leads) * each
+    if emails > _MOST_EMAILS:
+        raise InvalidInputError(f"{emails:,} emails are more than can be planned.")
     first = check_day("start", start)
-    limits = _limits(mailboxes)
+    mailboxes, limits = _with_limits(mailboxes)
     statuses = mailboxes["status"].astype("str")
     sends = _are_positive(limits) & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
     if not sends.any():
@@ -151,26 +155,34 @@ def _number_of_leads(leads: object) -> int:
     return number
 
 
-def _limits(mailboxes: pd.DataFrame) -> pd.Series[Any]:
-    """Return the mailboxes' daily limits, missing where the service gives none."""
+def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
+    """Return the mailboxes, numbered, and their limits, missing where the service gives none."""
     if not isinstance(mailboxes, pd.DataFrame):
         raise InvalidInputError(
             f"mailboxes takes the frame of mailboxes(), not {type(mailboxes).__name__}."
         )
     require_columns(mailboxes, _NEEDED, "mailboxes' columns", "mailboxes()")
-    ids = mailboxes["id"]
+    # Frames of several accounts put together have each label several times.
+    mailboxes = mailboxes.reset_index(drop=True)
+    ids = mailboxes["id"].astype("str").fillna(mailboxes["email"].astype("str"))
     twice = ids[ids.duplicated() & ids.notna()]
     if len(twice):
         raise InvalidInputError(
             f"The mailbox {twice.iloc[0]!r} is in the frame more than once, and its limit would "
-            'count as often. Use mailboxes.drop_duplicates("id").'
+            'count as often. Keep one row of each, as mailboxes.drop_duplicates("id") does.'
         )
+    given = mailboxes["daily_email_limit"]
     try:
-        return pd.to_numeric(mailboxes["daily_email_limit"]).astype("Int64")
-    except (ValueError, TypeError) as error:
+        if not pd.api.types.is_any_real_numeric_dtype(given):
+            # By way of text, as dates and true would be numbers too.
+            given = given.astype("str")
+        limits = pd.to_numeric(given).astype("Int64")
+    except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInputError(
             f"daily_email_limit has values that are not whole numbers: {error}"
         ) from error
+    # No mailbox has more to send than everything there is.
+    return mailboxes, limits.clip(upper=_MOST_EMAILS)
 
 
 def _are_positive(limits: pd.Series[Any]) -> np.ndarray[Any, Any]:
@@ -229,7 +241,8 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
         raise InvalidInputError(
             f"freq={freq!r} gives no days. Give what pandas takes, such as 'B' or 'D'."
         ) from error
-    if offset is None or not dates.is_monotonic_increasing or not dates.is_unique:
+    in_turn = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
+    if offset is None or not in_turn:
         raise InvalidInputError(
             f"freq={freq!r} does not give one day after the other, and limits are per day. "
             "Give 'B', 'D' or days that lie further apart."
@@ -240,7 +253,8 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
 def _warn_of(others: pd.DataFrame, days: int, everybody: int) -> None:
     """Name mailboxes that cannot send, and say how many days fewer it would take with them."""
     named = [
-        f"{mailbox.email} ({mailbox.status}, {_limit_in_words(mailbox.daily_email_limit)})"
+        f"{_named(mailbox)} ({_status_in_words(mailbox.status)}, "
+        f"{_limit_in_words(mailbox.daily_email_limit)})"
         for mailbox in others.sort_values("daily_email_limit", ascending=False).itertuples()
     ]
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
@@ -253,6 +267,14 @@ def _warn_of(others: pd.DataFrame, days: int, everybody: int) -> None:
             else f"With them it would not be done sooner than in {plural(days, 'day')}."
         )
     )
+
+
+def _named(mailbox: Any) -> str:
+    return str(mailbox.id if pd.isna(mailbox.email) else mailbox.email)
+
+
+def _status_in_words(status: Any) -> str:
+    return "no status" if pd.isna(status) else str(status)
 
 
 def _limit_in_words(limit: Any) -> str:

@@ -180,6 +180,32 @@ def certain_keys(keys: pa.Array) -> pa.Array:
     return pc.if_else(pc.starts_with(keys, _UNCERTAIN), pa.scalar(None, keys.type), keys)
 
 
+def person_url_keys(texts: pa.Array) -> pa.Array:
+    """Return `profnet_url_key` of a column, missing also where `/in/<name>` names nobody.
+
+    >>> person_url_keys(pa.array(["https://profnet.example/in/me"])).to_pylist()
+    [None]
+    """
+    keys = profnet_url_keys(texts)
+    is_nobody = pc.match_substring_regex(keys, rf"/{_PROFILE_FOLDER}/({'|'.join(_NOBODY)})\z")
+    return pc.if_else(is_nobody, pa.scalar(None, keys.type), keys)
+
+
+def company_url_keys(texts: pa.Array) -> pa.Array:
+    """Return the form in which companies' profile URLs are compared, whose case says nothing."""
+    return pc.utf8_lower(profnet_url_keys(texts))
+
+
+def company_name_keys(texts: pa.Array) -> pa.Array:
+    """Return the form in which companies' names are compared: case and outer blanks say nothing.
+
+    >>> company_name_keys(pa.array([" Acme AG", "ACME ag"])).to_pylist()
+    ['acme ag', 'acme ag']
+    """
+    names = pc.utf8_normalize(pc.utf8_trim(texts.cast(pa.large_string()), BLANKS), form="NFC")
+    return pc.utf8_lower(names)
+
+
 def _with_rest(
     keys: pa.Array, texts: pa.Array, is_simple: pa.Array, key: Callable[[str], str]
 ) -> pa.Array:

@@ -15,7 +15,7 @@ from outreach_frames.common.arguments import check_day
 from outreach_frames.common.text import BLANKS
 from outreach_frames.tables.child_tables import list_entries, objects_frame
 from outreach_frames.tables.companies import require_columns
-from outreach_frames.tables.keys import profnet_url_keys
+from outreach_frames.tables.keys import company_name_keys, company_url_keys
 from outreach_frames.tables.schema import frame_of_columns
 
 TENURE: Final = (
@@ -139,8 +139,8 @@ def _texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:
 
 def _employers(held: pd.DataFrame, places: Numbers) -> tuple[pa.Array, pa.Array]:
     """Return URLs and names at places, in the form that they are compared in."""
-    names = pc.utf8_lower(pc.utf8_trim(_texts(held, _NAME, places), BLANKS))
-    return profnet_url_keys(_texts(held, _URL, places)), names
+    urls, names = (_texts(held, column, places) for column in (_URL, _NAME))
+    return company_url_keys(urls), company_name_keys(names)
 
 
 def _differs(ours: tuple[pa.Array, pa.Array], theirs: tuple[pa.Array, pa.Array]) -> pa.Array:

@@ -12,10 +12,13 @@ import pandas as pd
 import pytest
 
 import outreach_frames as of
+from outreach_frames.cli import main
 from outreach_frames.common.atomic_files import replace_file, replace_folder
+from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
+from outreach_frames.files.read import read_prospects
 
 FRAME = pd.DataFrame({"n": [1, 2]})
 WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
@@ -26,6 +29,18 @@ WRITERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "export to parquet": ("x.parquet", lambda path: of.export_people(path, limit=1)),
     "export to a folder": ("folder", lambda path: of.export_people(path, limit=1)),
     "filters": ("x.json", lambda path: of.save_filters(path, {"person_name": "Ada"})),
+}
+READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
+    "prospects from csv": ("x.csv", read_prospects),
+    "prospects from parquet": ("x.parquet", read_prospects),
+    "prospects from ndjson": ("x.ndjson", read_prospects),
+    "prospects from a part": ("x.parquet", lambda path: read_prospects(path.parent)),
+    "a comparison": ("x.parquet", lambda path: of.compare_people(path, path)),
+    "a comparison of a part": ("x.parquet", lambda path: of.compare_people(path.parent, FRAME)),
+    "files for Dask": ("x.ndjson", read_people),
+    "compressed files for Dask": ("x.ndjson.gz", read_people),
+    "a part for Dask": ("x.ndjson", lambda path: read_people(path.parent)),
+    "filters": ("x.json", of.load_filters),
 }
 
 
@@ -69,6 +84,41 @@ def test_what_is_no_file_is_not_replaced(
         write(tmp_path / name)
     assert special.stat().st_mode == mode
     assert sorted(tmp_path.iterdir()) == before
+
+
+def make_device(path: Path) -> None:
+    """Make a link to a device."""
+    path.symlink_to(os.devnull)
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("make", [make_pipe, make_socket, make_device])
+def test_what_may_have_no_end_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reader: str, make: Callable[[Path], None]
+) -> None:
+    """No reader waits for a pipe or a socket, or takes a device for a file."""
+    monkeypatch.chdir(tmp_path)
+    name, read = READERS[reader]
+    make(tmp_path / name)
+    with pytest.raises(InvalidInputError, match=r"cannot be read: it is a (pipe|socket|device)"):
+        read(tmp_path / name)
+
+
+@pytest.mark.parametrize("command", ["add-leads", "find-people"])
+@pytest.mark.parametrize("make", [make_pipe, make_socket, make_device])
+def test_the_command_line_refuses_what_may_have_no_end(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    command: str,
+    make: Callable[[Path], None],
+) -> None:
+    """A pipe, a socket or a device in place of the file ends a command at once, with the reason."""
+    monkeypatch.chdir(tmp_path)
+    make(tmp_path / "x.csv")
+    needed = ["--sequence", "1"] if command == "add-leads" else ["--out", "people.csv"]
+    assert main([command, "x.csv", "--sandbox", *needed]) != 0
+    assert "x.csv cannot be read: it is a" in capsys.readouterr().err
 
 
 def test_a_csv_is_left_alone_where_its_metadata_has_no_place(tmp_path: Path) -> None:

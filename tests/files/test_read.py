@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
-from outreach_frames.files.read import read_prospects
+from outreach_frames.files.read import read_as_text, read_prospects
 from outreach_frames.tables.flatten import people_frame, read_people_page
 from tests.examples import share_of_examples
 from tests.files.frames import INDEXES, assert_same, prospects, round_trip, write
@@ -120,6 +120,45 @@ def test_files_that_cannot_be_read_are_clear_errors(tmp_path, name):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(InvalidInputError, match=re.escape(name)):
         read_prospects(tmp_path / name)
+
+
+def test_a_folder_in_place_of_a_part_is_told(tmp_path):
+    """A folder that is named like a part is an error, not a part without rows."""
+    (tmp_path / "part-00001.parquet").mkdir()
+    with pytest.raises(InvalidInputError, match=r"part-00001\.parquet is a folder"):
+        read_prospects(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "name", [*(f".{suffix}" for suffix in ("xlsx", "ods", "numbers")), ".csv", ""]
+)
+@pytest.mark.parametrize("read", [read_prospects, read_as_text])
+def test_a_spreadsheet_is_told_by_what_it_holds(tmp_path, name, read):
+    """A workbook is not taken for text, whatever its name is."""
+    path = tmp_path / f"book{name}"
+    path.write_bytes(b"PK\x03\x04 and so on")
+    with pytest.raises(InvalidInputError, match="CSV UTF-8" if read is read_as_text else "book"):
+        read(path)
+
+
+def test_a_header_that_never_ends_is_told(tmp_path):
+    """A quotation mark that is opened in the header and not closed is what the error names."""
+    path = tmp_path / "x.csv"
+    path.write_text('email,"name\n' + "ada@brightforge.example,Ada\n" * 10_000)
+    with pytest.raises(InvalidInputError, match="quotation mark") as caught:
+        read_prospects(path)
+    assert "ada@" not in str(caught.value)
+
+
+def test_a_pipe_that_is_open_is_read_whole():
+    """What a shell pipes in is read from its first byte on."""
+    read_end, write_end = os.pipe()
+    with os.fdopen(write_end, "wb") as writer:
+        writer.write(b"email\nada@brightforge.example\n")
+    try:
+        assert read_as_text(f"/dev/fd/{read_end}")["email"].tolist() == ["ada@brightforge.example"]
+    finally:
+        os.close(read_end)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

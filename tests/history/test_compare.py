@@ -119,6 +119,36 @@ def test_employers_are_compared_by_the_first_key_of_both(
     assert comparison.employer_changes["person_id"].tolist() == moves(before, after)
 
 
+@pytest.mark.parametrize(
+    "after",
+    [
+        {"id": " x "},
+        {"profnet_url": "http://www.profnet.example/company/X/"},
+        {"name": "á gmbh "},
+        {"name": "A\u0301 GMBH"},
+    ],
+)
+@pytest.mark.filterwarnings(QUIET)
+def test_an_employer_written_in_another_way_is_the_same(after: Record) -> None:
+    """Case, blanks and the scheme of what a company is told by are no change of employer."""
+    url = "https://profnet.example/company/x"
+    company = {"id": "x", "profnet_url": url, "name": "Á GmbH"}
+    counts = [{"department_headcount": {"finance": count}} for count in (1, 3)]
+    before = frame_of([{"id": "1", "company": company | counts[0]}])
+    comparison = of.compare_people(before, frame_of([{"id": "1", "company": after | counts[1]}]))
+    assert comparison.employer_changes.empty
+    assert comparison.headcount["change"].dropna().tolist() == [2]
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_an_address_of_nobody_tells_nobody_apart() -> None:
+    """What a profile's path holds for whoever looks at it makes no two rows one person."""
+    before, after = (frame_of([{"profnet_url": f"{URL}me", "name": name}]) for name in ("A", "B"))
+    comparison = of.compare_people(before, after)
+    assert comparison.changed.empty
+    assert comparison.summary()["count"].tolist()[:3] == [1, 1, 0]
+
+
 @pytest.mark.filterwarnings(QUIET)
 def test_the_tables_have_the_same_columns_whatever_is_in_them(client: Client) -> None:
     """Columns and dtypes are those of the promise, for nobody and for many."""
@@ -296,6 +326,26 @@ def test_rows_that_cannot_be_compared_are_said() -> None:
     assert "first row was compared" in comparison.summary()["note"].str.cat()
 
 
+def test_a_search_is_as_complete_as_it_has_people() -> None:
+    """Somebody who comes twice does not stand for another one who is missing."""
+    before = frame_of([{"id": "1"}, {"id": "1"}])
+    before.attrs = {"total": 2}
+    with pytest.warns(OutreachWarning) as warned:
+        of.compare_people(before, before)
+    assert "people before are 1 of the 2 who match" in str(warned[0].message)
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_what_else_attrs_hold_is_shown_as_it_is() -> None:
+    """Filters and limits that no search of ours has are compared without an error."""
+    before, after = frame_of([{"id": "1"}]), frame_of([{"id": "1"}])
+    before.attrs = {"filters": {"x": [1, "a", [2], None]}, "limit": "many"}
+    after.attrs = {"filters": {"x": [[2], None, "a", 1]}, "limit": None}
+    assert of.compare_people(before, after).notes == [
+        "The limits differ: 'many' before, none after."
+    ]
+
+
 def test_columns_of_one_side_are_said_and_not_compared(client: Client) -> None:
     """Without headcounts on one side their change is missing, and a note says which lack."""
     whole = of.search_people(person_seniorities=["vp"])
@@ -344,6 +394,15 @@ def test_a_comparison_is_written_as_sheets_and_as_csv(client: Client, tmp_path: 
     )
 
 
+NO_COUNTS: list[Any] = [1.5, "many", [1], pd.Timestamp("2020-01-01"), True]
+
+
+def with_legal(count: Any) -> pd.DataFrame:
+    """Make somebody whose company has a count of lawyers."""
+    legal = {"company_department_headcount_legal": [count]}
+    return pd.DataFrame({"id": ["1"], "company_id": ["x"], **legal})
+
+
 @pytest.mark.parametrize(
     ("before", "after", "words"),
     [
@@ -353,6 +412,7 @@ def test_a_comparison_is_written_as_sheets_and_as_csv(client: Client, tmp_path: 
         (pd.DataFrame([[1, 2]], columns=["id", "id"]), pd.DataFrame({"id": ["1"]}), "more than"),
         ("nowhere.parquet", pd.DataFrame({"id": ["1"]}), r"nowhere\.parquet cannot be read"),
         ("nowhere", None, "holds 0 snapshots"),
+        *((with_legal(count), with_legal(1), "not whole numbers") for count in NO_COUNTS),
     ],
 )
 def test_what_cannot_be_compared_is_an_error(before: Any, after: Any, words: str) -> None:

@@ -69,6 +69,16 @@ def test_a_failed_save_keeps_the_file(tmp_path: Path) -> None:
     assert of.load_filters(path) == {"person_titles": ["CEO"]}
 
 
+@pytest.mark.parametrize("name", ["people.parquet", "people.csv", "people.JSON.gz"])
+def test_a_file_of_another_kind_is_not_replaced(tmp_path: Path, name: str) -> None:
+    """A name with the ending of another format is an error, and what is there stays."""
+    path = tmp_path / name
+    path.write_bytes(b"people")
+    with pytest.raises(of.OutreachError, match=r"ends in \.json"):
+        of.save_filters(path, {"person_name": "Ada"})
+    assert path.read_bytes() == b"people"
+
+
 def test_the_home_folder_has_a_short_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A path that begins with ~ is in the user's home folder."""
     monkeypatch.setenv("HOME", str(tmp_path))

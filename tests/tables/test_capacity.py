@@ -105,6 +105,21 @@ def test_the_mailboxes_of_the_service_are_taken_as_they_come(client: Client) -> 
     assert plan["email"].isin(frame["email"]).all()
 
 
+def test_labels_of_rows_make_no_difference() -> None:
+    """Mailboxes of two accounts put together, with each label twice, are planned like others."""
+    frame = active(5, 3, 9)
+    plan = of.sending_capacity(frame, 40, start=MONDAY)
+    twice = of.sending_capacity(frame.set_axis([0, 0, 1]), 40, start=MONDAY)
+    pd.testing.assert_frame_equal(twice, plan)
+
+
+def test_a_limit_beyond_all_bounds_is_no_more_than_there_is_to_send() -> None:
+    """Numbers near the end of 64 bits do not wrap around."""
+    plan = of.sending_capacity(active(2**62, 2**62, 2**62), 10, start=MONDAY)
+    assert plan["emails"].sum() == plan["leads_reached"].iloc[-1] == 10
+    assert len(plan["date"].unique()) == 1
+
+
 @pytest.mark.parametrize("leads", [0, pd.DataFrame({"email": []})])
 def test_no_leads_make_an_empty_plan_of_the_same_dtypes(leads: Any) -> None:
     """No leads need no day; the columns and dtypes are those of any plan."""
@@ -186,6 +201,14 @@ def test_all_is_quiet_where_every_mailbox_sends() -> None:
         (active(5), {"freq": "h"}, "one day after the other"),
         (active(5), {"freq": "-1D"}, "one day after the other"),
         (active(5), {"freq": None}, "one day after the other"),
+        (active(5), {"freq": pd.DateOffset(days=0)}, "one day after the other"),
+        (active(5), {"freq": pd.DateOffset(month=2, day=30)}, "one day after the other"),
+        (active(5, 5).assign(id=pd.Series(["1", 1], dtype=object)), {}, "more than once"),
+        (active(5, 5).assign(id=None, email="0@x.example"), {}, "more than once"),
+        (active(5).assign(daily_email_limit=float("inf")), {}, "not whole numbers"),
+        (active(5).assign(daily_email_limit=pd.Timestamp(MONDAY)), {}, "not whole numbers"),
+        (active(5).assign(daily_email_limit=True), {}, "not whole numbers"),
+        (active(2**62, 2**62), {"leads": 2**62}, "more than can be planned"),
         (active(5), {"freq": "weekly"}, "gives no days"),
         (active(5), {"start": "soon"}, "takes a day"),
         (active(5), {"spread": "even"}, "Did you mean 'evenly'"),

@@ -123,6 +123,10 @@ CASES = {
         [position("A", "2022-01-01"), position("A", "2020-01-01", "2021-12-31", "first")],
         ("2022-01-01", "first", "A", False),
     ),
+    "an employer that is written in another way": (
+        [position("Á GmbH", "2022-01-01"), position(" A\u0301 GMBH", "2020-01-01", "2021-12-31")],
+        ("2022-01-01", "x", " A\u0301 GMBH", False),
+    ),
     "a new employer": (
         [position("A", "2022-01-01"), position("B", "2020-01-01", "2021-12-31", "first")],
         ("2022-01-01", "first", "B", True),
