@@ -217,8 +217,12 @@ def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_pat
     assert pl.read_parquet(tmp_path)["snapshot"].cast(str).unique().sort().to_list() == [OLD, NEW]
 
 
-def test_forget_lists_snapshots_that_hold_somebody(client: Client, tmp_path: Path) -> None:
+def test_forget_lists_snapshots_that_hold_somebody(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A person's snapshots are found under the folder, and left alone."""
+    # The default cache of the run may hold the same person.
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     taken(tmp_path)
     url = of.search_people(FILTERS)["profnet_url"].iloc[0]
     found = of.forget(profnet_url=url, folder=tmp_path, client=client)
