@@ -223,6 +223,8 @@ def reading(path: Path) -> Iterator[None]:
     """Raise errors of Parquet files as errors that say which."""
     try:
         yield
+    except InvalidInputError:
+        raise
     except OSError as error:
         raise unreadable(path, error) from error
     # A column that is there twice is a KeyError.

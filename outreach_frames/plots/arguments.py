@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.companies import require_columns
 
 
 def check_frame(data: object, what: str = "a DataFrame") -> pd.DataFrame:
@@ -21,3 +25,13 @@ def check_top(value: object) -> int:
     if top < 1:
         raise InvalidInputError(f"top={top} shows nothing. Give 1 or more.")
     return top
+
+
+def check_numbers(data: pd.DataFrame, column: str) -> pd.Series[Any]:
+    """Return a column of numbers; what is infinite cannot be drawn, and is missing."""
+    require_columns(data, [column], "numbers")
+    try:
+        numbers = data[column].astype("Float64")
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"The column {column!r} is not of numbers: {error}.") from error
+    return numbers.mask(numbers.abs().eq(np.inf))

@@ -16,6 +16,7 @@ from matplotlib.text import Text
 from matplotlib.textpath import text_to_path
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots.colors import ink, series_style
 from outreach_frames.plots.labels import drawable, fallback_families
 
@@ -40,6 +41,11 @@ _LEAST_BELOW: Final = 110
 def new_axes(ax: Axes | None, *, height: float = 4.5, width: float = 8) -> Axes:
     """Return the axes given, or those of a new figure of a size in inches."""
     if ax is not None:
+        if getattr(ax, "name", None) != "rectilinear":
+            raise InvalidInputError(
+                "ax takes one Axes with an x and a y axis, such as axs[0] of "
+                f"fig, axs = plt.subplots(1, 2), not {type(ax).__name__}."
+            )
         return ax
     return plt.subplots(figsize=(width, height), layout="constrained")[1]
 

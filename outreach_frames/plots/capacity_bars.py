@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames.common.text import plural
-from outreach_frames.plots.arguments import check_frame, check_top
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.plots.arguments import check_frame, check_numbers, check_top
 from outreach_frames.plots.bars import with_rest
 from outreach_frames.plots.canvas import (
     add_legend,
@@ -79,7 +80,13 @@ def capacity(data: pd.DataFrame, *, top: int = 5, ax: Axes | None = None) -> Axe
     if table.empty:
         set_title(axes, "0 leads, in 0 sending days")
         return show_empty(axes, "No sending days to show")
-    days = table.assign(email=table["email"].astype("str").fillna(NOT_GIVEN)).pivot_table(
+    table = table.assign(
+        date=_dates(table["date"]),
+        email=table["email"].astype("str").fillna(NOT_GIVEN),
+        emails=check_numbers(table, "emails"),
+        leads_reached=check_numbers(table, "leads_reached").fillna(0),
+    )
+    days = table.pivot_table(
         index="email", columns="date", values="emails", aggfunc="sum", observed=True
     )
     days = days.loc[days.sum(axis="columns").sort_values(ascending=False, kind="stable").index]
@@ -92,6 +99,13 @@ def capacity(data: pd.DataFrame, *, top: int = 5, ax: Axes | None = None) -> Axe
     set_title(axes, f"{leads} by {last.day} {last:%B %Y}, in {sending_days}")
     axes.set(ylabel=f"Emails a {period}")
     return finish(axes)
+
+
+def _dates(column: pd.Series) -> pd.Series:
+    try:
+        return pd.to_datetime(column)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(f"The column 'date' is not of days: {error}.") from error
 
 
 def _by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:

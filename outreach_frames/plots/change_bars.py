@@ -13,7 +13,7 @@ from outreach_frames.plots.arguments import check_frame, check_top
 from outreach_frames.plots.bars import Number, draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import BLUE, VERMILLION, ink
-from outreach_frames.plots.headcounts import named_companies
+from outreach_frames.plots.headcounts import count_companies, named_companies
 from outreach_frames.plots.labels import count_text, readable
 from outreach_frames.tables.companies import require_columns
 
@@ -86,7 +86,7 @@ def headcount_change(
     if by == "department":
         changed = changed.rename(index=lambda name: readable(str(name)))
     axes = new_axes(ax, height=figure_height(min(len(changed), most + 1)))
-    sides = known["company_id" if "company_id" in known.columns else "company"].nunique()
+    sides = count_companies(known)
     title = company or f"Headcount of {plural(sides, 'company', 'companies')} on both sides"
     if changed.empty:
         set_title(axes, title)

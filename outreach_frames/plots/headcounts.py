@@ -166,6 +166,12 @@ def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
     return list(dict.fromkeys(map(str, given)))
 
 
+def count_companies(tidy: pd.DataFrame) -> int:
+    """Count companies, those without a name or an id too."""
+    keys = [name for name in ("company", companies.COMPANY_KEY) if name in tidy.columns]
+    return len(tidy[keys].drop_duplicates())
+
+
 def company_totals(tidy: pd.DataFrame) -> pd.Series:
     """Return all people of each company, also where the table has only some departments."""
     ids = tidy["company_id"] if "company_id" in tidy.columns else tidy["company"]
@@ -225,7 +231,7 @@ def _draw(
     people = people.loc[people.sum(axis="columns").sort_values(ascending=False).index]
     people.index = pd.Index(category_labels(people.index))
     axes = new_axes(ax, height=figure_height(min(len(people), top + 1), max(len(names), 1)))
-    title = _title(names, tidy["company"].nunique())
+    title = _title(names, count_companies(tidy))
     if people.empty:
         set_title(axes, title)
         return show_empty(axes, "No headcounts to show")

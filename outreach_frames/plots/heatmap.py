@@ -158,7 +158,7 @@ def _draw_cells(axes: Axes, cells: pd.DataFrame, size: float, *, share: bool, re
     highest = np.nanmax(values[: len(values) - rest], initial=0) or 1
     norm = PowerNorm(1 if share else 0.5, vmin=0, vmax=highest)
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap=_COLORS, norm=norm)
-    axes.invert_yaxis()
+    axes.set_ylim(len(values), 0)
     room = room_on_the_left(axes)
     names = [clip_text(axes, name, size, room) for name in drawable(cells.index)]
     below = room_below(axes)

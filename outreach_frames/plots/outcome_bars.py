@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pandas as pd
 
 from outreach_frames.common.text import plural
-from outreach_frames.plots.arguments import check_frame
+from outreach_frames.plots.arguments import check_frame, check_numbers
 from outreach_frames.plots.bars import draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import BLUE, ORANGE, VERMILLION
-from outreach_frames.plots.labels import count_text, readable, share_text
+from outreach_frames.plots.labels import NOT_GIVEN, count_text, readable, share_text
 from outreach_frames.tables.companies import require_columns
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     rows = _rows_by_status(data)
     total = int(rows.sum())
     axes = new_axes(ax, height=figure_height(len(rows)))
-    if rows.empty:
+    if not total:
         set_title(axes, "What became of 0 rows")
         return show_empty(axes, "No rows to show")
     inside = int(rows[rows.index.isin(_IN_SEQUENCE)].sum())
@@ -86,8 +86,9 @@ def _rows_by_status(data: Any) -> pd.Series:
     frame = check_frame(data, _TAKES)
     require_columns(frame, ["status"], "statuses", _TAKES)
     if "rows" in frame.columns:
-        return frame.set_index("status")["rows"].astype("Int64")
-    counts = frame["status"].value_counts()
+        statuses = frame["status"].astype("str").fillna(NOT_GIVEN)
+        return check_numbers(frame, "rows").fillna(0).groupby(statuses, sort=False).sum()
+    counts = frame["status"].astype("str").fillna(NOT_GIVEN).value_counts()
     # Stable, so that what is most frequent stays first among those of one kind.
     return counts.loc[sorted(counts.index, key=lambda status: _kind(str(status)))]
 

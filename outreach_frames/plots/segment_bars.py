@@ -11,7 +11,7 @@ import pandas as pd
 from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.plots.arguments import check_frame, check_top
+from outreach_frames.plots.arguments import check_frame, check_numbers, check_top
 from outreach_frames.plots.bars import COUNT, SHARE, draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.labels import NOT_GIVEN, readable
@@ -85,7 +85,8 @@ def segments(
         table = segment_table(data, by)
     keys = list(table.columns[: list(table.columns).index(_COUNTED[0])])
     check_one_of("value", value, [str(name) for name in table.columns if name not in keys])
-    bars = table.set_axis(pd.Index(_segment_names(table[keys])), axis="index")[[value]]
+    bars = table.set_axis(pd.Index(_segment_names(table[keys])), axis="index")[[]]
+    bars[value] = check_numbers(table, value).array
     bars = bars[bars[value].notna()].sort_values(value, ascending=False, kind="stable")
     axes = new_axes(ax, height=figure_height(min(len(bars), most + 1)))
     title = f"{_value_name(value)} by {' and '.join(readable(str(key)).lower() for key in keys)}"

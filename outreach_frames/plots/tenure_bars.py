@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames.common.text import plural
-from outreach_frames.plots.arguments import check_frame
+from outreach_frames.plots.arguments import check_frame, check_numbers
 from outreach_frames.plots.canvas import (
     SMALLEST_FONT,
     axes_size,
@@ -69,7 +69,7 @@ def tenure(data: pd.DataFrame, *, as_of: Any = None, ax: Axes | None = None) -> 
     """
     check_frame(data)
     table = data if "years" in data.columns else tenure_table(data, as_of)
-    years = table["years"].astype("Float64")
+    years = check_numbers(table, "years")
     known = years.dropna().to_numpy(dtype=float)
     missing = len(years) - len(known)
     axes = new_axes(ax)

@@ -15,7 +15,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
 from outreach_frames.common.text import plural
-from outreach_frames.plots.arguments import check_frame, check_top
+from outreach_frames.plots.arguments import check_frame, check_numbers, check_top
 from outreach_frames.plots.canvas import (
     axes_size,
     finish,
@@ -112,8 +112,8 @@ def _places(data: pd.DataFrame) -> pd.DataFrame:
     """Return the places with their coordinates, name and people, the largest first."""
     frame = pd.DataFrame(
         {
-            "latitude": data[_LATITUDE].astype("Float64").to_numpy(dtype=float, na_value=np.nan),
-            "longitude": data[_LONGITUDE].astype("Float64").to_numpy(dtype=float, na_value=np.nan),
+            "latitude": check_numbers(data, _LATITUDE).to_numpy(dtype=float, na_value=np.nan),
+            "longitude": check_numbers(data, _LONGITUDE).to_numpy(dtype=float, na_value=np.nan),
             "name": _place_names(data).to_numpy(),
         }
     )

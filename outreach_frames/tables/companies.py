@@ -80,7 +80,8 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     DataFrame
         company (str), department (str), with level "job_function" also job_function (str), people
         (Int64), share (Float64, of all the company's people at that level: adds up to 1) and
-        company_id (str). Companies of one name are told apart by their website or id, in brackets.
+        company_id (str). Companies of one name are told apart by their website or id, else by
+        a number, in brackets.
 
     Raises
     ------
@@ -128,14 +129,15 @@ def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
 
 
 def company_labels(table: pd.DataFrame) -> pd.Series:
-    """Return the companies' names; those that several share get their website or id behind."""
+    """Return the companies' names; shared ones get their website, id or number behind."""
     labels = table["name"].astype("str")
     for column in ("website", "id"):
         shared = labels.notna() & labels.duplicated(keep=False)
         if column in table.columns and shared.any():
             known = shared & table[column].notna()
             labels = labels.mask(known, labels + " (" + table[column].astype("str") + ")")
-    return labels
+    number = labels.groupby(labels).cumcount() + 1
+    return labels.mask(labels.notna() & number.gt(1), labels + " (" + number.astype("str") + ")")
 
 
 def company_identity(frame: pd.DataFrame) -> pd.Series:

@@ -147,7 +147,8 @@ def _person_numbers(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
     rows = -1 - np.arange(len(frame))
     if "id" not in frame.columns:
         return rows
-    numbers = pd.factorize(frame["id"])[0]
+    require_columns(frame, ["id"], "people's ids")
+    numbers = pd.factorize(frame["id"].astype("str"))[0]
     return np.where(numbers < 0, rows, numbers)
 
 

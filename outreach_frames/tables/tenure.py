@@ -96,7 +96,7 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     is_previous = counts & before & (own != _NONE) & (own != np.arange(len(rows)))
     previous = _latest(is_previous, rows, starts, len(frame))
 
-    stated = pd.to_datetime(frame[_START], errors="coerce").astype("datetime64[us]").to_numpy()
+    stated = _days(frame[_START])
     has_none = np.bincount(rows[is_position], minlength=len(frame)) == 0
     takes_stated = np.isnat(since) & (has_none | (current != _NONE)) & (stated <= day)
     since = np.where(takes_stated, stated, since)
@@ -109,6 +109,12 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
         changed,
     ]
     return frame_of_columns(TENURE, values).set_axis(frame.index, axis="index")
+
+
+def _days(column: pd.Series[Any]) -> np.ndarray[Any, Any]:
+    """Return a column's days; of a time with a zone, its day in UTC."""
+    times = pd.to_datetime(column, errors="coerce", utc=True).dt.tz_localize(None)
+    return times.astype("datetime64[us]").to_numpy()
 
 
 def _latest(candidates: Flags, rows: Numbers, starts: np.ndarray[Any, Any], size: int) -> Numbers:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
+import matplotlib.pyplot as plt
 import pandas as pd
 import pytest
 from matplotlib.axes import Axes
@@ -100,6 +101,22 @@ def test_other_data_is_an_error(name: str) -> None:
     for data in ([1, 2], pd.DataFrame({"e-mail": []})):
         with pytest.raises(of.OutreachError, match=r"takes|lacks|level"):
             getattr(of.plots, name)(data, **options)
+
+
+@pytest.mark.parametrize("projection", [None, "polar"])
+def test_axes_that_are_none_are_told(projection: str | None) -> None:
+    """Several axes at once, or ones without an x axis, are errors that say what to give."""
+    axes = plt.subplots(1, 2, subplot_kw={"projection": projection})[1]
+    with pytest.raises(of.OutreachError, match="ax takes one Axes"):
+        of.plots.tenure(pd.DataFrame({"years": [1.0]}), ax=axes[0] if projection else axes)
+
+
+def test_a_heatmap_stays_upright_when_it_is_drawn_again() -> None:
+    """The largest company is on top, also on axes that were used before."""
+    tidy = pd.DataFrame({"company": ["A"], "department": ["legal"], "people": [1], "share": [1.0]})
+    axes = of.plots.headcount_heatmap(tidy)
+    limits = axes.get_ylim()
+    assert of.plots.headcount_heatmap(tidy, ax=axes).get_ylim() == limits == (1, 0)
 
 
 def test_objects_are_taken_by_what_they_hold() -> None:

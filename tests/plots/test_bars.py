@@ -29,6 +29,23 @@ def test_a_part_of_a_table_keeps_its_shares(people: pd.DataFrame) -> None:
     assert shown == {"Marketing": pytest.approx(expected)}
 
 
+def test_companies_of_one_name_stay_apart() -> None:
+    """Two companies that only their profiles tell apart are counted as two, each with its share."""
+    url = "https://profnet.example/company/"
+    counts = {
+        f"company_department_headcount_{department}": [0, 0] for department in of.spec.DEPARTMENTS
+    } | {
+        "company_department_headcount_legal": [30, 10],
+        "company_department_headcount_finance": [70, 90],
+    }
+    keys = {"company_profnet_url": [f"{url}a", f"{url}b"], "company_name": ["X", "X"]}
+    people = pd.DataFrame(keys | counts)
+    assert people.outreach.headcount()["company"].unique().tolist() == ["X", "X (2)"]
+    axes = of.plots.headcount(people, share=True)
+    assert bars(axes) == {"Finance": pytest.approx(0.8), "Legal": pytest.approx(0.2)}
+    assert axes.get_title() == "Headcount of 2 companies"
+
+
 def test_companies_without_a_name_count(people: pd.DataFrame) -> None:
     """A company that has no name is part of every sum and share, and has a row in the heatmap."""
     companies = people.outreach.companies().head(6)

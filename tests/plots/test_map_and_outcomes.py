@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from importlib import resources
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -121,3 +122,45 @@ def test_changes_are_of_companies_on_both_sides() -> None:
     assert "2 companies" in axes.get_title()
     apart = of.plots.headcount_change(table, by="company", ax=plain_axes())
     assert bars(apart) == {"B": -5, "A": 20}
+
+
+def test_rows_without_a_status_count() -> None:
+    """A status that is missing is one of its own; statuses that come twice are summed."""
+    axes = of.plots.outcomes(pd.DataFrame({"status": [None, "added"]}))
+    assert axes.get_title() == "1 of 2 rows are in the sequence"
+    summary = pd.DataFrame({"status": ["added", "added", "invalid"], "rows": [2, 3, 1]})
+    assert bars(of.plots.outcomes(summary)) == {"Added": 5, "Invalid": 1}
+    nothing = of.plots.outcomes(summary.assign(rows=0))
+    assert nothing.texts[0].get_text() == "No rows to show"
+
+
+DAYS = {"date": ["2026-03-02"], "email": ["a"], "emails": [3], "leads_reached": [3]}
+PLACE = {"location_details_lat": [50.0], "location_details_long": [8.0]}
+SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "column"),
+    [
+        ("capacity", DAYS, "date"),
+        ("capacity", DAYS, "emails"),
+        ("capacity", DAYS, "leads_reached"),
+        ("outcomes", {"status": ["added"], "rows": [1]}, "rows"),
+        ("people_map", PLACE, "location_details_lat"),
+        ("segments", SEGMENT, "people"),
+        ("tenure", {"years": [1.0]}, "years"),
+    ],
+)
+def test_numbers_that_are_text_are_told(
+    name: str, table: dict[str, list[Any]], column: str
+) -> None:
+    """A column that cannot be drawn is named; with numbers in it, it is drawn."""
+    getattr(of.plots, name)(pd.DataFrame(table))
+    with pytest.raises(of.OutreachError, match=f"'{column}' is not of"):
+        getattr(of.plots, name)(pd.DataFrame(table | {column: ["many"]}))
+
+
+def test_what_is_infinite_is_not_drawn() -> None:
+    """A value without bounds is missing, and the others keep their bars."""
+    axes = of.plots.segments(pd.DataFrame(SEGMENT | {"people": [np.inf]}))
+    assert axes.texts[0].get_text() == "No segments to show"

@@ -156,3 +156,11 @@ def test_numbers_that_are_text_are_told(people: pd.DataFrame) -> None:
     """Headcounts that cannot be numbers are an error that names the column."""
     with pytest.raises(InvalidInputError, match=FINANCE):
         people.assign(**{FINANCE: "many"}).outreach.segments("title")
+
+
+def test_ids_that_make_no_column_are_told(people: pd.DataFrame) -> None:
+    """Ids that are there twice are an error, and ids of any kind are told apart by their text."""
+    with pytest.raises(InvalidInputError, match="'id' more than once"):
+        pd.concat([people, people[["id"]]], axis=1).outreach.segments("title")
+    odd = people.head(2).assign(id=[[1], [1]])
+    assert odd.assign(title="x").outreach.segments("title")["people"].tolist() == [1]

@@ -196,3 +196,10 @@ def test_a_frame_or_day_that_does_not_fit_is_told(people: pd.DataFrame) -> None:
         people.drop(columns="experiences").outreach.tenure()
     with pytest.raises(InvalidInputError, match="as_of takes a day"):
         people.outreach.tenure(as_of="last month")
+
+
+def test_a_start_with_a_zone_is_its_day_in_utc() -> None:
+    """A column of times with a zone is read like one of days."""
+    frame = frame_of([{"id": "1", "current_position_start_date": "2020-01-01"}])
+    zoned = frame.assign(current_position_start_date=pd.Timestamp("2020-01-01", tz="UTC"))
+    pd.testing.assert_frame_equal(zoned.outreach.tenure(DAY), frame.outreach.tenure(DAY))
