@@ -138,6 +138,22 @@ def test_people_in_stored_pages_are_found_and_removed(tmp_path: Path) -> None:
         assert len(service.requests) == 7 + 5
 
 
+@pytest.mark.slow
+def test_a_cache_that_another_program_reads_is_not_said_to_be_clean(
+    service: Service, tmp_path: Path
+) -> None:
+    """While somebody reads the file, what was removed stays in it: that is an error."""
+    path = tmp_path / "cache"
+    with of.connect(service.url, "token", cache=path), closing(sqlite3.connect(path)) as reader:
+        of.contacts(ids=["c1"])
+        reader.execute("BEGIN")
+        reader.execute("SELECT count(*) FROM answers").fetchall()
+        with pytest.raises(InvalidInputError, match="another program is reading it"):
+            of.clear_cache()
+        reader.rollback()
+        of.clear_cache()
+
+
 def test_stored_pages_that_cannot_be_read_go_too(tmp_path: Path) -> None:
     """Pages of another version of this package may hold anybody."""
     cache = tmp_path / "cache"

@@ -132,7 +132,9 @@ def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool)
             connection.execute("COMMIT")
             # Pages that were freed earlier, and the log, still hold what was deleted before.
             connection.execute("VACUUM")
-            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:
+                raise sqlite3.OperationalError("another program is reading it")
     return len(found)
 
 

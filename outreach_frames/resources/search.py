@@ -24,7 +24,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
 from outreach_frames.resources.paging import report_errors, report_repeats
 from outreach_frames.tables.flatten import PeoplePage, as_one_page, read_people_pages
-from outreach_frames.tables.stored_pages import FORMAT, pack_page, unpack_page
+from outreach_frames.tables.stored_pages import FORMAT, is_as_shown, pack_page, unpack_page
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -85,7 +85,8 @@ def sightings_in(seen: dict[str, int], search: int = 0) -> Sightings:
     def look(ids: Sequence[str | None]) -> list[Sighting]:
         present = set(ids)
         if len(present) == len(ids) and None not in present and seen.keys().isdisjoint(present):
-            seen.update(dict.fromkeys(present, search))  # the usual page, at once
+            # The usual page, at once.
+            seen.update((identity, search) for identity in present if identity is not None)
             return [Sighting.NEW] * len(ids)
         found = []
         for identity in ids:
@@ -118,6 +119,7 @@ class Search:
     sightings: Sightings = field(default_factory=lambda: sightings_in({}))
     so_far: SearchProgress = field(default_factory=SearchProgress)
     errors: list[Any] = field(default_factory=list)
+    _has_odd_pages: bool = field(default=False, init=False)
 
     @property
     def total(self) -> int | None:
@@ -183,12 +185,17 @@ class Search:
         pages = {number: unpack_page(one) for number, one in packed.items() if one is not None}
         return {number: page for number, page in pages.items() if page is not None}
 
-    def _keep(self, numbers: Sequence[int], page: PeoplePage) -> None:
-        """Put the first pages of some, which were read as one, into the cache one by one."""
-        cache = self.client.cache
-        if self.store and cache.is_open:
-            for number, one in zip(numbers, page.apart(), strict=False):
-                cache.set(self._key(number), pack_page(one), LIFETIMES[spec.SEARCH_PEOPLE.name])
+    @property
+    def _keeps_pages(self) -> bool:
+        return self.store and self.client.cache.is_open
+
+    def _keep(self, numbers: Sequence[int], fetched: Sequence[PeoplePage]) -> None:
+        """Put the first pages of some, which may have been read as one, into the cache singly."""
+        if self._keeps_pages:
+            singles = (single for page in fetched for single in page.apart())
+            for number, single in zip(numbers, singles, strict=False):
+                packed = pack_page(single)
+                self.client.cache.set(self._key(number), packed, LIFETIMES[spec.SEARCH_PEOPLE.name])
 
     def count(self) -> int | None:
         """Ask how many people match; None where the service gives no count."""
@@ -307,28 +314,36 @@ class Search:
         """Read pages as one up to an error; return which came, what is on them, and the error."""
         pages = self._stored(run)
         missing = [number for number in run if number not in pages]
-        fetched, error = self._ask(missing) if missing else (None, None)
-        if fetched is not None:
-            self._keep(missing, fetched)
-            if not pages:
-                return run[: len(fetched.heads)], fetched, error
-            pages.update(zip(missing, fetched.apart(), strict=False))
+        fetched, error = self._ask(missing) if missing else ([], None)
+        self._keep(missing, fetched)
+        if not pages and len(fetched) == 1:
+            return run[: len(fetched[0].heads)], fetched[0], error
+        singles = (single for page in fetched for single in page.apart())
+        pages.update(zip(missing, singles, strict=False))
         came = list(itertools.takewhile(pages.__contains__, run))
         if error is not None and not came:
             raise error
         return came, as_one_page([pages[number] for number in came]), error
 
-    def _ask(self, numbers: Sequence[int]) -> tuple[PeoplePage | None, OutreachError | None]:
+    def _ask(self, numbers: Sequence[int]) -> tuple[list[PeoplePage], OutreachError | None]:
         """Ask the service for pages, up to an error, and read them as one where that can be."""
         read = partial(self._fetch, parse=lambda body: self._parse([body]))
         if len(numbers) == 1:
-            pages, error = _until_error(read, numbers)
-            return pages[0] if pages else None, error
+            return _until_error(read, numbers)
         bodies, error = _until_error(partial(self._fetch, parse=bytes), numbers)
-        try:
-            return self._parse(bodies) if bodies else None, error
-        except InvalidResponseError:
-            pass
+        if not bodies:
+            return [], error
+        # A page in the cache must not have columns that only its neighbours need.
+        if not (self._keeps_pages and self._has_odd_pages):
+            try:
+                page = self._parse(bodies)
+            except InvalidResponseError:
+                pass
+            else:
+                is_odd = not is_as_shown(page)
+                self._has_odd_pages |= is_odd
+                if not (self._keeps_pages and is_odd):
+                    return [page], error
 
         def read_again(fetched: tuple[int, bytes]) -> PeoplePage:
             # The client asks again for one that is broken.
@@ -339,7 +354,7 @@ class Search:
                 return read(number)
 
         pages, broken = _until_error(read_again, zip(numbers, bodies, strict=False))
-        return as_one_page(pages) if pages else None, broken or error
+        return pages, broken or error
 
     def _last_page(self) -> int:
         """Return the last page worth asking for, as far as one can tell after those read."""

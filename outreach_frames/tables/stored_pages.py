@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import struct
+from functools import cache
 from typing import Final
 
 import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.tables.fast_reader import PageHead, PeoplePage
+from outreach_frames.tables.schema import empty_table
 
 # JSON begins with no such byte.
 _MARK: Final = b"\0people-"
@@ -23,7 +25,6 @@ _SIZE: Final = struct.Struct(">Q")
 _MOST_BYTES: Final = 1 << 30
 _CODEC: Final = "lz4"
 _HEAD: Final = b"outreach_frames"
-_COLUMNS: Final = list(spec.columns(spec.PERSON))
 
 
 def pack_page(page: PeoplePage) -> bytes:
@@ -57,6 +58,16 @@ def pack_page(page: PeoplePage) -> bytes:
     return FORMAT + _SIZE.pack(content.size) + packed
 
 
+def is_as_shown(page: PeoplePage) -> bool:
+    """Tell whether a page has the interface's columns and types, and nothing else.
+
+    >>> from outreach_frames.tables.flatten import read_people_page
+    >>> is_as_shown(read_people_page(b'{"results": [{"id": "1"}], "_pagination": {}}'))
+    True
+    """
+    return bool(page.people.schema.equals(_schema()))
+
+
 def is_packed(content: bytes) -> bool:
     """Tell whether something is a page as this or another version of the package keeps it.
 
@@ -86,9 +97,23 @@ def unpack_page(content: bytes) -> PeoplePage | None:
         people.validate(full=True)
         schema = people.schema
         pagination, errors = json.loads(schema.metadata[_HEAD])
-    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError):
+    except (pa.ArrowException, OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
-    if schema.names[: len(_COLUMNS)] != _COLUMNS:
+    if not (isinstance(pagination, dict) and isinstance(errors, list) and _has_columns(schema)):
         return None
     head = PageHead(people.num_rows, pagination, errors)
     return PeoplePage(people.replace_schema_metadata(), [head])
+
+
+def _has_columns(schema: pa.Schema) -> bool:
+    """Tell whether a table begins with the interface's columns; lists may have more members."""
+    shown = _schema()
+    return schema.names[: len(shown)] == shown.names and all(
+        found.type == field.type or (pa.types.is_list(found.type) and pa.types.is_list(field.type))
+        for found, field in zip(schema, shown, strict=False)
+    )
+
+
+@cache
+def _schema() -> pa.Schema:
+    return empty_table(spec.PERSON).schema

@@ -146,6 +146,35 @@ def test_errors_and_fields_unknown_come_from_the_cache_too(tmp_path: Path) -> No
     assert {"zz", "company_followers_raw", "about_raw"} <= set(again.columns)
 
 
+@pytest.mark.parametrize(
+    "odd", [{"zz": 1}, {"about": 5}, {"experiences": [{"new": 1}]}], ids=lambda odd: next(iter(odd))
+)
+def test_a_page_from_the_cache_has_nothing_of_its_neighbours(
+    odd: dict[str, Any], tmp_path: Path
+) -> None:
+    """A shorter search has no column, and no type, that only a page beyond its limit needs."""
+    people = [person(number) for number in range(80)]
+    people[69] |= odd  # on the last page of those from 4 to 7, which are read as one
+    people[75] |= odd
+
+    def reply(request: Received) -> Reply:
+        begin = (request.json["page"] - 1) * 10
+        return result(people[begin : begin + 10], total=80, total_pages=8)
+
+    search = {"page_size": 10, "progress": False}
+    with scripted(reply) as service, warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)  # of the limit
+        with connected(service, cache=tmp_path / "cache", workers=1):
+            whole = of.search_people(limit=None, **search)
+            before = len(service.requests)
+            pd.testing.assert_frame_equal(of.search_people(limit=None, **search), whole)
+            part = of.search_people(limit=45, **search)
+            assert len(service.requests) == before
+        with connected(service):
+            pd.testing.assert_frame_equal(part, of.search_people(limit=45, **search))
+            pd.testing.assert_frame_equal(whole, of.search_people(limit=None, **search))
+
+
 @pytest.mark.parametrize("damage", [b"", b"{}", b"\0people-1", None])
 def test_entries_that_are_no_pages_are_misses(damage: Any, tmp_path: Path) -> None:
     """A row that is whole but holds no page is asked for again and written anew."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -48,6 +49,32 @@ def test_pages_come_back_as_they_were(pages: list[list[Any]]) -> None:
 def test_anything_else_is_no_page(content: bytes) -> None:
     """What is cut off, of another version, or something else altogether is not believed."""
     assert unpack_page(content) is None
+
+
+@pytest.mark.parametrize(
+    ("notes", "columns"),
+    [
+        ("[" * 100_000, {}),
+        ("[[], []]", {}),
+        ("[{}, {}]", {}),
+        ("[{}, []]", {"id": pa.array([7])}),
+        ("[{}, []]", {"languages": pa.array(["x"])}),
+    ],
+    ids=["nested", "pagination", "errors", "number", "list"],
+)
+def test_a_page_of_another_make_is_no_page(notes: str, columns: dict[str, pa.Array]) -> None:
+    """What is whole, but has other types than a page has, is not believed either."""
+    page = read_people_page(body({"id": "1"}))
+    people = page.people
+    for name, values in columns.items():
+        people = people.set_column(people.column_names.index(name), name, values)
+    sink = pa.BufferOutputStream()
+    schema = people.schema.with_metadata({b"outreach_frames": notes.encode()})
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_table(people.cast(schema))
+    stream = sink.getvalue()
+    packed = pa.compress(stream, codec="lz4", asbytes=True)
+    assert unpack_page(FORMAT + stream.size.to_bytes(8, "big") + packed) is None
 
 
 @given(st.integers(0, len(PACKED) - 1), st.integers(1, 255))
