@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
+import stat
 import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
@@ -114,8 +116,8 @@ def forget(
             found.append((str(path), _CACHE, count, not dry_run))
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
-        for path in sorted(place.rglob("*")):
-            if not path.is_file() or path.resolve() in cleaned:
+        for path in sorted(_files(place)):
+            if path.resolve() in cleaned:
                 continue
             kind, count = _search(path, people)
             if count:
@@ -157,7 +159,8 @@ def clear_cache(*, client: Client | None = None) -> None:
 def _caches(client: Client | None) -> list[Path]:
     connected = current() if client is None else client
     paths = [default_path(), None if connected is None else connected.cache.path]
-    return list(dict.fromkeys(path for path in paths if path is not None and path.is_file()))
+    found = [expanded(path) for path in paths if path is not None]
+    return list(dict.fromkeys(path for path in found if path.is_file()))
 
 
 def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
@@ -225,6 +228,25 @@ def _ascii(domain: str) -> str:
 
 def _bare(url: str) -> str:
     return url.partition("://")[2].rstrip("/") if "://" in url else url.rstrip("/")
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder; a folder that cannot be read is told."""
+    for place, _, names in os.walk(folder, onerror=_tell):
+        for path in (Path(place, name) for name in names):
+            try:
+                if stat.S_ISREG(path.stat().st_mode):
+                    yield path
+            except PermissionError as error:
+                _tell(error)
+            except OSError:
+                pass  # a link that leads nowhere
+
+
+def _tell(error: OSError) -> None:
+    warn(
+        f"{error.filename} cannot be read, so whether it holds them is not known: {error.strerror}"
+    )
 
 
 def _search(path: Path, people: _People) -> tuple[str, int]:

@@ -121,6 +121,12 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         raise InvalidInputError(f"{quoted(path)} is not a path: {error.reason}.") from error
     if max(lengths, default=0) > _LONGEST_NAME or sum(lengths) > _LONGEST_PATH:
         raise InvalidInputError(f"{path} cannot be used: {_TOO_LONG}")
+    try:
+        place.stat()
+    except PermissionError as error:
+        raise InvalidInputError(f"{path} cannot be used: {_DENIED}") from error
+    except OSError:
+        pass  # for who reads or writes it to tell
     return place
 
 

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import re
-import warnings
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -24,7 +23,8 @@ from outreach_frames.common.atomic_files import (
     replace_file,
 )
 from outreach_frames.common.text import has_lone_surrogate, shorten, unique_name
-from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
     TEXT,
     Descriptor,
@@ -321,20 +321,14 @@ def _is_text(kind: pa.DataType) -> bool:
 
 def _warn_of_excel_limits(table: pa.Table) -> None:
     if table.num_rows >= EXCEL_MAX_ROWS:
-        warnings.warn(
-            f"The file has {table.num_rows:,} rows; Excel shows the first {EXCEL_MAX_ROWS - 1:,}.",
-            OutreachWarning,
-            stacklevel=3,
-        )
+        warn(f"The file has {table.num_rows:,} rows; Excel shows the first {EXCEL_MAX_ROWS - 1:,}.")
     for name, column in zip(table.column_names, table.columns, strict=True):
         if _is_text(column.type):
             longest = pc.max(pc.utf8_length(column)).as_py() or 0
             if longest > EXCEL_MAX_CELL:
-                warnings.warn(
+                warn(
                     f"The column {name!r} has a cell of {longest:,} characters; "
-                    f"Excel cuts cells at {EXCEL_MAX_CELL:,}.",
-                    OutreachWarning,
-                    stacklevel=3,
+                    f"Excel cuts cells at {EXCEL_MAX_CELL:,}."
                 )
 
 

@@ -92,7 +92,15 @@ def read_as_text(path: str | Path) -> pd.DataFrame:
 
 def parts_of(folder: Path) -> list[Path]:
     """Return the Parquet files of a folder, in order; there is at least one."""
-    parts = [part for part in folder.glob("*.parquet") if not part.name.startswith((".", "_"))]
+    try:  # a pattern would pass over a folder that may not be read
+        inside = sorted(folder.iterdir())
+    except OSError as error:
+        raise unreadable(folder, error) from error
+    parts = [
+        part
+        for part in inside
+        if part.name.endswith(".parquet") and not part.name.startswith((".", "_"))
+    ]
     if not parts:
         raise InvalidInputError(f"{folder} has no .parquet file.")
     for part in parts:
@@ -102,7 +110,7 @@ def parts_of(folder: Path) -> list[Path]:
                 "that folder, or move it away."
             )
         require_readable_file(part)
-    return sorted(parts)
+    return parts
 
 
 def _read_parquet(parts: Sequence[Path], source: Path) -> pd.DataFrame:

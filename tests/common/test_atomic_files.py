@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pandas as pd
@@ -15,7 +17,7 @@ import outreach_frames as of
 from outreach_frames.cli import main
 from outreach_frames.common.atomic_files import replace_file, replace_folder
 from outreach_frames.distributed import read_people
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
@@ -102,6 +104,42 @@ def test_what_may_have_no_end_is_not_read(
     make(tmp_path / name)
     with pytest.raises(InvalidInputError, match=r"cannot be read: it is a (pipe|socket|device)"):
         read(tmp_path / name)
+
+
+@contextmanager
+def closed_to_us(folder: Path) -> Iterator[None]:
+    """Take away the right to enter a folder; root, who always has it, is nobody meanwhile."""
+    nobody, user = 65534, os.geteuid()
+    folder.chmod(0)
+    if not user:
+        os.seteuid(nobody)
+    try:
+        yield
+    finally:
+        os.seteuid(user)
+        folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("name", [*READERS, *WRITERS])
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, name: str) -> None:
+    """Where permission is denied, readers and writers say so."""
+    file, use = {**READERS, **WRITERS}[name]
+    # Nobody may not import what is imported late.
+    with suppress(InvalidInputError, OutreachWarning):
+        use(tmp_path / file)
+    with closed_to_us(tmp_path), pytest.raises(InvalidInputError, match="permission is denied"):
+        use(tmp_path / file)
+
+
+def test_a_folder_that_may_not_be_searched_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where `forget` could not look, a warning says so."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setenv("XDG_CACHE_HOME", folder)
+        inner = Path(folder, "inner")
+        inner.mkdir()
+        with closed_to_us(inner), pytest.warns(OutreachWarning, match="inner cannot be read"):
+            assert of.forget(email="ada@brightforge.example", folder=folder).empty
 
 
 @pytest.mark.parametrize("command", ["add-leads", "find-people"])
