@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -30,7 +31,7 @@ def headcount_change(
     data: Any,
     *,
     by: str = "department",
-    company: str | None = None,
+    company: str | Sequence[str] | None = None,
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
@@ -42,8 +43,8 @@ def headcount_change(
         What `compare_people` returns, or its `.headcount`.
     by : {"department", "company"}
         What a bar stands for.
-    company : str, optional
-        One company's name; by default all companies that are on both sides together.
+    company : str or list of str, optional
+        Names of companies; by default all companies that are on both sides together.
     top : int
         How many bars, those that changed the most; the rest is summed as "other".
     ax : Axes, optional
@@ -76,8 +77,9 @@ def headcount_change(
     most = check_top(top)
     table = check_frame(getattr(data, "headcount", data), _TAKES)
     require_columns(table, _COLUMNS, "changes of headcount", _TAKES)
-    for name in named_companies(table, company):
-        table = table[table["company"] == name]
+    names = named_companies(table, company)
+    if names:
+        table = table[table["company"].isin(names)]
     known = table[table["change"].notna()]
     bars = known.groupby(by, dropna=False)[["change", "before"]].sum().astype("Float64")
     order = bars["change"].abs().to_numpy(dtype=float).argsort(kind="stable")[::-1]
@@ -87,7 +89,9 @@ def headcount_change(
         changed = changed.rename(index=lambda name: readable(str(name)))
     axes = new_axes(ax, height=figure_height(min(len(changed), most + 1)))
     sides = count_companies(known)
-    title = company or f"Headcount of {plural(sides, 'company', 'companies')} on both sides"
+    title = (
+        ", ".join(names) or f"Headcount of {plural(sides, 'company', 'companies')} on both sides"
+    )
     if changed.empty:
         set_title(axes, title)
         return show_empty(axes, "No changes of headcount to show")

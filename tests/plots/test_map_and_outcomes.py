@@ -122,6 +122,9 @@ def test_changes_are_of_companies_on_both_sides() -> None:
     assert "2 companies" in axes.get_title()
     apart = of.plots.headcount_change(table, by="company", ax=plain_axes())
     assert bars(apart) == {"B": -5, "A": 20}
+    named = of.plots.headcount_change(table, company=["A", "B"], ax=plain_axes())
+    assert bars(named) == {"Legal": 15}
+    assert named.get_title() == "A, B"
 
 
 def test_rows_without_a_status_count() -> None:
