@@ -86,8 +86,12 @@ def with_rest(table: pd.DataFrame, top: int) -> pd.DataFrame:
     rest = table.iloc[top:]
     if len(rest) <= 1:
         return table
-    row = rest.sum(min_count=1).to_frame(f"other ({len(rest):,})").T
+    row = rest.sum(min_count=1).to_frame(_rest_name(len(rest))).T
     return pd.concat([table.iloc[:top], row])
+
+
+def _rest_name(rows: int) -> str:
+    return f"other ({rows:,})"
 
 
 def draw_bars(
@@ -165,7 +169,7 @@ def _layout(axes: Axes, labels: list[Any], series: int, most: int, legend: float
     width, height = axes_size(axes)
     height = max(height - legend, 1)
     wanted = max(min(len(labels), most), 1)
-    texts = drawable(labels[:wanted])
+    texts = unique(drawable(labels[:wanted]))
     room = room_on_the_left(axes)
     size = points("ytick.labelsize")
     # A single bar is as high as its label; several need the height of their numbers each.
@@ -180,6 +184,8 @@ def _layout(axes: Axes, labels: list[Any], series: int, most: int, legend: float
         size = max(size - 0.5, SMALLEST_FONT)
     rows = min(wanted, max(int(height / row), 2))
     row = height / max(rows, _LEAST_ROWS)
+    if rows < len(labels):
+        needed = max(needed, text_width(axes, [_rest_name(len(labels))], size))
     label_room = width if above else min(room, needed)
     beside = 0 if above or width == axes.bbox.width else label_room
     return _Layout(

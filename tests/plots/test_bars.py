@@ -29,6 +29,15 @@ def test_a_part_of_a_table_keeps_its_shares(people: pd.DataFrame) -> None:
     assert shown == {"Marketing": pytest.approx(expected)}
 
 
+def test_short_names_leave_room_for_the_rest() -> None:
+    """The name of the rest is whole, also where all others are shorter, or twins with a number."""
+    table = pd.DataFrame({"k": [f"s{number}" for number in range(60)]})
+    table = table.assign(people=1, companies=1, share=0.1)
+    assert "other (57)" in bars(of.plots.segments(table, top=3))
+    twins = pd.DataFrame({"k": ["x", "X", "x"], "people": 1, "companies": 1, "share": 0.1})
+    assert "x (2)" in bars(of.plots.segments(twins))
+
+
 def test_companies_of_one_name_stay_apart() -> None:
     """Two companies that only their profiles tell apart are counted as two, each with its share."""
     url = "https://profnet.example/company/"
