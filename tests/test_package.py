@@ -67,6 +67,8 @@ def test_the_public_names_are_these() -> None:
 def test_dir_shows_what_is_public() -> None:
     """What completes behind `of.` is the public names, and nothing that they are made of."""
     assert {name for name in dir(of) if not name.startswith("__")} == PUBLIC
+    assert dir(of.plots) == sorted(of.plots.__all__)
+    assert dir(of.widgets) == sorted(of.widgets.__all__)
 
 
 def test_importing_is_light() -> None:

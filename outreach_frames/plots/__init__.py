@@ -23,3 +23,7 @@ __all__ = [
     "segments",
     "tenure",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -14,3 +14,7 @@ from outreach_frames.widgets.mailbox_limits.widget import MailboxLimits
 from outreach_frames.widgets.people_search.widget import PeopleSearch
 
 __all__ = ["AddToSequence", "MailboxLimits", "PeopleSearch"]
+
+
+def __dir__() -> list[str]:
+    return __all__
