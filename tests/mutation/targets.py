@@ -5,19 +5,33 @@ from __future__ import annotations
 from typing import Final
 
 SENDING: Final = ("tests/leads/sending/test_submit.py", "tests/leads/sending/test_journal.py")
+FILES: Final = ("tests/files", "tests/export/test_people.py")
 
 # Modules by the tests that are run on each of their mutants.
 TARGETS: Final[dict[str, tuple[str, ...]]] = {
     "outreach_frames/leads/sending/outcome.py": ("tests/leads/sending/test_outcome.py", *SENDING),
-    "outreach_frames/leads/sending/journal.py": SENDING,
-    "outreach_frames/leads/sending/submit.py": (*SENDING, "tests/leads/sending/test_monitor.py"),
+    "outreach_frames/leads/sending/journal.py": (
+        *SENDING,
+        "tests/leads/sending/test_settling.py",
+        "tests/test_personal_data.py",
+    ),
+    "outreach_frames/leads/sending/submit.py": (
+        *SENDING,
+        "tests/leads/sending/test_monitor.py",
+        "tests/leads/sending/test_report_in_every_case.py",
+        "tests/leads/sending/test_settling.py",
+        "tests/leads/test_plan.py",
+    ),
     "outreach_frames/leads/planning/duplicates.py": ("tests/leads/planning/test_duplicates.py",),
     "outreach_frames/tables/keys.py": (
         "tests/tables/test_keys.py",
         "tests/leads/planning/test_duplicates.py",
     ),
     "outreach_frames/leads/planning/checks.py": ("tests/leads/planning",),
-    "outreach_frames/tables/flatten.py": ("tests/tables/test_flatten.py",),
-    "outreach_frames/files/csv_file.py": ("tests/files",),
-    "outreach_frames/files/csv_dtypes.py": ("tests/files",),
+    "outreach_frames/tables/flatten.py": (
+        "tests/tables/test_flatten.py",
+        "tests/tables/test_bounds.py",
+    ),
+    "outreach_frames/files/csv_file.py": FILES,
+    "outreach_frames/files/csv_dtypes.py": FILES,
 }

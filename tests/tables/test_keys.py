@@ -18,6 +18,7 @@ from outreach_frames.tables.keys import (
     email_key,
     email_keys,
     is_certain,
+    page_forms,
     profnet_url_key,
     profnet_url_keys,
 )
@@ -245,6 +246,33 @@ def test_nothing_else_is_certain() -> None:
         "https://strasse.example/in/anna",
     ]
     assert not is_certain("")
+
+
+@pytest.mark.parametrize(
+    ("url", "others"),
+    [
+        (
+            "profnet.example/company/acme/?trk=x&id=7",
+            (
+                "https://profnet.example/company/acme?id=7",
+                "https://www.profnet.example/company/acme?id=7",
+            ),
+        ),
+        (
+            "http://WWW.Profnet.example/company/Acme",
+            (
+                "https://profnet.example/company/Acme",
+                "https://www.profnet.example/company/Acme",
+            ),
+        ),
+        ("https://profnet.example/company/a", ("https://www.profnet.example/company/a",)),
+        ("ftp://profnet.example/company/a", ()),
+        ("https://[profnet.example/company/a", ()),
+    ],
+)
+def test_the_forms_of_a_page(url: str, others: tuple[str, ...]) -> None:
+    """A page is looked for as given, and by https with and without www, less its tracking."""
+    assert page_forms(url) == (url, *others)
 
 
 def test_the_certain_keys_of_a_column() -> None:
