@@ -421,7 +421,7 @@ def test_a_run_that_ends_without_a_report_ends_all_sending() -> None:
     """Where it is not known what was sent nothing is sent again; an error from before is known."""
     value = read_value({"sequence_id": "s1", "email": "email"})
     with serving() as (_, client):
-        sender = Sender(leads(2), None, is_over=lambda: False)
+        sender = Sender(leads(2), is_over=lambda: False)
         for error, why in ((OutreachError("known"), ""), (RuntimeError("what?"), "not known")):
             sender.take(sender.planning(value, client)(), value)
             sender.begin()
@@ -475,6 +475,35 @@ def test_errors_before_the_first_request_leave_the_plan() -> None:
     with serving() as (service, client):
         run(test())
         assert sent(service) == []
+
+
+@pytest.mark.parametrize("journal", ["~nobody.at.all/j", "a\0b", "x" * 300, "", 5])
+def test_what_cannot_be_a_journal_is_refused(journal: Any) -> None:
+    """A path that there cannot be is an error where the widget is made."""
+    with pytest.raises(InvalidInputError):
+        Page(leads(1), None, journal=journal)
+
+
+def test_a_journal_stays_where_it_was_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relative path leads to the working folder in which the widget was made."""
+    folders = [tmp_path / "a", tmp_path / "b"]
+    for folder in folders:
+        folder.mkdir()
+
+    async def test() -> None:
+        monkeypatch.chdir(folders[0])
+        page = Page(leads(1), client, journal="leads.journal")
+        monkeypatch.chdir(folders[1])
+        await page.check()
+        page.send()
+        await page.idle()
+
+    with serving() as (_, client):
+        run(test())
+    assert (folders[0] / "leads.journal").exists()
+    assert list(folders[1].iterdir()) == []
 
 
 def test_what_cannot_be_checked_is_told() -> None:

@@ -63,13 +63,13 @@ class Sender:
     ----------
     frame : DataFrame
         The leads.
-    journal : Path or None
-        As for `submit`.
     is_over : callable
         Whether nobody is left to learn what was sent.
 
     Attributes
     ----------
+    journal : Path or None
+        As for `submit`; absolute.
     plan : SubmissionPlan or None
         The latest plan.
     number : int
@@ -88,9 +88,7 @@ class Sender:
         Whether a run ended without a report, after which nothing is sent any more.
     """
 
-    def __init__(
-        self, frame: pd.DataFrame, journal: Path | None, is_over: Callable[[], bool]
-    ) -> None:
+    def __init__(self, frame: pd.DataFrame, is_over: Callable[[], bool]) -> None:
         self._frame = frame
         self._is_over = is_over
         self._value: Mapping[str, Any] = {}
@@ -98,7 +96,7 @@ class Sender:
         self._seen: object = None
         self._in_table: object = None
         self._next_table = 0.0
-        self.journal = journal
+        self.journal: Path | None = None
         self.plan: SubmissionPlan | None = None
         self.number = self.sent_number = 0
         self.sent_before = 0
@@ -126,6 +124,14 @@ class Sender:
     def target(self) -> str:
         """The plan's sequence, for a message."""
         return repr(self._made.sequence.name or self._made.sequence_id)
+
+    @property
+    def _has_journal(self) -> bool:
+        """Whether there is a journal already, as far as that may be seen."""
+        try:
+            return self.journal is not None and self.journal.exists()
+        except OSError:
+            return False
 
     @property
     def _made(self) -> SubmissionPlan:
@@ -160,7 +166,7 @@ class Sender:
 
     def look_back(self) -> None:
         """Count the plan's leads that this process has sent before; a journal leaves them out."""
-        is_known = self.journal is not None and self.journal.exists()
+        is_known = self._has_journal
         self.sent_before = 0 if is_known else _LEDGER.count(_service(self._made), self._made)
 
     def is_planned_with(self, client: Client) -> bool:
@@ -207,7 +213,7 @@ class Sender:
             yield f"The sequence is {status} and takes no leads."
         if not self.lead_count:
             yield "There is nothing to send."
-        if self.goes_on and self.journal is not None and not self.journal.exists():
+        if self.goes_on and self.journal is not None and not self._has_journal:
             yield f"The journal {self.journal} is gone. Without it, rows would be sent twice."
         if self.sent_before and not again:
             yield "Some of these leads were already sent to this sequence. Confirm to send again."
@@ -220,7 +226,7 @@ class Sender:
                 "were then; rows that were added or skipped, or may have arrived, are not sent "
                 "again. To start over with all rows, make a new widget."
             )
-        if self.journal is not None and self.journal.exists():
+        if self._has_journal:
             return f"Rows that the journal {self.journal} has as settled are left out."
         return ""
 

@@ -14,6 +14,7 @@ import traitlets
 from outreach_frames import spec
 from outreach_frames.client import connect
 from outreach_frames.client.client import Client
+from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import InvalidInputError, OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
@@ -133,14 +134,13 @@ class AddToSequence(Panel):
         self, df: pd.DataFrame, client: Client | None = None, *, journal: str | Path | None = None
     ) -> None:
         self._df = df
-        self._sender = Sender(
-            df,
-            None if journal is None else Path(journal).expanduser(),
-            is_over=lambda: self._background.over,
-        )
+        self._sender = Sender(df, is_over=lambda: self._background.over)
         # A widget that is refused is closed all the same, and that asks for its sender.
         if not isinstance(df, pd.DataFrame):
             raise InvalidInputError(f"Leads come from a DataFrame, not from {type(df).__name__}.")
+        if journal is not None:
+            # Absolute from here on: the working folder may change before rows are sent.
+            self._sender.journal = expanded(journal).absolute()
         self._report_number = 0
         self._phase = ""
         self._action = ""
