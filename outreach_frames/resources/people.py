@@ -23,11 +23,8 @@ from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.resources.paging import carry_partial, now, report_errors
 from outreach_frames.resources.search import Search, check_body, report_unknown_values
 from outreach_frames.resources.split_search import SplitSearch, split
-from outreach_frames.tables.flatten import (
-    DtypeBackend,
-    check_dtype_backend,
-    people_frame,
-)
+from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, concat_people
+from outreach_frames.tables.schema import empty_table, to_frame
 
 _DEPARTMENT_PREFIX = "company_department_headcount_"
 _FUNCTION_PREFIX = "company_job_function_headcount_"
@@ -136,8 +133,13 @@ def read_frame(
     """Read a search to its end as `search_people` returns it; `show` hears how many came."""
     tables: list[pa.Table] = []
 
+    def taken() -> pa.Table:
+        people = concat_people(tables or [empty_table(spec.PERSON)])
+        tables.clear()  # a search of many people is then in memory only once
+        return people
+
     def frame_so_far() -> pd.DataFrame:
-        frame = with_headcount(people_frame(tables, dtype_backend), headcount)
+        frame = with_headcount(to_frame(taken(), dtype_backend), headcount)
         if isinstance(search, SplitSearch):
             frame = search.labelled(frame)
         return frame
@@ -146,6 +148,7 @@ def read_frame(
         for table in search.tables():
             tables.append(table)
             show(table.num_rows)
+            del table
     except (OutreachError, KeyboardInterrupt) as error:
         carry_partial(error, frame_so_far())
         raise

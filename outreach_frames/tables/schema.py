@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final, Literal
 
 import pandas as pd
@@ -86,14 +86,26 @@ def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
     DataFrame
         With a fresh RangeIndex.
     """
-    table = table.combine_chunks()
-    for position, field in enumerate(table.schema):
-        if pa.types.is_null(field.type):
-            text = table.column(position).cast(pa.string())
-            table = table.set_column(position, field.name, text)
     mapper = pd.ArrowDtype if dtype_backend == "pyarrow" else _nullable_dtype
-    frame: pd.DataFrame = table.to_pandas(types_mapper=mapper)
+    names, rows, columns = table.column_names, len(table), table.columns
+    # Column by column, each let go when it is done: there is little more than one copy at a time.
+    del table
+    columns.reverse()
+    arrays = [_to_pandas(columns.pop(), mapper) for _ in names]
+    frame = pd.DataFrame(dict(enumerate(arrays)), index=pd.RangeIndex(rows), copy=False)
+    frame.columns = pd.Index(names, dtype=None if names else "object")
     return frame
+
+
+def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) -> Any:
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    if column.num_chunks > 1:
+        column = column.combine_chunks()
+    dtype = mapper(column.type)
+    if dtype is None:
+        return column.to_pandas().array.copy()  # what Arrow gives may not be changed
+    return dtype.__from_arrow__(column)
 
 
 def _nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:

@@ -625,3 +625,20 @@ def test_tables_are_joined_by_column_name():
     """Tables under one another keep the order of first appearance."""
     joined = concat_tables([pa.table({"a": [1]}), pa.table({"b": ["x"], "a": ["y"]})])
     assert joined.to_pylist() == [{"a": "1", "b": None}, {"a": "y", "b": "x"}]
+
+
+@pytest.mark.parametrize("dtype_backend", ["numpy_nullable", "pyarrow"])
+def test_every_cell_of_a_frame_can_be_changed(dtype_backend: Any) -> None:
+    """No column is a view of memory that may only be read."""
+    one = {
+        "id": "1",
+        "current_position_start_date": "2020-01-01",
+        "company": {"founded_year": 1999, "is_b2b": True, "latest_funding_date": "2021-01-01"},
+    }
+    frame = people_frame([read_people_page(body(one, one))], dtype_backend)
+    for column in one.keys() - {"company"} | {
+        "company_founded_year",
+        "company_latest_funding_date",
+    }:
+        frame.loc[0, column] = pd.NA
+        assert pd.isna(frame[column]).tolist() == [True, False]
