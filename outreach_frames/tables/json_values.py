@@ -8,8 +8,21 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-_AS_SENT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-_SORTED: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+from outreach_frames.errors import InvalidInputError
+
+
+def _refuse(value: Any) -> Any:
+    """Refuse what no response holds, in a frame that was made by hand."""
+    raise InvalidInputError(
+        f"A list holds {value!r}, of the type {type(value).__name__}. Lists take what JSON has: "
+        "make it text, such as '2026-03-02' for a date, or a plain number."
+    )
+
+
+_AS_SENT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_refuse)
+_SORTED: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse
+)
 LARGEST_EXACT: Final = 2**53
 LARGEST_INT64: Final = 2**63 - 1
 _LONGEST_INT64: Final = len(str(LARGEST_INT64))

@@ -203,3 +203,11 @@ def test_a_start_with_a_zone_is_its_day_in_utc() -> None:
     frame = frame_of([{"id": "1", "current_position_start_date": "2020-01-01"}])
     zoned = frame.assign(current_position_start_date=pd.Timestamp("2020-01-01", tz="UTC"))
     pd.testing.assert_frame_equal(zoned.outreach.tenure(DAY), frame.outreach.tenure(DAY))
+
+
+def test_dates_in_place_of_text_are_told() -> None:
+    """Positions made by hand hold text, as those of the service; dates are an error in words."""
+    positions = [{"title": "VP", "start_date": date(2020, 1, 1)}]
+    frame = pd.DataFrame({"experiences": [positions], "current_position_start_date": [None]})
+    with pytest.raises(InvalidInputError, match=r"datetime.date\(2020, 1, 1\)"):
+        frame.outreach.tenure(DAY)
