@@ -95,10 +95,15 @@ def test_pyarrow_backend_makes_every_column_arrow():
 @pytest.mark.parametrize("backend", ["numpy", "", None, "PYARROW", ["pyarrow"]])
 def test_other_backends_are_refused(backend):
     """A dtype_backend that there is not is an error which names those that there are."""
-    with pytest.raises(InvalidInputError, match="numpy_nullable"):
-        check_dtype_backend(backend)
-    with pytest.raises(InvalidInputError, match="numpy_nullable"):
-        records_frame([], spec.MAILBOX, backend)
+    page = read_people_page(body())
+    for use in (
+        lambda: check_dtype_backend(backend),
+        lambda: records_frame([], spec.MAILBOX, backend),
+        lambda: free_frame([], backend),
+        lambda: people_frame([page], backend),
+    ):
+        with pytest.raises(InvalidInputError, match="numpy_nullable"):
+            use()
 
 
 @share_of_examples(0.5)
