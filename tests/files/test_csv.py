@@ -352,8 +352,23 @@ def test_names_that_no_file_holds_are_refused(tmp_path):
             write_csv(frame, tmp_path / "x.csv")
 
 
+class NamelessZone(datetime.tzinfo):
+    """An hour ahead of UTC, under no name."""
+
+    def utcoffset(self, _moment: datetime.datetime | None) -> datetime.timedelta:
+        """Return one hour."""
+        return datetime.timedelta(hours=1)
+
+    def dst(self, _moment: datetime.datetime | None) -> datetime.timedelta:
+        """Return no time."""
+        return datetime.timedelta(0)
+
+    def tzname(self, _moment: datetime.datetime | None) -> None:
+        """Return no name."""
+
+
 def test_a_time_zone_without_a_name_is_refused(tmp_path):
     """Moments whose zone could not be named in the file are an error, not an unreadable file."""
-    moments = pd.to_datetime(["2024-01-01"]).tz_localize("dateutil/Europe/Berlin")
+    moments = pd.Series(["2024-01-01"], dtype=pd.DatetimeTZDtype(tz=NamelessZone()))
     with pytest.raises(InvalidInputError, match="time zone"):
         write_csv(pd.DataFrame({"t": moments}), tmp_path / "x.csv")
