@@ -20,6 +20,7 @@ _WORDS: Final = (
     (r"\bresume=False\b", "--no-resume"),
     (r"the exception's \.partial holds them", "--out FILE keeps them"),
     (r"\b(?:of\.)?(sequences|mailboxes)\(\)", r"outreach-frames \1"),
+    (r"\bsnapshot_people\(\)", "outreach-frames snapshot"),
     (r"\boverrides=\{'(\w+)': True\}", r"--overrides \1"),
     (r"\bEach row with its outcome: report\.frame; as files: report\.to_csv\(folder\);[^.]*\.notes",
         "--results FOLDER writes each row with its outcome to a file"),

@@ -14,6 +14,7 @@ from outreach_frames.common.shell_words import in_shell
         ("resume=False starts anew", "--no-resume starts anew"),
         ("refresh=True reads it again.", "--refresh reads it again."),
         ("of.sequences() lists them.", "outreach-frames sequences lists them."),
+        ("Take two with snapshot_people()", "Take two with outreach-frames snapshot"),
         ("status='activ' is none of active", "--status 'activ' is none of active"),
         ("page_size=500 is out of range", "--page-size 500 is out of range"),
         ("company_ids takes ids (UUIDs)", "--company-ids takes ids (UUIDs)"),
