@@ -35,6 +35,7 @@ from outreach_frames.files.csv_dtypes import (
     stored_type,
     write_arrow,
 )
+from outreach_frames.files.formulas import is_text, unescape, without_formulas
 from outreach_frames.tables.fast_reader import BOM
 
 Formulas = Literal["escape", "keep"]
@@ -46,14 +47,9 @@ METADATA_SUFFIX: Final = "-metadata.json"
 EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
 _FORMAT: Final = "outreach_frames CSV 1"
-# Spreadsheets may drop white space and control characters in front of a formula.
-# The last four are the full-width forms of the first.
-_FORMULA_STARTS: Final = r"=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}"
-_FORMULA: Final = rf"^'*(?:[\pC\pZ]*[{_FORMULA_STARTS}]|[\t\r\n\x00])"
-_ESCAPED_FORMULA: Final = _FORMULA.replace("^'*", "^'+", 1)
 _BLOCK_BYTES: Final = 16 << 20
-# What pandas, numpy and Arrow raise where the notes on a frame's dtypes are damaged.
 _ARCHIVE: Final = b"PK\x03\x04"
+# What pandas, numpy and Arrow raise where the notes on a frame's dtypes are damaged.
 NOTES_ERRORS: Final = (
     ArithmeticError,
     AttributeError,
@@ -137,7 +133,7 @@ def write_csv(
     if formulas == "keep":
         metadata["formulas"] = formulas
     else:
-        table = _without_formulas(table)
+        table = without_formulas(table)
 
     def write(file: Any) -> None:
         if excel:
@@ -152,7 +148,7 @@ def csv_rows(table: pa.Table) -> memoryview:
     columns = [write_arrow(column)[0] for column in table.columns]
     written = pa.table(dict(zip(table.column_names, columns, strict=True)))
     buffer = pa.BufferOutputStream()
-    _write_table(_without_formulas(written), buffer, header=False)
+    _write_table(without_formulas(written), buffer, header=False)
     return memoryview(buffer.getvalue())
 
 
@@ -160,7 +156,7 @@ def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
     """Write the header of a frame, and say what `write_csv` would note of its columns."""
     table, metadata = _csv_table(frame.iloc[:0], index=False)
     buffer = pa.BufferOutputStream()
-    _write_table(_without_formulas(table), buffer)
+    _write_table(without_formulas(table), buffer)
     return buffer.getvalue().to_pybytes(), metadata
 
 
@@ -289,41 +285,11 @@ def has_labels(index: pd.Index[Any]) -> bool:
     )
 
 
-def _without_formulas(table: pa.Table) -> pa.Table:
-    """Put an apostrophe in front of every text that a spreadsheet would run."""
-    names = _escape(pa.chunked_array([pa.array(table.column_names, pa.string())])).to_pylist()
-    columns = [_escape(column) if _is_text(column.type) else column for column in table.columns]
-    return pa.table(dict(zip(names, columns, strict=True)))
-
-
-def _escape(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    live = pc.match_substring_regex(texts, _FORMULA)
-    if not pc.any(live, min_count=0).as_py():
-        return texts
-    return pc.if_else(live, _joined("'", texts), texts)
-
-
-def _joined(start: str, texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    first, nothing = (pa.scalar(text, texts.type) for text in (start, ""))
-    return pc.binary_join_element_wise(first, texts, nothing)
-
-
-def _unescape(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pc.any(pc.starts_with(texts, "'"), min_count=0).as_py():
-        return texts
-    escaped = pc.match_substring_regex(texts, _ESCAPED_FORMULA)
-    return pc.if_else(escaped, pc.replace_substring(texts, "'", "", max_replacements=1), texts)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
-
-
 def _warn_of_excel_limits(table: pa.Table) -> None:
     if table.num_rows >= EXCEL_MAX_ROWS:
         warn(f"The file has {table.num_rows:,} rows; Excel shows the first {EXCEL_MAX_ROWS - 1:,}.")
     for name, column in zip(table.column_names, table.columns, strict=True):
-        if _is_text(column.type):
+        if is_text(column.type):
             longest = pc.max(pc.utf8_length(column)).as_py() or 0
             if longest > EXCEL_MAX_CELL:
                 warn(
@@ -420,7 +386,7 @@ def _described(
     table = _parse_csv(content, types, path, sep)
 
     def restored(name: str, column: pa.ChunkedArray) -> Any:
-        texts = _unescape(column) if escaped and _is_text(column.type) else column
+        texts = unescape(column) if escaped and is_text(column.type) else column
         try:
             return decode(texts, dtypes[name])
         except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
@@ -455,7 +421,7 @@ def _separator(content: bytes) -> str:
 def _names(written: list[str], *, escaped: bool) -> list[str]:
     if not escaped:
         return written
-    return list(_unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist())
+    return list(unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist())
 
 
 def _indexed(
