@@ -1,0 +1,75 @@
+"""How Sphinx builds the documentation: offline, and with every notebook executed."""
+
+from __future__ import annotations
+
+import shutil
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bs4 import BeautifulSoup
+from sphinx.errors import ExtensionError
+
+if TYPE_CHECKING:
+    from sphinx.application import Sphinx
+
+DOCS = Path(__file__).parent
+
+project = "outreach_frames"
+author = "The outreach_frames authors"
+project_copyright = author
+release = version = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())["project"][
+    "version"
+]
+
+extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "numpydoc"]
+exclude_patterns = ["_build"]
+templates_path = ["_templates"]
+nitpicky = True
+
+myst_enable_extensions = ["colon_fence", "deflist"]
+myst_heading_anchors = 3
+
+nb_execution_timeout = 120
+nb_execution_raise_on_error = True
+nb_merge_streams = True
+nb_ipywidgets_js = {}  # its scripts would come from another host
+
+html_theme = "pydata_sphinx_theme"
+html_title = "outreach_frames"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_show_sourcelink = False
+html_theme_options = {
+    "navbar_align": "left",
+    "show_prev_next": True,
+    "show_toc_level": 2,
+    "footer_start": ["copyright"],
+    "footer_end": [],
+}
+
+
+def collect_notebooks(_app: Sphinx) -> None:
+    """Copy the notebooks and their data to where Sphinx looks for pages."""
+    for folder in ("notebooks", "data"):
+        shutil.rmtree(DOCS / folder, ignore_errors=True)  # what they wrote in the last build
+        shutil.copytree(DOCS.parent / folder, DOCS / folder)
+
+
+def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
+    """Fail where a page would load a script, a style, a font or a picture from another host."""
+    if exception or app.builder.format != "html":
+        return
+    for page in Path(app.outdir).rglob("*.html"):
+        soup = BeautifulSoup(page.read_bytes(), "html.parser")
+        tags = soup.select("[src], link[rel=stylesheet], link[rel=preload], link[rel~=icon]")
+        for tag in tags:
+            address = str(tag.get("src") or tag.get("href"))
+            if address.startswith(("http:", "https:", "//")):
+                raise ExtensionError(f"{page.name} loads {address}: the site must work offline")
+
+
+def setup(app: Sphinx) -> None:
+    """Connect what this site does beyond its extensions."""
+    app.connect("builder-inited", collect_notebooks)
+    app.connect("build-finished", refuse_other_hosts)
