@@ -187,8 +187,8 @@ class Watched:
 
 
 @contextmanager
-def opened_lab(url: str) -> Iterator[tuple[Page, Watched]]:
-    """Open the Lab at an address in a browser of its own."""
+def opened_lab(url: str, **options: Any) -> Iterator[tuple[Page, Watched]]:
+    """Open the Lab at an address in a browser of its own; `options` go to the browser's context."""
     from playwright.sync_api import expect, sync_playwright
 
     expect.set_options(timeout=PATIENCE * 1000)
@@ -197,7 +197,7 @@ def opened_lab(url: str) -> Iterator[tuple[Page, Watched]]:
             executable_path=chromium(), args=list(_BROWSER_OPTIONS)
         )
         context = browser.new_context(
-            viewport=_VIEWPORT, permissions=["clipboard-read", "clipboard-write"]
+            viewport=_VIEWPORT, permissions=["clipboard-read", "clipboard-write"], **options
         )
         context.set_default_timeout(PATIENCE * 1000)
         watched = Watched(context)
