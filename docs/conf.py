@@ -24,8 +24,6 @@ release = version = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())[
 
 extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["_build"]
-templates_path = ["_templates"]
-nitpicky = True
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3

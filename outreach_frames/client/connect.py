@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,8 @@ def connect(
     workers: int = 4,
     max_wait: float = 300,
     network_name: str = "profnet",
+    proxies: Mapping[str, str] | None = None,
+    verify: bool | str | Path = True,
 ) -> Client:
     """Connect to the service and make that connection the default one.
 
@@ -53,6 +55,10 @@ def connect(
         Seconds that one call waits at most for retries and Retry-After together.
     network_name : str
         How this service spells the professional network in its field names.
+    proxies : mapping of str to str, optional
+        Proxy addresses by scheme. Those of the environment are not used.
+    verify : bool, str or Path
+        Whether to check certificates, or a file of your own certificate authorities.
 
     Returns
     -------
@@ -87,6 +93,8 @@ def connect(
         "workers": workers,
         "max_wait": max_wait,
         "network_name": network_name,
+        "proxies": proxies,
+        "verify": verify,
     }
     if base_url == SANDBOX:
         client = _connect_to_sandbox(options)

@@ -10,7 +10,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.client import connect
-from outreach_frames.errors import AuthenticationError, ConfigurationError
+from outreach_frames.errors import AuthenticationError, ConfigurationError, OutreachWarning
 from outreach_frames.sandbox import Sandbox
 from tests.scripted import json, scripted
 
@@ -147,3 +147,23 @@ def test_the_repr_shows_the_address_and_not_the_token(sandbox: Sandbox) -> None:
     with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
         assert sandbox.url in repr(client)
         assert sandbox.api_key not in repr(client) + repr(sandbox) + str(vars(client))
+
+
+def test_a_proxy_is_used_where_it_is_given() -> None:
+    """`connect` sends requests through the proxy that it is given."""
+    with scripted([json({"mailboxes": [], "_links": {}})]) as proxy:
+        with pytest.warns(OutreachWarning, match="not encrypted"):
+            client = of.connect(
+                "http://api.example.com", "token", cache=None, proxies={"http": proxy.url}
+            )
+        with client:
+            assert of.mailboxes().empty
+    assert [target.partition("?")[0] for target in proxy.targets] == [
+        "http://api.example.com/mailboxes"
+    ]
+
+
+def test_a_file_of_certificates_must_exist() -> None:
+    """A file of certificate authorities that is not there is told before any request."""
+    with pytest.raises(ConfigurationError, match="there is no"):
+        of.connect("https://api.example.com", "token", verify="authorities.pem")
