@@ -8,7 +8,7 @@ suggestion, never a reason to refuse a value.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final, Literal
 
@@ -22,6 +22,8 @@ class Field:
 
     `members` are the fields of an object, or of an array's elements when these are objects.
     `items` is the type of an array's elements, None where the interface does not show it.
+    `minimum`, `maximum` and `default` are of a number, or of a text that holds one; of an array,
+    `maximum` is how many elements it has at most.
     """
 
     name: str
@@ -34,6 +36,9 @@ class Field:
     values: tuple[str, ...] = ()
     members: tuple[Field, ...] = ()
     items: JsonType | None = None
+    minimum: int | None = None
+    maximum: int | None = None
+    default: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +61,19 @@ class Filter:
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One operation: its method, its path template, and the query parameters that it takes."""
+    """One operation: what it does, where, what it takes, and what a good response holds.
+
+    `refusals` are the statuses of errors that the interface shows.
+    """
 
     name: str
     method: Literal["GET", "POST", "PATCH"]
     path: str
+    note: str
     query: tuple[Field, ...] = ()
+    body: tuple[Field | Filter, ...] = ()
+    result: tuple[Field, ...] = ()
+    refusals: tuple[int, ...] = ()
 
     @property
     def label(self) -> str:
@@ -182,6 +194,29 @@ JOB_FUNCTIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     }
 )
 
+# Limits of the interface.
+MAX_LEADS_PER_REQUEST: Final = 250
+MAX_DATA_FIELDS: Final = 50
+MAX_DATA_NAME_LENGTH: Final = 255
+MAX_DATA_VALUE_LENGTH: Final = 1024
+DATA_NAME_PATTERN: Final = r"[a-z][a-z0-9_]*"
+MAX_CONTACT_IDS: Final = 20
+MAX_MAILBOX_PAGE_SIZE: Final = 20
+MIN_SEARCH_PAGE_SIZE: Final = 1
+MAX_SEARCH_PAGE_SIZE: Final = 100
+DEFAULT_SEARCH_PAGE_SIZE: Final = 5
+
+# The property of a list response that holds its items.
+SEQUENCES_KEY: Final = "sequences"
+CONTACTS_KEY: Final = "contacts"
+MAILBOXES_KEY: Final = "mailboxes"
+LEADS_KEY: Final = "leads"
+RESULTS_KEY: Final = "results"
+PAGINATION_KEY: Final = "_pagination"
+LINKS_KEY: Final = "_links"
+ERRORS_KEY: Final = "_errors"
+VALIDATION_ERRORS_KEY: Final = "validation_errors"
+
 LINK: Final = (Field("href", note="relative path with query string, usable directly in a GET"),)
 
 PAGE_LINKS: Final = (
@@ -251,12 +286,19 @@ DEFAULT_LEADS_DISTRIBUTION: Final = LEADS_DISTRIBUTIONS[0]
 MAILBOXES_LEADS_DISTRIBUTION: Final = LEADS_DISTRIBUTIONS[1]
 
 ADD_LEADS_SETTINGS: Final = (
-    Field("leads_distribution", values=LEADS_DISTRIBUTIONS),
+    Field("leads_distribution", values=LEADS_DISTRIBUTIONS, default=DEFAULT_LEADS_DISTRIBUTION),
     Field("mailboxes", "array", items="string", format="email"),
 )
 
 ADD_LEADS_BODY: Final = (
-    Field("leads", "array", items="object", members=LEAD, required=True),
+    Field(
+        "leads",
+        "array",
+        items="object",
+        members=LEAD,
+        required=True,
+        maximum=MAX_LEADS_PER_REQUEST,
+    ),
     Field("settings", "object", members=ADD_LEADS_SETTINGS),
 )
 
@@ -655,32 +697,30 @@ FILTERS_BY_NAME: Final[Mapping[str, Filter]] = MappingProxyType(
 )
 
 SEARCH_PAGING: Final = (
-    Field("page", "integer", note="default 1"),
-    Field("page_size", "integer", note="default 5; allowed range 1 to 100"),
+    Field("page", "integer", default=1, note="which page, from 1"),
+    Field(
+        "page_size",
+        "integer",
+        default=DEFAULT_SEARCH_PAGE_SIZE,
+        minimum=MIN_SEARCH_PAGE_SIZE,
+        maximum=MAX_SEARCH_PAGE_SIZE,
+        note="people per page",
+    ),
 )
 
-# Limits of the interface.
-MAX_LEADS_PER_REQUEST: Final = 250
-MAX_DATA_FIELDS: Final = 50
-MAX_DATA_NAME_LENGTH: Final = 255
-MAX_DATA_VALUE_LENGTH: Final = 1024
-DATA_NAME_PATTERN: Final = r"[a-z][a-z0-9_]*"
-MAX_CONTACT_IDS: Final = 20
-MAX_MAILBOX_PAGE_SIZE: Final = 20
-MIN_SEARCH_PAGE_SIZE: Final = 1
-MAX_SEARCH_PAGE_SIZE: Final = 100
-DEFAULT_SEARCH_PAGE_SIZE: Final = 5
-
-PAGE_SIZE: Final = Field("page[size]")
-PAGE_AFTER: Final = Field("page[after]")
-PAGE_BEFORE: Final = Field("page[before]")
-CONTACT_IDS: Final = Field("ids[]", "array", items="string")
+PAGE_SIZE: Final = Field("page[size]", note="items per page")
+PAGE_AFTER: Final = Field("page[after]", note="a page that begins after this item")
+PAGE_BEFORE: Final = Field("page[before]", note="a page that ends before this item")
+CONTACT_IDS: Final = Field(
+    "ids[]", "array", items="string", maximum=MAX_CONTACT_IDS, note="ids of contacts"
+)
 
 LIST_SEQUENCES: Final = Endpoint(
     "list_sequences",
     "GET",
     "/sequences",
-    (
+    "list the sequences",
+    query=(
         Field("name", note="case-insensitive search"),
         Field("status", values=tuple(SEQUENCE_STATUSES)),
         Field("created_by_user_id"),
@@ -688,28 +728,77 @@ LIST_SEQUENCES: Final = Endpoint(
         PAGE_SIZE,
         PAGE_AFTER,
     ),
+    result=(
+        Field(SEQUENCES_KEY, "array", items="object", members=SEQUENCE),
+        Field(LINKS_KEY, "object", members=PAGE_LINKS),
+    ),
 )
-ADD_LEADS: Final = Endpoint("add_leads", "POST", "/sequences/{id}/leads")
-GET_CONTACTS: Final = Endpoint("get_contacts", "GET", "/contacts", (CONTACT_IDS,))
-GET_CONTACT_BY_EMAIL: Final = Endpoint("get_contact_by_email", "GET", "/contacts/email/{email}")
-SEARCH_PEOPLE: Final = Endpoint("search_people", "POST", "/people/search")
+ADD_LEADS: Final = Endpoint(
+    "add_leads",
+    "POST",
+    "/sequences/{id}/leads",
+    "add leads to a sequence",
+    body=ADD_LEADS_BODY,
+    result=ADD_LEADS_RESULT,
+    refusals=(400, 422),
+)
+GET_CONTACTS: Final = Endpoint(
+    "get_contacts",
+    "GET",
+    "/contacts",
+    "read contacts by their ids",
+    query=(CONTACT_IDS,),
+    result=(Field(CONTACTS_KEY, "array", items="object", members=CONTACT),),
+)
+GET_CONTACT_BY_EMAIL: Final = Endpoint(
+    "get_contact_by_email",
+    "GET",
+    "/contacts/email/{email}",
+    "read one contact by email address",
+    result=CONTACT,
+)
+SEARCH_PEOPLE: Final = Endpoint(
+    "search_people",
+    "POST",
+    "/people/search",
+    "search people and their companies",
+    body=(*FILTERS, *SEARCH_PAGING),
+    result=PEOPLE_SEARCH_RESULT,
+)
 GET_LEAD_LIST: Final = Endpoint(
-    "get_lead_list", "GET", "/lead-lists/{id}", (PAGE_SIZE, PAGE_AFTER, PAGE_BEFORE)
+    "get_lead_list",
+    "GET",
+    "/lead-lists/{id}",
+    "read one lead list",
+    query=(PAGE_SIZE, PAGE_AFTER, PAGE_BEFORE),
+    result=LEAD_LIST,
 )
 LIST_MAILBOXES: Final = Endpoint(
     "list_mailboxes",
     "GET",
     "/mailboxes",
-    (
-        PAGE_SIZE,
+    "list the connected mailboxes",
+    query=(
+        replace(PAGE_SIZE, maximum=MAX_MAILBOX_PAGE_SIZE),
         PAGE_AFTER,
         PAGE_BEFORE,
         Field("status", values=MAILBOX_STATUSES),
         Field("email_provider", values=EMAIL_PROVIDERS),
         Field("user_email"),
     ),
+    result=(
+        Field(MAILBOXES_KEY, "array", items="object", members=MAILBOX),
+        Field(LINKS_KEY, "object", members=PAGE_LINKS),
+    ),
 )
-UPDATE_MAILBOX: Final = Endpoint("update_mailbox", "PATCH", "/mailboxes/{id}")
+UPDATE_MAILBOX: Final = Endpoint(
+    "update_mailbox",
+    "PATCH",
+    "/mailboxes/{id}",
+    "change a mailbox's daily email limit",
+    body=DAILY_EMAIL_LIMIT_BODY,
+    result=MAILBOX,
+)
 
 ENDPOINTS: Final = (
     LIST_SEQUENCES,
@@ -721,17 +810,6 @@ ENDPOINTS: Final = (
     LIST_MAILBOXES,
     UPDATE_MAILBOX,
 )
-
-# The property of a list response that holds its items.
-SEQUENCES_KEY: Final = "sequences"
-CONTACTS_KEY: Final = "contacts"
-MAILBOXES_KEY: Final = "mailboxes"
-LEADS_KEY: Final = "leads"
-RESULTS_KEY: Final = "results"
-PAGINATION_KEY: Final = "_pagination"
-LINKS_KEY: Final = "_links"
-ERRORS_KEY: Final = "_errors"
-VALIDATION_ERRORS_KEY: Final = "validation_errors"
 
 # What a 422 of adding leads can say; the list is not exhaustive.
 ADD_LEADS_ERRORS: Final[Mapping[str, str]] = MappingProxyType(

@@ -1,121 +1,108 @@
-"""The interface as data, held against the interface document's own tables, row by row."""
+"""The interface as data, held against the facts of the interface document, one by one."""
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import pytest
 
 from outreach_frames import spec
+from tests.interface_document import FACTS_FILE, Fact, load_facts, read_facts
 
-DOCUMENT = Path(__file__).parents[2] / "shared" / "interface.md"
-
-pytestmark = pytest.mark.skipif(
-    not DOCUMENT.exists(), reason="the interface document is not beside this checkout"
-)
-
-
-def tables(heading: str) -> list[list[list[str]]]:
-    """Return the tables of one chapter of the document, each as rows of cells, header left out."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    chapter = re.search(
-        rf"^(#+) {re.escape(heading)}\n(.*?)(?=^#{{1,3}} |\Z)", text, re.MULTILINE | re.DOTALL
-    )
-    assert chapter, heading
-    blocks = re.findall(r"(?:^\|.*\n)+", chapter[2], re.MULTILINE)
-    return [
-        [[cell.strip() for cell in line.strip("|").split("|")] for line in block.splitlines()[2:]]
-        for block in blocks
-    ]
-
-
-def fields(rows: list[list[str]]) -> list[list[str]]:
-    """Give each field of a row such as "name, title | string" a row of its own."""
-    return [[name.strip(), *row[1:]] for row in rows for name in row[0].split(",")]
-
+# Names the interface document itself, for whoever has it.
+DOCUMENT = "OUTREACH_INTERFACE_DOCUMENT"
+FACTS = load_facts()
 
 RESOURCES = {
     "Link object": spec.LINK,
     "Sequence": spec.SEQUENCE,
-    "Lead (element of the `leads` request array when adding leads)": spec.LEAD,
-    "Add-leads settings object (optional)": spec.ADD_LEADS_SETTINGS,
+    "Lead": spec.LEAD,
+    "Add-leads settings object": spec.ADD_LEADS_SETTINGS,
+    "Add-leads success result": spec.ADD_LEADS_RESULT,
     "Contact": spec.CONTACT,
-    "Person (element of `results` in people search)": spec.PERSON,
-    "Company (the `company` of a person)": spec.COMPANY,
+    "Phone number": spec.PHONE_NUMBER,
+    "Activity item": spec.ACTIVITY,
+    "Person": spec.PERSON,
+    "Company": spec.COMPANY,
+    "Pagination object": spec.PAGINATION,
+    "Search result": spec.PEOPLE_SEARCH_RESULT,
     "Lead list": spec.LEAD_LIST,
     "Mailbox": spec.MAILBOX,
 }
 
+# Formats that the document says wherever they are meant; others are said now and then.
+STATED_FORMATS = {"date", "date-time", "uuid", "domain"}
+
+
+def check(known: spec.Field | spec.Filter, fact: Fact) -> None:
+    """Hold one field against its fact; what a fact leaves out is neither said nor allowed."""
+    assert known.name == fact["name"]
+    assert known.type == fact.get("type", known.type), fact
+    if "format" in fact or known.format in STATED_FORMATS:
+        assert known.format == fact.get("format"), fact
+    if list(known.values) != list(spec.SEQUENCE_STATUSES):  # these have a chapter of their own
+        assert list(known.values) == fact.get("values", []), fact
+    if isinstance(known, spec.Filter):
+        return
+    assert known.nullable == fact.get("nullable", False), fact
+    assert known.required == fact.get("required", False), fact
+    assert known.constant == fact.get("constant", ""), fact
+    assert (known.maximum or 0) == fact.get("maximum", known.maximum or 0), fact
+    if "type" in fact:
+        assert known.items == fact.get("items"), fact
+    if known.members == spec.LEAD_REFERENCE:
+        check_all(known.members, FACTS["Lead"][: len(fact["members"])])
+    elif "members" in fact:
+        check_all(known.members, fact["members"])
+
+
+def check_all(known: tuple[spec.Field | spec.Filter, ...], facts: list[Fact]) -> None:
+    """Hold fields against their facts, in their order."""
+    assert [field.name for field in known] == [fact["name"] for fact in facts]
+    for field, fact in zip(known, facts, strict=True):
+        check(field, fact)
+
 
 @pytest.mark.parametrize("heading", RESOURCES)
-def test_a_resource_has_the_documents_fields_in_order(heading: str) -> None:
-    """Each resource has exactly the fields of its table, in its order."""
-    assert [field.name for field in RESOURCES[heading]] == [
-        row[0] for row in fields(tables(heading)[0])
+def test_a_resource_has_the_documents_fields(heading: str) -> None:
+    """Each resource has exactly the document's fields, in its order, with its types and formats."""
+    check_all(RESOURCES[heading], FACTS[heading])
+
+
+@pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda endpoint: endpoint.name)
+def test_an_endpoint_takes_what_the_document_says(endpoint: spec.Endpoint) -> None:
+    """Each operation has the document's query parameters, body and statuses of errors."""
+    facts = FACTS["Endpoints"][endpoint.label]
+    check_all(endpoint.query, facts["query"])
+    check_all(endpoint.body, facts["body"])
+    assert [status for status in facts["statuses"] if status >= 400] == list(endpoint.refusals)
+
+
+def test_the_endpoints_are_the_documents() -> None:
+    """The eight operations are those of the document, and so are the statuses of their errors."""
+    assert [endpoint.label for endpoint in spec.ENDPOINTS] == list(FACTS["Endpoints"])
+    assert [status for endpoint in spec.ENDPOINTS for status in endpoint.refusals] == FACTS[
+        "Error statuses"
     ]
-
-
-@pytest.mark.parametrize("heading", RESOURCES)
-def test_a_field_has_the_documents_type(heading: str) -> None:
-    """Each field's type, format and nullability are those of the document."""
-    contact = heading == "Contact"
-    for known, row in zip(RESOURCES[heading], fields(tables(heading)[0]), strict=True):
-        written = " ".join(row[1:3] if contact else row[1:2])
-        note = " ".join(row[1:])
-        assert known.type in written, row
-        assert written.startswith("array") == (known.type == "array"), row
-        if contact:
-            assert known.nullable == (row[2] == "yes"), row
-            assert known.required == (row[3] == "yes"), row
-        else:
-            assert known.nullable == ("or null" in written), row
-        if known.format in {"date", "uuid", "date-time"}:
-            word = {"date-time": "time"}.get(known.format, known.format)
-            assert word in note, row
-        elif known.type == "string" and not known.format:
-            assert not re.search(r"uuid|date-time|\bdate\b", note), row
-        if known.constant and "constant" in note:
-            assert f"constant {known.constant}" in note, row
-
-
-def test_nested_fields_are_those_of_the_notes() -> None:
-    """Every member of a nested object is named in the document's text, for each nested field."""
-    people, companies = (
-        tables("Person (element of `results` in people search)")[0],
-        tables("Company (the `company` of a person)")[0],
-    )
-    for rows, resource in ((people, spec.PERSON), (companies, spec.COMPANY)):
-        named = {row[0]: " ".join(row[1:]) for row in fields(rows)}
-        for known in resource:
-            for member in known.members if "headcount" not in known.name else ():
-                if known.name != "company":
-                    assert f"`{member.name}`" in named[known.name], (known.name, member.name)
 
 
 def test_departments_and_job_functions_are_the_documents() -> None:
     """The 14 departments and the 194 job functions are exactly those of the document."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    listed = re.search(r"`department_headcount` keys: (.*)\.", text)
-    assert listed is not None
-    assert tuple(listed[1].split(", ")) == spec.DEPARTMENTS
-    rows = tables("Company (the `company` of a person)")[1]
-    assert {row[0]: tuple(row[1].split(", ")) for row in rows} == dict(spec.JOB_FUNCTIONS)
+    assert list(spec.DEPARTMENTS) == FACTS["Departments"]
+    assert {
+        department: list(functions) for department, functions in spec.JOB_FUNCTIONS.items()
+    } == FACTS["Job functions"]
     assert sum(map(len, spec.JOB_FUNCTIONS.values())) == 194
 
 
-def test_search_filters_are_the_documents() -> None:
-    """The 30 filters and the two paging fields have the document's names, order and types."""
-    rows = tables("POST /people/search")[0]
-    known = [*spec.FILTERS, *spec.SEARCH_PAGING]
+def test_there_are_30_filters() -> None:
+    """People search has 30 filters, of which those of ids and domains alone have a format."""
+    facts = {fact["name"]: fact for fact in FACTS["Endpoints"][spec.SEARCH_PEOPLE.label]["body"]}
     assert len(spec.FILTERS) == 30
-    assert [entry.name for entry in known] == [row[0] for row in rows]
-    for entry, row in zip(known, rows, strict=True):
-        assert row[1].startswith(entry.type), row
-        assert not isinstance(entry, spec.Filter) or (entry.format == "uuid") == ("uuid" in row[1])
-        assert not isinstance(entry, spec.Filter) or (entry.format == "domain") == (
-            "domain string" in row[1]
-        )
+    for entry in spec.FILTERS:
+        assert entry.format == facts[entry.name].get("format", ""), entry
 
 
 def test_every_excluding_filter_names_its_counterpart() -> None:
@@ -127,89 +114,56 @@ def test_every_excluding_filter_names_its_counterpart() -> None:
 
 def test_overrides_errors_and_statuses_are_the_documents() -> None:
     """Overrides, error codes and sequence statuses are those of their tables."""
-    lead = tables("Lead (element of the `leads` request array when adding leads)")
-    assert [field.name for field in spec.OVERRIDES] == [row[0] for row in lead[1]]
-    assert set(spec.CHECK_OVERRIDES.values()) == {field.name for field in spec.OVERRIDES}
-    assert list(spec.ADD_LEADS_ERRORS) == [row[0] for row in tables("Errors")[1]]
-    statuses = {row[0]: row[1].startswith("yes") for row in tables("States and transitions")[0]}
-    assert dict(spec.SEQUENCE_STATUSES) == statuses
+    assert [field.name for field in spec.OVERRIDES] == FACTS["Overrides"]
+    assert set(spec.CHECK_OVERRIDES.values()) == set(FACTS["Overrides"])
+    assert list(spec.ADD_LEADS_ERRORS) == FACTS["Error codes"]
+    assert dict(spec.SEQUENCE_STATUSES) == FACTS["Sequence statuses"]
+    assert list(spec.SEQUENCE_STATUSES) == list(FACTS["Sequence statuses"])
 
 
-def test_the_add_leads_result_is_the_documents() -> None:
-    """The result of adding leads has the document's properties; one is printed under two names."""
-    rows = tables("Add-leads success result")[0]
-    for known, row in zip(spec.ADD_LEADS_RESULT, rows, strict=True):
-        assert known.name == row[0] or known.name in row[2]
-        assert row[1].startswith(known.type)
-        assert known.name == row[0] or re.fullmatch(spec.DUPLICATE_URLS_PATTERN, row[0])
+def test_the_duplicate_urls_are_found_under_the_documents_name() -> None:
+    """The list of duplicate URLs has the neutral name, which the pattern for its names finds."""
+    names = [fact["name"] for fact in FACTS["Add-leads success result"]]
+    found = [name for name in names if re.fullmatch(spec.DUPLICATE_URLS_PATTERN, name)]
+    assert found == [f"duplicate_{spec.NETWORK_NAME}_urls"]
 
 
-def test_the_request_body_of_adding_leads_is_the_documents() -> None:
-    """The body of adding leads has the document's two fields."""
-    rows = tables("POST /sequences/{id}/leads")[0]
-    assert [(known.name, known.required) for known in spec.ADD_LEADS_BODY] == [
-        (row[0], row[2] == "yes") for row in rows
-    ]
-
-
-def test_enumerations_are_in_the_documents_notes() -> None:
-    """Closed lists hold exactly the values that the document's notes give."""
-    mailbox = {row[0]: row[2] for row in tables("Mailbox")[0]}
-    assert ", ".join(spec.EMAIL_PROVIDERS) == mailbox["email_provider"]
-    assert ", ".join(spec.MAILBOX_STATUSES) == mailbox["status"]
-    lead_list = {row[0]: row[3] for row in tables("Lead list")[0]}
-    assert ", ".join(spec.LEAD_LIST_STATUSES) == lead_list["status"]
-    assert ", ".join(spec.LEAD_LIST_TYPES) == lead_list["type"]
-    for known in spec.LEAD_LIST_OPTIONS:
-        assert f"`{known.name}`" in lead_list["options"]
-    settings = {row[0]: row[2] for row in tables("Add-leads settings object (optional)")[0]}
-    for value in spec.LEADS_DISTRIBUTIONS:
-        assert f"`{value}`" in settings["leads_distribution"]
+def test_defaults_are_the_documents() -> None:
+    """Unless told otherwise, leads are spread over the sequence's senders."""
+    distribution = FACTS["Add-leads settings object"][0]
+    assert distribution["values"][0] == spec.DEFAULT_LEADS_DISTRIBUTION
+    assert distribution["values"][1] == spec.MAILBOXES_LEADS_DISTRIBUTION
 
 
 def test_limits_are_the_documents() -> None:
     """Every number of the Limits table is the one in spec."""
-    limits = {row[0]: (row[1], row[2]) for row in tables("Limits")[0]}
-    assert str(spec.MAX_LEADS_PER_REQUEST) in limits["Leads per request"][0]
-    assert str(spec.MAX_DATA_FIELDS) in limits["Data fields per lead"][0]
-    assert str(spec.MAX_DATA_NAME_LENGTH) in limits["Data field name length"][0]
-    assert str(spec.MAX_DATA_VALUE_LENGTH) in limits["Data field value length"][0]
-    assert str(spec.MAX_CONTACT_IDS) in limits["Contact ids per request"][0]
-    assert str(spec.MAX_MAILBOX_PAGE_SIZE) in limits["Page size"][0]
-    assert limits["page_size"][0] == (
-        f"{spec.MIN_SEARCH_PAGE_SIZE} to {spec.MAX_SEARCH_PAGE_SIZE}, "
-        f"default {spec.DEFAULT_SEARCH_PAGE_SIZE}"
-    )
-    assert spec.RETRY_AFTER_HEADER in limits
+    assert FACTS["Limits"] == {
+        "Leads per request": [spec.MAX_LEADS_PER_REQUEST],
+        "Data fields per lead": [spec.MAX_DATA_FIELDS],
+        "Data field name length": [spec.MAX_DATA_NAME_LENGTH],
+        "Data field value length": [spec.MAX_DATA_VALUE_LENGTH],
+        "Data field name format": [],
+        "Data field types": [],
+        "Contact ids per request": [spec.MAX_CONTACT_IDS],
+        "Page size": [spec.MAX_MAILBOX_PAGE_SIZE],
+        "page_size": [
+            spec.MIN_SEARCH_PAGE_SIZE,
+            spec.MAX_SEARCH_PAGE_SIZE,
+            spec.DEFAULT_SEARCH_PAGE_SIZE,
+        ],
+        spec.RETRY_AFTER_HEADER: [],
+    }
 
 
-def test_endpoints_are_the_documents_and_take_its_query_parameters() -> None:
-    """The eight operations and all their query parameters are those of the document."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    assert [endpoint.label for endpoint in spec.ENDPOINTS] == re.findall(
-        r"^### ((?:GET|POST|PATCH) /.*)$", text, re.MULTILINE
-    )
-    for endpoint in spec.ENDPOINTS:
-        chapter = text.split(f"### {endpoint.label}\n")[1].split("\n### ")[0]
-        for parameter in endpoint.query:
-            assert f"`{parameter.name}`" in chapter, (endpoint.label, parameter.name)
+def test_the_facts_have_no_sentences() -> None:
+    """What is kept of the document are names, words and numbers."""
+    headings = {*FACTS, *FACTS["Endpoints"], *FACTS["Limits"]}
+    texts = set(re.findall(r'"([^"]*)"', FACTS_FILE.read_text(encoding="utf-8")))
+    assert {text for text in texts if " " in text} <= headings
 
 
-def test_a_search_result_has_the_documents_properties() -> None:
-    """The response of a people search and its pagination have the document's properties."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for known in spec.PEOPLE_SEARCH_RESULT:
-        assert f"`{known.name}` ({'required' if known.required else 'optional'}" in text
-    for known in spec.PAGINATION:
-        assert f"`{known.name}`" in text.split("### Pagination object")[1].split("###")[0]
+if DOCUMENT in os.environ:
 
-
-def test_phone_numbers_and_activities_have_the_documents_fields() -> None:
-    """Phone numbers and activity items have the fields of the document's sentences."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    for start, members in (
-        ("Phone number: ", spec.PHONE_NUMBER),
-        ("Activity item: ", spec.ACTIVITY),
-    ):
-        sentence = text.split(start)[1].split("\n")[0]
-        assert re.findall(r"`(\w+)`", sentence) == [member.name for member in members]
+    def test_the_facts_are_the_documents() -> None:
+        """The facts that are kept are those of the document that the environment names."""
+        assert read_facts(Path(os.environ[DOCUMENT]).read_text(encoding="utf-8")) == FACTS
