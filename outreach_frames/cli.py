@@ -19,7 +19,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
-from outreach_frames.commands import add_leads, history
+from outreach_frames.commands import add_leads, history, lab
 from outreach_frames.commands.search_options import (
     CONNECTION,
     add_filters,
@@ -122,6 +122,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_demo(commands)
     _add_sandbox(commands)
+    lab.define(commands)
     _add_sequences(commands)
     _add_mailboxes(commands)
     _add_search(commands)

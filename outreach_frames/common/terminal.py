@@ -11,7 +11,9 @@ import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
+
+_ENDING: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 
 
 @contextlib.contextmanager
@@ -31,15 +33,22 @@ def printing_everything(stream: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def terminating_like_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM as Ctrl-C, after which there still is a report."""
+    """Treat SIGTERM, and the end of the terminal, as Ctrl-C, after which there still is a report.
+
+    A signal that is ignored, as under nohup, stays so.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGTERM, _interrupt)
+    handlers = {number: signal.getsignal(number) for number in _ENDING}
+    before = {number: one for number, one in handlers.items() if one not in {signal.SIG_IGN, None}}
+    for number in before:
+        signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _interrupt(*_: object) -> NoReturn:

@@ -1,0 +1,245 @@
+"""`outreach-frames lab`: JupyterLab on copies of the notebooks, with the sandbox running."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import tomllib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from outreach_frames.cli import main
+from outreach_frames.commands.lab import copy_examples
+
+ROOT = Path(__file__).parents[1]
+PATIENCE = 60
+
+
+@pytest.fixture
+def jupyter_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Keep what JupyterLab writes in a folder of the test's own."""
+    folder = tmp_path / "jupyter"
+    for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
+        monkeypatch.setenv(variable, str(folder))
+    # Somebody's own account, which must not be what is tried out.
+    monkeypatch.setenv("OUTREACH_BASE_URL", "https://account.example")
+    monkeypatch.setenv("OUTREACH_API_KEY", "of the account")
+    return folder
+
+
+@pytest.fixture
+def lab(tmp_path: Path, jupyter_folders: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Return a function that starts the command with some options."""
+    started = []
+
+    def start(*options: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "outreach_frames", "lab", "--no-browser", *options]
+        process = subprocess.Popen(
+            command, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        started.append(process)
+        return process
+
+    yield start
+    for process in started:
+        with process:
+            process.terminate()
+
+
+def wait_for_server(folder: Path, process: subprocess.Popen[str]) -> dict[str, Any]:
+    """Return what JupyterLab writes down about itself once it listens."""
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline and process.poll() is None:
+        for file in folder.glob("jpserver-*.json"):
+            found: dict[str, Any] = json.loads(file.read_bytes())
+            return found
+        time.sleep(0.05)
+    process.terminate()
+    raise AssertionError(process.communicate())
+
+
+def run_cells(connection_file: Path, *cells: str) -> str:
+    """Run cells in a kernel that JupyterLab started, and return what they print."""
+    from jupyter_client.blocking.client import BlockingKernelClient
+
+    client = BlockingKernelClient(connection_file=str(connection_file))
+    client.load_connection_file()
+    # A kernel that has only just been started has no heartbeat yet.
+    client.start_channels(hb=False)
+    printed = ""
+
+    def hook(message: dict[str, Any]) -> None:
+        nonlocal printed
+        content = message["content"]
+        assert "traceback" not in content, "\n".join(content["traceback"])
+        printed += content.get("text", "") if content.get("name") == "stdout" else ""
+
+    try:
+        client.wait_for_ready(timeout=PATIENCE)
+        for cell in cells:
+            client.execute_interactive(cell, timeout=PATIENCE, output_hook=hook)
+    finally:
+        client.stop_channels()
+    return printed
+
+
+def descendants(pid: int) -> list[Any]:
+    """Return the processes that a process started, with all that these started."""
+    import psutil
+
+    return psutil.Process(pid).children(recursive=True)
+
+
+@pytest.mark.parametrize(
+    "ending",
+    [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)],
+)
+def test_lab_serves_notebooks_on_the_sandbox_until_it_is_stopped(
+    tmp_path: Path,
+    jupyter_folders: Path,
+    lab: Callable[..., subprocess.Popen[str]],
+    ending: signal.Signals,
+) -> None:
+    """The page is there, a notebook's kernel reaches the sandbox, and the end leaves no process."""
+    import psutil
+
+    process = lab("--people", "60")
+    server = wait_for_server(jupyter_folders, process)
+    with requests.Session() as session:
+        session.trust_env = False
+        session.headers["Authorization"] = f"token {server['token']}"
+        assert server["token"]
+        assert "JupyterLab" in session.get(f"{server['url']}lab", timeout=PATIENCE).text
+        notebook = "notebooks/01_quickstart.ipynb"
+        made = session.post(
+            f"{server['url']}api/sessions",
+            json={"path": notebook, "type": "notebook", "kernel": {"name": "python3"}},
+            timeout=PATIENCE,
+        )
+    kernel = made.json()["kernel"]["id"]
+    cells = json.loads((tmp_path / "outreach-notebooks" / notebook).read_bytes())["cells"]
+    first = next("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    printed = run_cells(
+        jupyter_folders / f"kernel-{kernel}.json",
+        first.replace('connect("sandbox", ', "connect("),
+        "import os\nprint(of.count_people(), client, os.listdir('../data'))",
+    )
+    assert printed.startswith("60 Client('http://127.0.0.1:")
+    assert "territories.csv" in printed
+    running = descendants(process.pid)
+    assert len(running) >= 2
+    process.send_signal(ending)
+    out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 0
+    assert "The sandbox listens at http://127.0.0.1:" in out
+    assert psutil.wait_procs(running, timeout=PATIENCE)[1] == []
+
+
+def test_lab_says_when_jupyterlab_does_not_start(
+    tmp_path: Path, lab: Callable[..., subprocess.Popen[str]]
+) -> None:
+    """A port that is taken is a failure, not a server at another port; the sandbox stops too."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        process = lab("--people", "20", "--port", str(port))
+        _, told = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1
+    assert f"port {port} is not available" in told
+    assert "outreach-frames: JupyterLab ended with exit code 1" in told
+    assert "Traceback" not in told
+
+
+def test_copies_that_were_changed_are_kept(tmp_path: Path) -> None:
+    """What is there is never overwritten; what is missing comes, and what differs is named."""
+    folder = tmp_path / "new" / "copies"
+    assert copy_examples(folder) == []
+    copied = {file.relative_to(folder).as_posix() for file in folder.rglob("*.*")}
+    examples = {f"notebooks/{file.name}" for file in (ROOT / "notebooks").glob("*.ipynb")}
+    examples |= {f"data/{file.name}" for file in (ROOT / "data").iterdir()}
+    assert copied == examples
+    changed = folder / "notebooks/01_quickstart.ipynb"
+    changed.write_text("mine")
+    missing = folder / "data/territories.csv"
+    missing.unlink()
+    assert copy_examples(folder) == ["notebooks/01_quickstart.ipynb"]
+    assert changed.read_text() == "mine"
+    assert missing.read_bytes() == (ROOT / "data/territories.csv").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--folder", "file"], "cannot be written"),
+        (["--folder", "copies", "--people", "0"], "people must be at least 1"),
+        (["--folder", "copies", "--db", "missing/world.sqlite"], "missing/world.sqlite"),
+    ],
+)
+def test_lab_refuses_what_it_cannot_use(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    options: list[str],
+    words: str,
+) -> None:
+    """A folder or a world that cannot be made is wrong usage, told in one line."""
+    monkeypatch.chdir(tmp_path)
+    Path("file").touch()
+    assert main(["lab", *options]) == 2
+    told = capsys.readouterr().err
+    assert words in told
+    assert told.count("\n") == 1
+
+
+def test_lab_without_jupyterlab(tmp_path: Path) -> None:
+    """Where JupyterLab is not installed, it says how to install it, and makes nothing."""
+    code = (
+        "import sys; sys.modules['jupyterlab'] = None\n"
+        "from outreach_frames.cli import main\n"
+        "sys.exit(main(['lab']))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert 'pip install "outreach-frames[lab]"' in done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_extra_brings_what_the_notebooks_import() -> None:
+    """`pip install "outreach-frames[lab]"` is enough to run every notebook."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    extras = project["optional-dependencies"]
+
+    def names(requirements: list[str]) -> set[str]:
+        found = set()
+        for one in requirements:
+            name, inner = re.match(r"([\w-]+)(?:\[([\w,]+)\])?", one).groups()  # type: ignore[union-attr]
+            found.add(name.lower().replace("-", "_"))
+            if name == "outreach-frames":
+                found |= {deep for extra in inner.split(",") for deep in names(extras[extra])}
+        return found
+
+    imported = set()
+    for file in (ROOT / "notebooks").glob("*.ipynb"):
+        cells = json.loads(file.read_bytes())["cells"]
+        for cell in cells:
+            if cell["cell_type"] == "code":
+                source = re.sub(r"(?m)^[%!].*", "", "".join(cell["source"]))
+                for node in ast.walk(ast.parse(source)):
+                    if isinstance(node, ast.Import):
+                        imported |= {one.name.partition(".")[0] for one in node.names}
+                    elif isinstance(node, ast.ImportFrom):
+                        imported.add(str(node.module).partition(".")[0])
+    available = names(project["dependencies"]) | names(extras["lab"])
+    assert imported - set(sys.stdlib_module_names) <= available
