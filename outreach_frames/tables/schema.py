@@ -101,7 +101,8 @@ def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) ->
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     if column.num_chunks > 1:
-        column = column.combine_chunks()
+        # A table joins its chunks without a Python object for each of them.
+        column = pa.table([column], [""]).combine_chunks().column(0)
     dtype = mapper(column.type)
     if dtype is None:
         return column.to_pandas().array.copy()  # what Arrow gives may not be changed

@@ -39,7 +39,7 @@ def test_pages_come_back_as_they_were(pages: list[list[Any]]) -> None:
         FORMAT,
         PACKED[:-1],
         PACKED[: len(PACKED) // 2],
-        PACKED.replace(FORMAT, b"\0people-0"),
+        PACKED.replace(FORMAT, b"\0people-1"),
         PACKED[: len(FORMAT)] + b"\xff" * 8 + PACKED[len(FORMAT) + 8 :],
         FORMAT + b"\0" * 200,
         b'{"results": []}',
