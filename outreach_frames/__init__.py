@@ -37,9 +37,11 @@ if TYPE_CHECKING:
     from outreach_frames.personal_data import clear_cache, forget
     from outreach_frames.tables.capacity import sending_capacity
     from outreach_frames.tables.engine_schema import schema
+    from outreach_frames.tables.interchange import FrameLike
     from outreach_frames.tables.interface_columns import columns
 
 __all__ = [
+    "FrameLike",
     "OutreachError",
     "clear_cache",
     "columns",
@@ -57,6 +59,7 @@ __all__ = [
     "lead_list",
     "load_filters",
     "mailboxes",
+    "outreach",
     "plots",
     "read_prospects",
     "sandbox",
@@ -73,7 +76,8 @@ __all__ = [
 
 # Loaded when first asked for, as they bring libraries that take long to import.
 _LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
-_LAZY_FUNCTIONS = {
+_LAZY_MEMBERS = {
+    "FrameLike": "tables.interchange",
     "clear_cache": "personal_data",
     "columns": "tables.interface_columns",
     "compare_people": "history.compare",
@@ -91,8 +95,8 @@ _LAZY_FUNCTIONS = {
 def __getattr__(name: str) -> object:
     if name in _LAZY_MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name in _LAZY_FUNCTIONS:
-        module = importlib.import_module(f"{__name__}.{_LAZY_FUNCTIONS[name]}")
+    if name in _LAZY_MEMBERS:
+        module = importlib.import_module(f"{__name__}.{_LAZY_MEMBERS[name]}")
         return vars(module)[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
@@ -101,9 +105,44 @@ def __dir__() -> list[str]:
     return sorted([*__all__, *(name for name in globals() if name.startswith("__"))])
 
 
-@_pd.api.extensions.register_dataframe_accessor("outreach")  # type: ignore[type-var]  # no class
-def _outreach(frame: _pd.DataFrame) -> OutreachAccessor:
-    """Return `df.outreach`; what it can do is loaded when it is first asked for."""
+def outreach(frame: FrameLike) -> OutreachAccessor:
+    """Return what `df.outreach` is, for a frame of pandas or of another library.
+
+    Parameters
+    ----------
+    frame : FrameLike
+        A frame of pandas or Polars, a DuckDB relation, an Arrow table, or what else exports itself
+        by Arrow's PyCapsule interface. It is read once, here, so that a relation whose rows have no
+        certain order has one in all that follows; it is not changed.
+
+    Returns
+    -------
+    OutreachAccessor
+        The methods of `df.outreach`. They give pandas frames, and what they call a row's position
+        is that of the frame given. The index is row numbers, unless it is a pandas frame's.
+
+    Raises
+    ------
+    InvalidInputError
+        It is something else, or cannot be read: a lazy frame is to be collected first.
+
+    Notes
+    -----
+    Text becomes str, whole numbers Int64, numbers Float64, booleans boolean, dates and times
+    datetime64; lists stay in Arrow. `pl.from_pandas` and `duckdb.from_df` lead back.
+
+    Examples
+    --------
+    >>> import polars as pl
+    >>> import outreach_frames as of
+    >>> leads = pl.DataFrame({"email": ["anna@x.example", "ben@"]})
+    >>> list(of.outreach(leads).validate()["code"])
+    ['invalid_email']
+    """
     from outreach_frames.accessor import OutreachAccessor  # noqa: PLC0415
 
     return OutreachAccessor(frame)
+
+
+# What the accessor can do is loaded when it is first asked for.
+_pd.api.extensions.register_dataframe_accessor("outreach")(outreach)  # type: ignore[type-var]

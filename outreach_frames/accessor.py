@@ -18,6 +18,7 @@ from outreach_frames.leads.plan import add_to_sequence, make_plan, validate
 from outreach_frames.tables import child_tables
 from outreach_frames.tables import companies as company_tables
 from outreach_frames.tables.brief import brief
+from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.segments import segments
 from outreach_frames.tables.tenure import tenure
 from outreach_frames.tables.unlist import unlist
@@ -52,6 +53,11 @@ def _method(
 class OutreachAccessor:
     """What the toolkit can do with a frame; the frame itself is never changed.
 
+    Parameters
+    ----------
+    frame : FrameLike
+        A frame of pandas or of another library, see `outreach_frames.outreach`.
+
     Examples
     --------
     >>> import outreach_frames as of
@@ -61,8 +67,8 @@ class OutreachAccessor:
     5
     """
 
-    def __init__(self, frame: pd.DataFrame) -> None:
-        self._frame = frame
+    def __init__(self, frame: FrameLike) -> None:
+        self._frame = as_frame(frame, "outreach()")
 
     plan = _method(make_plan, "plan", hidden="settled")
     validate = _method(validate)

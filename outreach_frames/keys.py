@@ -6,12 +6,13 @@ key before a merge, or use `df.outreach.match`, which never does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 
+from outreach_frames.common.arguments import check_list
 from outreach_frames.common.text import has_lone_surrogate
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.domains import domain_keys
@@ -123,11 +124,13 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
 
 
 def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.Series[str]:
-    if isinstance(values, str | bytes | Mapping | pd.DataFrame) or not isinstance(values, Iterable):
-        raise InvalidInputError(
-            f"A list of text or a frame's column is needed, not {type(values).__name__}."
-        )
-    column = values if isinstance(values, pd.Series) else pd.Series(list(values), dtype=object)
+    if isinstance(values, str):
+        raise InvalidInputError("values takes a list of text or a frame's column, not one text.")
+    column = (
+        values
+        if isinstance(values, pd.Series)
+        else pd.Series(check_list("values", values), dtype=object)
+    )
     keys = keys_of(texts_of(column))
     # Without an index of its own, which pandas would align by label instead of by row.
     cells = keys.to_numpy(zero_copy_only=False)

@@ -20,9 +20,12 @@ from outreach_frames.errors import OutreachWarning
 
 ROOT = Path(__file__).parents[1]
 MODULES = [
-    name
-    for _, name, _ in pkgutil.walk_packages(of.__path__, "outreach_frames.")
-    if not name.endswith("__main__")
+    "outreach_frames",
+    *(
+        name
+        for _, name, _ in pkgutil.walk_packages(of.__path__, "outreach_frames.")
+        if not name.endswith("__main__")
+    ),
 ]
 
 

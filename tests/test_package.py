@@ -15,6 +15,7 @@ from outreach_frames import errors
 from outreach_frames.common.warnings import warn
 
 PUBLIC = {
+    "FrameLike",
     "OutreachError",
     "clear_cache",
     "columns",
@@ -32,6 +33,7 @@ PUBLIC = {
     "lead_list",
     "load_filters",
     "mailboxes",
+    "outreach",
     "plots",
     "read_prospects",
     "sandbox",

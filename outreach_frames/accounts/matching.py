@@ -16,6 +16,7 @@ from outreach_frames.accounts.companies import column_of
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _Columns = dict[str, tuple[Hashable, Hashable]]
 # A column of both tables, or (ours, theirs), where theirs may be a list of candidates.
@@ -40,7 +41,7 @@ _COLUMNS_SHOWN: Final = 20
 
 def match(
     frame: pd.DataFrame,
-    other: pd.DataFrame,
+    other: FrameLike,
     *,
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
@@ -54,8 +55,10 @@ def match(
 
     Parameters
     ----------
-    frame, other : DataFrame
-        Two tables; neither is changed.
+    frame : DataFrame
+        The rows to find; it is not changed.
+    other : DataFrame, also of Polars, DuckDB or Arrow
+        The table to find them in; it is not changed.
     email, profnet_url, domain : str or (str, str) or (str, list of str), optional
         The key's column: one name for both tables, or this table's and the other's, where the
         other's may be a list of candidates, of which the first that is there counts.
@@ -86,15 +89,16 @@ def match(
     [<NA>, 0]
     """
     named = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
-    columns = _columns(frame, other, named, "the other table")
+    there = as_frame(other, "match()")
+    columns = _columns(frame, there, named, "the other table")
     _check_all_there(named, [columns])
-    found = _found(frame, other, columns)
+    found = _found(frame, there, columns)
     rows = pd.array(found.rows, dtype="Int64")
     rows[found.rows < 0] = pd.NA
     return pd.DataFrame(
         {
             "match_row": rows,
-            "match_index": _labels(other.index).reindex(found.rows).array,
+            "match_index": _labels(there.index).reindex(found.rows).array,
             "match_by": pd.Categorical.from_codes(found.kinds, pd.Index(list(_KEYS)), ordered=True),
             "match_count": pd.array(found.counts, dtype="Int64"),
         },
@@ -104,7 +108,7 @@ def match(
 
 def without(
     frame: pd.DataFrame,
-    *others: pd.DataFrame,
+    *others: FrameLike,
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
@@ -115,7 +119,7 @@ def without(
     ----------
     frame : DataFrame
         The rows to choose from. It is not changed.
-    *others : DataFrame
+    *others : DataFrame, also of Polars, DuckDB or Arrow
         Tables with the rows to leave out.
     email, profnet_url, domain : str or (str, str) or (str, list of str), optional
         As for `match`. A key that one of the tables lacks is left out for that table.
@@ -152,18 +156,19 @@ def without(
     if not others:
         raise InvalidInputError("Give at least one table with the rows to leave out.")
     named = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
+    there = [as_frame(other, "without()") for other in others]
     tables = [f"table {number}" for number in range(1, len(others) + 1)]
     columns = [
-        _columns(frame, other, named, table) for other, table in zip(others, tables, strict=True)
+        _columns(frame, other, named, table) for other, table in zip(there, tables, strict=True)
     ]
     _check_all_there(named, columns)
     stays = np.ones(len(frame), dtype=bool)
     has_no_key = np.zeros(len(frame), dtype=bool)
-    for other, used in zip(others, columns, strict=True):
+    for other, used in zip(there, columns, strict=True):
         found = _found(frame, other, used)
         stays &= found.rows < 0
         has_no_key |= ~found.has_key
-    _warn_of_gaps(frame, others, columns, named)
+    _warn_of_gaps(frame, there, columns, named)
     if left := int((stays & has_no_key).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
         verb = "has" if left == 1 else "have"

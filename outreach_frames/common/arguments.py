@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.text import has_lone_surrogate, quoted
@@ -23,7 +24,7 @@ HEADCOUNTS: tuple[Headcount, ...] = ("all", "department", "none")
 
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 _SHOWN_POSITIONS = 5
-_NO_LISTS = (bytes, bytearray, Mapping, pd.DataFrame)
+_NO_LISTS = (bytes, bytearray, Mapping)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
@@ -295,10 +296,14 @@ def canonical_uuid(text: str) -> str | None:
 
 
 def check_list(name: str, values: object) -> list[object]:
-    """Return the entries of a list, column or set; a text, mapping or frame is refused."""
+    """Return the entries of a list, column or set; a mapping or frame is refused."""
     if isinstance(values, set | frozenset):
         return sorted(values, key=str)
-    if isinstance(values, Iterable) and not isinstance(values, _NO_LISTS):
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return list(values.to_pylist())
+    # A frame of any library would give its columns.
+    is_frame = hasattr(values, "columns")
+    if isinstance(values, Iterable) and not isinstance(values, _NO_LISTS) and not is_frame:
         return list(values)
     raise InvalidInputError(
         f"{name} takes a list of text or a frame's column, not {_kind(values)}."

@@ -23,6 +23,7 @@ from outreach_frames.history.result import PeopleComparison
 from outreach_frames.history.source import Source, last_two, source_of
 from outreach_frames.history.values import TEXT, Mask, differ, texts
 from outreach_frames.tables.companies import COMPANY_KEYS, COMPANY_PREFIX
+from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.keys import company_name_keys, company_url_keys, person_url_keys
 from outreach_frames.tables.schema import to_frame
 
@@ -32,8 +33,8 @@ _ROWS_AT_ONCE: Final = 100_000
 
 
 def compare_people(
-    before: pd.DataFrame | str | Path,
-    after: pd.DataFrame | str | Path | None = None,
+    before: FrameLike | str | Path,
+    after: FrameLike | str | Path | None = None,
     *,
     progress: bool | None = None,
 ) -> PeopleComparison:
@@ -45,7 +46,7 @@ def compare_people(
 
     Parameters
     ----------
-    before, after : DataFrame, str or Path
+    before, after : DataFrame, also of Polars, DuckDB or Arrow; or str or Path
         Frames of people, or files and folders as for `read_prospects`, such as a snapshot. One
         folder of snapshots alone: its last two.
     progress : bool, optional

@@ -26,7 +26,9 @@ from outreach_frames.history.snapshots import (
 from outreach_frames.history.values import as_arrow, plain, texts
 from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.flatten import concat_tables
+from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
+_TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
 _ROWS_AT_ONCE: Final = 20_000
 # Opening a part takes longer than reading a column of it; a process may open some thousand files.
 _MOST_OPEN: Final = 200
@@ -148,15 +150,10 @@ class ParquetSource:
         return part
 
 
-def source_of(people: pd.DataFrame | str | Path, name: str) -> Source:
+def source_of(people: FrameLike | str | Path, name: str) -> Source:
     """Open a frame, a file, or a snapshot, to be compared."""
-    if isinstance(people, pd.DataFrame):
-        return FrameSource(people, name)
     if not isinstance(people, str | Path):
-        raise InvalidInputError(
-            f"{name} takes a frame of people, or the path of a file or a snapshot, not "
-            f"{type(people).__name__}."
-        )
+        return FrameSource(as_frame(people, name, _TAKES), name)
     path = expanded(people)
     if path.is_dir():
         if list(list_snapshots(path)):
@@ -172,7 +169,7 @@ def source_of(people: pd.DataFrame | str | Path, name: str) -> Source:
     return FrameSource(frame, str(path))
 
 
-def last_two(folder: pd.DataFrame | str | Path) -> tuple[Source, Source, list[str]]:
+def last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[str]]:
     """Open the last two snapshots of a folder; also say which were begun and not finished."""
     if not isinstance(folder, str | Path):
         raise InvalidInputError(

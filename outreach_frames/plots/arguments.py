@@ -10,13 +10,12 @@ import pandas as pd
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.companies import require_columns
+from outreach_frames.tables.interchange import A_FRAME, as_frame
 
 
-def check_frame(data: object, what: str = "a DataFrame") -> pd.DataFrame:
-    """Return the data, which is a frame."""
-    if not isinstance(data, pd.DataFrame):
-        raise InvalidInputError(f"The plot takes {what}, not {type(data).__name__}.")
-    return data
+def check_frame(data: object, what: str = A_FRAME) -> pd.DataFrame:
+    """Return the data, which is a frame of any library, as a pandas frame."""
+    return as_frame(data, "The plot", what)
 
 
 def check_top(value: object) -> int:

@@ -27,6 +27,7 @@ from outreach_frames.plots.canvas import (
 from outreach_frames.plots.colors import SERIES, series_style
 from outreach_frames.plots.labels import NOT_GIVEN, count_text, drawable
 from outreach_frames.tables.companies import require_columns
+from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -38,12 +39,12 @@ _PERIODS: Final = {"D": "day", "W": "week", "M": "month", "Y": "year"}
 _TAKES: Final = "the table that sending_capacity returns"
 
 
-def capacity(data: pd.DataFrame, *, top: int = 5, ax: Axes | None = None) -> Axes:
+def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     """Plot how many emails each mailbox sends on each day until all leads are reached.
 
     Parameters
     ----------
-    data : DataFrame
+    data : DataFrame, also of Polars, DuckDB or Arrow
         What `sending_capacity` returns.
     top : int
         How many mailboxes have a colour of their own, six at most, those that send the most first;

@@ -17,6 +17,7 @@ from outreach_frames.plots.colors import BLUE, VERMILLION, ink
 from outreach_frames.plots.headcounts import count_companies, named_companies
 from outreach_frames.plots.labels import count_text, readable
 from outreach_frames.tables.companies import require_columns
+from outreach_frames.tables.interchange import is_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -39,7 +40,7 @@ def headcount_change(
 
     Parameters
     ----------
-    data : PeopleComparison or DataFrame
+    data : PeopleComparison or DataFrame, also of Polars, DuckDB or Arrow
         What `compare_people` returns, or its `.headcount`.
     by : {"department", "company"}
         What a bar stands for.
@@ -75,7 +76,8 @@ def headcount_change(
     """
     check_one_of("by", by, _BY)
     most = check_top(top)
-    table = check_frame(getattr(data, "headcount", data), _TAKES)
+    # A frame may have a column of that name.
+    table = check_frame(data if is_frame(data) else getattr(data, "headcount", data), _TAKES)
     require_columns(table, _COLUMNS, "changes of headcount", _TAKES)
     names = named_companies(table, company)
     if names:

@@ -17,6 +17,7 @@ from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import SERIES
 from outreach_frames.plots.labels import NOT_GIVEN, readable
 from outreach_frames.tables import companies
+from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,7 +27,7 @@ _NOUNS = {"department": ("department", "departments"), "job_function": ("job fun
 
 
 def headcount(
-    data: pd.DataFrame,
+    data: FrameLike,
     *,
     level: companies.Level = "department",
     company: str | Sequence[str] | None = None,
@@ -38,7 +39,7 @@ def headcount(
 
     Parameters
     ----------
-    data : DataFrame
+    data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
     level : {"department", "job_function"}
         What a bar stands for.
@@ -85,7 +86,7 @@ def headcount(
 
 
 def job_functions(
-    data: pd.DataFrame,
+    data: FrameLike,
     *,
     department: str | None = None,
     company: str | Sequence[str] | None = None,
@@ -97,7 +98,7 @@ def job_functions(
 
     Parameters
     ----------
-    data : DataFrame
+    data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), companies (`companies()`) or a tidy headcount
         (`headcount("job_function")`).
     department : str, optional
@@ -142,9 +143,9 @@ def job_functions(
     return axes
 
 
-def tidy_headcount(data: pd.DataFrame, level: companies.Level) -> pd.DataFrame:
+def tidy_headcount(data: FrameLike, level: companies.Level) -> pd.DataFrame:
     """Return a tidy headcount of people, companies, or what is one already."""
-    check_frame(data)
+    data = check_frame(data)
     tidy = data if set(data.columns) >= _TIDY else companies.headcount(data, level)
     if level not in tidy.columns:
         raise InvalidInputError(

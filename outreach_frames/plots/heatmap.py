@@ -39,6 +39,7 @@ from outreach_frames.plots.headcounts import (
 )
 from outreach_frames.plots.labels import count_text, drawable, share_text, share_tick
 from outreach_frames.tables import companies
+from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -49,7 +50,7 @@ _INCHES_PER_ROW: Final = 0.32
 
 
 def headcount_heatmap(
-    data: pd.DataFrame,
+    data: FrameLike,
     *,
     level: companies.Level = "department",
     company: str | Sequence[str] | None = None,
@@ -61,7 +62,7 @@ def headcount_heatmap(
 
     Parameters
     ----------
-    data : DataFrame
+    data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
     level : {"department", "job_function"}
         What a column stands for.

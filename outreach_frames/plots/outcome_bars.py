@@ -13,6 +13,7 @@ from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import BLUE, ORANGE, VERMILLION
 from outreach_frames.plots.labels import NOT_GIVEN, count_text, readable, share_text
 from outreach_frames.tables.companies import require_columns
+from outreach_frames.tables.interchange import is_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -28,7 +29,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    data : SubmissionReport or DataFrame
+    data : SubmissionReport or DataFrame, also of Polars, DuckDB or Arrow
         The report that `df.outreach.add_to_sequence` returns, its `.rows`, `.frame` or
         `.summary()`.
     ax : Axes, optional
@@ -81,7 +82,8 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
 
 def _rows_by_status(data: Any) -> pd.Series:
     """Return how many rows each status has, in the summary's order where there is a summary."""
-    if hasattr(data, "summary"):
+    # A frame may have a column of that name.
+    if not is_frame(data) and hasattr(data, "summary"):
         data = data.summary()
     frame = check_frame(data, _TAKES)
     require_columns(frame, ["status"], "statuses", _TAKES)

@@ -16,6 +16,7 @@ from outreach_frames.plots.bars import COUNT, SHARE, draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.labels import NOT_GIVEN, readable
 from outreach_frames.tables import companies
+from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.segments import segments as segment_table
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _SUMMED: Final = frozenset({"people", "share"})
 
 
 def segments(
-    data: pd.DataFrame,
+    data: FrameLike,
     *,
     by: str | Sequence[str] | None = None,
     value: str = "people",
@@ -38,7 +39,7 @@ def segments(
 
     Parameters
     ----------
-    data : DataFrame
+    data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), with `by`, or the table that `df.outreach.segments(by)` returns.
     by : str or list of str, optional
         Columns that make a segment, where the data is people.
@@ -73,7 +74,7 @@ def segments(
     >>> of.plots.segments(people, by="company_industry").get_xlabel()
     'People'
     """
-    check_frame(data)
+    data = check_frame(data)
     most = check_top(top)
     table = data
     if not set(_COUNTED) <= set(data.columns):
@@ -102,12 +103,12 @@ def segments(
     return finish(axes)
 
 
-def company_sizes(data: pd.DataFrame, *, top: int = 20, ax: Axes | None = None) -> Axes:
+def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> Axes:
     """Plot how many companies there are of each size.
 
     Parameters
     ----------
-    data : DataFrame
+    data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`) or companies (`companies()`); each company counts once.
     top : int
         How many sizes, those with the most companies; the rest is summed as "other".
@@ -136,7 +137,7 @@ def company_sizes(data: pd.DataFrame, *, top: int = 20, ax: Axes | None = None) 
     >>> of.plots.company_sizes(people).get_xlabel()
     'Companies'
     """
-    check_frame(data)
+    data = check_frame(data)
     most = check_top(top)
     table = companies.companies(data) if "company_size" in data.columns else data
     companies.require_columns(table, ["size"], "company sizes")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pandas as pd
 
 from outreach_frames.common.text import plural
 from outreach_frames.plots.arguments import check_frame, check_numbers
@@ -23,6 +22,7 @@ from outreach_frames.plots.canvas import (
 )
 from outreach_frames.plots.colors import BLUE, ink, paper
 from outreach_frames.plots.labels import count_text
+from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.tenure import tenure as tenure_table
 
 if TYPE_CHECKING:
@@ -32,12 +32,12 @@ if TYPE_CHECKING:
 _MOST_YEARS: Final = 20
 
 
-def tenure(data: pd.DataFrame, *, as_of: Any = None, ax: Axes | None = None) -> Axes:
+def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axes:
     """Plot how many years people have been in their current position.
 
     Parameters
     ----------
-    data : DataFrame
+    data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), or the table that `df.outreach.tenure()` returns.
     as_of : date, str or Timestamp, optional
         The day that years are counted up to, where the data is people; by default today.
@@ -67,7 +67,7 @@ def tenure(data: pd.DataFrame, *, as_of: Any = None, ax: Axes | None = None) -> 
     >>> of.plots.tenure(people, as_of="2026-01-01").get_ylabel()
     'People'
     """
-    check_frame(data)
+    data = check_frame(data)
     table = data if "years" in data.columns else tenure_table(data, as_of)
     years = check_numbers(table, "years")
     known = years.dropna().to_numpy(dtype=float)

@@ -28,6 +28,7 @@ from outreach_frames.plots.canvas import (
 from outreach_frames.plots.colors import BLUE, SKY, ink, luminance, paper
 from outreach_frames.plots.labels import count_text, drawable
 from outreach_frames.tables.companies import require_columns
+from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,12 +53,12 @@ _SIDES: Final = (
 )
 
 
-def people_map(data: pd.DataFrame, *, top: int = 10, ax: Axes | None = None) -> Axes:
+def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axes:
     """Plot where people are, on a map.
 
     Parameters
     ----------
-    data : DataFrame
+    data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`).
     top : int
         How many places have their name and number written beside them, the largest first, as far
@@ -88,7 +89,7 @@ def people_map(data: pd.DataFrame, *, top: int = 10, ax: Axes | None = None) -> 
     >>> of.plots.people_map(people).get_title()
     '20 people in 19 places'
     """
-    check_frame(data)
+    data = check_frame(data)
     most = check_top(top)
     require_columns(data, [_LATITUDE, _LONGITUDE], "coordinates", "search_people()")
     places = _places(data)

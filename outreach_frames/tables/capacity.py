@@ -15,6 +15,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.companies import require_columns
+from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 
 Spread = Literal["by_limit", "evenly"]
@@ -40,7 +41,7 @@ _MOST_EMAILS: Final = 10**15
 
 
 def sending_capacity(
-    mailboxes: pd.DataFrame,
+    mailboxes: FrameLike,
     leads: int | Sized,
     *,
     emails_per_lead: int = 1,
@@ -52,7 +53,7 @@ def sending_capacity(
 
     Parameters
     ----------
-    mailboxes : DataFrame
+    mailboxes : DataFrame, also of Polars, DuckDB or Arrow
         Mailboxes, with the columns of `mailboxes`. Those that are active send, each its daily limit
         at most.
     leads : int or DataFrame
@@ -109,7 +110,8 @@ def sending_capacity(
     if emails > _MOST_EMAILS:
         raise InvalidInputError(f"{emails:,} emails are more than can be planned.")
     first = check_day("start", start)
-    mailboxes, limits = _with_limits(mailboxes)
+    table = as_frame(mailboxes, "mailboxes", "the frame of mailboxes()")
+    mailboxes, limits = _with_limits(table)
     statuses = mailboxes["status"].astype("str")
     sends = _are_positive(limits) & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
     if not sends.any():
@@ -157,10 +159,6 @@ def _number_of_leads(leads: object) -> int:
 
 def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
     """Return the mailboxes, numbered, and their limits, missing where the service gives none."""
-    if not isinstance(mailboxes, pd.DataFrame):
-        raise InvalidInputError(
-            f"mailboxes takes the frame of mailboxes(), not {type(mailboxes).__name__}."
-        )
     require_columns(mailboxes, _NEEDED, "mailboxes' columns", "mailboxes()")
     # Frames of several accounts put together have each label several times.
     mailboxes = mailboxes.reset_index(drop=True)

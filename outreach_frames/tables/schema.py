@@ -22,11 +22,14 @@ _SCALARS: Final = {
 }
 _NULLABLE: Final = {
     pa.int64(): pd.Int64Dtype(),
+    pa.uint64(): pd.UInt64Dtype(),
+    pa.float32(): pd.Float32Dtype(),
     pa.float64(): pd.Float64Dtype(),
     pa.bool_(): pd.BooleanDtype(),
     pa.string(): pd.StringDtype(na_value=float("nan")),
     pa.large_string(): pd.StringDtype(na_value=float("nan")),
 }
+_BY_DEFAULT: Final = (pa.TimestampType, pa.DurationType, pa.DictionaryType)
 
 
 def wire_type(field: spec.Field) -> pa.DataType:
@@ -110,8 +113,8 @@ def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) ->
 
 
 def _nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
-    """Give pandas' own dtype; None leaves timestamps to the conversion's default."""
-    if pa.types.is_timestamp(arrow_type):
+    """Give pandas' own dtype; None leaves times and categories to the conversion's default."""
+    if isinstance(arrow_type, _BY_DEFAULT):
         return None
     return _NULLABLE.get(arrow_type) or pd.ArrowDtype(arrow_type)
 

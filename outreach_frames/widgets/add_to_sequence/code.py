@@ -16,6 +16,7 @@ def code_of(
     *,
     journal: str | None = None,
     with_client: bool = False,
+    is_pandas: bool = True,
 ) -> str:
     """Return Python code for a choice; empty while no sequence is chosen.
 
@@ -29,6 +30,8 @@ def code_of(
         The journal's path.
     with_client : bool
         Whether the call names its client.
+    is_pandas : bool
+        Whether the frame has the accessor; one of another library goes through `outreach`.
 
     Examples
     --------
@@ -49,4 +52,5 @@ def code_of(
     if journal is not None:
         given.append(("journal=", journal))
     given += ["client=client"] * with_client
-    return one_line_call("report = df.outreach.add_to_sequence", given)
+    accessor = "df.outreach" if is_pandas else "of.outreach(df)"
+    return one_line_call(f"report = {accessor}.add_to_sequence", given)

@@ -24,6 +24,7 @@ from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Directive
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
+from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.sender import Listener, Moment, Planned, Sender
@@ -73,7 +74,7 @@ class AddToSequence(Panel):
 
     Parameters
     ----------
-    df : DataFrame
+    df : DataFrame, also of Polars, DuckDB or Arrow
         One row per lead; it is not changed.
     client : Client, optional
         By default the one of the last `connect`.
@@ -131,13 +132,13 @@ class AddToSequence(Panel):
     progress = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
 
     def __init__(
-        self, df: pd.DataFrame, client: Client | None = None, *, journal: str | Path | None = None
+        self, df: FrameLike, client: Client | None = None, *, journal: str | Path | None = None
     ) -> None:
-        self._df = df
-        self._sender = Sender(df, is_over=lambda: self._background.over)
         # A widget that is refused is closed all the same, and that asks for its sender.
-        if not isinstance(df, pd.DataFrame):
-            raise InvalidInputError(f"Leads come from a DataFrame, not from {type(df).__name__}.")
+        self._sender = Sender(pd.DataFrame(), is_over=lambda: self._background.over)
+        self._df = as_frame(df, "AddToSequence")
+        self._sender = Sender(self._df, is_over=lambda: self._background.over)
+        self._is_pandas = self._df is df
         if journal is not None:
             # Absolute from here on: the working folder may change before rows are sent.
             self._sender.journal = expanded(journal).absolute()
@@ -152,7 +153,7 @@ class AddToSequence(Panel):
         known = client or connect.current()
         networks = {spec.NETWORK_NAME, *([known.network_name] if known else [])}
         names = [one["name"] for one in self._show_columns() if one["name"] is not None]
-        guesses = guess_columns(df, names, networks)
+        guesses = guess_columns(self._df, names, networks)
         self._show("guesses", notes=[one.note for one in guesses.values() if one.note])
         self.value = {field: one.column for field, one in guesses.items()}
 
@@ -300,6 +301,7 @@ class AddToSequence(Panel):
             self._df.columns,
             journal=None if self._sender.journal is None else str(self._sender.journal),
             with_client=self._given_client is not None,
+            is_pandas=self._is_pandas,
         )
         self._refresh()
 

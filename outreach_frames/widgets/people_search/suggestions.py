@@ -14,9 +14,11 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.common.arguments import bare_domain, suggestion
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 MAX_SUGGESTIONS: Final = 300
 
+_TAKES: Final = f"{A_FRAME} of people, or a dict of filter names and texts"
 _PLACES: Final = (
     "location_details_country",
     "location_details_state",
@@ -48,13 +50,13 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
 
 
 def suggest(
-    *sources: pd.DataFrame | Mapping[str, Iterable[Any]] | None,
+    *sources: FrameLike | Mapping[str, Iterable[Any]] | None,
 ) -> dict[str, list[str]]:
     """Return suggestions by filter, the most frequent first.
 
     Parameters
     ----------
-    *sources : DataFrame, mapping or None
+    *sources : mapping, None or DataFrame, also of Polars, DuckDB or Arrow
         Frames of people or contacts, whose columns in `COLUMNS` are used where present; mappings
         of filter name to texts.
 
@@ -86,13 +88,8 @@ def suggest(
 
 
 def _by_filter(source: object) -> Mapping[str, Iterable[Any]]:
-    if isinstance(source, pd.DataFrame):
-        return _from_frame(source)
     if not isinstance(source, Mapping):
-        raise InvalidInputError(
-            "suggest_from takes a frame of people, or a dict of filter names and texts, "
-            f"not {type(source).__name__}."
-        )
+        return _from_frame(as_frame(source, "suggest_from", _TAKES))
     for name, texts in source.items():
         if name not in spec.FILTERS_BY_NAME:
             close = suggestion(str(name), spec.FILTERS_BY_NAME)

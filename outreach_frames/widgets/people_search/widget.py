@@ -26,6 +26,7 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.people import count_people, read_frame
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.search import Search
+from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 from outreach_frames.widgets.people_search.code import (
@@ -71,7 +72,7 @@ class PeopleSearch(Panel):
         By default the one of the last `connect`.
     limit : int or None
         How many people Search fetches at most; None fetches all.
-    suggest_from : DataFrame or mapping, optional
+    suggest_from : DataFrame, also of Polars, DuckDB or Arrow; or mapping, optional
         What to suggest: a frame of people or contacts, or a dict of filter names and texts.
         Results of searches are suggested too.
     headcount : {"all", "department", "none"}
@@ -146,7 +147,7 @@ class PeopleSearch(Panel):
         client: Client | None = None,
         *,
         limit: int | None = DEFAULT_LIMIT,
-        suggest_from: pd.DataFrame | Mapping[str, Iterable[Any]] | None = None,
+        suggest_from: FrameLike | Mapping[str, Iterable[Any]] | None = None,
         headcount: Headcount = DEFAULT_HEADCOUNT,
     ) -> None:
         check_one_of("headcount", headcount, HEADCOUNTS)
