@@ -29,7 +29,7 @@ from starlette.types import Receive, Scope, Send
 
 from outreach_frames import spec
 from outreach_frames.sandbox import add_leads as adding
-from outreach_frames.sandbox import rules
+from outreach_frames.sandbox import openapi, rules
 from outreach_frames.sandbox.account import stamp
 from outreach_frames.sandbox.faults import Call, Faults, Reply
 from outreach_frames.sandbox.paging import cut_page
@@ -198,11 +198,17 @@ def make_app(service: Service) -> Starlette:
                 methods=[endpoint.method],
             )
             for endpoint, run in OPERATIONS.items()
-        ],
+        ]
+        + [Route(openapi.PATH, _describe)],
         exception_handlers={HTTPException: _http_error, Exception: _unexpected_error},
     )
     app.router.redirect_slashes = False
     return app
+
+
+async def _describe(_request: Request) -> Response:
+    """Respond with the description of the interface; it needs no token."""
+    return Response(openapi.document(), media_type="application/json")
 
 
 @dataclass(slots=True)

@@ -45,7 +45,7 @@ class TestEveryEndpoint:
         assert endpoint.method in response.headers["Allow"].split(", ")
 
     @pytest.mark.parametrize(
-        "path", ["/", "/sequence", "/sequences/", "/sequences/x", "/people", "/mailboxes/x/y"]
+        "path", ["/x", "/sequence", "/sequences/", "/sequences/x", "/people", "/mailboxes/x/y"]
     )
     def test_unknown_paths(self, api: Api, path: str) -> None:
         """A path that the interface does not have is 404, one with a slash at its end too."""

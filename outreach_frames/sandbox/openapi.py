@@ -1,0 +1,414 @@
+"""The interface as an OpenAPI 3.1 document, made from `spec`.
+
+`data/openapi.json` keeps it for other tools, and the sandbox serves it at `/openapi.json`. What the
+interface does not show is marked `x-sandbox-choice`. After a change of `spec`:
+
+    python -m outreach_frames.sandbox.openapi > data/openapi.json
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.sandbox import rules
+from outreach_frames.sandbox.companies import NULL_FIELDS, NULL_LOCATION_FIELDS
+from outreach_frames.sandbox.examples import ExampleRequest, Ids, example_of, requests
+
+PATH: Final = "/openapi.json"
+CHOICE: Final = "x-sandbox-choice"
+
+Schema = dict[str, Any]
+
+# Fields that stand in more than one place, or are looked for, by the names of their schemas.
+COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
+    "Link": spec.LINK,
+    "PageLinks": spec.PAGE_LINKS,
+    "Sequence": spec.SEQUENCE,
+    "AddLeads": spec.ADD_LEADS_BODY,
+    "Lead": spec.LEAD,
+    "Overrides": spec.OVERRIDES,
+    "AddLeadsSettings": spec.ADD_LEADS_SETTINGS,
+    "AddLeadsResult": spec.ADD_LEADS_RESULT,
+    "LeadReference": spec.LEAD_REFERENCE,
+    "Contact": spec.CONTACT,
+    "PhoneNumber": spec.PHONE_NUMBER,
+    "Activity": spec.ACTIVITY,
+    "PeopleSearch": spec.SEARCH_PEOPLE.body,
+    "PeopleSearchResult": spec.PEOPLE_SEARCH_RESULT,
+    "Pagination": spec.PAGINATION,
+    "Person": spec.PERSON,
+    "Experience": spec.EXPERIENCE,
+    "Education": spec.EDUCATION,
+    "Language": spec.LANGUAGE,
+    "Company": spec.COMPANY,
+    "CompanyLocation": spec.COMPANY_LOCATION,
+    "DepartmentHeadcount": spec.DEPARTMENT_HEADCOUNT,
+    "JobFunctionHeadcount": spec.JOB_FUNCTION_HEADCOUNT,
+    "LeadList": spec.LEAD_LIST,
+    "Mailbox": spec.MAILBOX,
+    "DailyEmailLimit": spec.DAILY_EMAIL_LIMIT_BODY,
+}
+_NAMES: Final = {fields: name for name, fields in COMPONENTS.items()}
+_BODIES: Final = ("AddLeads", "Lead", "Overrides", "PeopleSearch", "DailyEmailLimit")
+
+ABOUT: Final = f"""\
+Sequences, leads, contacts, people search, lead lists and mailboxes.
+
+What carries `{CHOICE}` the interface does not show: there the description says what the sandbox
+does, and a client must not rely on it. Besides, the sandbox refuses a request for another host
+(421), a URL of more than 16 KB (414), headers of more than 64 KB (431), and another method (405).
+"""
+
+
+def describe() -> Schema:
+    """Return the OpenAPI document.
+
+    >>> sorted(describe()["paths"])[:2]
+    ['/contacts', '/contacts/email/{email}']
+    """
+    examples = requests(Ids())
+    paths: dict[str, Schema] = {}
+    for endpoint in spec.ENDPOINTS:
+        operations = paths.setdefault(endpoint.path, {})
+        operations[endpoint.method.lower()] = _operation(endpoint, examples[endpoint])
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Sales outreach and prospect data",
+            "description": ABOUT,
+            "version": "not shown",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "servers": [{"url": "/", "description": "the sandbox that serves this document"}],
+        "security": [{"token": []}],
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(),
+            "responses": {name: _refusal(status) for status, name in _REFUSALS.items()},
+            "securitySchemes": {
+                "token": {
+                    "type": "http",
+                    "scheme": spec.AUTHORIZATION_SCHEME.lower(),
+                    "description": "The account's token; how one is issued is not shown.",
+                }
+            },
+        },
+    }
+
+
+@cache
+def document() -> bytes:
+    """Return the OpenAPI document as the bytes of a JSON file."""
+    return orjson.dumps(describe(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def _operation(endpoint: spec.Endpoint, example: ExampleRequest) -> Schema:
+    operation: Schema = {
+        "operationId": endpoint.name,
+        "summary": endpoint.note.capitalize(),
+        "tags": [endpoint.path.split("/")[1]],
+    }
+    parameters = [
+        *(_path_parameter(name, example) for name in re.findall(r"\{(\w+)\}", endpoint.path)),
+        *(_query_parameter(field, example) for field in endpoint.query),
+    ]
+    if parameters:
+        operation["parameters"] = parameters
+    if endpoint.body:
+        operation["requestBody"] = {
+            "required": True,
+            "content": _json(_NAMES[endpoint.body], example.body),
+        }
+    operation["responses"] = _responses(endpoint)
+    return operation
+
+
+def _path_parameter(name: str, example: ExampleRequest) -> Schema:
+    return {
+        "name": name,
+        "in": "path",
+        "required": True,
+        "schema": {"type": "string", "minLength": 1},
+        "example": example.path_values[name],
+    }
+
+
+def _query_parameter(field: spec.Field, example: ExampleRequest) -> Schema:
+    parameter: Schema = {"name": field.name, "in": "query"}
+    if field.note:
+        parameter["description"] = field.note.capitalize()
+    schema = _schema(field)
+    if field.name == spec.PAGE_SIZE.name:
+        most = field.maximum or rules.MAX_PAGE_SIZE
+        schema |= {"pattern": f"^({'|'.join(map(str, range(1, most + 1)))})$"}
+        chosen = f"{rules.DEFAULT_PAGE_SIZE} unless given"
+        parameter[CHOICE] = chosen if field.maximum else f"{chosen}; at most {most}"
+    if field.name in {spec.PAGE_AFTER.name, spec.PAGE_BEFORE.name}:
+        parameter[CHOICE] = "what names nothing, and both at once, are refused (400)"
+    if field == spec.CONTACT_IDS:
+        schema["minItems"] = 1
+        parameter |= {"required": True, CHOICE: "at least one id"}
+    given = [value for name, value in example.query if name == field.name]
+    if given:
+        parameter["example"] = given if field.type == "array" else given[0]
+    return parameter | {"schema": schema}
+
+
+def _responses(endpoint: spec.Endpoint) -> Schema:
+    success: Schema = {
+        "description": "Success",
+        "content": _json(
+            _NAMES.get(endpoint.result) or _object(endpoint.result),
+            example_of(endpoint.result, endpoint.name),
+        ),
+    }
+    if endpoint is spec.LIST_SEQUENCES:
+        success["headers"] = {
+            spec.RETRY_AFTER_HEADER: {
+                "description": "How long to wait before the next request: seconds, or a date",
+                "schema": {"type": "string"},
+            }
+        }
+    if endpoint in _LINKS:
+        success["links"] = {
+            target.name: {
+                "operationId": target.name,
+                "parameters": {parameter: f"$response.body#{pointer}"},
+            }
+            for pointer, target, parameter in _LINKS[endpoint]
+        }
+    if endpoint is spec.ADD_LEADS:
+        success[CHOICE] = "200; the interface shows no status"
+    statuses = [400, 401]
+    if "{" in endpoint.path:
+        statuses.append(404)
+    if endpoint.body:
+        statuses.append(413)
+    refusals = {
+        str(status): {"$ref": f"#/components/responses/{_REFUSALS[status]}"}
+        for status in sorted({*statuses, *endpoint.refusals})
+    }
+    return {"200": success, **refusals}
+
+
+# What a response holds that a later request takes: where from, which operation, and what for.
+_LINKS: Final[Mapping[spec.Endpoint, tuple[tuple[str, spec.Endpoint, str], ...]]] = {
+    spec.LIST_SEQUENCES: ((f"/{spec.SEQUENCES_KEY}/0/id", spec.ADD_LEADS, "path.id"),),
+    spec.GET_CONTACTS: (
+        (f"/{spec.CONTACTS_KEY}/0/email", spec.GET_CONTACT_BY_EMAIL, "path.email"),
+    ),
+    spec.LIST_MAILBOXES: ((f"/{spec.MAILBOXES_KEY}/0/id", spec.UPDATE_MAILBOX, "path.id"),),
+}
+
+# The responses that are no success, by the names of their components.
+_REFUSALS: Final = {
+    400: "BadRequest",
+    401: "Unauthorized",
+    404: "NotFound",
+    413: "ContentTooLarge",
+    422: "ValidationFailed",
+}
+_REFUSED: Final = {
+    400: "The request is malformed in itself; of adding leads the interface shows it",
+    401: "The token is missing or wrong",
+    404: "There is nothing of that id or address",
+    413: f"A body of more than {rules.MAX_BODY_BYTES // 10**6} MB, to add leads of more than "
+    f"{rules.MAX_LEADS_BODY_BYTES // 10**6} MB",
+    422: "The request is well formed but cannot be completed",
+}
+
+
+def _refusal(status: int) -> Schema:
+    response: Schema = {"description": _REFUSED[status]}
+    if status in spec.ADD_LEADS.refusals and status != 400:
+        (code, cause), *_ = spec.ADD_LEADS_ERRORS.items()
+        errors = [{"error_code": code, "message": cause.capitalize()}]
+        return response | {
+            "content": _json("ValidationErrors", {spec.VALIDATION_ERRORS_KEY: errors})
+        }
+    example = orjson.loads(rules.error_body(status, _REFUSED[status].partition(";")[0]))
+    response[CHOICE] = "the status and the format of the body, unless the description says so"
+    if status == 400:
+        response[CHOICE] = "the format of the body; the status, but of adding leads"
+    if status == 401:
+        response["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}, CHOICE: "sent"}}
+    return response | {"content": _json("Error", example)}
+
+
+def _json(schema: str | Schema, example: Any) -> Schema:
+    """Describe a body in JSON, by its schema's name or the schema itself."""
+    shown = _reference(schema) if isinstance(schema, str) else schema
+    return {"application/json": {"schema": shown, "example": example}}
+
+
+def _schemas() -> dict[str, Schema]:
+    schemas = {name: _object(fields) for name, fields in COMPONENTS.items()}
+    schemas["Lead"]["properties"]["data"] |= {
+        "maxProperties": spec.MAX_DATA_FIELDS,
+        "propertyNames": {
+            "pattern": f"^{spec.DATA_NAME_PATTERN}$",
+            "maxLength": spec.MAX_DATA_NAME_LENGTH,
+        },
+        "additionalProperties": {"type": "string", "maxLength": spec.MAX_DATA_VALUE_LENGTH},
+    }
+    schemas["Lead"]["anyOf"] = [
+        {"required": [name], "properties": {name: {"type": "string"}}}
+        for name in spec.LEAD_IDENTIFIERS
+    ]
+    for name, keywords, chosen in _choices():
+        _at(schemas, name).update(keywords, **{CHOICE: chosen})
+    schemas["ValidationErrors"] = _validation_errors()
+    schemas["Error"] = {
+        "type": "object",
+        "properties": {
+            "error": {
+                "type": "object",
+                "properties": {
+                    "code": {"type": "string", "examples": list(rules.CODES.values())},
+                    "message": {"type": "string"},
+                },
+                "required": ["code", "message"],
+            }
+        },
+        "required": ["error"],
+        CHOICE: "the interface does not show the format of its errors",
+    }
+    return schemas
+
+
+def _choices() -> Iterator[tuple[str, Schema, str]]:
+    """Yield where the interface shows nothing: the place, what is added there, and the words."""
+    for name in _BODIES:
+        yield name, {"additionalProperties": False}, "other fields are refused (400)"
+    yield "AddLeads.leads", {"minItems": 1}, "at least one lead"
+    lowest, highest = rules.DAILY_EMAIL_LIMITS[0], rules.DAILY_EMAIL_LIMITS[-1]
+    bounds = {"minimum": lowest, "maximum": highest}
+    yield "DailyEmailLimit.daily_email_limit", bounds, f"from {lowest} to {highest}"
+    yield "PeopleSearch.page", {"minimum": 1}, "from 1 on; a page after the last one is empty"
+    custom = {"leads_distribution": {"const": spec.MAILBOXES_LEADS_DISTRIBUTION}}
+    chosen = "without mailboxes this distribution is refused (400)"
+    needed = {"required": ["mailboxes"], "properties": {"mailboxes": {"minItems": 1}}}
+    yield (
+        "AddLeadsSettings",
+        {
+            "additionalProperties": False,
+            "if": {"properties": custom, "required": ["leads_distribution"]},
+            "then": needed,
+        },
+        f"other fields are refused (400); {chosen}",
+    )
+    for schema, names in (("Company", NULL_FIELDS), ("CompanyLocation", NULL_LOCATION_FIELDS)):
+        for field in COMPONENTS[schema]:
+            if field.name in names:
+                yield f"{schema}.{field.name}", {"type": [field.type, "null"]}, "null now and then"
+    for field in spec.FILTERS:
+        if field.suggestions:
+            known = ", ".join(field.suggestions)
+            yield f"PeopleSearch.{field.name}", {}, f"finds people by {known}"
+
+
+def _at(schemas: Mapping[str, Schema], place: str) -> Schema:
+    name, _, property_name = place.partition(".")
+    found: Schema = schemas[name]
+    return found["properties"][property_name] if property_name else found
+
+
+def _validation_errors() -> Schema:
+    causes = "\n".join(f"- `{code}`: {cause}" for code, cause in spec.ADD_LEADS_ERRORS.items())
+    error = {
+        "type": "object",
+        "properties": {
+            "error_code": {
+                "type": "string",
+                "description": f"There may be others than these:\n\n{causes}",
+                "examples": list(spec.ADD_LEADS_ERRORS),
+            },
+            "message": {"type": "string", "description": "Details"},
+        },
+        "required": ["error_code", "message"],
+    }
+    return {
+        "type": "object",
+        "properties": {
+            spec.VALIDATION_ERRORS_KEY: {"type": "array", "items": error, "minItems": 1}
+        },
+        "required": [spec.VALIDATION_ERRORS_KEY],
+    }
+
+
+def _object(fields: Sequence[spec.Field | spec.Filter]) -> Schema:
+    schema: Schema = {
+        "type": "object",
+        "properties": {field.name: _property(field) for field in fields},
+    }
+    required = [field.name for field in fields if isinstance(field, spec.Field) and field.required]
+    return schema | ({"required": required} if required else {})
+
+
+def _property(field: spec.Field | spec.Filter) -> Schema:
+    schema = _schema(field) if isinstance(field, spec.Field) else _filter_schema(field)
+    excludes = field.excludes if isinstance(field, spec.Filter) else ""
+    note = field.note or (f"the opposite of {excludes}" if excludes else "")
+    return {"description": note[0].upper() + note[1:], **schema} if note else schema
+
+
+def _filter_schema(field: spec.Filter) -> Schema:
+    if field.type != "array":
+        return {"type": field.type}
+    items: Schema = {"type": "string"} | _format(field.format)
+    if field.values:
+        items["enum"] = list(field.values)
+    if field.suggestions:
+        items["examples"] = list(field.suggestions)
+    return {"type": "array", "items": items}
+
+
+def _schema(field: spec.Field) -> Schema:
+    if field.type == "array":
+        schema: Schema = {"type": "array", "items": _items(field)}
+        return schema | ({"maxItems": field.maximum} if field.maximum else {})
+    if field.members:
+        return _members(field.members)
+    schema = {"type": [field.type, "null"] if field.nullable else field.type}
+    schema |= _format(field.format)
+    if field.constant:
+        schema["const"] = field.constant
+    if field.values:
+        schema["enum"] = list(field.values)
+    if field.type == "integer":
+        bounds = {"minimum": field.minimum, "maximum": field.maximum}
+        schema |= {name: bound for name, bound in bounds.items() if bound is not None}
+    if field.default is not None:
+        schema["default"] = field.default
+    return schema
+
+
+def _items(field: spec.Field) -> Schema:
+    if field.members:
+        return _members(field.members)
+    return {"type": field.items} | _format(field.format) if field.items else {}
+
+
+def _members(members: tuple[spec.Field, ...]) -> Schema:
+    name = _NAMES.get(members)
+    return _reference(name) if name else _object(members)
+
+
+def _reference(name: str) -> Schema:
+    return {"$ref": f"#/components/schemas/{name}"}
+
+
+def _format(name: spec.Format) -> Schema:
+    """Name a format the way that JSON Schema does."""
+    return {"format": "hostname" if name == "domain" else name} if name else {}
+
+
+if __name__ == "__main__":
+    sys.stdout.buffer.write(document())

@@ -1,0 +1,162 @@
+"""The interface's OpenAPI document: kept, served, true to `spec` and to what the sandbox does."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import requests
+
+from outreach_frames import spec
+from outreach_frames.sandbox import Sandbox
+from outreach_frames.sandbox.companies import companies
+from outreach_frames.sandbox.openapi import CHOICE, describe
+from tests.sandbox.http import Api
+
+KEPT = Path(__file__).parents[2] / "data" / "openapi.json"
+DOCUMENT = describe()
+SCHEMAS = DOCUMENT["components"]["schemas"]
+
+
+def operation(endpoint: spec.Endpoint) -> dict[str, Any]:
+    """Return what the document says of an endpoint."""
+    return DOCUMENT["paths"][endpoint.path][endpoint.method.lower()]
+
+
+def problems(value: object, schema: dict[str, Any]) -> list[str]:
+    """Say what of a value is not as a schema of the document says."""
+    from jsonschema_rs import Draft202012Validator
+
+    whole = {**schema, "components": DOCUMENT["components"]}
+    errors = Draft202012Validator(whole, validate_formats=True).iter_errors(value)
+    return [f"{error.instance_path}: {error.message}" for error in errors]
+
+
+def described(endpoint: spec.Endpoint, response: requests.Response) -> bool:
+    """Whether a response is one that the document has."""
+    said = operation(endpoint)["responses"][str(response.status_code)]
+    if "$ref" in said:
+        said = DOCUMENT["components"]["responses"][said["$ref"].rpartition("/")[2]]
+    return problems(response.json(), said["content"]["application/json"]["schema"]) == []
+
+
+def bodies(place: Any) -> Iterator[dict[str, Any]]:
+    """Yield everything below a place that has a schema and an example of it."""
+    if isinstance(place, dict):
+        if "schema" in place and "example" in place:
+            yield place
+        for inner in place.values():
+            yield from bodies(inner)
+    elif isinstance(place, list):
+        for inner in place:
+            yield from bodies(inner)
+
+
+def test_the_kept_document_is_the_one_that_is_made() -> None:
+    """`data/openapi.json` is what `python -m outreach_frames.sandbox.openapi` writes."""
+    assert json.loads(KEPT.read_text(encoding="utf-8")) == DOCUMENT
+
+
+def test_it_is_served_without_a_token(sandbox: Sandbox) -> None:
+    """The sandbox serves the kept file, byte for byte, to whoever asks for it."""
+    response = requests.get(f"{sandbox.url}/openapi.json", timeout=20)
+    assert response.content == KEPT.read_bytes()
+    assert response.headers["Content-Type"] == "application/json"
+
+
+def test_every_example_is_as_its_schema_says() -> None:
+    """Each example, of parameters, bodies and responses, is valid."""
+    found = list(bodies(DOCUMENT))
+    assert len(found) > 2 * len(spec.ENDPOINTS)
+    for place in found:
+        assert problems(place["example"], place["schema"]) == []
+
+
+def test_schemas_notice_what_is_wrong() -> None:
+    """A response with a wrong type, or without what it must have, is not valid."""
+    person = {"object": "person_search_result", "results": [{"id": 7}], "_pagination": {}}
+    schema = {"$ref": "#/components/schemas/PeopleSearchResult"}
+    assert problems(person, schema) == ["['results', 0, 'id']: 7 is not of type \"string\""]
+    assert problems({"object": "person_search_result"}, schema) != []
+
+
+@pytest.mark.parametrize("endpoint", spec.ENDPOINTS, ids=lambda endpoint: endpoint.name)
+def test_an_operation_is_that_of_spec(endpoint: spec.Endpoint) -> None:
+    """Each operation has spec's parameters, body, result and errors, and the sandbox's own."""
+    said = operation(endpoint)
+    assert said["operationId"] == endpoint.name
+    parameters = [(each["in"], each["name"]) for each in said.get("parameters", ())]
+    assert parameters == [
+        *(("path", name) for name in re.findall(r"\{(\w+)\}", endpoint.path)),
+        *(("query", field.name) for field in endpoint.query),
+    ]
+    assert ("requestBody" in said) == bool(endpoint.body)
+    needed = {"200", "400", "401", *map(str, endpoint.refusals)}
+    allowed = needed | ({"404"} if "{" in endpoint.path else set())
+    assert set(said["responses"]) == allowed | ({"413"} if endpoint.body else set())
+
+
+def test_limits_and_lists_are_in_it() -> None:
+    """What `spec` knows of limits, lists and patterns is where a generated client looks for it."""
+    assert SCHEMAS["AddLeads"]["properties"]["leads"]["maxItems"] == spec.MAX_LEADS_PER_REQUEST
+    data = SCHEMAS["Lead"]["properties"]["data"]
+    assert data["maxProperties"] == spec.MAX_DATA_FIELDS
+    assert data["propertyNames"]["maxLength"] == spec.MAX_DATA_NAME_LENGTH
+    assert data["additionalProperties"]["maxLength"] == spec.MAX_DATA_VALUE_LENGTH
+    assert SCHEMAS["Mailbox"]["properties"]["status"]["enum"] == list(spec.MAILBOX_STATUSES)
+    size = SCHEMAS["PeopleSearch"]["properties"]["page_size"]
+    assert (size["minimum"], size["maximum"], size["default"]) == (1, 100, 5)
+    errors = SCHEMAS["ValidationErrors"]["properties"][spec.VALIDATION_ERRORS_KEY]["items"]
+    assert errors["properties"]["error_code"]["examples"] == list(spec.ADD_LEADS_ERRORS)
+    assert "enum" not in errors["properties"]["error_code"]
+
+
+@pytest.mark.parametrize(
+    ("lead", "fits"),
+    [
+        ({"email": "a@b.example"}, True),
+        ({"profnet_url": "https://profnet.example/in/a", "email": None}, True),
+        ({"email": None}, False),
+        ({"data": {"first_name": "Anna"}}, False),
+        ({"email": "a@b.example", "data": {"First Name": "Anna"}}, False),
+        ({"email": "a@b.example", "data": {"n": "x" * 1025}}, False),
+        ({"email": "a@b.example", "data": {"n": 1}}, False),
+        ({"email": "a@b.example", "overrides": {"ignore_all": True}}, False),
+    ],
+)
+def test_a_lead_fits_where_the_service_takes_it(api: Api, lead: dict[str, Any], fits: bool) -> None:
+    """What the document says of leads is what the service takes."""
+    assert (problems({"leads": [lead]}, {"$ref": "#/components/schemas/AddLeads"}) == []) == fits
+    response = api.add(api.sandbox.sequence_ids["accepts_any"], [lead])
+    assert (response.status_code == 200) == fits
+    assert described(spec.ADD_LEADS, response)
+
+
+def test_the_whole_world_is_as_it_says(api: Api) -> None:
+    """Everybody, all contacts, sequences, mailboxes and lead lists fit the document."""
+    ids = api.sandbox.contact_ids
+    for start in range(0, len(ids), spec.MAX_CONTACT_IDS):
+        page = {"ids[]": ids[start : start + spec.MAX_CONTACT_IDS]}
+        assert described(spec.GET_CONTACTS, api.get("/contacts", page))
+    for lead_list_id in api.sandbox.lead_list_ids:
+        assert described(spec.GET_LEAD_LIST, api.get(f"/lead-lists/{lead_list_id}"))
+    assert described(spec.LIST_SEQUENCES, api.get("/sequences", {"page[size]": 100}))
+    assert described(spec.LIST_MAILBOXES, api.get("/mailboxes"))
+    assert described(spec.SEARCH_PEOPLE, api.search(page_size=100))
+
+
+def test_it_says_which_fields_of_a_company_are_null_here() -> None:
+    """Of a company exactly those fields may be null that are null for some, and marked so."""
+    bodies = [json.loads(body) for _, body in companies(seed=3, count=200)]
+    for name, objects in (
+        ("Company", bodies),
+        ("CompanyLocation", [body["location_details"] for body in bodies]),
+    ):
+        properties = SCHEMAS[name]["properties"]
+        said = {field for field, schema in properties.items() if "null" in schema.get("type", ())}
+        assert said == {field for each in objects for field, value in each.items() if value is None}
+        assert all(CHOICE in properties[field] for field in said)
