@@ -42,7 +42,7 @@ from outreach_frames.tables.flatten import (
     concat_tables,
     with_folded,
 )
-from outreach_frames.tables.raw_people import LINE, read_people_lines
+from outreach_frames.tables.raw_people import LINE, content_of, read_people_lines
 from outreach_frames.tables.schema import to_frame
 
 FOLDER: Final = "a folder of Parquet parts"
@@ -141,7 +141,7 @@ def _label_lines(people: pa.Table, name: str, value: str) -> pa.Table:
     # Put in as text: read and written again, a line would no longer be what the service sent.
     member = f"{orjson.dumps(name).decode()}:{orjson.dumps(value).decode()}}}".encode()
     lines = [
-        line.rstrip()[:-1] + (b"" if line.strip() == b"{}" else b",") + member
+        line.rstrip()[:-1] + (b"" if line.strip() == b"{}" else b",") + member + b"\n"
         for line in people.column(LINE).to_pylist()
     ]
     position = people.schema.get_field_index(LINE)
@@ -166,7 +166,7 @@ def _empty_frame(nobody: pa.Table, order: Order | None) -> pd.DataFrame:
 
 
 def _encode_lines(people: pa.Table) -> bytes:
-    return b"".join(line + b"\n" for line in people.column(LINE).to_pylist())
+    return content_of(people.column(LINE))
 
 
 def _encode_table(people: pa.Table) -> memoryview:

@@ -4,41 +4,52 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
-import orjson
+import msgspec
+import numpy as np
 import pyarrow as pa
-import pyarrow.json as arrow_json
+from msgspec import Raw
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.tables.fast_reader import (
-    MAX_DEPTH,
     PageHead,
     PeoplePage,
     check_size,
-    depth,
     list_of_errors,
     one_line,
 )
 from outreach_frames.tables.flatten import as_one_page, read_people_page
-from outreach_frames.tables.json_values import LossyParseError, is_exact
+from outreach_frames.tables.json_values import LossyParseError, parse_json
 from outreach_frames.tables.tolerant_reader import LONE_VALUE
 
 ID: Final = "id"
 LINE: Final = "line"
-_SCHEMA: Final = pa.schema([(ID, pa.string()), (LINE, pa.large_binary())])
-_RESULTS_BEGIN: Final = f'"{spec.RESULTS_KEY}":['.encode()
-_RESULTS_END: Final = f'],"{spec.PAGINATION_KEY}":'.encode()
-_FIRST_NAME: Final = re.compile(rb'\{"[^"\\]*":')
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 # Where a value ends is all that is wanted of it, so numbers of any length will do.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
+class _Page(msgspec.Struct):
+    """A response whose parts are checked to be JSON, and stay the bytes that came."""
+
+    results: list[Raw] = msgspec.field(name=spec.RESULTS_KEY)
+    pagination: Raw = msgspec.field(name=spec.PAGINATION_KEY)
+    errors: Raw = msgspec.field(name=spec.ERRORS_KEY, default=Raw(b"null"))
+
+
+class _Person(msgspec.Struct):
+    id: Any = None
+
+
+_PAGES: Final = msgspec.json.Decoder(_Page)
+_PERSONS: Final = msgspec.json.Decoder(_Person)
+
+
 def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
-    """Read several responses of people search as one, with each person as the bytes that came.
+    r"""Read several responses of people search as one, with each person as the bytes that came.
 
     Parameters
     ----------
@@ -48,8 +59,8 @@ def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
     Returns
     -------
     PeoplePage
-        Its `people` have two columns: `id` (text, missing where it is not text) and `line` (bytes
-        without a line break).
+        Its `people` have two columns: `id` (text, missing where it is not text) and `line` (bytes,
+        with a line break at the end).
 
     Raises
     ------
@@ -64,69 +75,66 @@ def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
     --------
     >>> page = read_people_lines([b'{"results":[{"id":"1","new":0.10}],"_pagination":{}}'])
     >>> page.people.to_pylist()
-    [{'id': '1', 'line': b'{"id":"1","new":0.10}'}]
+    [{'id': '1', 'line': b'{"id":"1","new":0.10}\n'}]
     """
     for body in bodies:
         check_size(body)
     try:
         return _read_fast(bodies)
-    except ValueError:
+    except (ValueError, RecursionError):
         return as_one_page([_read_exactly(body) for body in bodies])
 
 
 def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
-    """Cut where people seem to end; that every piece is JSON then proves that they do."""
-    lines: list[bytes] = []
+    """Cut by a parser that makes nothing of what it checks."""
+    ids: list[Any] = []
+    lines: list[Raw] = []
     heads: list[PageHead] = []
-    for body in bodies:
-        people, envelope = _split(one_line(body))
-        lines += people
-        pagination = envelope[spec.PAGINATION_KEY]
+    for body in map(one_line, bodies):
+        page = _PAGES.decode(body)
+        pagination = parse_json(bytes(page.pagination).decode())
+        if not isinstance(pagination, dict):
+            raise LossyParseError
         present = {key: value for key, value in pagination.items() if value is not None}
-        errors = list_of_errors(envelope.get(spec.ERRORS_KEY))
-        heads.append(PageHead(len(people), present, errors))
-    table = pa.table([_ids(lines), pa.array(lines, pa.large_binary())], schema=_SCHEMA)
-    return PeoplePage(table, heads)
+        errors = list_of_errors(parse_json(bytes(page.errors).decode()))
+        heads.append(PageHead(len(page.results), present, errors))
+        ids += [_PERSONS.decode(person).id for person in page.results]
+        lines += page.results
+    return PeoplePage(_table(ids, lines), heads)
 
 
-def _split(body: bytes) -> tuple[list[bytes], dict[str, Any]]:
-    """Cut a body into its people and what is around them."""
-    head, begin, rest = body.partition(_RESULTS_BEGIN)
-    people, end, tail = rest.rpartition(_RESULTS_END)
-    if not begin or not end or depth(body) > MAX_DEPTH:
-        raise LossyParseError
-    # The mark shows that the people were cut from where results are, and from nowhere else.
-    envelope = orjson.loads(b'%b%b"here"%b%b' % (head, begin, end, tail))
-    pagination = envelope.get(spec.PAGINATION_KEY)
-    if envelope.get(spec.RESULTS_KEY) != ["here"] or type(pagination) is not dict:
-        raise LossyParseError
-    if not is_exact(envelope):
-        raise LossyParseError
-    if not people:
-        return [], envelope
-    first_name = _FIRST_NAME.match(people)
-    if not first_name:
-        raise LossyParseError
-    between = b"," + first_name[0]
-    first, *others = people.split(between)
-    return [first, *(between[1:] + other for other in others)], envelope
-
-
-def _ids(lines: list[bytes]) -> pa.ChunkedArray:
-    """Read the ids of people, which must be one JSON object on each line."""
-    if not lines:
-        return pa.chunked_array([], pa.string())
-    content = b"\n".join(lines)
-    table = arrow_json.read_json(
-        pa.BufferReader(content),
-        read_options=arrow_json.ReadOptions(block_size=len(content) + 1, use_threads=False),
-        parse_options=arrow_json.ParseOptions(
-            explicit_schema=pa.schema([(ID, pa.string())]), unexpected_field_behavior="ignore"
-        ),
+def _table(ids: Iterable[Any], lines: Sequence[bytes | Raw]) -> pa.Table:
+    """Put people into a table: `lines` have one JSON object each, and no line break."""
+    ends = np.cumsum([0, *(memoryview(line).nbytes + 1 for line in lines)], dtype=np.int64)
+    # Arrow's memory is used again, where that of bytes is fetched from the system each time.
+    content = pa.allocate_buffer(int(ends[-1]))
+    there = memoryview(content).cast("B")
+    for line, begin, end in zip(lines, ends.tolist(), ends[1:].tolist(), strict=False):
+        there[begin : end - 1] = line
+        there[end - 1 : end] = b"\n"
+    texts = [identity if isinstance(identity, str) else None for identity in ids]
+    buffers = [None, pa.py_buffer(ends), content]
+    return pa.table(
+        {
+            ID: pa.array(texts, pa.string()),
+            LINE: pa.Array.from_buffers(pa.large_binary(), len(lines), buffers),
+        }
     )
-    if table.num_rows != len(lines) or not all(line.endswith(b"}") for line in lines):
-        raise LossyParseError
-    return table.column(ID)
+
+
+def content_of(lines: pa.ChunkedArray) -> bytes:
+    r"""Return lines one after the other.
+
+    >>> content_of(_table(["1"], [b'{"id":"1"}']).column(LINE))
+    b'{"id":"1"}\n'
+    """
+    return b"".join(_bytes_of(chunk) for chunk in lines.chunks if len(chunk))
+
+
+def _bytes_of(lines: pa.Array) -> memoryview:
+    _, offsets, content = lines.buffers()
+    bounds = np.frombuffer(offsets, np.int64)
+    return memoryview(content)[bounds[lines.offset] : bounds[lines.offset + len(lines)]]
 
 
 def _read_exactly(body: bytes) -> PeoplePage:
@@ -138,8 +146,7 @@ def _read_exactly(body: bytes) -> PeoplePage:
             f"The response to {spec.SEARCH_PEOPLE.label} has `{spec.RESULTS_KEY}` twice."
         )
     ids = page.people.column(ID)
-    people = pa.table([ids, pa.array(lines, pa.large_binary())], schema=_SCHEMA)
-    return PeoplePage(people, page.heads)
+    return PeoplePage(_table(ids.to_pylist(), lines), page.heads)
 
 
 def _lines(text: str) -> Iterator[bytes]:
