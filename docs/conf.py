@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
+sys.path.insert(0, str(DOCS.parent))  # for the modules beside this one
 
 project = "outreach_frames"
 author = "The outreach_frames authors"
@@ -22,8 +24,10 @@ release = version = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())[
     "version"
 ]
 
-extensions = ["myst_nb", "sphinx_design", "sphinx.ext.autodoc", "numpydoc"]
+extensions = ["myst_nb", "sphinx_design"]
 exclude_patterns = ["_build"]
+nitpicky = True  # a link to what no page has is an error
+toc_object_entries = False  # each has a heading of its own
 
 myst_enable_extensions = ["colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -54,6 +58,13 @@ def collect_notebooks(_app: Sphinx) -> None:
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
 
 
+def make_pages(_app: Sphinx) -> None:
+    """Write the pages of the reference that are made from the code."""
+    from docs.reference_pages import write  # noqa: PLC0415 - found by the path above
+
+    write(DOCS / "reference")
+
+
 def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
     """Fail where a page would load a script, a style, a font or a picture from another host."""
     if exception or app.builder.format != "html":
@@ -70,4 +81,5 @@ def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
 def setup(app: Sphinx) -> None:
     """Connect what this site does beyond its extensions."""
     app.connect("builder-inited", collect_notebooks)
+    app.connect("builder-inited", make_pages)
     app.connect("build-finished", refuse_other_hosts)

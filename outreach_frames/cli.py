@@ -42,6 +42,12 @@ from outreach_frames.files.read import read_as_text
 EXIT_OK = 0
 EXIT_FAILURE = 1
 EXIT_USAGE = 2
+EXIT_CODES = {
+    EXIT_OK: "all well",
+    EXIT_FAILURE: "a failure",
+    EXIT_USAGE: "wrong usage",
+    add_leads.EXIT_NOT_ALL_ADDED: "some rows were not added",
+}
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
 _SEQUENCE_COLUMNS = ["id", "name", "status", "created_by_user_email"]
@@ -51,11 +57,8 @@ _WRITERS = {".csv": "to_csv", ".parquet": "to_parquet", ".xlsx": "to_excel"}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit code.
-
-    0 all well, 1 a failure, 2 wrong usage, 4 some rows were not added.
-    """
-    options = _parser().parse_args(arguments)
+    """Run one command and return its exit code, one of `EXIT_CODES`."""
+    options = make_parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int | None] = options.run
     try:
         with contextlib.ExitStack() as stack:
@@ -110,11 +113,13 @@ def _as_line(
     return f"outreach-frames: {in_shell(str(message))}\n"
 
 
-def _parser() -> argparse.ArgumentParser:
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    codes = ", ".join(f"{code} {means}" for code, means in EXIT_CODES.items())
     parser = argparse.ArgumentParser(
         prog="outreach-frames",
         description="Prospects, sequences and mailboxes of a sales-outreach service as tables.",
-        epilog="Start with: outreach-frames demo",
+        epilog=f"Start with: outreach-frames demo. Exit codes: {codes}.",
     )
     parser.add_argument("--version", action="version", version=version("outreach-frames"))
     commands = parser.add_subparsers(

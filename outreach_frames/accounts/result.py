@@ -27,7 +27,7 @@ from outreach_frames.tables.schema import empty_table
 ROW: Final = "account_row"
 RANK: Final = "account_rank"
 
-_MEANINGS: Final = {
+MEANINGS: Final = {
     FOUND: "People match.",
     NOBODY: "Asked about; nobody matches.",
     INVALID: "Not asked about: no usable name for the company in the row.",
@@ -174,7 +174,7 @@ class AccountPeople:
             elif status == FOUND:
                 yield Fact(status, f"{plural(people, 'person', 'people')} there.", accounts)
             else:
-                yield Fact(status, _MEANINGS[status], accounts, self._details(status))
+                yield Fact(status, MEANINGS[status], accounts, self._details(status))
 
     def _details(self, status: str) -> list[str]:
         details = self._outcomes.loc[self._outcomes["account_status"] == status, "account_detail"]

@@ -1,0 +1,120 @@
+"""Docstrings as pages: signature and text of functions and classes."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from numpydoc.docscrape_sphinx import SphinxDocString
+
+from docs.reference_pages.rst import code, directive, heading, table
+from docs.reference_pages.tasks import ACCESSOR, MEMBERS, RESULTS, TASKS, TYPES, Task, thing
+from outreach_frames import spec
+from outreach_frames.tables.interface_columns import TABLES
+
+_CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+
+
+def overview() -> str:
+    """Return the page of all functions by task, with one sentence each."""
+    text = heading("Functions by task", label="functions")
+    for task in TASKS:
+        text += heading(f":doc:`{task.title} <{task.page}>`", 1) + f"{task.intro}\n\n"
+        rows = [(f":py:obj:`{name}`", _in_short(name)) for name in task.names]
+        text += table(("name", "what it does"), rows, widths=(35, 65))
+    pages = "\n".join(task.page for task in TASKS)
+    return text + directive("toctree", "", pages, options=("hidden",))
+
+
+def task_page(task: Task) -> str:
+    """Return the page of one task."""
+    text = heading(task.title) + f"{task.intro}\n\n"
+    for name in task.names:
+        text += heading(name, 1) + _entry(name)
+    return text
+
+
+def first_sentence(documented: Any) -> str:
+    """Return what a docstring begins with."""
+    return " ".join(_docstring(documented).split("\n\n")[0].split())
+
+
+def _in_short(name: str) -> str:
+    return _linked(TYPES.get(name) or first_sentence(thing(name)))
+
+
+def _entry(name: str) -> str:
+    if name in TYPES:
+        return directive("py:data", name, _linked(TYPES[name]))
+    documented = thing(name)
+    if not inspect.isclass(documented):
+        signature = _signature(documented, skip_first=name.startswith(ACCESSOR))
+        return directive("py:function", f"{name}{signature}", body(documented))
+    members = RESULTS[name].members if name in RESULTS else MEMBERS.get(name, ())
+    signature = "" if name in RESULTS else str(_signature(documented))
+    text = body(documented, is_result=name in RESULTS) + "\n\n"
+    text += "".join(_members(documented, members))
+    return directive("py:class", f"{name}{signature}", text)
+
+
+def _members(owner: type, names: tuple[str, ...]) -> list[str]:
+    entries = []
+    for name in names:
+        member = inspect.getattr_static(owner, name)
+        if callable(member):
+            signature = _signature(member, skip_first=True)
+            entries.append(directive("py:method", f"{name}{signature}", body(member)))
+        else:
+            entries.append(directive("py:property", name, body(member)))
+    return entries
+
+
+def _signature(documented: Callable[..., Any], *, skip_first: bool = False) -> inspect.Signature:
+    """Return a signature as it is typed: without types, which the text tells in words."""
+    given = inspect.signature(documented)
+    parameters = list(given.parameters.values())[skip_first:]
+    plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
+    return given.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+
+
+def _docstring(documented: Any) -> str:
+    text = inspect.getdoc(documented)
+    if not text:
+        raise ValueError(f"{documented} has no docstring")
+    return text
+
+
+def body(documented: Any, *, is_result: bool = False) -> str:
+    """Return a docstring as reStructuredText; that of a result says nothing of how it is made."""
+    parsed = SphinxDocString(_docstring(documented))
+    if is_result:
+        parsed["Parameters"], parsed["Examples"] = [], []
+    return _linked(str(parsed))
+
+
+def _linked(text: str) -> str:
+    """Turn the `names` of a docstring into links where a page has them, and else into code."""
+    return _CODE.sub(lambda found: _name(found[1]), text)
+
+
+def _name(text: str) -> str:
+    bare = text.removesuffix("()")
+    target = _targets().get(bare)
+    return f":py:obj:`{text} <{target}>`" if target else code(text)
+
+
+@cache
+def _targets() -> dict[str, str]:
+    """Map what docstrings call a function to its name on a page.
+
+    A bare name that is a filter's or a column's, too, may mean that.
+    """
+    documented = [name for task in TASKS for name in task.names]
+    columns = {field.name for fields in TABLES.values() for field in fields}
+    others = columns | spec.FILTERS_BY_NAME.keys() | TABLES.keys()
+    short = {name.rpartition(".")[2]: name for name in documented if "_" in name or "." not in name}
+    short = {bare: name for bare, name in short.items() if bare not in others}
+    return {**short, "connect": "of.connect", **{name: name for name in documented}}

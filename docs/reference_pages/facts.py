@@ -1,0 +1,321 @@
+"""Pages of the facts that `spec` and the tables know: filters, columns, statuses, errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import outreach_frames as of
+from docs.reference_pages.docstrings import body, first_sentence
+from docs.reference_pages.rst import code, codes, directive, heading, prose, table
+from docs.reference_pages.tasks import TASKS
+from outreach_frames import errors, spec
+from outreach_frames.accounts.result import MEANINGS as ACCOUNT_MEANINGS
+from outreach_frames.leads.cards import MEANINGS
+from outreach_frames.leads.sending.refusals import THEN_BY_CODE, NextStep
+from outreach_frames.leads.statuses import STATUSES, kind_of
+from outreach_frames.tables.interface_columns import TABLES
+
+_PEOPLE: Final = "people"
+_DEEPER: Final = "\N{EN DASH}\N{NO-BREAK SPACE}"
+# More values than this are a list of their own.
+_FEW: Final = 14
+
+_TYPED: Final = re.compile(r"\w+=\{[^}]*\}|\w+\.\w+\(\)")
+
+# What returns a table whose name is not its function's.
+_SOURCES: Final = {
+    "job_function_headcount": 'Of :py:obj:`df.outreach.headcount` with ``level="job_function"``.',
+    "report_rows": "``.rows`` of a :py:obj:`SubmissionReport`; ``.frame`` has them beside the "
+    "input's columns.",
+    "report_summary": "``.summary()`` of a :py:obj:`SubmissionReport`.",
+    "account_people": "Behind those of people in ``.people`` of :py:obj:`AccountPeople`.",
+    "accounts": "Beside the accounts' own in ``.accounts`` of :py:obj:`AccountPeople`.",
+    "accounts_summary": "``.summary()`` of :py:obj:`AccountPeople`.",
+    "changed": "``.changed`` of a :py:obj:`PeopleComparison`.",
+    "employer_changes": "``.employer_changes`` of a :py:obj:`PeopleComparison`.",
+    "headcount_change": "``.headcount`` of a :py:obj:`PeopleComparison`.",
+    "comparison_summary": "``.summary()`` of a :py:obj:`PeopleComparison`.",
+    "segments": "Of :py:obj:`df.outreach.segments`, behind the columns that it was asked for.",
+    "set_daily_email_limit": "Of :py:obj:`of.set_daily_email_limit` with several ids.",
+}
+
+_PROBLEMS: Final = {
+    "missing_identifier": (
+        "The row has neither an email address nor a profile URL.",
+        "Give it one, or leave it out.",
+    ),
+    "placeholder": (
+        "A cell says n/a, unknown, or the like; it is taken as missing.",
+        "Nothing, where the row has another identifier; else give it one.",
+    ),
+    "invalid_email": ("The text is not an email address.", "Correct it."),
+    "invalid_profnet_url": ("The text is not the address of a profile.", "Correct it."),
+    "not_a_plain_value": (
+        "The cell holds a list, bytes or an object, which have no text that is certain.",
+        "Make it text, for example with ``df.outreach.unlist()``.",
+    ),
+    "data_value_too_long": (
+        f"The text has more than {spec.MAX_DATA_VALUE_LENGTH:,} characters.",
+        "Shorten it.",
+    ),
+    "override_not_boolean": (
+        "An override is another value than True or False.",
+        'Make it a boolean, for example with ``df[column].map({"yes": True, "no": False})``.',
+    ),
+    "unknown_override": (
+        "There is no such override.",
+        f"There are {codes(field.name for field in spec.OVERRIDES)}.",
+    ),
+}
+
+_LIMIT_OUTCOMES: Final = {
+    "changed": ("The service reports the new limit.", ""),
+    "differs": ("The service accepted the change and reports another limit.", "Read the detail."),
+    "failed": ("The service refused it; the limit is as it was.", "Read the detail."),
+    "unknown": (
+        "No response proves what became of it.",
+        "Look with ``of.mailboxes(refresh=True)``.",
+    ),
+    "not_sent": (
+        "An error before would have stopped this one too.",
+        "Mend that, and change these again.",
+    ),
+}
+
+# What to do about each code of a 422, in the web app or in the frame.
+_REMEDIES: Final = {
+    "invalid_sequence_status": "Launch or resume the sequence in the web app.",
+    "missing_ai_credits": "Have credits added for the sequence's users.",
+    "missing_feature_copywriter": "Have the feature enabled for them, or take such stages out.",
+    "missing_feature_dialer": "Have a dialer configured for them, or take the call stage out.",
+    "missing_profnet_account": "Have each of the sequence's users connect their account.",
+    "missing_voice_clone": "Have them record one, or take the voice stage out.",
+    "missing_lead_field": "Send the field that the message names, with ``data=``.",
+    "missing_sender_field": "Have the users fill in the field that the message names.",
+    "mailbox_unusable": "Reconnect it, or name other ``mailboxes=``; see ``of.mailboxes()``.",
+    "max_leads_threshold_reached": "Send fewer leads, or have the account's limit raised.",
+    "other_validation_error": "Read the message, and send the rows again.",
+}
+_GOES_ON: Final = {
+    NextStep.STOP: "stops; the rest is ``not_sent``",
+    NextStep.SEARCH: "looks for the rows that lack the field, and sends the others",
+    NextStep.DOUBT: "goes on, unless this comes several times in a row",
+}
+
+_ADVICE: Final = {
+    "ConfigurationError": "Set ``OUTREACH_BASE_URL`` and ``OUTREACH_API_KEY``, or give both to "
+    ":py:obj:`of.connect`.",
+    "InvalidInputError": "Correct what the message names; it says what is possible.",
+    "ServiceError": "Look at ``.may_have_acted`` before doing the same again.",
+    "ConnectionFailedError": "Check the address, the network and the proxy; try again later.",
+    "RequestTimeoutError": "Try again; give :py:obj:`of.connect` a larger ``timeout=``.",
+    "WaitTooLongError": "Wait for ``.retry_after`` seconds, or give :py:obj:`of.connect` a larger "
+    "``max_wait=``.",
+    "InvalidResponseError": "Check that the address is the service's; else ask its support.",
+    "UnsafeLinkError": "Check the address, scheme included; nothing was sent elsewhere.",
+    "StatusError": "Read the message, which has what the service said.",
+    "BadRequestError": "Correct what the message names.",
+    "AuthenticationError": "Set another token.",
+    "NotFoundError": "Check the id or address.",
+    "ValidationFailedError": "See ``.validation_errors``, and the codes below.",
+    "RateLimitedError": "Wait for ``.retry_after`` seconds; fewer ``workers=`` may help.",
+    "ServerError": "Try again later; reads were retried already.",
+}
+
+
+def faults() -> str:
+    """Return what a sandbox can do wrong on request."""
+    says = table(
+        ("kind", "what it does"),
+        [(code(name), prose(what)) for name, what in of.sandbox.FAULT_KINDS.items()],
+        widths=(30, 70),
+    )
+    intro = "What each kind of fault does, as a dict.\n\n"
+    name = "of.sandbox.FAULT_KINDS"
+    return heading(name, 1) + directive("py:data", name, intro + says)
+
+
+def filters_page() -> str:
+    """Return the page of all search filters."""
+    text = heading("Filters", label="filters")
+    text += (
+        f"The {len(spec.FILTERS)} filters of :py:obj:`of.search_people`, and of whatever else "
+        "searches people. Several values of one filter mean any of them, different filters "
+        "together mean all. In a shell, ``person_titles`` is ``--person-titles``. "
+        ":py:obj:`of.filters` is this table as a frame.\n\n"
+        "Known values are suggestions: the interface does not show whole lists, and the service "
+        "may know others.\n\n"
+    )
+    for group in spec.FILTER_GROUPS:
+        text += heading(group.capitalize(), 1)
+        rows = [_filter_row(one) for one in spec.FILTERS if one.group == group]
+        text += table(("filter", "type", "known values", "excludes"), rows, widths=(32, 16, 30, 22))
+    text += heading("Job functions", 1, label="job-functions")
+    text += "Known values of ``person_job_functions``, by department.\n\n"
+    return text + table(
+        ("department", "job functions"),
+        [(code(name), codes(values)) for name, values in spec.JOB_FUNCTIONS.items()],
+        widths=(25, 75),
+    )
+
+
+def _filter_row(one: spec.Filter) -> tuple[str, ...]:
+    known = one.values or one.suggestions
+    values = codes(known) if len(known) <= _FEW else f"{len(known)}: see :ref:`job-functions`"
+    kind = {"array": "list of text", "string": "text", "boolean": "boolean"}[one.type]
+    kind += f" ({one.format})" if one.format else ""
+    return code(one.name), kind, values or prose(one.note), code(one.excludes)
+
+
+def columns_page() -> str:
+    """Return the page of the columns of all tables."""
+    people = of.columns(_PEOPLE)
+    text = heading("Columns", label="columns")
+    text += (
+        "Columns and dtypes come from the interface, not from the data: they are the same for no "
+        "rows and for 100,000. :py:obj:`of.columns` returns each of these tables as a frame, such "
+        'as ``of.columns("contacts")``. ``dtype_backend="pyarrow"`` gives Arrow dtypes instead.\n\n'
+        "- A field that the interface does not know is an extra column at the end.\n"
+        "- A value of an unexpected type stays as text in a column ``<name>_raw``.\n"
+        "- Dates without a time are ``datetime64`` at midnight; times have a zone.\n\n"
+    )
+    text += heading("people", 1, label="columns-people")
+    text += (
+        f"The {len(people)} columns of :py:obj:`of.search_people`. "
+        '``headcount="department"`` leaves out the job functions, ``headcount="none"`` all '
+        "headcounts.\n\n"
+    )
+    for group, rows in people.groupby("group", sort=False):
+        text += heading(f"people: {group}", 2)
+        text += table(("column", "dtype", "meaning"), _column_rows(rows), widths=(50, 20, 30))
+    for name in TABLES:
+        rows = of.columns(name)
+        if name == _PEOPLE or rows.empty:
+            continue
+        text += heading(name, 1, label=f"columns-{name.replace('_', '-')}")
+        text += f"{_source(name)}\n\n"
+        text += table(("column", "dtype", "meaning"), _column_rows(rows), widths=(38, 22, 40))
+    return text
+
+
+def _source(name: str) -> str:
+    """Say what returns a table."""
+    documented = {one for task in TASKS for one in task.names}
+    functions = [one for one in (f"df.outreach.{name}", f"of.{name}") if one in documented]
+    return _SOURCES.get(name) or f"Of :py:obj:`{functions[0]}`."
+
+
+def _column_rows(rows: object) -> list[tuple[str, ...]]:
+    return [
+        (code(row.name), code(row.dtype), prose(row.meaning))
+        for row in rows.itertuples(index=False)  # type: ignore[attr-defined]
+    ]
+
+
+def statuses_page() -> str:
+    """Return the page of all statuses, and of what to do."""
+    text = heading("Statuses", label="statuses")
+    text += heading("Of a row that was to be added", 1, label="row-statuses")
+    text += (
+        "The column ``status`` of a :py:obj:`SubmissionReport`. ``added`` is said only where the "
+        "service's own counts prove it. A status of kind *failed* is a row that needs a look. "
+        "A list of skipped leads that the interface does not know gives a status of its own name.\n"
+        "\n"
+    )
+    rows = [
+        (
+            f"{code(name)}\n\n*{kind_of(name)}*",
+            prose(MEANINGS[name].means),
+            _with_code(MEANINGS[name].next),
+        )
+        for name in STATUSES
+    ]
+    text += table(("status, kind", "what it means", "what to do"), rows, widths=(28, 36, 36))
+    text += heading("Why a row is invalid", 1, label="problem-codes")
+    text += (
+        "The column ``code`` of :py:obj:`df.outreach.validate` and of ``plan.problems``, and "
+        "``error_code`` of rows that are ``invalid``.\n\n"
+    )
+    text += _advice_table("code", _PROBLEMS)
+    text += heading("Of a sequence", 1, label="sequence-statuses")
+    text += "The column ``status`` of :py:obj:`of.sequences`.\n\n"
+    text += table(
+        ("status", "takes leads"),
+        [(code(name), "yes" if takes else "no") for name, takes in spec.SEQUENCE_STATUSES.items()],
+    )
+    text += heading("Of an account", 1, label="account-statuses")
+    text += (
+        "The column ``account_status`` of ``.accounts`` from :py:obj:`df.outreach.find_people`. "
+        "It is missing where a search that failed left a company unsettled.\n\n"
+    )
+    text += table(
+        ("status", "what it means"),
+        [(code(name), prose(means)) for name, means in ACCOUNT_MEANINGS.items()],
+    )
+    text += heading("Of a changed limit", 1, label="limit-outcomes")
+    text += "The column ``outcome`` of :py:obj:`of.set_daily_email_limit` with several ids.\n\n"
+    text += _advice_table("outcome", _LIMIT_OUTCOMES)
+    text += heading("Of a mailbox, of a lead list", 1)
+    text += (
+        f"A mailbox is {codes(spec.MAILBOX_STATUSES)}; a lead list is "
+        f"{codes(spec.LEAD_LIST_STATUSES)}. The interface does not say more.\n"
+    )
+    return text
+
+
+def _with_code(advice: str) -> str:
+    """Set what is to be typed as code; a notebook's card shows the same words plainly."""
+    return prose(_TYPED.sub(r"`\g<0>`", advice))
+
+
+def _advice_table(name: str, advice: dict[str, tuple[str, str]]) -> str:
+    rows = [(code(one), means, action) for one, (means, action) in advice.items()]
+    return table((name, "what it means", "what to do"), rows, widths=(25, 40, 35))
+
+
+def errors_page() -> str:
+    """Return the page of the exceptions and of the service's error codes."""
+    text = heading("Errors", label="errors")
+    text += (
+        "Everything foreseeable is an ``of.OutreachError``; the classes below it are in "
+        "``outreach_frames.errors``. The message says what happened, to what, and what to do "
+        "next.\n\n"
+    )
+    rows = [
+        (f"{_DEEPER * depth}{code(error.__name__)}", prose(first_sentence(error)), advice)
+        for depth, error in _tree(errors.OutreachError)
+        if (advice := _ADVICE.get(error.__name__, "")) or depth == 0
+    ]
+    text += table(("error", "when", "what to do"), rows, widths=(38, 31, 31))
+    text += directive("py:exception", "of.OutreachError", body(errors.OutreachError))
+    for error in (errors.ServiceError, errors.ValidationFailedError):
+        text += directive("py:exception", error.__name__, body(error))
+    text += (
+        "``OutreachWarning`` is the category of warnings about what a frame does not show: that "
+        "there are more people than ``limit``, that the service reported errors, that data shifted "
+        "while it was read.\n\n"
+    )
+    text += heading("Error codes of the service", 1, label="error-codes")
+    text += (
+        "Why the service refuses to add leads that are well formed (status 422). Several may come "
+        "together. They are in ``error_code`` of the rows, and in ``.validation_errors`` of a "
+        "``ValidationFailedError``. The list is not exhaustive: of another code the rows are "
+        f"``rejected``, and the run {_GOES_ON[NextStep.DOUBT]}.\n\n"
+    )
+    return text + table(
+        ("code", "cause", "what to do", "the run"),
+        [
+            (code(name), prose(cause), _REMEDIES[name], _GOES_ON[THEN_BY_CODE[name]])
+            for name, cause in spec.ADD_LEADS_ERRORS.items()
+        ],
+        widths=(26, 30, 26, 18),
+    )
+
+
+def _tree(root: type[Exception], depth: int = 0) -> Iterator[tuple[int, type[Exception]]]:
+    yield depth, root
+    for child in root.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield from _tree(child, depth + 1)

@@ -1,0 +1,223 @@
+"""Which page says what: every public name by its task, as an analyst types it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import outreach_frames as of
+from outreach_frames.accessor import OutreachAccessor
+from outreach_frames.accounts.result import AccountPeople
+from outreach_frames.client.client import Client
+from outreach_frames.history.result import PeopleComparison
+from outreach_frames.leads.plan import SubmissionPlan
+from outreach_frames.leads.sending.report import SubmissionReport
+
+ACCESSOR: Final = "df.outreach."
+
+
+@dataclass(frozen=True)
+class Result:
+    """A class that a function returns; nobody makes one by hand.
+
+    `members` are its methods and properties that are for analysts; those that the docstring lists
+    as attributes are not among them.
+    """
+
+    made: type
+    members: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Task:
+    """One page: its file's name, its title, what the group is for, and the names on it."""
+
+    page: str
+    title: str
+    intro: str
+    names: tuple[str, ...]
+
+
+# By the name that a page gives them.
+RESULTS: Final[dict[str, Result]] = {
+    "Client": Result(Client, ("close", "closed")),
+    "AccountPeople": Result(AccountPeople, ("summary", "to_csv", "to_excel")),
+    "SubmissionPlan": Result(SubmissionPlan, ("submit", "problems", "payloads", "frame")),
+    "SubmissionReport": Result(
+        SubmissionReport,
+        ("summary", "frame", "to_csv", "to_excel", "retry_unknown", "raise_for_error"),
+    ),
+    "PeopleComparison": Result(
+        PeopleComparison, ("headcount", "headline", "summary", "to_csv", "to_excel")
+    ),
+    "of.sandbox.Sandbox": Result(of.sandbox.Sandbox, ("advance", "faults", "leads", "stop")),
+}
+# Methods of classes that are made by hand.
+MEMBERS: Final[dict[str, tuple[str, ...]]] = {
+    "of.widgets.PeopleSearch": ("search", "cancel", "save", "load"),
+    "of.widgets.AddToSequence": ("check", "cancel", "failed", "save"),
+    "of.widgets.MailboxLimits": ("mailboxes", "changes", "results", "code", "discard", "cancel"),
+}
+# Types have no docstring of their own.
+TYPES: Final[dict[str, str]] = {
+    "of.FrameLike": "The type of what is taken as a frame, for annotations: a pandas frame, or a "
+    "table that exports itself by Arrow's PyCapsule interface.",
+}
+
+TASKS: Final = (
+    Task(
+        "connecting",
+        "Connect to an account",
+        "Every function asks the service by the connection that was made last, or by the one that "
+        "it is given as ``client=``. Where none was made, the environment's address and token are "
+        "used.",
+        ("of.connect", "Client"),
+    ),
+    Task(
+        "people",
+        "Search people",
+        "Up to 30 filters, one flat row per person. :doc:`filters` says what each filter takes, "
+        ":doc:`columns` what the columns mean.",
+        (
+            "of.search_people",
+            "of.count_people",
+            "of.explain_search",
+            "of.filters",
+            "of.save_filters",
+            "of.load_filters",
+        ),
+    ),
+    Task(
+        "tables",
+        "Make tables of people",
+        "Methods of a frame of people, and what describes the frames. No method changes its frame.",
+        (
+            "df.outreach.brief",
+            "df.outreach.companies",
+            "df.outreach.headcount",
+            "df.outreach.segments",
+            "df.outreach.tenure",
+            "df.outreach.experiences",
+            "df.outreach.educations",
+            "df.outreach.languages",
+            "df.outreach.technologies",
+            "df.outreach.locations",
+            "df.outreach.keywords",
+            "df.outreach.sic_codes",
+            "df.outreach.naics_codes",
+            "df.outreach.phone_numbers",
+            "df.outreach.recent_activity",
+            "df.outreach.unlist",
+            "of.columns",
+            "of.schema",
+        ),
+    ),
+    Task(
+        "frames",
+        "Frames of other libraries",
+        "Polars, DuckDB and Arrow tables go in wherever a frame does.",
+        ("of.outreach", "of.FrameLike"),
+    ),
+    Task(
+        "accounts",
+        "From companies to people",
+        "People at the companies of your own table, and which of them you know already.",
+        (
+            "df.outreach.find_people",
+            "AccountPeople",
+            "df.outreach.match",
+            "df.outreach.without",
+            "of.keys.email",
+            "of.keys.domain",
+            "of.keys.profnet_url",
+        ),
+    ),
+    Task(
+        "sequences",
+        "Add leads to a sequence",
+        "From a frame to a sequence, with every row accounted for. :doc:`statuses` says what each "
+        "outcome means and what to do.",
+        (
+            "of.sequences",
+            "df.outreach.validate",
+            "df.outreach.plan",
+            "SubmissionPlan",
+            "df.outreach.add_to_sequence",
+            "SubmissionReport",
+            "of.last_report",
+            "of.field_name",
+        ),
+    ),
+    Task(
+        "mailboxes",
+        "Mailboxes and sending capacity",
+        "How much the account's mailboxes send in a day, and how long a campaign takes.",
+        ("of.mailboxes", "of.set_daily_email_limit", "of.sending_capacity"),
+    ),
+    Task(
+        "contacts",
+        "Contacts and lead lists",
+        "What the account knows already.",
+        ("of.contacts", "of.lead_list"),
+    ),
+    Task(
+        "history",
+        "What changed over time",
+        "Snapshots of a search, and the difference between two of them.",
+        ("of.snapshot_people", "of.snapshots", "of.compare_people", "PeopleComparison"),
+    ),
+    Task(
+        "files",
+        "Files",
+        "Out of a frame and back again, and searches that are too large for memory.",
+        (
+            "df.outreach.to_csv",
+            "df.outreach.to_excel",
+            "df.outreach.to_parquet",
+            "of.read_prospects",
+            "of.export_people",
+            "of.distributed.read_people",
+        ),
+    ),
+    Task(
+        "plots",
+        "Plots",
+        "Each draws people or a table of them on matplotlib axes and returns these; all have "
+        "``ax=``. :doc:`The gallery </gallery/index>` shows them.",
+        tuple(f"of.plots.{name}" for name in of.plots.__all__),
+    ),
+    Task(
+        "widgets",
+        "Widgets for notebooks",
+        "By hand, with the code that does the same.",
+        tuple(f"of.widgets.{name}" for name in of.widgets.__all__),
+    ),
+    Task(
+        "sandbox",
+        "Sandbox",
+        "The whole service on your own machine, with invented people, to try out and to test with.",
+        ("of.sandbox.serve", "of.sandbox.Sandbox", "of.sandbox.Fault"),
+    ),
+    Task(
+        "personal_data",
+        "Personal data on this machine",
+        "Where people are stored, and how to remove them.",
+        ("of.forget", "of.clear_cache"),
+    ),
+)
+
+
+def thing(name: str) -> Any:
+    """Return what a page calls by this name.
+
+    >>> thing("df.outreach.headcount").__name__
+    'headcount'
+    """
+    if name in RESULTS:
+        return RESULTS[name].made
+    if name.startswith(ACCESSOR):
+        return getattr(OutreachAccessor, name.removeprefix(ACCESSOR))
+    found: Any = of
+    for part in name.removeprefix("of.").split("."):
+        found = getattr(found, part)
+    return found

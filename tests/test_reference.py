@@ -1,0 +1,138 @@
+"""The pages of the reference have every public name, filter, column, status and command once."""
+
+from __future__ import annotations
+
+import argparse
+import doctest
+import re
+from collections import Counter
+
+import pytest
+
+import outreach_frames as of
+from docs.reference_pages import pages, rst, tasks
+from outreach_frames import cli, errors, spec
+from outreach_frames.accessor import OutreachAccessor
+from outreach_frames.commands import add_leads
+from outreach_frames.leads.statuses import STATUSES
+from outreach_frames.tables.interface_columns import TABLES
+
+MODULES = ("distributed", "keys", "plots", "sandbox", "widgets")
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, str]:
+    """Make all pages once."""
+    return pages()
+
+
+def section(page: str, label: str) -> str:
+    """Return the part of a page from a label to the next one."""
+    return page.partition(f".. _{label}:\n")[2].partition("\n.. _")[0]
+
+
+def first_cells(text: str) -> list[str]:
+    """Return what is in the first cells of a page's tables as code."""
+    return re.findall(r"^ +\* - .*?``(.+?)``", text, re.MULTILINE)
+
+
+def test_every_public_name_is_on_one_page(made: dict[str, str]) -> None:
+    """Functions, methods of frames, widgets and classes are documented once, and nothing else."""
+    public = {f"of.{name}" for name in of.__all__ if name not in MODULES}
+    for module in MODULES:
+        public |= {f"of.{module}.{name}" for name in getattr(of, module).__all__}
+    public |= {f"df.outreach.{name}" for name in vars(OutreachAccessor) if name[0] != "_"}
+    entries = re.compile(r"^\.\. py:(?:function|class|data|exception):: ([\w.]+)", re.MULTILINE)
+    found = Counter(name for page in made.values() for name in entries.findall(page))
+    returned = {name for name in tasks.RESULTS if "." not in name}
+    returned |= {"ServiceError", "ValidationFailedError"}
+    assert found == Counter(public | returned)
+    assert first_cells(made["sandbox"]) == list(of.sandbox.FAULT_KINDS)
+
+
+def test_members_that_are_shown_are_public_and_documented(made: dict[str, str]) -> None:
+    """A result's page has its methods and properties."""
+    for name, members in (
+        *((name, result.members) for name, result in tasks.RESULTS.items()),
+        *tasks.MEMBERS.items(),
+    ):
+        [page] = [page for page in made.values() if f".. py:class:: {name}" in page]
+        for member in members:
+            assert re.search(rf"^   \.\. py:(method|property):: {member}\b", page, re.MULTILINE)
+
+
+def test_every_filter_is_there_once(made: dict[str, str]) -> None:
+    """The page of filters has each, with the values that are known and what it excludes."""
+    before = made["filters"].partition(".. _job-functions:")[0]
+    assert Counter(first_cells(before)) == Counter(list(spec.FILTERS_BY_NAME))
+    for one in spec.FILTERS:
+        row = before.partition(f"* - ``{one.name}``")[2].partition("\n   * -")[0]
+        assert one.excludes in row
+        assert all(value in row for value in one.suggestions) or "job-functions" in row
+    functions = section(made["filters"], "job-functions")
+    assert first_cells(functions) == list(spec.JOB_FUNCTIONS)
+
+
+@pytest.mark.parametrize("table", [name for name in TABLES if len(of.columns(name))])
+def test_every_column_is_there_once(made: dict[str, str], table: str) -> None:
+    """The page of columns has each of a table, with its dtype."""
+    text = section(made["columns"], f"columns-{table.replace('_', '-')}")
+    found = re.findall(r"^   \* - ``(.+)``\n     - ``(.+)``", text, re.MULTILINE)
+    assert Counter(found) == Counter(of.columns(table)[["name", "dtype"]].itertuples(False, None))
+
+
+def test_every_status_is_there_once(made: dict[str, str]) -> None:
+    """The page of statuses has those of rows, of sequences, and of accounts."""
+    assert first_cells(section(made["statuses"], "row-statuses")) == list(STATUSES)
+    sequences = section(made["statuses"], "sequence-statuses")
+    assert first_cells(sequences) == list(spec.SEQUENCE_STATUSES)
+    accounts = first_cells(section(made["statuses"], "account-statuses"))
+    assert ", ".join(accounts) in of.columns("accounts")["meaning"].iloc[0].replace(" or ", ", ")
+
+
+def test_every_error_is_there_once(made: dict[str, str]) -> None:
+    """The page of errors has each exception with what to do, and each code of the service."""
+    before = made["errors"].partition(".. _error-codes:")[0]
+    classes = [
+        name
+        for name, value in vars(errors).items()
+        if isinstance(value, type) and issubclass(value, errors.OutreachError)
+    ]
+    assert Counter(first_cells(before)) == Counter(classes)
+    codes = section(made["errors"], "error-codes")
+    assert first_cells(codes) == list(spec.ADD_LEADS_ERRORS)
+
+
+def test_every_exit_code_is_there_once(made: dict[str, str]) -> None:
+    """The page of exit codes has each that a command ends with."""
+    assert first_cells(made["exit-codes"]) == [str(code) for code in cli.EXIT_CODES]
+    named = {
+        value
+        for module in (cli, add_leads)
+        for name, value in vars(module).items()
+        if name.startswith("EXIT_") and isinstance(value, int)
+    }
+    assert set(cli.EXIT_CODES) == named
+
+
+def test_every_command_is_there_once(made: dict[str, str]) -> None:
+    """The page of the command line has each command with each of its options but the filters."""
+    [commands] = [
+        action
+        for action in cli.make_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
+    found = re.findall(r"^\.\. _command-(?!line)(.+):$", made["command-line"], re.MULTILINE)
+    assert found == list(commands.choices)
+    filters = {f"--{name.replace('_', '-')}" for name in spec.FILTERS_BY_NAME}
+    for name, command in commands.choices.items():
+        text = section(made["command-line"], f"command-{name}")
+        options = {one for one in command._option_string_actions if not one.startswith("--no-")}
+        for option in options - filters - {"-h", "--help"}:
+            assert len(re.findall(rf"^\.\. option:: {option}\b(?!-)", text, re.MULTILINE)) == 1
+
+
+def test_the_pages_own_examples_run() -> None:
+    """The examples of the modules that make the pages give what they show."""
+    assert doctest.testmod(rst).failed == 0
+    assert doctest.testmod(tasks).failed == 0
