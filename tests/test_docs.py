@@ -8,10 +8,12 @@ import inspect
 import os
 import pkgutil
 import re
+import shutil
 import warnings
 from pathlib import Path
 
 import matplotlib as mpl
+import matplotlib.pyplot as plt
 import pytest
 
 import outreach_frames as of
@@ -19,6 +21,14 @@ from outreach_frames.client import connect
 from outreach_frames.errors import OutreachWarning
 
 ROOT = Path(__file__).parents[1]
+# What people read; what is generated when the site is built is not there yet.
+PAGES = [
+    ROOT / "README.md",
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/how-to").glob("*.md")),
+    *sorted((ROOT / "docs/explanation").glob("*.md")),
+]
+SPARK = "SparkSession"
 MODULES = [
     "outreach_frames",
     *(
@@ -27,6 +37,11 @@ MODULES = [
         if not name.endswith("__main__")
     ),
 ]
+
+
+def python_blocks(page: Path) -> list[str]:
+    """Return the Python of a page, block by block."""
+    return re.findall(r"```python\n(.*?)```", page.read_text(), re.DOTALL)
 
 
 @pytest.mark.parametrize("name", MODULES)
@@ -58,20 +73,46 @@ def test_every_public_name_is_documented() -> None:
             assert re.search(rf"^{chapter}\n-+$", text, re.MULTILINE), (function, chapter)
 
 
-def test_the_readmes_python_runs(tmp_path: Path) -> None:
-    """README's Python blocks run one after the other."""
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.relative_to(ROOT).as_posix())
+def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    """The Python blocks of README and of each page run one after the other, beside `data`."""
+    run(page, tmp_path, spark=False)
+
+
+@pytest.mark.slow
+def test_the_spark_of_a_page_runs(tmp_path: Path) -> None:
+    """Where there is Java, Spark reads what the pages say that it reads."""
+    pytest.importorskip("pyspark")
+    if shutil.which("java") is None:
+        pytest.skip("Spark needs Java")
+    (page,) = (page for page in PAGES if SPARK in page.read_text())
+    run(page, tmp_path, spark=True)
+
+
+def run(page: Path, folder: Path, *, spark: bool) -> None:
+    """Run a page's Python in a folder; what starts Spark is only compiled, unless it is wanted."""
     mpl.use("agg")
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(blocks) >= 3
+    shutil.copytree(ROOT / "data", folder / "data")
     before = Path.cwd()
-    os.chdir(tmp_path)
+    os.chdir(folder)
     names: dict[str, object] = {}
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutreachWarning)
-            for block in blocks:
-                exec(block, names)
+            for block in python_blocks(page):
+                code = compile(block, page.name, "exec")
+                if spark or SPARK not in block:
+                    exec(code, names)
     finally:
         os.chdir(before)
-        connect.resolve(None).close()
-    assert (tmp_path / "prospects.csv").exists()
+        plt.close("all")
+        if client := connect.current():
+            client.close()
+
+
+def test_the_pages_have_python() -> None:
+    """README and every how-to show what to call."""
+    how_to = [page for page in PAGES if page.parent.name == "how-to"]
+    for page in (ROOT / "README.md", ROOT / "docs/start.md", *how_to):
+        assert python_blocks(page) or page.stem == "index", page
+    assert len(how_to) > 12
