@@ -273,8 +273,8 @@ OVERRIDES: Final = (
 LEAD_IDENTIFIERS: Final = ("email", "profnet_url")
 
 LEAD: Final = (
-    Field("email", format="email", nullable=True, note="at least one identifier is required"),
-    Field("profnet_url", format="uri", nullable=True, note="at least one identifier is required"),
+    Field("email", nullable=True, note="at least one identifier is required"),
+    Field("profnet_url", nullable=True, note="at least one identifier is required"),
     Field("data", "object", note="map of string field names to string values"),
     Field("overrides", "object", members=OVERRIDES, note="each defaults to false"),
 )

@@ -45,6 +45,7 @@ LONG = (
     "leads/test_end_to_end.py",
     "plots/",
     "resources/test_stored_people.py",
+    "sandbox/test_conformance.py",
     "sandbox/test_faults.py",
     "sandbox/test_passing_time.py",
     "sandbox/test_process.py",

@@ -198,6 +198,10 @@ def _responses(endpoint: spec.Endpoint) -> Schema:
     return {"200": success, **refusals}
 
 
+# What the sandbox takes for an address, and for a profile URL.
+_EMAIL: Final = r"^[^\s@\x00-\x1f\x7f\x85]+@[^\s@\x00-\x1f\x7f\x85]+$"
+_PROFILE_URL: Final = r"^(https?://)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9][A-Za-z0-9/._~-]*$"
+
 # What a response holds that a later request takes: where from, which operation, and what for.
 _LINKS: Final[Mapping[spec.Endpoint, tuple[tuple[str, spec.Endpoint, str], ...]]] = {
     spec.LIST_SEQUENCES: ((f"/{spec.SEQUENCES_KEY}/0/id", spec.ADD_LEADS, "path.id"),),
@@ -291,10 +295,17 @@ def _choices() -> Iterator[tuple[str, Schema, str]]:
     lowest, highest = rules.DAILY_EMAIL_LIMITS[0], rules.DAILY_EMAIL_LIMITS[-1]
     bounds = {"minimum": lowest, "maximum": highest}
     yield "DailyEmailLimit.daily_email_limit", bounds, f"from {lowest} to {highest}"
-    yield "PeopleSearch.page", {"minimum": 1}, "from 1 on; a page after the last one is empty"
+    pages = {"minimum": 1, "maximum": rules.MAX_PAGE}
+    yield "PeopleSearch.page", pages, "in this range; a page after the last one is empty"
+    for name, pattern in zip(spec.LEAD_IDENTIFIERS, (_EMAIL, _PROFILE_URL), strict=True):
+        taken = {"pattern": pattern, "maxLength": spec.MAX_DATA_VALUE_LENGTH}
+        yield f"Lead.{name}", taken, "anything else is refused (400), placeholder text too"
     custom = {"leads_distribution": {"const": spec.MAILBOXES_LEADS_DISTRIBUTION}}
     chosen = "without mailboxes this distribution is refused (400)"
-    needed = {"required": ["mailboxes"], "properties": {"mailboxes": {"minItems": 1}}}
+    mailboxes = {"minItems": 1, "items": {"format": "email"}}
+    needed = {"required": ["mailboxes"], "properties": {"mailboxes": mailboxes}}
+    # Where they are not used, the sandbox does not look at them.
+    yield "AddLeadsSettings.mailboxes", {"items": {"type": "string"}}, "ignored unless custom"
     yield (
         "AddLeadsSettings",
         {
@@ -362,7 +373,7 @@ def _property(field: spec.Field | spec.Filter) -> Schema:
 def _filter_schema(field: spec.Filter) -> Schema:
     if field.type != "array":
         return {"type": field.type}
-    items: Schema = {"type": "string"} | _format(field.format)
+    items: Schema = {"type": "string"} | _format(field)
     if field.values:
         items["enum"] = list(field.values)
     if field.suggestions:
@@ -377,7 +388,7 @@ def _schema(field: spec.Field) -> Schema:
     if field.members:
         return _members(field.members)
     schema = {"type": [field.type, "null"] if field.nullable else field.type}
-    schema |= _format(field.format)
+    schema |= _format(field)
     if field.constant:
         schema["const"] = field.constant
     if field.values:
@@ -393,7 +404,7 @@ def _schema(field: spec.Field) -> Schema:
 def _items(field: spec.Field) -> Schema:
     if field.members:
         return _members(field.members)
-    return {"type": field.items} | _format(field.format) if field.items else {}
+    return {"type": field.items} | _format(field) if field.items else {}
 
 
 def _members(members: tuple[spec.Field, ...]) -> Schema:
@@ -405,9 +416,8 @@ def _reference(name: str) -> Schema:
     return {"$ref": f"#/components/schemas/{name}"}
 
 
-def _format(name: spec.Format) -> Schema:
-    """Name a format the way that JSON Schema does."""
-    return {"format": "hostname" if name == "domain" else name} if name else {}
+def _format(field: spec.Field | spec.Filter) -> Schema:
+    return {"format": field.format} if field.format else {}
 
 
 if __name__ == "__main__":

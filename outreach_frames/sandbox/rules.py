@@ -7,6 +7,7 @@ nor the points below, so these are plain choices:
 - `page[size]` of sequences and of lead lists is 20 unless given, and at most 100; that of mailboxes
   is 20 unless given;
 - `page[after]` and `page[before]` together, and a cursor that names nothing, are refused (400);
+- `page` of people search may be 1 to 2**63 - 1;
 - `daily_email_limit` may be 0 to 1000;
 - a body may have 4 MB, one that adds leads 64 MB: room for the largest request within the limits of
   the interface, 250 leads with 50 fields of 1024 characters of 4 bytes.
@@ -17,7 +18,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeGuard
+from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 import orjson
@@ -26,6 +27,7 @@ from outreach_frames import spec
 
 DEFAULT_PAGE_SIZE = 20
 MAX_PAGE_SIZE = 100
+MAX_PAGE = 2**63 - 1
 DAILY_EMAIL_LIMITS = range(1001)
 MAX_BODY_BYTES = 4_000_000
 MAX_LEADS_BODY_BYTES = 64_000_000
@@ -81,9 +83,11 @@ def read_object(value: object, what: str, known: Sequence[str]) -> dict[str, Any
     return value
 
 
-def is_integer(value: object) -> TypeGuard[int]:
-    """Whether a JSON value is a whole number; true and false are none."""
-    return isinstance(value, int) and not isinstance(value, bool)
+def as_integer(value: object) -> int | None:
+    """Take a JSON value that is a whole number, written 7 or 7.0; true and false are none."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 def read_query(endpoint: spec.Endpoint, query: Query) -> dict[str, str]:
@@ -123,8 +127,8 @@ def read_contact_ids(query: Query) -> list[str]:
 def read_daily_email_limit(body: bytes) -> int:
     """Take the new daily limit of a mailbox."""
     (field,) = spec.DAILY_EMAIL_LIMIT_BODY
-    limit = read_object(read_json(body), "The body", [field.name]).get(field.name)
-    if not is_integer(limit) or limit not in DAILY_EMAIL_LIMITS:
+    limit = as_integer(read_object(read_json(body), "The body", [field.name]).get(field.name))
+    if limit is None or limit not in DAILY_EMAIL_LIMITS:
         raise bad_request(
             f"{field.name} must be a whole number from {DAILY_EMAIL_LIMITS[0]}"
             f" to {DAILY_EMAIL_LIMITS[-1]}"
@@ -137,12 +141,12 @@ def read_search(body: bytes) -> tuple[dict[str, Any], int, int]:
     page_field, size_field = spec.SEARCH_PAGING
     known = (*spec.FILTERS_BY_NAME, page_field.name, size_field.name)
     filters = dict(read_object(read_json(body), "The body", known))
-    page = filters.pop(page_field.name, 1)
-    page_size = filters.pop(size_field.name, spec.DEFAULT_SEARCH_PAGE_SIZE)
-    if not is_integer(page) or page < 1:
-        raise bad_request(f"{page_field.name} must be a whole number from 1 on")
+    page = as_integer(filters.pop(page_field.name, 1))
+    page_size = as_integer(filters.pop(size_field.name, spec.DEFAULT_SEARCH_PAGE_SIZE))
+    if page is None or not 1 <= page <= MAX_PAGE:
+        raise bad_request(f"{page_field.name} must be a whole number from 1 to {MAX_PAGE:,}")
     smallest, largest = spec.MIN_SEARCH_PAGE_SIZE, spec.MAX_SEARCH_PAGE_SIZE
-    if not is_integer(page_size) or not smallest <= page_size <= largest:
+    if page_size is None or not smallest <= page_size <= largest:
         raise bad_request(f"{size_field.name} must be a whole number from {smallest} to {largest}")
     for name, value in filters.items():
         _check_filter(spec.FILTERS_BY_NAME[name], value)

@@ -1,0 +1,104 @@
+"""The sandbox against its own description: a foreign tool sends what fits it, and what does not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from outreach_frames import spec
+from tests.sandbox.http import Api
+
+# Operations with cursors, which are refused (400) unless they name something in the list.
+LISTS = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.GET_LEAD_LIST)
+
+
+def settings(api: Api, phases: dict[str, bool], examples: int) -> dict[str, Any]:
+    """Say what to send: values of this world too, where a path or a query needs them."""
+    sandbox = api.sandbox
+    contacts = api.get("/contacts", {"ids[]": sandbox.contact_ids[:20]}).json()["contacts"]
+    mailboxes = [mailbox["id"] for mailbox in api.get("/mailboxes").json()["mailboxes"]]
+    known = {
+        (spec.ADD_LEADS, "path.id"): list(sandbox.sequence_ids.values()),
+        (spec.GET_CONTACTS, "query.ids[]"): sandbox.contact_ids[:20],
+        (spec.GET_CONTACT_BY_EMAIL, "path.email"): [
+            contact["email"] for contact in contacts if contact["email"]
+        ],
+        (spec.GET_LEAD_LIST, "path.id"): sandbox.lead_list_ids,
+        (spec.UPDATE_MAILBOX, "path.id"): mailboxes,
+    }
+    # Beyond what a schema can say: an id that names nothing, and a sequence's own needs.
+    accepted = ["200", "404", "422"]
+    operations = [
+        {
+            "include-operation-id": endpoint.name,
+            "parameters": {
+                parameter: {"dictionary": endpoint.name, "probability": 0.9}
+                for user, parameter in known
+                if user is endpoint
+            },
+            "checks": {
+                "positive_data_acceptance": {
+                    "expected-statuses": [*accepted, "400"] if endpoint in LISTS else accepted
+                }
+            },
+        }
+        for endpoint in spec.ENDPOINTS
+    ]
+    return {
+        "seed": 1,
+        "continue-on-failure": True,
+        "headers": {"Authorization": f"Bearer {sandbox.api_key}"},
+        "generation": {"max-examples": examples, "database": "none"},
+        "phases": {name: {"enabled": wanted} for name, wanted in phases.items()},
+        "dictionaries": {
+            endpoint.name: {"values": values} for (endpoint, _), values in known.items()
+        },
+        "operations": operations,
+    }
+
+
+def failures(api: Api, phases: dict[str, bool], *, examples: int) -> Iterator[str]:
+    """Send what the tool makes of the served description, and yield what it finds wrong."""
+    import schemathesis
+    from schemathesis import engine
+    from schemathesis.config import SchemathesisConfig
+    from schemathesis.engine import events
+
+    config = SchemathesisConfig.from_dict(settings(api, phases, examples))
+    schema = schemathesis.openapi.from_url(f"{api.sandbox.url}/openapi.json", config=config)
+    met = set()
+    for event in engine.from_schema(schema).execute():
+        if isinstance(event, events.NonFatalError | events.FatalError):
+            yield str(event)
+        if not isinstance(event, events.ScenarioFinished):
+            continue
+        for key, checks in event.recorder.checks.items():
+            response = event.recorder.interactions[key].response
+            assert response is not None
+            met.add((event.recorder.cases[key].value.operation.label, response.status_code))
+            for check in checks:
+                if check.failure_info is not None:
+                    failure = check.failure_info.failure
+                    yield f"{check.name}: {failure.message}\n{check.failure_info.code_sample}"
+    # What was never met proves nothing.
+    wanted = {(endpoint.label, status) for endpoint in spec.ENDPOINTS for status in (200, 400)}
+    wanted -= {(spec.GET_CONTACT_BY_EMAIL.label, 400)}
+    wanted |= {(spec.ADD_LEADS.label, 422)}
+    if not wanted <= met:
+        yield f"never met: {wanted - met}"
+
+
+def test_a_foreign_tool_finds_nothing_wrong(api: Api) -> None:
+    """No response to a thousand requests, good and bad, is a server's error or not as described."""
+    phases = {"examples": False, "coverage": True, "fuzzing": True, "stateful": False}
+    assert list(failures(api, phases, examples=5)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_a_foreign_tool_finds_nothing_wrong_for_long(api: Api) -> None:
+    """Neither do 500 requests more of each operation, and what their responses lead to."""
+    phases = {"examples": True, "coverage": True, "fuzzing": True, "stateful": True}
+    assert list(failures(api, phases, examples=500)) == []
