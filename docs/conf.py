@@ -29,7 +29,7 @@ exclude_patterns = ["_build"]
 nitpicky = True  # a link to what no page has is an error
 toc_object_entries = False  # each has a heading of its own
 
-myst_enable_extensions = ["colon_fence", "deflist"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
 nb_execution_timeout = 120
@@ -42,6 +42,7 @@ html_title = "outreach_frames"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
+html_sidebars = {"gallery/index": []}  # a page with no others beside it
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
@@ -58,11 +59,14 @@ def collect_notebooks(_app: Sphinx) -> None:
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
 
 
-def make_pages(_app: Sphinx) -> None:
-    """Write the pages of the reference that are made from the code."""
-    from docs.reference_pages import write  # noqa: PLC0415 - found by the path above
+def make_pages(app: Sphinx) -> None:
+    """Write the pages of the reference, and draw the pictures of the gallery, from the code."""
+    from docs.gallery_pictures import draw_gallery  # noqa: PLC0415 - found by the path above
+    from docs.reference_pages import write  # noqa: PLC0415
 
     write(DOCS / "reference")
+    if app.config.nb_execution_mode != "off" or not (DOCS / "gallery" / "made").exists():
+        draw_gallery()
 
 
 def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:

@@ -10,24 +10,18 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import matplotlib as mpl
-
-mpl.use("agg")
-
 import matplotlib.pyplot as plt
 from PIL import Image
 
 import outreach_frames as of
+from docs.gallery_pictures import STYLES, save_plot
 from tests.browser.lab import DARK, LIGHT, Notebook, connect_to, opened_lab, running_lab
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from outreach_frames.sandbox import Sandbox
 
 FOLDER: Final = Path(__file__).parent / "pictures"
 LARGEST: Final = 100_000  # bytes
-STYLES: Final = {"light": "default", "dark": "dark_background"}
 _THEMES: Final = {"light": LIGHT, "dark": DARK}
 _COLORS: Final = 64
 _BUILDER: Final = """
@@ -81,15 +75,9 @@ def picture_plot(sandbox: Sandbox) -> None:
         )
     for name, style in STYLES.items():
         with plt.style.context(style):
-            axes = of.plots.headcount(people)
-            save_plot(axes, FOLDER / f"headcount_{name}.png")
-
-
-def save_plot(axes: Axes, file: Path) -> None:
-    """Save a plot with no ground of its own, so that it stands on that of any page."""
-    figure: Any = axes.figure
-    figure.savefig(file, dpi=160, transparent=True, metadata={"Software": None})
-    plt.close(figure)
+            figure: Any = of.plots.headcount(people).figure
+            save_plot(figure, FOLDER / f"headcount_{name}.png")
+            plt.close(figure)
 
 
 def keep(picture: Path) -> None:

@@ -10,6 +10,7 @@ from collections import Counter
 import pytest
 
 import outreach_frames as of
+from docs import gallery_pictures
 from docs.reference_pages import pages, rst, tasks
 from outreach_frames import cli, errors, spec
 from outreach_frames.accessor import OutreachAccessor
@@ -136,3 +137,15 @@ def test_the_pages_own_examples_run() -> None:
     """The examples of the modules that make the pages give what they show."""
     assert doctest.testmod(rst).failed == 0
     assert doctest.testmod(tasks).failed == 0
+
+
+def test_every_plot_is_in_the_gallery() -> None:
+    """The gallery has each plot, with a picture for either theme."""
+    page = gallery_pictures.PAGE.read_text(encoding="utf-8")
+    assert set(re.findall(r"^of\.plots\.(\w+)\(", page, re.MULTILINE)) == set(of.plots.__all__)
+    pictures = {
+        theme: re.findall(rf"\]\(made/(\w+)_{theme}\.png\){{\.only-{theme}}}$", page, re.MULTILINE)
+        for theme in gallery_pictures.STYLES
+    }
+    assert pictures["light"] == pictures["dark"]
+    assert len(set(pictures["light"])) == page.count("of.plots.")
