@@ -11,7 +11,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -22,7 +22,7 @@ from outreach_frames.common.atomic_files import expanded
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachWarning
 
 if TYPE_CHECKING:
-    from outreach_frames.client.cache_store import Store
+    from outreach_frames.client.cache_store import Entry, Store
 
 DEFAULT: Final = "default"
 
@@ -85,19 +85,33 @@ class ResponseCache:
 
     def get(self, key: str) -> bytes | None:
         """Return the body of a stored response that has not expired."""
+        entry = self.entries([key]).get(key)
+        return entry.body if entry is not None and entry.expires_unix > time.time() else None
+
+    def entries(self, keys: Sequence[str]) -> Mapping[str, Entry]:
+        """Return those of some responses that are stored, by key; they may have expired."""
         with self._or_off(), self._lock:
-            entry = self._store.get(key) if self._store is not None else None
-            if entry is not None and entry.expires_unix > time.time():
-                body: bytes = entry.body
-                return body
-        return None
+            if self._store is not None:
+                return self._store.entries(keys)
+        return {}
+
+    def expiring_at(self, expires_unix: float) -> set[str]:
+        """Return the keys of the responses that expire at exactly that moment in Unix time."""
+        with self._or_off(), self._lock:
+            if self._store is not None:
+                return self._store.expiring_at(expires_unix)
+        return set()
 
     def set(self, key: str, body: bytes, lifetime: float) -> None:
         """Store the body of a response for some seconds."""
+        self.put({key: body}, time.time() + lifetime)
+
+    def put(self, bodies: Mapping[str, bytes], expires_unix: float) -> None:
+        """Store the bodies of some responses, by key, until a moment in Unix time."""
         with self._or_off(), self._lock:
             if self._store is not None:
-                self._store.put(key, time.time() + lifetime, body)
-                self._unpurged += len(body)
+                self._store.put(bodies, expires_unix)
+                self._unpurged += sum(map(len, bodies.values()))
                 if self._unpurged > _PURGE_EVERY:
                     self._purge()
 

@@ -16,7 +16,6 @@ from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import Format, format_of
-from outreach_frames.resources.paging import now
 from outreach_frames.resources.search import Search, check_body
 from outreach_frames.resources.split_search import SplitSearch, split
 from outreach_frames.tables.raw_people import read_people_lines
@@ -124,7 +123,7 @@ def export_people(
                 "filters": search.filters,
                 "limit": search.limit,
                 "total": search.total,
-                "fetched_at": now(),
+                "fetched_at": search.fetched_at,
                 "errors": search.errors,
             }
             order = None

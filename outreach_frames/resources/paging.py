@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from typing import Any
@@ -115,7 +116,16 @@ def carry_partial(error: BaseException, frame: pd.DataFrame) -> None:
 
 def now() -> str:
     """Return the present moment as ISO 8601 text, to the second."""
-    return datetime.now(UTC).isoformat(timespec="seconds")
+    return moment(time.time())
+
+
+def moment(unix: float) -> str:
+    """Return a moment in Unix time as ISO 8601 text, to the second.
+
+    >>> moment(1.5)
+    '1970-01-01T00:00:01+00:00'
+    """
+    return datetime.fromtimestamp(unix, UTC).isoformat(timespec="seconds")
 
 
 def report_errors(errors: list[Any], *, in_frame: bool = True) -> None:

@@ -20,7 +20,7 @@ from outreach_frames.common.arguments import (
 )
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidResponseError, OutreachError
-from outreach_frames.resources.paging import carry_partial, now, report_errors
+from outreach_frames.resources.paging import carry_partial, report_errors
 from outreach_frames.resources.search import Search, check_body, report_unknown_values
 from outreach_frames.resources.split_search import SplitSearch, split
 from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, concat_people
@@ -83,7 +83,8 @@ def search_people(
         One row per person in the service's order. Nested fields are joined with `_`, such as
         company_location_details_city. Text is str, counts Int64, numbers Float64, switches boolean,
         dates datetime64; experiences, educations, languages and the like are Arrow lists. `.attrs`
-        has filters, limit, total, fetched_at and errors. Empty, with all columns, when nobody
+        has filters, limit, total, errors, and as fetched_at when the first page came from the
+        service, for a search from the cache up to an hour ago. Empty, with all columns, when nobody
         matches. The column of `split_by` is the last one, an ordered category.
 
     Raises
@@ -158,7 +159,7 @@ def read_frame(
         filters=search.filters,
         limit=search.limit,
         total=search.total,
-        fetched_at=now(),
+        fetched_at=search.fetched_at,
         errors=search.errors,
     )
     if isinstance(search, SplitSearch):

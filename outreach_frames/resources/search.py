@@ -14,7 +14,6 @@ import numpy as np
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.client.cache import LIFETIMES
 from outreach_frames.client.client import Client
 from outreach_frames.client.response import OversizedResponseError, load_object
 from outreach_frames.common.arguments import check_filters, unknown_values
@@ -22,9 +21,10 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
-from outreach_frames.resources.paging import report_errors, report_repeats
+from outreach_frames.resources.paging import moment, now, report_errors, report_repeats
+from outreach_frames.resources.stored_search import StoredSearch
 from outreach_frames.tables.flatten import PeoplePage, as_one_page, read_people_pages
-from outreach_frames.tables.stored_pages import FORMAT, is_as_shown, pack_page, unpack_page
+from outreach_frames.tables.stored_pages import is_as_shown
 
 S = TypeVar("S")
 T = TypeVar("T")
@@ -36,6 +36,7 @@ read_in_worker = partial(read_people_pages, use_threads=False)
 _USELESS_PAGES_THAT_END = 3
 # Pages that become a table together: the reader needs less time for each then.
 _PAGES_AT_ONCE = 6
+_STORED_PAGES_AT_ONCE = 12
 # A person has some 300 values; where a page has far more commas, its people are counted first.
 _USUAL_VALUES = 1000
 _COMMA = ord(",")
@@ -119,7 +120,12 @@ class Search:
     sightings: Sightings = field(default_factory=lambda: sightings_in({}))
     so_far: SearchProgress = field(default_factory=SearchProgress)
     errors: list[Any] = field(default_factory=list)
+    _stored: StoredSearch = field(init=False)
+    _last_stored: int = field(default=0, init=False)
     _has_odd_pages: bool = field(default=False, init=False)
+
+    def __post_init__(self) -> None:
+        self._stored = StoredSearch(self.client, self._request, not self.refresh, self.store)
 
     @property
     def total(self) -> int | None:
@@ -168,34 +174,10 @@ class Search:
 
     def _fetch(self, number: int, parse: Callable[[bytes], T]) -> T:
         body = self._request(number)
-        # The cache has pages as tables, see `_stored`.
+        # The cache has pages as tables.
         return self.client.read(
             spec.SEARCH_PEOPLE, body=body, refresh=True, store=False, parse=parse
         )
-
-    def _key(self, number: int) -> str:
-        return self.client.form_key(spec.SEARCH_PEOPLE, self._request(number), FORMAT)
-
-    def _stored(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
-        """Return those of some pages that are in the cache and still good."""
-        cache = self.client.cache
-        if self.refresh or not cache.is_open:
-            return {}
-        packed = {number: cache.get(self._key(number)) for number in numbers}
-        pages = {number: unpack_page(one) for number, one in packed.items() if one is not None}
-        return {number: page for number, page in pages.items() if page is not None}
-
-    @property
-    def _keeps_pages(self) -> bool:
-        return self.store and self.client.cache.is_open
-
-    def _keep(self, numbers: Sequence[int], fetched: Sequence[PeoplePage]) -> None:
-        """Put the first pages of some, which may have been read as one, into the cache singly."""
-        if self._keeps_pages:
-            singles = (single for page in fetched for single in page.apart())
-            for number, single in zip(numbers, singles, strict=False):
-                packed = pack_page(single)
-                self.client.cache.set(self._key(number), packed, LIFETIMES[spec.SEARCH_PEOPLE.name])
 
     def count(self) -> int | None:
         """Ask how many people match; None where the service gives no count."""
@@ -208,6 +190,12 @@ class Search:
     def rows(self) -> int:
         """How many people were taken."""
         return self.so_far.rows
+
+    @property
+    def fetched_at(self) -> str:
+        """When the first page came from the service; until then, the present moment."""
+        unix = self._stored.fetched_unix
+        return now() if unix is None else moment(unix)
 
     def remember(self, sightings_of: Callable[[int], Sightings]) -> None:
         """Have somebody else remember who came before."""
@@ -241,7 +229,7 @@ class Search:
     def _tables(self) -> Iterator[pa.Table]:
         so_far = self.so_far
         if not so_far.page:
-            yield self._take([1], self.read_pages([1]))
+            yield self._take([1], self._first_page())
         while (
             so_far.useless < _USELESS_PAGES_THAT_END and (last := self._last_page()) > so_far.page
         ):
@@ -254,6 +242,32 @@ class Search:
                         raise error
                     if self._is_useless:
                         break
+
+    def _first_page(self) -> PeoplePage:
+        """Read the first page, from the cache where what is stored goes on as it did."""
+        page = self._stored.pages([1]).get(1)
+        if page is not None:
+            self._note(page)
+            if self._is_unchanged():
+                return page
+        self.so_far.total = self.so_far.pages = None
+        self._stored.is_read = False
+        return self.read_pages([1])
+
+    def _is_unchanged(self) -> bool:
+        """Ask for the last stored page again, where others are to be asked for behind it.
+
+        If it has other people now, the next page would not go on where the stored ones end.
+        """
+        needed = self._last_page()
+        last = self._stored.last_held(needed)
+        self._last_stored = last
+        if last == needed:
+            return True
+        before = self._stored.pages([last]).get(last)
+        now, error = self._ask([last])
+        # What cannot be had now is told when it is needed, with the people before it.
+        return error is not None or (before is not None and _has_same_people(before, now[0]))
 
     def report(self, rows: int, *, in_frame: bool = True) -> None:
         """Warn of what the analyst would not see in the frame, or in the file."""
@@ -278,10 +292,8 @@ class Search:
         return self.so_far.useless >= _USELESS_PAGES_THAT_END
 
     def _take(self, run: Sequence[int], page: PeoplePage) -> pa.Table:
+        self._note(page)
         so_far = self.so_far
-        total, pages = page.pagination.get("total"), page.pagination.get("total_pages")
-        so_far.total = total if _is_count(total) else so_far.total
-        so_far.pages = pages if _is_count(pages) else so_far.pages
         self.errors.extend(page.errors)
         so_far.received += page.people.num_rows
         sightings = self.sightings(page.people.column("id").to_pylist())
@@ -297,14 +309,23 @@ class Search:
         so_far.useless = 0 if has_news else so_far.useless + len(run)
         return table
 
+    def _note(self, page: PeoplePage) -> None:
+        """Take over what a page says of the whole search."""
+        total, pages = page.pagination.get("total"), page.pagination.get("total_pages")
+        self.so_far.total = total if _is_count(total) else self.so_far.total
+        self.so_far.pages = pages if _is_count(pages) else self.so_far.pages
+
     def _runs(self, first: int, last: int) -> Iterator[range]:
         """Cut pages into runs that are read as one: longer ones the more pages came before.
 
         So a service that is wrong about its pages is not asked for many that do not exist.
         """
         while first <= last:
-            longest = max(1, first // self.client.workers)
-            run = range(first, min(first + min(longest, _PAGES_AT_ONCE), last + 1))
+            if first <= self._last_stored:
+                most, end = _STORED_PAGES_AT_ONCE, min(last, self._last_stored)
+            else:
+                most, end = min(max(1, first // self.client.workers), _PAGES_AT_ONCE), last
+            run = range(first, min(first + most - 1, end) + 1)
             yield run
             first = run.stop
 
@@ -312,10 +333,11 @@ class Search:
         self, run: Sequence[int]
     ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
         """Read pages as one up to an error; return which came, what is on them, and the error."""
-        pages = self._stored(run)
+        pages = self._stored.pages(run)
         missing = [number for number in run if number not in pages]
         fetched, error = self._ask(missing) if missing else ([], None)
-        self._keep(missing, fetched)
+        if fetched:
+            self._stored.put(missing, (single for page in fetched for single in page.apart()))
         if not pages and len(fetched) == 1:
             return run[: len(fetched[0].heads)], fetched[0], error
         singles = (single for page in fetched for single in page.apart())
@@ -334,7 +356,7 @@ class Search:
         if not bodies:
             return [], error
         # A page in the cache must not have columns that only its neighbours need.
-        if not (self._keeps_pages and self._has_odd_pages):
+        if not (self._stored.is_written and self._has_odd_pages):
             try:
                 page = self._parse(bodies)
             except InvalidResponseError:
@@ -342,7 +364,7 @@ class Search:
             else:
                 is_odd = not is_as_shown(page)
                 self._has_odd_pages |= is_odd
-                if not (self._keeps_pages and is_odd):
+                if not (self._stored.is_written and is_odd):
                     return [page], error
 
         def read_again(fetched: tuple[int, bytes]) -> PeoplePage:
@@ -407,6 +429,13 @@ def check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> 
                 "Say how many people you want with limit=, how many per request with page_size=."
             )
     return check_filters(filters, fields)
+
+
+def _has_same_people(one: PeoplePage, other: PeoplePage) -> bool:
+    """Tell whether two responses to one request have the same people, and count the same."""
+    return one.people.column("id").equals(other.people.column("id")) and (
+        one.pagination.get("total") == other.pagination.get("total")
+    )
 
 
 def _is_count(value: object) -> TypeGuard[int]:

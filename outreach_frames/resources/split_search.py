@@ -16,7 +16,7 @@ from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import plural, unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.resources.paging import report_errors, report_repeats
+from outreach_frames.resources.paging import now, report_errors, report_repeats
 from outreach_frames.resources.search import (
     Search,
     SearchProgress,
@@ -60,6 +60,7 @@ class SplitSearch:
         self.errors: list[Any] = []
         self._repeats = 0
         self._progress = SearchProgress()
+        self._fetched_at: list[str] = []
         seen: dict[str, int] = {}
         self._sightings_of: Callable[[int], Sightings] = lambda index: sightings_in(seen, index)
 
@@ -82,6 +83,11 @@ class SplitSearch:
     def expected(self) -> int | None:
         """How many people will be read, as far as the service has reported."""
         return min((n for n in (self.limit, self.total) if n is not None), default=None)
+
+    @property
+    def fetched_at(self) -> str:
+        """When the first page of all came from the service; until then, the present moment."""
+        return min(self._fetched_at, default=now())
 
     def remember(self, sightings_of: Callable[[int], Sightings]) -> None:
         """Have somebody else remember who came before, by the index of the value."""
@@ -139,6 +145,7 @@ class SplitSearch:
                 self.errors += search.errors[noted:]
                 noted = len(search.errors)
                 yield table
+        self._fetched_at.append(search.fetched_at)
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
         """Return the people taken with the value that found each, as the last column."""
