@@ -1,7 +1,7 @@
-"""Pages of people by Arrow's JSON reader: the fast way, which refuses what it could not keep.
+"""Pages of people by Arrow's JSON reader, which refuses what it could not keep.
 
-It is strict first: the interface's types, and an unknown field stops it at once. Then Arrow reads
-what the interface knows, and what else there is becomes columns in the tolerant reader.
+Strictly, with the interface's types, where an unknown field stops it at once; or what the interface
+knows only, and what else there is becomes columns in the tolerant reader.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from functools import lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
@@ -126,19 +125,15 @@ def check_size(body: bytes) -> None:
             )
 
 
-def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePage:
-    """Read bodies by Arrow's JSON reader: one row of the document table per body."""
-    bodies = [one_line(body) for body in bodies]
-    try:
-        document = _read_documents(bodies, _STRICT, use_threads=use_threads)
-    except pa.ArrowInvalid:
-        return _read_open(bodies, use_threads=use_threads)
-    people = _typed_people(_flat(_persons(document, bodies)))
+def read_as_shown(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePage:
+    """Read bodies, each one line, of which every field is as the interface shows it."""
+    document = read_documents(bodies, _STRICT, use_threads=use_threads)
+    people = _typed_people(_flat(persons_of(document, bodies)))
     has_errors = pc.list_value_length(document.column(spec.ERRORS_KEY)).to_pylist()
     heads = [
         PageHead(
             rows,
-            _present(pagination),
+            present(pagination),
             list_of_errors(parse_json(body.decode())[spec.ERRORS_KEY]) if errors else [],
         )
         for body, rows, pagination, errors in zip(
@@ -152,21 +147,22 @@ def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePa
     return PeoplePage(people, heads)
 
 
-def _read_open(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
-    """Read bodies with fields that the interface does not show: Arrow reads the others."""
+def read_known(
+    bodies: Sequence[bytes], documents: Sequence[Any], *, use_threads: bool = False
+) -> PeoplePage:
+    """Read bodies of any further fields: Arrow reads what is known, the parsed bodies have all."""
     if any(depth(body) > MAX_DEPTH for body in bodies):
         raise LossyParseError
-    document = _read_documents(bodies, _OPEN, use_threads=use_threads)
-    people = _flat(_persons(document, bodies))
+    document = read_documents(bodies, _OPEN, use_threads=use_threads)
+    people = _flat(persons_of(document, bodies))
     for name in people.column_names:
         if _PEOPLE_COLUMNS[name].type == "number":
-            _check_exact(people.column(name))
-    documents = [orjson.loads(body) for body in bodies]
+            check_exact(people.column(name))
     records = [record for document in documents for record in document[spec.RESULTS_KEY]]
     heads = [
         PageHead(
             len(document[spec.RESULTS_KEY]),
-            _present(document[spec.PAGINATION_KEY]),
+            present(document[spec.PAGINATION_KEY]),
             list_of_errors(document.get(spec.ERRORS_KEY)),
         )
         for document in documents
@@ -188,8 +184,8 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
     body = one_line(body)
     if depth(body) > MAX_DEPTH:
         raise LossyParseError
-    document = _read_documents([body], _only(tuple(columns)), use_threads=False)
-    people = _flat(_persons(document, [body])).select(columns)
+    document = read_documents([body], _only(tuple(columns)), use_threads=False)
+    people = _flat(persons_of(document, [body])).select(columns)
     for position, name in enumerate(columns):
         field = _PEOPLE_COLUMNS[name]
         if field.format == "date":
@@ -198,7 +194,7 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
                 raise LossyParseError
             people = people.set_column(position, name, dates)
         elif field.type == "number":
-            _check_exact(people.column(position))
+            check_exact(people.column(position))
     return people
 
 
@@ -231,7 +227,8 @@ def _fields_of(
     return kept
 
 
-def _persons(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
+def persons_of(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
+    """Give the people of bodies that were read, one row each."""
     if document.num_rows != len(bodies):
         raise LossyParseError
     results = document.column(spec.RESULTS_KEY)
@@ -240,7 +237,8 @@ def _persons(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
     return pa.chunked_array([chunk.flatten() for chunk in results.chunks])
 
 
-def _present(pagination: dict[str, Any]) -> dict[str, Any]:
+def present(pagination: dict[str, Any]) -> dict[str, Any]:
+    """Give `_pagination` less what is null."""
     return {key: value for key, value in pagination.items() if value is not None}
 
 
@@ -277,9 +275,10 @@ def depth(body: bytes) -> int:
     return deepest
 
 
-def _read_documents(
+def read_documents(
     bodies: Sequence[bytes], options: arrow_json.ParseOptions, *, use_threads: bool
 ) -> pa.Table:
+    """Read bodies, each one line, as one row each of the document table."""
     block = max(max(map(len, bodies)) + 1, _BLOCK_BYTES if len(bodies) > 1 else 0)
     return arrow_json.read_json(
         pa.BufferReader(b"\n".join(bodies)),
@@ -298,7 +297,7 @@ def _flat(persons: pa.ChunkedArray) -> pa.Table:
     return people.rename_columns([name.replace(".", "_") for name in people.column_names])
 
 
-def _check_exact(numbers: pa.ChunkedArray) -> None:
+def check_exact(numbers: pa.ChunkedArray) -> None:
     """Refuse numbers that the reader may have rounded, as integers beyond 2^53."""
     if not pc.all(pc.less(pc.abs(numbers), float(LARGEST_EXACT)), min_count=0).as_py():
         raise LossyParseError
@@ -314,7 +313,7 @@ def _typed_people(people: pa.Table) -> pa.Table:
             if raw is not None:
                 raws.append((name + RAW_SUFFIX, raw))
         elif field.type == "number":
-            _check_exact(people.column(position))
+            check_exact(people.column(position))
     if not raws:
         return people
     columns = dict(zip(people.column_names, people.columns, strict=True))

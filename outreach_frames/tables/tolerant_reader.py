@@ -199,7 +199,8 @@ def _column(
         values = _members(parents, member.name)
         found.read.append(values)
         return _typed(values, member)
-    return (ready, None) if column_type(member) == ready.type else typed_dates(ready, member)
+    is_date = column_type(member) != wire_type(member)
+    return typed_dates(ready, member) if is_date else (ready, None)
 
 
 def _has_further_members(parents: Sequence[Mapping[str, Any] | None], lists: spec.Field) -> bool:
@@ -240,7 +241,7 @@ def _flatten_extra(values: Sequence[Any], name: str, found: _Columns) -> None:
     has_objects = any(value is not None for value in objects)
     if not has_objects or any(value is not None for value in others):
         found.read.append(others)
-        found.extras.append((name, _inferred(others)))
+        found.extras.append((name, inferred(others)))
     if has_objects and len(name) > _LONGEST_PREFIX:
         for value, values_beyond in zip(objects, found.rest, strict=True):
             if value is not None:
@@ -375,7 +376,7 @@ def _list_of_objects(
         members[FURTHER_FIELDS] = pa.array([plain_text_of(item or None) for item in rest])
         further = []
     for key in further:
-        members[key] = _inferred(_members(elements, key))
+        members[key] = inferred(_members(elements, key))
     structs = pa.StructArray.from_arrays(
         list(members.values()),
         names=list(members),
@@ -389,7 +390,7 @@ def _list_of_objects(
     return pa.ListArray.from_arrays(pa.array([*offsets, end], pa.int32()), structs)
 
 
-def _inferred(values: Sequence[Any]) -> pa.Array:
+def inferred(values: Sequence[Any]) -> pa.Array:
     """Make the column of an unknown field: typed where all values agree, else text."""
     if _cells(values, len(values)) <= _MOST_CELLS:
         try:
