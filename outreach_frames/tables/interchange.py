@@ -127,9 +127,12 @@ def _converted(table: pa.Table) -> pd.DataFrame:
             f"The column {opaque[0].name!r} has the type {opaque[0].type.type_name}, which other "
             "libraries cannot read. Cast it to another type, or drop it."
         )
-    schema = pa.schema([field.with_type(_own_type(field.type)) for field in table.schema])
-    columns = [_cast(*pair) for pair in zip(table.columns, schema.types, strict=True)]
-    frame = to_frame(pa.Table.from_arrays(columns, schema=schema), "numpy_nullable")
+    for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        own = _own_type(column.type)
+        # By name, as lists are alike to Arrow whatever their entries are called.
+        if str(own) != str(column.type):
+            table = table.set_column(place, name, _cast(column, own))
+    frame = to_frame(table, "numpy_nullable")
     frame.attrs = dict(noted.get("attributes") or {})
     return _with_index(frame, noted)
 

@@ -1,0 +1,287 @@
+"""Frames of other libraries as pandas frames: every value, in a search's dtypes, or an error."""
+
+from __future__ import annotations
+
+import datetime as dt
+import uuid
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Any
+
+import duckdb
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.interchange import as_frame
+from tests.libraries import LIBRARIES
+from tests.tables.people_strategies import EXACT_FLOATS, INT64, TEXTS
+
+DAY = dt.date(2024, 5, 1)
+MIDNIGHT = pd.Timestamp("2024-05-01")
+BERLIN = dt.timezone(dt.timedelta(hours=2))
+NAME = uuid.UUID(int=7)
+
+# A column of Polars with one value, and the dtype and value that it has in pandas.
+POLARS: list[tuple[Any, Any, str, Any]] = [
+    (pl.String, "Zoë", "str", "Zoë"),
+    (pl.Int8, -3, "Int64", -3),
+    (pl.UInt32, 2**32 - 1, "Int64", 2**32 - 1),
+    (pl.UInt64, 2**64 - 1, "UInt64", 2**64 - 1),
+    (pl.Float32, 0.5, "Float32", 0.5),
+    (pl.Float64, 0.1, "Float64", 0.1),
+    (pl.Boolean, True, "boolean", True),
+    (pl.Categorical, "x", "category", "x"),
+    (pl.Enum(["hi", "lo"]), "lo", "category", "lo"),
+    (pl.Decimal(10, 2), Decimal("5.10"), "decimal128(10, 2)[pyarrow]", Decimal("5.10")),
+    (pl.Date, DAY, "datetime64[us]", MIDNIGHT),
+    (pl.Datetime("ms"), MIDNIGHT, "datetime64[ms]", MIDNIGHT),
+    (
+        pl.Datetime("us", "Europe/Berlin"),
+        dt.datetime(2024, 5, 1, tzinfo=BERLIN),
+        "datetime64[us, Europe/Berlin]",
+        pd.Timestamp("2024-05-01", tz="Europe/Berlin"),
+    ),
+    (pl.Time, dt.time(1, 2), "time64[ns][pyarrow]", dt.time(1, 2)),
+    (pl.Duration, dt.timedelta(2), "timedelta64[us]", pd.Timedelta(days=2)),
+    (pl.Binary, b"x", "binary[pyarrow]", b"x"),
+    (pl.List(pl.String), ["a", None], "list<item: string>[pyarrow]", ["a", None]),
+    (pl.Array(pl.Int16, 2), [1, 2], "list<item: int64>[pyarrow]", [1, 2]),
+    (
+        pl.List(pl.Struct({"a": pl.String, "b": pl.List(pl.String)})),
+        [{"a": "x", "b": ["y"]}],
+        "list<item: struct<a: string, b: list<item: string>>>[pyarrow]",
+        [{"a": "x", "b": ["y"]}],
+    ),
+]
+# The same of DuckDB, with the usual settings and where it keeps all types.
+DUCKDB: list[tuple[str, str, Any]] = [
+    ("'x'", "str", "x"),
+    ("1::utinyint", "Int64", 1),
+    ("1", "Int64", 1),
+    ("1::bigint", "Int64", 1),
+    ("true", "boolean", True),
+    ("0.5::double", "Float64", 0.5),
+    ("'x'::enum('x', 'y')", "category", "x"),
+    ("date '2024-05-01'", "datetime64[us]", MIDNIGHT),
+    ("timestamp_s '2024-05-01'", "datetime64[s]", MIDNIGHT),
+    (f"'{NAME}'::uuid", "str", str(NAME)),
+    ("['a', 'b']", "list<item: string>[pyarrow]", ["a", "b"]),
+    ("[{'n': 1}]", "list<item: struct<n: int64>>[pyarrow]", [{"n": 1}]),
+    ("'{}'::json", "str", "{}"),
+    ("null", "str", None),
+]
+KEEPING_TYPES = (
+    "set arrow_lossless_conversion=true",
+    "set produce_arrow_string_view=true",
+    "set arrow_output_list_view=true",
+)
+
+
+def assert_is(column: pd.Series[Any], dtype: str, value: Any) -> None:
+    """Check a column of one value and one that is missing."""
+    assert str(column.dtype) == dtype
+    first, second = column.tolist()
+    assert pd.isna(first) if value is None else first == value
+    assert pd.isna(second)
+
+
+@pytest.mark.parametrize(("kind", "value", "dtype", "expected"), POLARS, ids=lambda _: "")
+def test_types_of_polars(kind: Any, value: Any, dtype: str, expected: Any) -> None:
+    """Each type of Polars becomes the dtype that a search gives such values; missing is missing."""
+    frame = as_frame(pl.DataFrame({"a": pl.Series([value, None], dtype=kind)}))
+    assert_is(frame["a"], dtype, expected)
+
+
+@pytest.mark.parametrize("settings", [(), KEEPING_TYPES], ids=["usual", "keeping_types"])
+def test_types_of_duckdb(settings: tuple[str, ...]) -> None:
+    """Each type of DuckDB becomes such a dtype, whatever it is told to make of it in Arrow."""
+    with duckdb.connect() as connection:
+        for setting in settings:
+            connection.execute(setting)
+        for value, dtype, expected in DUCKDB:
+            relation = connection.sql(f"select {value} a union all select null")
+            assert_is(as_frame(relation)["a"], dtype, expected)
+        moments = connection.sql("select timestamptz '2024-05-01 02:00+02' a union all select null")
+        zone = connection.sql("select current_setting('TimeZone')").fetchall()[0][0]
+        name = "UTC" if zone == "Etc/UTC" else zone
+        moment = pd.Timestamp("2024-05-01", tz="UTC")
+        assert_is(as_frame(moments)["a"], f"datetime64[us, {name}]", moment)
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (pa.array([[1], None, [2, 3]], pa.list_view(pa.int32())), [[1], None, [2, 3]]),
+        (pa.array([[["x"]]], pa.list_(pa.list_view(pa.string_view()))), [[["x"]]]),
+        (pa.array([[1], None], pa.large_list(pa.int64())), [[1], None]),
+        (pa.array([["b"], None], pa.list_(pa.string(), 1)), [["b"], None]),
+    ],
+    ids=["views", "views in lists", "large", "of one size"],
+)
+def test_lists_of_any_kind_keep_their_entries(values: pa.Array, expected: list[Any]) -> None:
+    """Lists arrive with all entries, also those that Arrow's own cast would empty."""
+    column = as_frame(pa.table({"a": values}))["a"]
+    assert pa.types.is_list(column.dtype.pyarrow_dtype)
+    assert pa.array(column.array).to_pylist() == expected
+
+
+def test_a_number_that_is_none_is_missing() -> None:
+    """NaN of Polars is missing, as it is in a pandas frame."""
+    frame = as_frame(pl.DataFrame({"a": [0.5, float("nan"), None]}))
+    assert frame["a"].isna().tolist() == [False, True, True]
+
+
+def test_categories_in_parts_are_put_together() -> None:
+    """Parts with categories of their own become one column with all of them."""
+    parts = [pa.array([name]).dictionary_encode() for name in ("x", "y")]
+    frame = as_frame(pa.table({"a": pa.chunked_array(parts)}))
+    assert frame["a"].tolist() == ["x", "y"]
+    assert frame["a"].cat.categories.tolist() == ["x", "y"]
+
+
+def test_columns_of_one_name_stay_two() -> None:
+    """An Arrow table may have a name twice; the frame has both columns, as pandas would."""
+    table = pa.Table.from_arrays([pa.array(["a@x.example"]), pa.array(["b"])], ["email"] * 2)
+    frame = as_frame(table)
+    assert frame.columns.tolist() == ["email", "email"]
+    with pytest.raises(InvalidInputError, match="has 2 columns"):
+        of.outreach(table).validate()
+
+
+def test_no_columns_and_no_rows_stay_so() -> None:
+    """Frames with nothing in them have as many rows and columns as before."""
+    assert as_frame(pl.DataFrame()).shape == (0, 0)
+    empty = as_frame(pl.DataFrame(schema={"email": pl.String, "n": pl.Int64}))
+    assert empty.dtypes.astype(str).to_dict() == {"email": "str", "n": "Int64"}
+    assert as_frame(pa.table(pd.DataFrame(index=range(3)))).shape == (3, 0)
+
+
+def test_an_index_that_pandas_put_into_arrow_comes_back() -> None:
+    """A table that pandas made has its labels as its index again; row numbers are counted anew."""
+    frame = pd.DataFrame({"n": pd.array([1, 2, 3], dtype="Int64")}, index=["x", "y", "z"])
+    pd.testing.assert_frame_equal(as_frame(pa.table(frame[1:])), frame[1:])
+    two = frame.assign(m=["a", "b", "c"]).set_index("m", append=True)
+    pd.testing.assert_frame_equal(as_frame(pa.table(two)), two)
+    numbered = frame.reset_index(drop=True).rename_axis("row")
+    assert as_frame(pa.table(numbered).slice(1)).index.equals(pd.RangeIndex(2))
+
+
+def test_what_is_known_of_a_search_comes_with_an_arrow_table() -> None:
+    """The .attrs that pandas wrote into a table are those of the frame."""
+    frame = pd.DataFrame({"id": ["1"]})
+    frame.attrs = {"total": 7}
+    assert as_frame(pa.table(frame)).attrs == {"total": 7}
+
+
+def test_a_pandas_frame_is_itself() -> None:
+    """Nothing is copied or changed where pandas' own frame is given, whatever its dtypes are."""
+    frame = pd.DataFrame({"a": np.array([1], dtype="int8")}, index=["x"])
+    assert as_frame(frame) is frame
+
+
+def test_record_batches_are_tables_too() -> None:
+    """One batch, and a reader that can be read once, are frames."""
+    batch = pa.RecordBatch.from_pydict({"a": [1]})
+    for given_ in (batch, pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])):
+        assert set(as_frame(given_)["a"]) == {1}
+
+
+def test_a_relation_is_read_whole_after_some_rows_were_fetched() -> None:
+    """Where rows of a relation were looked at, the frame has them all the same."""
+    relation = duckdb.sql("select i from range(5000) t(i)")
+    if hasattr(relation, "fetchone"):  # DuckDB 1 alone
+        relation.fetchone()
+    assert as_frame(relation)["i"].tolist() == list(range(5000))
+
+
+NO_FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
+    "list": (lambda: [{"a": 1}], "not list"),
+    "dict": (lambda: {"a": [1]}, "not dict"),
+    "None": (lambda: None, "not NoneType"),
+    "text": (lambda: "people.csv", "not str"),
+    "array": (lambda: np.array([1]), "not ndarray"),
+    "lazy": (lambda: pl.LazyFrame({"a": [1]}), r"not LazyFrame.*\.collect\(\)"),
+    "pandas column": (lambda: pd.Series([1]), r"not Series.*\.to_frame\(\)"),
+    "polars column": (lambda: pl.Series([1]), r"not Series.*\.to_frame\(\)"),
+    "arrow column": (lambda: pa.chunked_array([[1]]), "this ChunkedArray cannot be read"),
+    "connection": (duckdb.connect, "not DuckDBPyConnection"),
+    "query that fails": (
+        lambda: duckdb.sql("select x::int from (values ('1'), ('a')) v(x)"),
+        "cannot be read as one.*Mend the query",
+    ),
+    "objects": (
+        lambda: pl.DataFrame({"o": pl.Series([object()], dtype=pl.Object)}),
+        "column of Python objects",
+    ),
+    "opaque": (
+        lambda: pa.table(
+            {
+                "a": pa.ExtensionArray.from_storage(
+                    pa.opaque(pa.int8(), "odd", "x"), pa.array([1], pa.int8())
+                )
+            }
+        ),
+        "'a' has the type odd",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", NO_FRAMES)
+def test_what_is_no_frame_is_told(name: str) -> None:
+    """Anything else, and what cannot be read, is an error that says what to give or to do."""
+    make, message = NO_FRAMES[name]
+    with pytest.raises(InvalidInputError, match=message) as caught:
+        of.outreach(make())
+    assert "takes a frame (pandas, Polars" in str(caught.value) or "Cast it" in str(caught.value)
+
+
+COLUMNS: dict[str, tuple[st.SearchStrategy[Any], Any]] = {
+    "text": (TEXTS, "str"),
+    "whole": (INT64, "Int64"),
+    "number": (EXACT_FLOATS, "Float64"),
+    "flag": (st.booleans(), "boolean"),
+    "moment": (
+        st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2200, 1, 1)),
+        pd.ArrowDtype(pa.timestamp("us")),
+    ),
+    "texts": (st.lists(st.none() | TEXTS, max_size=3), pd.ArrowDtype(pa.list_(pa.string()))),
+    "objects": (
+        st.lists(st.fixed_dictionaries({"a": TEXTS, "b": st.none() | INT64}), max_size=2),
+        pd.ArrowDtype(pa.list_(pa.struct([("a", pa.string()), ("b", pa.int64())]))),
+    ),
+}
+
+
+@st.composite
+def frames(draw: st.DrawFn) -> pd.DataFrame:
+    """Frames of any columns in the dtypes of a search, some of them with missing cells alone."""
+    rows = draw(st.integers(0, 6))
+    columns = {}
+    for name in draw(st.lists(st.sampled_from(sorted(COLUMNS)), min_size=1, unique=True)):
+        values, dtype = COLUMNS[name]
+        cells = draw(st.lists(st.none() | values, min_size=rows, max_size=rows))
+        columns[name] = pd.array(cells, dtype=dtype)
+    frame = pd.DataFrame(columns)
+    return frame.astype({"moment": "datetime64[us]"}) if "moment" in frame else frame
+
+
+@given(frames(), st.data())
+def test_any_frame_comes_back_as_it_was(frame: pd.DataFrame, data: st.DataObject) -> None:
+    """Every value, dtype and missing cell survives the way through a library, in parts too."""
+    start = data.draw(st.integers(0, len(frame)))
+    for make in LIBRARIES.values():
+        pd.testing.assert_frame_equal(as_frame(make(frame)), frame)
+    part = frame[start:].reset_index(drop=True)
+    whole = pl.from_pandas(frame)
+    pd.testing.assert_frame_equal(as_frame(whole.slice(start)), part)
+    pd.testing.assert_frame_equal(
+        as_frame(pl.concat([whole[:start], whole[start:]], rechunk=False)), frame
+    )
+    pd.testing.assert_frame_equal(as_frame(pa.table(frame).slice(start)), part)
