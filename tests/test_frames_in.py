@@ -1,0 +1,285 @@
+"""Whatever takes a frame takes those of other libraries, and says the same of them."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from itertools import repeat
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from matplotlib.axes import Axes
+
+import outreach_frames as of
+from outreach_frames.accessor import OutreachAccessor
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.sandbox import Sandbox
+from tests import scripted as script
+from tests.examples import share_of_examples
+from tests.gallery import frames as gallery
+from tests.leads.sending.lead_service import added, connected, only_posts, sent
+from tests.libraries import LIBRARIES
+from tests.plots.artists import plain_axes
+from tests.scripted import Received, Reply, scripted
+
+pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+
+Accessor = Callable[..., Any]
+DATA = ["title", "company_founded_year", "company_is_b2b", "company_latest_funding_date"]
+
+
+@pytest.fixture(params=sorted(LIBRARIES))
+def library(request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
+    """Return what makes a frame of one of the libraries of a pandas frame."""
+    return LIBRARIES[request.param]
+
+
+def read(path: Path) -> pd.DataFrame:
+    """Read a file and remove it, so that the next one can have its name."""
+    frame = pd.read_excel(path) if path.suffix == ".xlsx" else of.read_prospects(path)
+    path.unlink()
+    return frame
+
+
+# What each method is called with, and what is compared of its result.
+METHODS: dict[str, Callable[[Accessor, pd.DataFrame, Path], Any]] = {
+    "plan": lambda call, _, __: pd.DataFrame(call("s1", data=DATA).payloads()),
+    "validate": lambda call, _, __: call(email="headline", data=["about"]),
+    "add_to_sequence": lambda call, _, __: call("s1", data=DATA, dry_run=True).frame,
+    "to_csv": lambda call, _, folder: read(call(folder / "people.csv")),
+    "to_excel": lambda call, _, folder: read(call(folder / "people.xlsx")),
+    "to_parquet": lambda call, _, folder: read(call(folder / "people.parquet")),
+    "segments": lambda call, _, __: call(["company_industry", "gender"]),
+    "tenure": lambda call, _, __: call(as_of="2026-01-01"),
+    "find_people": lambda call, _, __: call(name="company_name", per_company=1).accounts,
+    "match": lambda call, people, _: call(people[3:9], profnet_url="profnet_url"),
+    "without": lambda call, people, _: call(people[3:9], domain=("company_website", "website")),
+}
+
+
+def test_every_method_gives_the_same(
+    people: pd.DataFrame, client: Client, sandbox: Sandbox, library: Any, tmp_path: Path
+) -> None:
+    """`outreach(frame)` has the methods of `df.outreach`, with the same results for equal rows."""
+    contacts = of.contacts(sandbox.contact_ids[:5])
+    some = people.head(12).assign(website=people["company_website"])
+    names = {name for name in vars(OutreachAccessor) if not name.startswith("_")}
+    assert set(METHODS) < names
+    for name in sorted(names):
+        frame = contacts if name in ("phone_numbers", "recent_activity") else some
+        call = METHODS.get(name, lambda method, _, __: method())
+        expected = call(getattr(frame.outreach, name), some, tmp_path)
+        found = call(getattr(of.outreach(library(frame)), name), some, tmp_path)
+        pd.testing.assert_frame_equal(found, expected, obj=name)
+
+
+def test_other_tables_may_be_of_any_library(people: pd.DataFrame, library: Any) -> None:
+    """The tables to match with, or to leave out, give the same as pandas' own."""
+    ours, theirs = people[:20], people[10:40].reset_index(drop=True)
+    pd.testing.assert_frame_equal(ours.outreach.match(library(theirs)), ours.outreach.match(theirs))
+    pd.testing.assert_frame_equal(ours.outreach.without(library(theirs), people[:2]), ours[2:10])
+
+
+def test_functions_give_the_same(people: pd.DataFrame, client: Client, library: Any) -> None:
+    """Comparisons, capacities and suggestions do not depend on where frames come from."""
+    before, after = people[:30], people[5:40].assign(title="CTO")
+    compared = [
+        of.compare_people(*pair) for pair in ((before, after), (library(before), library(after)))
+    ]
+    for part in ("appeared", "disappeared", "changed", "employer_changes", "headcount"):
+        pd.testing.assert_frame_equal(*(getattr(one, part) for one in compared), obj=part)
+    boxes = of.mailboxes()
+    boxes = boxes[boxes["status"].eq("active")]
+    pd.testing.assert_frame_equal(
+        of.sending_capacity(library(boxes), library(people), start="2026-03-02"),
+        of.sending_capacity(boxes, len(people), start="2026-03-02"),
+    )
+    suggested = [
+        of.widgets.PeopleSearch(suggest_from=one)._suggestions for one in (people, library(people))
+    ]
+    assert suggested[0] == suggested[1] != {}
+
+
+@pytest.mark.parametrize("name", sorted(of.plots.__all__))
+def test_plots_show_the_same(people: pd.DataFrame, name: str) -> None:
+    """Each plot draws the same of a frame of another library."""
+    made: dict[str, Callable[[int], pd.DataFrame]] = {
+        "capacity": gallery.sending_days,
+        "headcount_change": gallery.changes,
+        "outcomes": gallery.outcomes,
+    }
+    data = made[name](5) if name in made else people.head(12)
+    options = {"by": "company_industry"} if name == "segments" else {}
+    shown = []
+    for make in (lambda frame: frame, *LIBRARIES.values()):
+        axes: Axes = getattr(of.plots, name)(make(data), ax=plain_axes(), **options)
+        extents = [patch.get_extents().bounds for patch in axes.patches]
+        shown.append(([text.get_text() for text in (axes.title, *axes.texts)], extents))
+    assert all(one == shown[0] for one in shown[1:])
+
+
+def test_columns_may_be_of_any_library() -> None:
+    """Keys and ids take columns of Polars and Arrow, entry by entry; whole frames are refused."""
+    addresses = ["Ada@Brightforge.example", None, "bo@x.example"]
+    expected = of.keys.email(addresses)
+    for column in (pl.Series(addresses), pa.array(addresses), pa.chunked_array([addresses])):
+        pd.testing.assert_series_equal(of.keys.email(column), expected)
+    for frame in (pl.DataFrame({"email": addresses}), pa.table({"email": addresses})):
+        with pytest.raises(InvalidInputError, match="a list of text or a frame's column"):
+            of.keys.email(frame)
+
+
+def test_contacts_are_read_by_columns_of_any_library(client: Client) -> None:
+    """Addresses may be a column of Polars or Arrow."""
+    addresses = ["nobody@brightforge.example", None]
+    for column in (pl.Series(addresses), pa.chunked_array([addresses])):
+        assert of.contacts(emails=column)["asked"].tolist()[:1] == addresses[:1]
+    with pytest.raises(InvalidInputError, match="emails takes a list"):
+        of.contacts(emails=pl.DataFrame({"email": addresses}))
+
+
+def test_a_widget_takes_any_frame_and_writes_code_that_runs(library: Any) -> None:
+    """AddToSequence guesses the columns of any frame, and its code calls what that frame takes."""
+    leads = pd.DataFrame({"E-Mail": ["ada@x.example", "n/a"], "First Name": ["Ada", None]})
+    with scripted(only_posts(repeat(added))) as service, connected(service) as client:
+        widget = of.widgets.AddToSequence(library(leads), client)
+        widget.value = {**widget.value, "sequence_id": "s1"}
+        assert widget.code == (
+            'report = of.outreach(df).add_to_sequence("s1", email="E-Mail", client=client)'
+        )
+        names: dict[str, Any] = {"of": of, "df": library(leads), "client": client}
+        exec(widget.code, names)
+        assert names["report"].rows["status"].tolist() == ["added", "invalid"]
+        widget.close()
+
+
+def test_a_widget_refuses_what_is_no_frame() -> None:
+    """AddToSequence says what it takes."""
+    for wrong in ([1], pl.LazyFrame({"email": ["a@x.example"]})):
+        with pytest.raises(InvalidInputError, match="AddToSequence takes a frame"):
+            of.widgets.AddToSequence(wrong)
+
+
+def test_a_relation_is_read_once() -> None:
+    """What was checked is what is sent and reported, though a relation has other rows each time."""
+    with (
+        duckdb.connect() as connection,
+        scripted(only_posts(repeat(added))) as service,
+        ExitStack() as stack,
+    ):
+        client = stack.enter_context(connected(service))
+        connection.execute("create sequence read")
+        relation = connection.sql(
+            "select 'lead' || nextval('read') || '.x@x.example' email from range(3)"
+        )
+        accessor = of.outreach(relation)
+        assert accessor.validate().empty
+        plan = accessor.plan("s1", client=client)
+        report = plan.submit(progress=False)
+        assert report.frame["email"].tolist() == [
+            lead["email"] for each in plan.payloads() for lead in each["leads"]
+        ]
+        assert sorted(report.frame["email"]) == [f"lead{n}.x@x.example" for n in (1, 2, 3)]
+        assert sent(service) == [[email.partition(".")[0] for email in report.frame["email"]]]
+
+
+def test_positions_are_those_of_the_frame_given() -> None:
+    """A report's rows are in the frame's order, and told by its row numbers."""
+    leads = pl.DataFrame({"n": [3, 1, 2], "email": ["c@x.example", "n/a", "b@x.example"]})
+    problems = of.outreach(leads.filter(pl.col("n") < 3)).validate()
+    assert problems["row"].tolist() == problems["index"].tolist() == [0, 0]
+    frame = of.outreach(leads).plan("s1").frame
+    assert frame["n"].tolist() == [3, 1, 2]
+
+
+CELLS = {
+    "email": st.sampled_from(["Ada@x.example", "ada@X.example", "bo@x.example", "n/a", "c@", ""]),
+    "year": st.integers(-(2**63), 2**63 - 1),
+    "score": st.floats(allow_nan=False, allow_infinity=False),
+    "flag": st.booleans(),
+    "since": st.datetimes(pd.Timestamp(1900, 1, 1), pd.Timestamp(2200, 1, 1)),
+    "note": st.text(st.characters(codec="utf-8"), max_size=5),
+}
+DTYPES = {
+    "email": "str",
+    "year": "Int64",
+    "score": "Float64",
+    "flag": "boolean",
+    "since": "datetime64[us]",
+    "note": "str",
+}
+
+
+@share_of_examples(0.3)
+@given(st.lists(st.fixed_dictionaries({n: st.none() | c for n, c in CELLS.items()}), max_size=5))
+def test_the_same_bytes_are_sent(rows: list[dict[str, Any]]) -> None:
+    """Leads, problems and fingerprints are equal for equal rows, whichever library has them."""
+    columns = {
+        name: pd.array([row[name] for row in rows], dtype=dtype) for name, dtype in DTYPES.items()
+    }
+    frame = pd.DataFrame(columns)
+    data = [name for name in CELLS if name != "email"]
+    options: Any = {"data": data, "overrides": {"ignore_exclusion_list": "flag"}}
+    expected = frame.outreach.plan("s1", **options)
+    for make in LIBRARIES.values():
+        plan = of.outreach(make(frame)).plan("s1", **options)
+        assert list(plan.payloads()) == list(expected.payloads())
+        assert plan.fingerprint == expected.fingerprint
+        pd.testing.assert_frame_equal(plan.problems, expected.problems)
+
+
+CRASHING = """
+import sys
+import outreach_frames as of
+with of.connect(sys.argv[1], "token", cache=None) as client:
+    leads = of.read_prospects(sys.argv[2])
+    leads.outreach.add_to_sequence(
+        "s1", data=["year", "since", "kind"], journal=sys.argv[3], chunk_size=2, progress=False
+    )
+"""
+
+
+def test_a_journal_goes_on_with_another_library(tmp_path: Path) -> None:
+    """After a crash with pandas, other libraries send what is left, and nobody a second time."""
+    leads = pd.DataFrame(
+        {
+            "email": [f"lead{n}.x@x.example" for n in range(8)],
+            "year": pd.array([2021, None] * 4, dtype="Int64"),
+            "since": pd.array(["2024-05-01", None] * 4, dtype="datetime64[us]"),
+            "kind": pd.Categorical(["new", "old"] * 4),
+        }
+    )
+    file, journal = leads.outreach.to_parquet(tmp_path / "leads.parquet"), tmp_path / "journal"
+    processes: list[subprocess.Popen[bytes]] = []
+
+    def crash(_received: Received) -> Reply:
+        processes[0].kill()
+        processes[0].wait()
+        return script.reset()
+
+    with (
+        scripted(only_posts([added, added, crash, *repeat(added, 5)])) as service,
+        connected(service) as client,
+    ):
+        command = [sys.executable, "-c", CRASHING, service.url, str(file), str(journal)]
+        processes.append(subprocess.Popen(command))
+        assert processes[0].wait() == -signal.SIGKILL
+        assert sent(service) == [["lead0", "lead1"], ["lead2", "lead3"], ["lead4", "lead5"]]
+        options: Any = {"data": ["year", "since", "kind"], "journal": journal, "chunk_size": 2}
+        options |= {"client": client, "progress": False}
+        statuses = ["added"] * 4 + ["unknown"] * 2 + ["added"] * 2
+        for make in LIBRARIES.values():
+            report = of.outreach(make(leads)).add_to_sequence("s1", **options)
+            assert report.rows["status"].tolist() == statuses
+        assert sent(service)[3:] == [["lead6", "lead7"]]
