@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import doctest
+import inspect
 import re
 from collections import Counter
 
@@ -60,6 +61,25 @@ def test_members_that_are_shown_are_public_and_documented(made: dict[str, str]) 
         [page] = [page for page in made.values() if f".. py:class:: {name}" in page]
         for member in members:
             assert re.search(rf"^   \.\. py:(method|property):: {member}\b", page, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    "name", [name for task in tasks.TASKS for name in task.names if name not in tasks.TYPES]
+)
+def test_every_entry_is_complete(made: dict[str, str], name: str) -> None:
+    """Each entry says what it takes, gives and raises, and shows its use."""
+    documented = tasks.thing(name)
+    if inspect.isclass(documented):
+        wanted = {":Attributes:"} if name in tasks.RESULTS else {".. rubric:: Examples"}
+    else:
+        wanted = {":Returns:", ".. rubric:: Examples"}
+        takes = set(inspect.signature(documented).parameters) - {"self"}
+        wanted |= {":Parameters:", ":Raises:"} if takes else set()
+    [page] = [page for page in made.values() if re.search(rf"^\.\. py:\w+:: {name}\b", page, re.M)]
+    entry = re.split(rf"^\.\. py:\w+:: {name}\b", page, flags=re.M)[1].partition("\n.. py:")[0]
+    assert {one for one in wanted if one not in entry} == set()
+    for parameter in inspect.signature(documented).parameters if name not in tasks.RESULTS else ():
+        assert parameter == "self" or re.search(rf"\*\*[^:\n]*\b{parameter}\b.*\*\*", entry)
 
 
 def test_every_filter_is_there_once(made: dict[str, str]) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
+from numpydoc.docscrape import Parameter
 from numpydoc.docscrape_sphinx import SphinxDocString
 
 from docs.reference_pages.rst import code, directive, heading, table
@@ -90,9 +91,23 @@ def _docstring(documented: Any) -> str:
 def body(documented: Any, *, is_result: bool = False) -> str:
     """Return a docstring as reStructuredText; that of a result says nothing of how it is made."""
     parsed = SphinxDocString(_docstring(documented))
+    if callable(documented):
+        parsed["Parameters"] = list(_taken(documented, parsed["Parameters"]))
     if is_result:
         parsed["Parameters"], parsed["Examples"] = [], []
     return _linked(str(parsed))
+
+
+def _taken(documented: Callable[..., Any], described: list[Parameter]) -> Iterator[Parameter]:
+    """Yield the parameters that a caller gives; a method's frame is the `df` before its dot."""
+    takes = inspect.signature(documented).parameters
+    frame = next(iter(inspect.signature(inspect.unwrap(documented)).parameters), None)
+    for one in described:
+        names = one.name.replace("*", "").split(", ")
+        if takes.keys() & names:
+            yield one
+        elif names == [frame]:
+            yield one._replace(name="df")
 
 
 def _linked(text: str) -> str:

@@ -55,7 +55,7 @@ RESULTS: Final[dict[str, Result]] = {
 # Methods of classes that are made by hand.
 MEMBERS: Final[dict[str, tuple[str, ...]]] = {
     "of.widgets.PeopleSearch": ("search", "cancel", "save", "load"),
-    "of.widgets.AddToSequence": ("check", "cancel", "failed", "save"),
+    "of.widgets.AddToSequence": ("cancel",),
     "of.widgets.MailboxLimits": ("mailboxes", "changes", "results", "code", "discard", "cancel"),
 }
 # Types have no docstring of their own.

@@ -115,6 +115,13 @@ class Client:
     verify : bool or path
         Whether to check certificates, or a file of one's own authorities.
 
+    Attributes
+    ----------
+    base_url : str
+        The service's address.
+    sandbox : Sandbox or None
+        The embedded service that `connect("sandbox")` started; it stops when this is closed.
+
     Raises
     ------
     ConfigurationError

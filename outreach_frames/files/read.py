@@ -21,7 +21,7 @@ _SPREADSHEETS: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".n
 
 
 def read_prospects(path: str | Path) -> pd.DataFrame:
-    r"""Read what `write_csv`, `write_parquet` or an export of people wrote.
+    r"""Read what `df.outreach.to_csv`, `df.outreach.to_parquet` or `export_people` wrote.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ _KEYS = {EMAIL: email_keys, PROFNET_URL: profnet_url_keys}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SubmissionPlan(PreparedLeads):
-    """A frame's way into a sequence: checked, and ready to be sent by `submit`.
+    """The leads that will be sent, and what is wrong with the other rows.
 
     Attributes
     ----------
@@ -71,7 +71,33 @@ class SubmissionPlan(PreparedLeads):
         dry_run: bool = False,
         client: Client | None = None,
     ) -> SubmissionReport:
-        """Send exactly this plan; see `outreach_frames.leads.sending.submit.submit`."""
+        """Send exactly this plan, and report what became of every row.
+
+        Parameters
+        ----------
+        journal : str or Path, optional
+            A file that remembers what was sent, as for `df.outreach.add_to_sequence`.
+        progress : bool, optional
+            Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        dry_run : bool
+            Send nothing, and leave the journal alone.
+        client : Client, optional
+            Another connection to the same service, such as one with a new token; by default the
+            plan's own.
+
+        Returns
+        -------
+        SubmissionReport
+            Once sending has begun, in every case, also after Ctrl-C.
+
+        Raises
+        ------
+        InvalidInputError
+            The journal cannot be used, the plan was sent before, or the client is connected to
+            another service; nothing was sent.
+        ConfigurationError
+            No service is connected.
+        """
         return submit(self, journal=journal, progress=progress, dry_run=dry_run, client=client)
 
     def __repr__(self) -> str:
@@ -200,7 +226,7 @@ def validate(
     frame : DataFrame
         One row per lead; it is not changed.
     email, profnet_url, data, overrides, leads_distribution, mailboxes, chunk_size
-        As for `make_plan`.
+        As for `df.outreach.plan`.
 
     Returns
     -------
@@ -263,17 +289,20 @@ def add_to_sequence(
     email, profnet_url : str or None
         The columns that identify a lead; the default ones may be absent.
     data : list of str or dict of str to str, optional
-        Columns to send as the lead's data fields, as names or as {field name: column}.
+        Columns to send as the lead's data fields, as names or as {field name: column}; nothing
+        else is sent. `of.field_name` makes names that the service takes.
     overrides : bool, dict or str, optional
-        Checks of the service to skip, for all rows or by column.
-    leads_distribution : str, optional
-        sequence_senders or custom_mailboxes.
-    mailboxes : iterable of str, optional
-        Mailbox addresses, with custom_mailboxes.
+        Which checks the service leaves out, such as {"ignore_recently_contacted": True}; True for
+        all, or a column that says so for each row.
+    leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
+        Which mailboxes the leads are spread over.
+    mailboxes : list of str, optional
+        The addresses to spread over, for "custom_mailboxes" only.
     chunk_size : int
         Leads per request, 250 at most.
     journal : str or Path, optional
-        A file that remembers what was sent; the same call goes on where it stopped.
+        A file that remembers what was sent. The same call with it goes on where it stopped, also
+        with rows corrected or added, and sends nobody again who was added or skipped.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     dry_run : bool

@@ -104,7 +104,7 @@ def job_functions(
     department : str, optional
         One department, such as "engineering_technical".
     company : str or list of str, optional
-        As in `headcount`.
+        One company's name, or several to put side by side, six at most; by default all together.
     share : bool
         Whether to show shares of all of a company's people, whatever their department.
     top : int

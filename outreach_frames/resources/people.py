@@ -81,11 +81,11 @@ def search_people(
     -------
     DataFrame
         One row per person in the service's order. Nested fields are joined with `_`, such as
-        company_location_details_city. Text is str, counts Int64, numbers Float64, switches boolean,
-        dates datetime64; experiences, educations, languages and the like are Arrow lists. `.attrs`
-        has filters, limit, total, errors, and as fetched_at when the first page came from the
-        service, for a search from the cache up to an hour ago. Empty, with all columns, when nobody
-        matches. The column of `split_by` is the last one, an ordered category.
+        company_location_details_city. Text is str, counts Int64, numbers Float64, yes or no
+        boolean, dates datetime64; experiences, educations, languages and the like are Arrow lists.
+        `.attrs` has filters, limit, total, errors, and as fetched_at when the first page came from
+        the service, for a search from the cache up to an hour ago. Empty, with all columns, when
+        nobody matches. The column of `split_by` is the last one, an ordered category.
 
     Raises
     ------

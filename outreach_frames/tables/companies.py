@@ -52,8 +52,8 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None):
     ...     people = of.search_people(limit=100)
-    >>> people.outreach.companies()["people_in_frame"].sum()
-    np.int64(100)
+    >>> int(people.outreach.companies()["people_in_frame"].sum())
+    100
     """
     identity = company_identity(frame)
     columns = [name for name in frame.columns if str(name).startswith(COMPANY_PREFIX)]

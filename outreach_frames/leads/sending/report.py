@@ -50,7 +50,9 @@ class SubmissionReport:
         `detail`, `error_code` (str), `chunk` (Int64, which request), `attempts` (Int64, how often
         it was sent); one row per row of the input, in its order.
     notes : list of str
+        What the service said that no row explains.
     error : OutreachError or None
+        What stopped the run early, or kept rows from being added.
 
     Examples
     --------
@@ -210,8 +212,8 @@ class SubmissionReport:
         Parameters
         ----------
         watch : callable, optional
-            Called with the run before its first request and a few times a second, as for `submit`;
-            returns "continue", "drain" or "abort".
+            Called with the run before its first request and a few times a second; returns
+            "continue", "drain" (end after the request under way) or "abort".
         client : Client, optional
             Another connection to the same service. By default the one that sent them.
 

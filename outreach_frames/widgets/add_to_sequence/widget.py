@@ -90,6 +90,10 @@ class AddToSequence(Panel):
         The latest plan.
     report : SubmissionReport or None
         What became of every row in all runs together; None before anything was sent.
+    failed : DataFrame
+        The rows that were neither added nor skipped, with status, detail and error_code.
+    code : str
+        Python that does the same.
 
     Notes
     -----
