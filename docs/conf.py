@@ -37,12 +37,13 @@ nb_execution_raise_on_error = True
 nb_merge_streams = True
 nb_ipywidgets_js = {}  # its scripts would come from another host
 
+highlight_language = "none"  # what is in no language is a shell's
 html_theme = "pydata_sphinx_theme"
 html_title = "outreach_frames"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {"gallery/index": []}  # a page with no others beside it
+html_sidebars = {page: [] for page in ("index", "start", "gallery/index")}  # nothing beside them
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,

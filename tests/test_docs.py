@@ -116,3 +116,15 @@ def test_the_pages_have_python() -> None:
     for page in (ROOT / "README.md", ROOT / "docs/start.md", *how_to):
         assert python_blocks(page) or page.stem == "index", page
     assert len(how_to) > 12
+
+
+def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
+    """README fits on a few screens, and each link and picture in it is in the repository."""
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 150
+    links = re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)\"", text)
+    assert len(links) > 10
+    for link in map("".join, links):
+        path, _, place = link.partition("#")
+        assert (ROOT / path).is_file(), link
+        assert not place or f"({place})=" in (ROOT / path).read_text(), link

@@ -1,4 +1,4 @@
-"""Every figure that README shows, in one run; prints the table, and writes it as JSON.
+"""Every figure of `docs/explanation/benchmarks.md`; prints the table, and writes it as JSON.
 
 Run by ``python -m tests.benchmarks`` with the extra `bench`; some ten minutes, most of them the
 other ways'. With names of measurements it makes only these, and writes nothing.

@@ -42,7 +42,7 @@ class Comparison:
 
 
 def as_markdown(comparisons: Iterable[Comparison]) -> str:
-    """Return the table as README shows it."""
+    """Return the table as `docs/explanation/benchmarks.md` shows it."""
     lines = [
         "| what | measured against | ours | the other | ratio | goal | floor |",
         "|---|---|--:|--:|--:|--:|---|",

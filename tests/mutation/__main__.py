@@ -29,7 +29,8 @@ from tests.mutation.mutants import Mutant, mutants
 from tests.mutation.targets import TARGETS
 
 ROOT = Path(__file__).parents[2]
-COPIED = ("outreach_frames", "tests", "data", "notebooks", "pyproject.toml", "README.md")
+FOLDERS = ("outreach_frames", "tests", "data", "docs", "notebooks")
+COPIED = (*FOLDERS, "pyproject.toml", "README.md")
 
 
 def main() -> None:
