@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import sys
 import tomllib
@@ -70,6 +71,15 @@ def make_pages(app: Sphinx) -> None:
         draw_gallery()
 
 
+def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
+    """Put what language models are told at the site's root, with links to pages, not to sources."""
+    if exception or app.builder.format != "html":
+        return
+    text = (DOCS.parent / "llms.txt").read_text(encoding="utf-8")
+    served = re.sub(r"\(docs/([\w/-]+)\.md\)", r"(\1.html)", text)
+    (Path(app.outdir) / "llms.txt").write_text(served, encoding="utf-8")
+
+
 def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
     """Fail where a page would load a script, a style, a font or a picture from another host."""
     if exception or app.builder.format != "html":
@@ -87,4 +97,5 @@ def setup(app: Sphinx) -> None:
     """Connect what this site does beyond its extensions."""
     app.connect("builder-inited", collect_notebooks)
     app.connect("builder-inited", make_pages)
+    app.connect("build-finished", serve_llms_txt)
     app.connect("build-finished", refuse_other_hosts)

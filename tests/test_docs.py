@@ -24,9 +24,11 @@ ROOT = Path(__file__).parents[1]
 # What people read; what is generated when the site is built is not there yet.
 PAGES = [
     ROOT / "README.md",
+    ROOT / "llms.txt",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/how-to").glob("*.md")),
     *sorted((ROOT / "docs/explanation").glob("*.md")),
+    ROOT / "docs/gallery/index.md",
 ]
 SPARK = "SparkSession"
 MODULES = [

@@ -7,6 +7,8 @@ import doctest
 import inspect
 import re
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ from outreach_frames.commands import add_leads
 from outreach_frames.leads.statuses import STATUSES
 from outreach_frames.tables.interface_columns import TABLES
 
+ROOT = Path(__file__).parents[1]
 MODULES = ("distributed", "keys", "plots", "sandbox", "widgets")
 
 
@@ -26,6 +29,16 @@ MODULES = ("distributed", "keys", "plots", "sandbox", "widgets")
 def made() -> dict[str, str]:
     """Make all pages once."""
     return pages()
+
+
+def commands() -> Mapping[str, argparse.ArgumentParser]:
+    """Return the command line's commands."""
+    [found] = [
+        action.choices
+        for action in cli.make_parser()._actions
+        if isinstance(action, argparse._SubParsersAction)
+    ]
+    return found
 
 
 def section(page: str, label: str) -> str:
@@ -138,15 +151,10 @@ def test_every_exit_code_is_there_once(made: dict[str, str]) -> None:
 
 def test_every_command_is_there_once(made: dict[str, str]) -> None:
     """The page of the command line has each command with each of its options but the filters."""
-    [commands] = [
-        action
-        for action in cli.make_parser()._actions
-        if isinstance(action, argparse._SubParsersAction)
-    ]
     found = re.findall(r"^\.\. _command-(?!line)(.+):$", made["command-line"], re.MULTILINE)
-    assert found == list(commands.choices)
+    assert found == list(commands())
     filters = {f"--{name.replace('_', '-')}" for name in spec.FILTERS_BY_NAME}
-    for name, command in commands.choices.items():
+    for name, command in commands().items():
         text = section(made["command-line"], f"command-{name}")
         options = {one for one in command._option_string_actions if not one.startswith("--no-")}
         for option in options - filters - {"-h", "--help"}:
@@ -169,3 +177,18 @@ def test_every_plot_is_in_the_gallery() -> None:
     }
     assert pictures["light"] == pictures["dark"]
     assert len(set(pictures["light"])) == page.count("of.plots.")
+
+
+def test_what_language_models_are_told_is_true() -> None:
+    """llms.txt names functions, methods and commands that exist, all exit codes, and pages."""
+    text = (ROOT / "llms.txt").read_text(encoding="utf-8")
+    documented = {name for task in tasks.TASKS for name in task.names} | {"of.OutreachError"}
+    names = re.findall(r"`((?:of|df\.outreach)\.[\w.]+)", text)
+    assert len(names) > 30
+    assert set(names) - documented == set()
+    assert set(re.findall(r"`outreach-frames ([\w-]+)`", text)) <= set(commands())
+    assert ", ".join(f"{code} {says}" for code, says in cli.EXIT_CODES.items()) in text
+    assert f"{len(spec.FILTERS)} filters" in text
+    pages = re.findall(r"\]\((.+?)\)", text)
+    assert len(pages) > 10
+    assert [page for page in pages if not (ROOT / page).exists()] == []
