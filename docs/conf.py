@@ -39,6 +39,7 @@ nb_merge_streams = True
 nb_ipywidgets_js = {}  # its scripts would come from another host
 
 highlight_language = "none"  # what is in no language is a shell's
+smartquotes = False  # tables have code
 html_theme = "pydata_sphinx_theme"
 html_title = "outreach_frames"
 html_static_path = ["_static"]
