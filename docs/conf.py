@@ -25,7 +25,7 @@ release = version = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())[
     "version"
 ]
 
-extensions = ["myst_nb", "sphinx_design"]
+extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design"]
 exclude_patterns = ["_build"]
 nitpicky = True  # a link to what no page has is an error
 toc_object_entries = False  # each has a heading of its own
@@ -39,6 +39,7 @@ nb_merge_streams = True
 nb_ipywidgets_js = {}  # its scripts would come from another host
 
 highlight_language = "none"  # what is in no language is a shell's
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and output
 smartquotes = False  # tables have code
 html_theme = "pydata_sphinx_theme"
 html_title = "outreach_frames"
