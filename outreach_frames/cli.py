@@ -178,8 +178,8 @@ def _add_sequences(commands: Any) -> None:
     )
     sequences.add_argument("--name", help="part of the name, in any case")
     sequences.add_argument("--status", help=", ".join(spec.SEQUENCE_STATUSES))
-    sequences.add_argument("--created-by-user-id", metavar="ID")
-    sequences.add_argument("--created-by-user-email", metavar="EMAIL")
+    sequences.add_argument("--created-by-user-id", metavar="ID", help="those of this user")
+    sequences.add_argument("--created-by-user-email", metavar="EMAIL", help="the same, by address")
     _add_common(sequences)
     sequences.set_defaults(run=_run_sequences)
 

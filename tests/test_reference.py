@@ -150,7 +150,7 @@ def test_every_exit_code_is_there_once(made: dict[str, str]) -> None:
 
 
 def test_every_command_is_there_once(made: dict[str, str]) -> None:
-    """The page of the command line has each command with each of its options but the filters."""
+    """Each command is there with each of its options but the filters, and what it does."""
     found = re.findall(r"^\.\. _command-(?!line)(.+):$", made["command-line"], re.MULTILINE)
     assert found == list(commands())
     filters = {f"--{name.replace('_', '-')}" for name in spec.FILTERS_BY_NAME}
@@ -158,7 +158,8 @@ def test_every_command_is_there_once(made: dict[str, str]) -> None:
         text = section(made["command-line"], f"command-{name}")
         options = {one for one in command._option_string_actions if not one.startswith("--no-")}
         for option in options - filters - {"-h", "--help"}:
-            assert len(re.findall(rf"^\.\. option:: {option}\b(?!-)", text, re.MULTILINE)) == 1
+            found = re.findall(rf"^\.\. option:: {option}\b(?!-).*\n\n   \w", text, re.MULTILINE)
+            assert len(found) == 1, option
 
 
 def test_the_pages_own_examples_run() -> None:

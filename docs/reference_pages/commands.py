@@ -100,4 +100,4 @@ def _option(action: argparse.Action, formatter: argparse.HelpFormatter) -> str:
     says = prose(formatter._expand_help(action)) if action.help else ""
     says = f"{says} (required)".strip() if action.required and action.option_strings else says
     named = formatter._format_action_invocation(action)
-    return directive("option", named, says or "See the name.")
+    return directive("option", named, says)

@@ -151,7 +151,7 @@ def filters_page() -> str:
     for group in spec.FILTER_GROUPS:
         text += heading(group.capitalize(), 1)
         rows = [_filter_row(one) for one in spec.FILTERS if one.group == group]
-        text += table(("filter", "type", "known values", "excludes"), rows, widths=(32, 16, 30, 22))
+        text += table(("filter", "type", "known values", "excludes"), rows, widths=(36, 13, 29, 22))
     text += heading("Job functions", 1, label="job-functions")
     text += "Known values of ``person_job_functions``, by department.\n\n"
     return text + table(

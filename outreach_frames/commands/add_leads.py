@@ -56,7 +56,13 @@ def define(commands: Any, *, epilog: str) -> None:
     add.add_argument(
         "--mailboxes", nargs="+", action="extend", metavar="EMAIL", help="with custom_mailboxes"
     )
-    add.add_argument("--chunk-size", type=int, default=spec.MAX_LEADS_PER_REQUEST)
+    add.add_argument(
+        "--chunk-size",
+        type=int,
+        default=spec.MAX_LEADS_PER_REQUEST,
+        metavar="N",
+        help="leads per request, at most %(default)s (%(default)s)",
+    )
     add.add_argument(
         "--journal", type=Path, metavar="FILE", help="write down what was sent, and resume from it"
     )
