@@ -55,7 +55,7 @@ def pack_page(page: PeoplePage) -> bytes:
     notes = json.dumps([head.pagination, head.errors]).encode()
     schema = _shown_packed() if is_as_shown(page) else _packed(page.people.schema)
     batch = _as_batch(page.people).serialize()
-    packed = pa.compress(batch, codec=_CODEC, asbytes=True)
+    packed = pa.compress(batch, codec=_CODEC)
     return b"".join(
         [FORMAT, _SIZES.pack(len(schema), len(notes), batch.size), schema, notes, packed]
     )
