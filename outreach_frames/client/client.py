@@ -255,7 +255,10 @@ class Client:
         """
         call = self._call(endpoint, path, query, body)
         budget = self._throttle.budget()
-        return self._read(call, refresh, parse, budget, store=store, is_complete=is_complete)
+        stored = None if refresh else self._stored(call, parse)
+        if stored is not None:
+            return stored
+        return self._read(call, parse, budget, store=store, is_complete=is_complete)
 
     def read_pages(
         self,
@@ -278,7 +281,10 @@ class Client:
         call = self._call(endpoint, path, query, None)
         seen = {call.url}
         while True:
-            page = self._read(call, refresh, load_object, budget)
+            stored = None if refresh else self._stored(call, load_object)
+            # Behind a page that is new, the others are too: those of two moments do not fit.
+            refresh = stored is None
+            page = self._read(call, load_object, budget) if stored is None else stored
             yield page
             href = links.next_href(page)
             if href is None:
@@ -371,10 +377,22 @@ class Client:
         links.require_same_origin(call.url, self.base_url)
         return call
 
+    def _key(self, call: _Call) -> str:
+        return self.cache.key(call.endpoint, canonical(call.url), call.content or b"")
+
+    def _stored(self, call: _Call, parse: Callable[[bytes], T]) -> T | None:
+        """Return what the cache has; None where that is nothing, or not good."""
+        body = self.cache.get(self._key(call))
+        if body == _NOT_FOUND:
+            raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
+        if body is not None:
+            with suppress(InvalidResponseError):
+                return parse(self._names.incoming(body))
+        return None
+
     def _read(
         self,
         call: _Call,
-        refresh: bool,
         parse: Callable[[bytes], T],
         budget: WaitBudget,
         *,
@@ -384,18 +402,11 @@ class Client:
         lifetime = LIFETIMES.get(call.endpoint.name)
         if lifetime is None:
             raise ValueError("read() is not for writes")
-        key = self.cache.key(call.endpoint, canonical(call.url), call.content or b"")
-        stored = None if refresh else self.cache.get(key)
-        if stored == _NOT_FOUND:
-            raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
-        if stored is not None:
-            with suppress(InvalidResponseError):
-                return parse(self._names.incoming(stored))
         forgotten = self._forgotten[call.endpoint.name]
 
         def keep(body: bytes, seconds: float) -> None:
             if store and forgotten == self._forgotten[call.endpoint.name]:
-                self.cache.set(key, body, seconds)
+                self.cache.set(self._key(call), body, seconds)
 
         try:
             body, value = self._send(call, budget, parse, lambda _error: True)

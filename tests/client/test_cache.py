@@ -123,6 +123,20 @@ def test_pages_are_kept_one_by_one(file: Path) -> None:
     assert [page["n"] for page in pages] == [1, 2]
 
 
+def test_behind_a_page_that_is_new_all_are_new(file: Path) -> None:
+    """A listing whose first page is over is read anew as a whole, and the rest of it replaced."""
+    first = json({"n": 1, "_links": {"next": {"href": "/sequences?page[after]=a"}}})
+    replies = [first, json({"n": 2}), first, json({"n": 3})]
+    with scripted(replies) as service, connected(service, cache=file) as client:
+        list(client.read_pages(spec.LIST_SEQUENCES))
+        with closing(sqlite3.connect(file)) as connection:
+            (key,) = connection.execute("SELECT key FROM answers ORDER BY rowid LIMIT 1").fetchone()
+        client.cache.set(key, first.parts[1], -1)
+        for _ in range(2):
+            assert [page["n"] for page in client.read_pages(spec.LIST_SEQUENCES)] == [1, 3]
+    assert len(service.requests) == 4
+
+
 @pytest.mark.parametrize(
     ("endpoint", "one", "other", "same"),
     [
