@@ -85,6 +85,9 @@ class Panel(anywidget.AnyWidget):
     notices = traitlets.List(traitlets.Dict())
     busy = traitlets.Unicode().tag(sync=True)
     status = traitlets.Unicode()
+    # The page counts up after each result: a host that runs cells again when the page changes a
+    # trait, as marimo does, then runs those that use the result.
+    seen = traitlets.Int().tag(sync=True)
 
     def __init__(self, client: Client | None, **traits: Any) -> None:
         super().__init__(**traits)
@@ -96,6 +99,10 @@ class Panel(anywidget.AnyWidget):
 
     def _send_trait(self, name: str) -> None:
         self.send({"kind": "trait", "name": name, "value": getattr(self, name)})
+
+    def _tell_host(self) -> None:
+        """Have the host run the cells again that use this widget, where it does that."""
+        self.send({"kind": "changed"})
 
     def _client(self) -> Client:
         return resolve(self._given_client)
@@ -144,14 +151,17 @@ class Panel(anywidget.AnyWidget):
 
         def done(future: Future[tuple[T, list[str]]]) -> None:
             self.busy, self.status, self._task = "", "", None
-            with self._showing_errors():
-                error = future.exception()
-                if error is None:
-                    then(*future.result())
-                    return
-                if failed is not None:
-                    failed(error)
-                raise error
+            try:
+                with self._showing_errors():
+                    error = future.exception()
+                    if error is None:
+                        then(*future.result())
+                        return
+                    if failed is not None:
+                        failed(error)
+                    raise error
+            finally:
+                self._tell_host()
 
         def show_status(words: str) -> None:
             if self.busy:

@@ -15,6 +15,20 @@ function h(tag, attributes = {}, ...children) {
   return element;
 }
 
+// Each widget has a copy of this module of its own.
+const idPrefix = `outreach-${Math.random().toString(36).slice(2)}`;
+let lastId = 0;
+
+/** Return an id that no other element of the page has. */
+function newId() {
+  return `${idPrefix}-${++lastId}`;
+}
+
+/** Return whether an element has the focus, also where the host shows widgets in a shadow tree. */
+function hasFocus(element) {
+  return element.getRootNode().activeElement === element;
+}
+
 /** Make an input for a whole number. Scrolling over it scrolls the page and changes no number. */
 function numberInput(attributes) {
   const input = h("input", { type: "number", step: "1", ...attributes });
@@ -58,6 +72,14 @@ function hearTrait(model, name, signal, update) {
   });
 }
 
+/** Change a trait when the kernel says that Python has something new: see `seen` in Python. */
+function tellHost(model, signal) {
+  hear(model, "changed", signal, () => {
+    model.set("seen", model.get("seen") + 1);
+    model.save_changes();
+  });
+}
+
 const noticeAreas = new WeakMap();
 
 /** Return a message as an element. */
@@ -74,6 +96,7 @@ function noticeOf({ kind, text, details }) {
 function noticeArea(model, signal) {
   const area = h("div", { class: "outreach-notices", "aria-live": "polite" });
   noticeAreas.set(model, area);
+  tellHost(model, signal);
   hearTrait(model, "notices", signal, (notices) => area.replaceChildren(...notices.map(noticeOf)));
   return area;
 }

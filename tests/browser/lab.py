@@ -37,6 +37,7 @@ _SERVER_OPTIONS = (
     "--ServerApp.port_retries=0",
     "--IdentityProvider.token=",
     "--LabApp.expose_app_in_browser=True",
+    "--JupyterNotebookApp.expose_app_in_browser=True",
     "--LabApp.extension_manager=readonly",
     "--LabApp.news_url=",
     "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
@@ -101,24 +102,34 @@ def running_lab(folder: Path, api_key: str) -> Iterator[str]:
         "XDG_CACHE_HOME": str(folder / "cache"),
         "OUTREACH_API_KEY": api_key,
     }
-    port = _free_port()
-    command = [sys.executable, "-m", "jupyterlab", *_SERVER_OPTIONS]
+    port = free_port()
+    command = ["jupyterlab", *_SERVER_OPTIONS]
     command += [f"--ServerApp.port={port}", f"--ServerApp.root_dir={folder / 'files'}"]
     url = f"http://{HOST}:{port}"
-    log = folder / "server.log"
-    with log.open("wb") as out:
-        with subprocess.Popen(command, env=environment, stdout=out, stderr=out) as server:
-            try:
-                _wait_for_server(url, server, log)
-                yield url
-            finally:
-                _end(server)
+    with running(command, environment, folder / "server.log", f"{url}/api/status"):
+        yield url
 
 
-def _free_port() -> int:
+def free_port() -> int:
+    """Return a port that nobody listens at."""
     with socket.socket() as probe:
         probe.bind((HOST, 0))
         return int(probe.getsockname()[1])
+
+
+@contextmanager
+def running(
+    module: list[str], environment: dict[str, str], log: Path, ready: str
+) -> Iterator[None]:
+    """Run a module of Python, with its arguments, that serves; wait until an address responds."""
+    command = [sys.executable, "-m", *module]
+    with log.open("wb") as out:
+        with subprocess.Popen(command, env=environment, stdout=out, stderr=out) as server:
+            try:
+                _wait_for_server(ready, server, log)
+                yield
+            finally:
+                _end(server)
 
 
 def _wait_for_server(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
@@ -127,11 +138,11 @@ def _wait_for_server(url: str, server: subprocess.Popen[bytes], log: Path) -> No
         session.trust_env = False
         while time.monotonic() < deadline and server.poll() is None:
             try:
-                if session.get(f"{url}/api/status", timeout=PATIENCE).ok:
+                if session.get(url, timeout=PATIENCE).ok:
                     return
             except requests.ConnectionError:
                 time.sleep(0.05)
-    raise RuntimeError(f"JupyterLab did not start:\n{log.read_text(errors='replace')}")
+    raise RuntimeError(f"The server did not start:\n{log.read_text(errors='replace')}")
 
 
 def _end(server: subprocess.Popen[bytes]) -> None:
@@ -259,11 +270,14 @@ class Notebook:
         }
         (self._files / name).write_bytes(orjson.dumps(document))
         self._open = True
+        self._show(name)
+        self._wait_until_ready(name)
+        self._run_all()
+
+    def _show(self, name: str) -> None:
         self.page.evaluate(
             "path => { jupyterapp.commands.execute('docmanager:open', {path}); }", name
         )
-        self._wait_until_ready(name)
-        self._run_all()
 
     def restart(self, *cells: str) -> None:
         """Restart the kernel, and run these cells, or the ones that are there."""

@@ -29,8 +29,8 @@ function tools(...children) {
 }
 
 /** Return a section with a numbered title. */
-function section({ prefix }, title, ...children) {
-  const id = `${prefix}-${title.slice(0, 1)}`;
+function section(title, ...children) {
+  const id = newId();
   return h("section", { class: "outreach-section", "aria-labelledby": id }, h("h3", { id }, title), children);
 }
 
@@ -95,12 +95,12 @@ function sequenceSection(context) {
     sequences = message.options;
     show();
   });
-  return { element: section(context, "1 Sequence", tools(filter, select, reload), hint), show };
+  return { element: section("1 Sequence", tools(filter, select, reload), hint), show };
 }
 
 /** Return the section that chooses the columns; `hasTwins` says whether two fields share a name. */
 function columnsSection(context) {
-  const { model, signal, form, prefix, value, setValue } = context;
+  const { model, signal, form, value, setValue } = context;
   let columns = [];
   let rows = [];
   // What is ticked and typed; while two fields share a name it cannot be the widget's value.
@@ -142,9 +142,9 @@ function columnsSection(context) {
     context.update();
   }
 
-  function fieldRow(one, place) {
+  function fieldRow(one) {
     const tick = h("input", { type: "checkbox", onchange: () => edit(one.name, { on: tick.checked }) });
-    const problem = h("span", { class: "outreach-problem", id: `${prefix}-field-${place}` });
+    const problem = h("span", { class: "outreach-problem", id: newId() });
     const input = h("input", {
       type: "text",
       "aria-label": `Field for ${one.label}`,
@@ -192,7 +192,7 @@ function columnsSection(context) {
       const words = on ? problemOf(row.name) : "";
       row.tick.checked = on;
       row.input.disabled = !on;
-      if (document.activeElement !== row.input) row.input.value = field;
+      if (!hasFocus(row.input)) row.input.value = field;
       row.input.setAttribute("aria-invalid", String(Boolean(words)));
       row.problem.textContent = words;
       const identifies = form.identifiers.some((name) => value()[name] === row.name);
@@ -228,7 +228,6 @@ function columnsSection(context) {
     guesses.hidden = message.notes.length === 0;
   });
   const element = section(
-    context,
     "2 Columns",
     tools(identifiers.map(({ name, select }) => h("label", {}, `${name} `, select))),
     guesses,
@@ -315,7 +314,6 @@ function settingsSection(context) {
   });
   makeMailboxes([]);
   const element = section(
-    context,
     "3 Settings",
     h(
       "details",

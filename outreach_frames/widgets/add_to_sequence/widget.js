@@ -60,7 +60,7 @@ function checkSection(context) {
     showPlan();
     context.planned();
   });
-  const element = section(context, "4 Check", tools(check, dryRun, headline, stale), body);
+  const element = section("4 Check", tools(check, dryRun, headline, stale), body);
   return { element, show, isFresh };
 }
 
@@ -118,14 +118,14 @@ function sendSection(context) {
         aborting: "Aborting: nothing more is sent.",
       }[state.phase] ?? "";
     // The button that has the focus is disabled now.
-    if (state.phase === "sending" && document.activeElement === send) cancel.focus();
+    if (state.phase === "sending" && hasFocus(send)) cancel.focus();
   }
 
   hear(model, "refused", signal, () => {
     sent = null;
     context.update();
   });
-  const element = section(context, "5 Send", againLabel, tools(send, whyNot), sending, journal);
+  const element = section("5 Send", againLabel, tools(send, whyNot), sending, journal);
   return { element, show, planned: () => (again.checked = false) };
 }
 
@@ -176,7 +176,6 @@ function outcomeSection(context) {
     showOutcome();
   });
   const element = section(
-    context,
     "6 Outcome",
     headline,
     summary,
@@ -257,7 +256,6 @@ function renderAddToSequence({ model, el, signal }) {
   const context = {
     model,
     signal,
-    prefix: `outreach-${Math.random().toString(36).slice(2)}`,
     form: model.get("form"),
     value: () => model.get("value"),
     setValue: (part) => {

@@ -26,11 +26,11 @@ function limitInput(label) {
 }
 
 /** Make the two rows of a mailbox, the second for its result, with functions that update them. */
-function mailboxRow(mailbox, number, { onSelect, onLimit }) {
+function mailboxRow(mailbox, { onSelect, onLimit }) {
   const name = mailbox.email ?? UNKNOWN;
   const select = h("input", { type: "checkbox", "aria-label": `Select ${name}`, onchange: onSelect });
   const input = limitInput(`New limit of ${name}`);
-  const problem = h("span", { class: "outreach-problem", id: `${number}-problem` });
+  const problem = h("span", { class: "outreach-problem", id: newId() });
   const result = h("td", { class: "outreach-result", colspan: COLUMNS.length + 1 });
   const resultRow = h("tr", { hidden: true }, result);
   input.addEventListener("input", () => onLimit(mailbox.id, askedLimit(input)));
@@ -58,7 +58,7 @@ function mailboxRow(mailbox, number, { onSelect, onLimit }) {
       input.setAttribute("aria-invalid", String(Boolean(words)));
       element.classList.toggle("outreach-changed", limit !== undefined);
       // What is being typed stays.
-      if (!words && document.activeElement !== input) input.value = limit ?? "";
+      if (!words && !hasFocus(input)) input.value = limit ?? "";
     },
     showResult: (shown) => {
       resultRow.hidden = !shown;
@@ -75,7 +75,6 @@ function statusLabel(status) {
 
 function renderMailboxLimits({ model, el, signal }) {
   makeRoot(el, "Mailbox limits");
-  const prefix = `outreach-${Math.random().toString(36).slice(2)}`;
   const code = localModel({ code: "" });
   let rows = [];
   let plan = { revision: -1, limits: {}, changes: [], problems: {} };
@@ -210,16 +209,16 @@ function renderMailboxLimits({ model, el, signal }) {
     const list = JSON.stringify(message.mailboxes);
     if (list === listed) return;
     listed = list;
-    const focused = rows.find((row) => row.element.contains(document.activeElement));
-    const field = focused?.input === document.activeElement ? "input" : "select";
+    const focused = rows.find((row) => hasFocus(row.input) || hasFocus(row.select));
+    const field = focused && hasFocus(focused.input) ? "input" : "select";
     const chosen = status.value;
     status.replaceChildren(
       h("option", { value: "" }, "all"),
       ...message.statuses.map((name) => h("option", { value: name }, name.replaceAll("_", " "))),
     );
     status.value = message.statuses.includes(chosen) ? chosen : "";
-    rows = message.mailboxes.map((mailbox, position) => {
-      const row = mailboxRow(mailbox, `${prefix}-${position}`, {
+    rows = message.mailboxes.map((mailbox) => {
+      const row = mailboxRow(mailbox, {
         onSelect: () => {
           mark(row, row.select.checked);
           showSelection();

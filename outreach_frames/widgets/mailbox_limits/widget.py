@@ -221,6 +221,7 @@ class MailboxLimits(Panel):
 
     def _changed(self) -> None:
         self.revision += 1
+        self._tell_host()
         self._send_plan()
 
     def _read(self) -> tuple[Client, pd.DataFrame]:

@@ -1,8 +1,4 @@
 const MOST_OPTIONS = 50;
-let lastId = 0;
-
-/** Return an id that no other element of the page has. */
-const newId = () => `outreach-search-${++lastId}`;
 
 /** Return text as it is compared with what is typed: underscores count as spaces. */
 const folded = (text) => text.toLowerCase().replaceAll("_", " ");
@@ -104,7 +100,6 @@ function tagInput(field, labelId, context) {
     spellcheck: "false",
     "aria-autocomplete": "list",
     "aria-expanded": "false",
-    "aria-labelledby": labelId,
   });
   const tags = h("span", { class: "ops-list", role: "list", "aria-labelledby": labelId });
   const options = optionList(input, `Suggestions for ${field.label}`, (text) => add([text]));
@@ -128,7 +123,7 @@ function tagInput(field, labelId, context) {
     input.value = refused.join(", ");
     input.setCustomValidity(refused.length ? "Choose one from the list." : "");
     // Reporting takes the focus, which must not happen when somebody leaves the field.
-    if (refused.length && input.getRootNode().activeElement === input) input.reportValidity();
+    if (refused.length && hasFocus(input)) input.reportValidity();
     options.close();
     if (usable.length) write([...new Set([...values(), ...usable])]);
   };
@@ -180,7 +175,7 @@ function tagInput(field, labelId, context) {
   input.addEventListener("blur", () => {
     options.close();
     // Switching to another window does not end the typing.
-    if (input.getRootNode().activeElement !== input) add([trimmed(input.value)]);
+    if (!hasFocus(input)) add([trimmed(input.value)]);
   });
   // The focus stays in the input. Otherwise pressing the button would add what is typed and make
   // the tags anew before the button is released.
@@ -215,14 +210,14 @@ function tagInput(field, labelId, context) {
     for (const gone of [...tags.children].slice(same)) gone.remove();
     tags.append(...now.slice(same).map((text, at) => tag(text, same + at)));
     shown = now;
-    if (input.getRootNode().activeElement === input) box.scrollTop = box.scrollHeight;
+    if (hasFocus(input)) box.scrollTop = box.scrollHeight;
   };
   return { element: box, input, show };
 }
 
 /** Return an input for one text. */
-function textInput(field, labelId, context) {
-  const input = h("input", { type: "text", autocomplete: "off", "aria-labelledby": labelId });
+function textInput(field, _labelId, context) {
+  const input = h("input", { type: "text", autocomplete: "off" });
   input.addEventListener("input", () => context.write(field.name, input.value.trim()));
   const show = () => {
     const value = context.model.get("value")[field.name] ?? "";
@@ -260,12 +255,17 @@ const INPUTS = { array: tagInput, string: textInput, boolean: switchInput };
 /** Return a field with its label and its problem. */
 function fieldOf(field, context) {
   const { model, signal } = context;
-  const label = h("span", { id: newId(), class: "ops-label", title: field.title }, field.label);
+  const inputId = newId();
+  const isGroup = field.type === "boolean";
+  const label = h(
+    isGroup ? "span" : "label",
+    { id: newId(), for: !isGroup && inputId, class: "ops-label", title: field.title },
+    field.label,
+  );
   const problem = h("p", { id: newId(), class: "ops-problem", role: "alert" });
   const { element, input, show } = INPUTS[field.type](field, label.id, context);
+  input.id = inputId;
   input.setAttribute("aria-describedby", problem.id);
-  input.setAttribute("title", field.title);
-  label.addEventListener("click", () => input.focus());
   follow(model, ["value"], signal, show);
   follow(model, ["marks"], signal, () => {
     const words = model.get("marks").problems?.[field.name] ?? "";

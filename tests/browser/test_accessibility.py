@@ -1,0 +1,248 @@
+"""All three widgets for people who use a keyboard or a screen reader, or do not see well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import outreach_frames as of
+from outreach_frames.sandbox import Sandbox
+from tests.browser.accessibility import out_of_reach, press, tab_to, violations
+from tests.browser.lab import DARK, LIGHT, Notebook, connect_to
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator
+
+SEARCH = """
+search = of.widgets.PeopleSearch(
+    {
+        "person_titles": ["manager", "engineer"],
+        "company_names": ["a", "Brightforge"],
+        "company_exclude_names": ["Brightforge"],
+    },
+    limit=3,
+)
+search.value = {**search.value, "company_ids": ["no id"]}
+search
+"""
+LIMITS = "limits = of.widgets.MailboxLimits()\nlimits"
+ADDING = """
+import pandas as pd
+df = pd.DataFrame({
+    "email": ["ada@example.com", "bo@", "cy@example.com", "cy@example.com"],
+    "First Name": ["Ada", "Bo", "Cy", "Cy"],
+    "first name": ["Ada", "Bo", "Cy", "Cy"],
+})
+adding = of.widgets.AddToSequence(df)
+adding
+"""
+
+
+@pytest.fixture
+def own_sandbox() -> Iterator[Sandbox]:
+    """Start a sandbox of its own, whose mailboxes and sequences a test may change."""
+    with of.sandbox.serve(people=60, seed=1) as running:
+        yield running
+
+
+@pytest.fixture
+def connecting(own_sandbox: Sandbox, tmp_path: Path) -> str:
+    """Return the cell that connects to that sandbox, with a token that is not in the notebook."""
+    token = tmp_path / "token"
+    token.write_text(own_sandbox.api_key, encoding="utf-8")
+    return (
+        "import outreach_frames as of, pathlib\n"
+        f"token = pathlib.Path({str(token)!r}).read_text()\n"
+        f"client = of.connect({own_sandbox.url!r}, token, cache=None)"
+    )
+
+
+def expect_text(locator: Locator, text: str) -> None:
+    """Wait until an element shows a text."""
+    from playwright.sync_api import expect
+
+    expect(locator).to_contain_text(text)
+
+
+def button(widget: Locator, name: str) -> Locator:
+    """Return a button by what it says."""
+    return widget.get_by_role("button", name=name, exact=True)
+
+
+def unfold(widget: Locator) -> None:
+    """Open all that is folded, by keyboard."""
+    folded = widget.locator("details:not([open]) > summary")
+    while folded.count():
+        folded.first.press("Enter")
+
+
+def look(notebook: Notebook, name: str) -> None:
+    """Find nothing wrong in either theme, and keep pictures."""
+    for theme in (DARK, LIGHT):
+        notebook.theme(theme)
+        notebook.screenshot(f"{name}_{theme.split()[1].lower()}")
+        assert violations(notebook.widget) == []
+
+
+class TestPeopleSearch:
+    """The search builder."""
+
+    def test_nothing_is_wrong(self, notebook: Notebook, sandbox: Sandbox) -> None:
+        """With every group open, a problem, a warning, suggestions and results."""
+        notebook.run(connect_to(sandbox), SEARCH)
+        widget, page = notebook.widget, notebook.page
+        expect_text(widget, "Both included and excluded: Brightforge")
+        unfold(widget)
+        assert out_of_reach(widget) == []
+        look(notebook, "accessible_search_open")
+        button(widget, "Remove no id").click()
+        button(widget, "Search").click()
+        expect_text(widget, ".results has")
+        widget.get_by_role("combobox", name="Seniorities").focus()
+        page.keyboard.press("ArrowDown")
+        look(notebook, "accessible_search_options")
+
+    def test_all_actions_by_keyboard(self, notebook: Notebook, sandbox: Sandbox) -> None:
+        """Remove, search, save, replace, load, copy and clear with Tab and Enter."""
+        notebook.run(connect_to(sandbox), SEARCH)
+        widget, keyboard = notebook.widget, notebook.page.keyboard
+        tab_to(widget.get_by_role("spinbutton", name="Fetch at most"))
+        press(button(widget, "Remove engineer"))
+        press(button(widget, "Remove no id"))
+        press(widget.get_by_role("combobox", name="Exclude names"), "Backspace")
+        notebook.wait_until("search.filters['person_titles'] == ['manager']")
+        press(widget.get_by_role("textbox", name="Preset file"))
+        keyboard.type("kept.json")
+        press(button(widget, "Save"))
+        expect_text(widget, "Saved kept.json.")
+        press(button(widget, "Save"))
+        expect_text(widget, "kept.json exists. Replace it?")
+        press(button(widget, "Replace"))
+        expect_text(widget, "Saved kept.json.")
+        press(button(widget, "Copy code"))
+        expect_text(widget, "Copied")
+        keyboard.press("Shift+Tab")
+        while not button(widget, "Clear all").evaluate("one => one === document.activeElement"):
+            keyboard.press("Shift+Tab")
+        keyboard.press("Enter")
+        notebook.wait_until("search.filters == {}")
+        press(button(widget, "Load"))
+        notebook.wait_until("search.filters['person_titles'] == ['manager']")
+        keyboard.press("Shift+Tab")
+        while not button(widget, "Search").evaluate("one => one === document.activeElement"):
+            keyboard.press("Shift+Tab")
+        keyboard.press("Enter")
+        notebook.wait_until("search.results is not None")
+
+
+class TestMailboxLimits:
+    """The mailboxes' limits."""
+
+    def test_nothing_is_wrong(self, notebook: Notebook, connecting: str) -> None:
+        """With a change, a number that is none, a selection, and results."""
+        notebook.run(connecting, LIMITS)
+        widget = notebook.widget
+        numbers = widget.get_by_role("spinbutton")
+        numbers.nth(0).fill("61")
+        numbers.nth(1).fill("1.5")
+        expect_text(widget, "Give a whole number.")
+        widget.get_by_role("checkbox").nth(2).check()
+        assert out_of_reach(widget) == []
+        look(notebook, "accessible_limits_changed")
+        numbers.nth(1).fill("62")
+        button(widget, "Change 2 mailboxes").click()
+        expect_text(widget, "2 mailboxes changed.")
+        look(notebook, "accessible_limits_results")
+
+    def test_all_actions_by_keyboard(self, notebook: Notebook, connecting: str) -> None:
+        """Filter, reload, change, discard, copy and send with keys alone."""
+        from playwright.sync_api import expect
+
+        notebook.run(connecting, LIMITS)
+        widget, keyboard = notebook.widget, notebook.page.keyboard
+        expect_text(widget, "26 shown")
+        button(widget, "Reload").focus()
+        keyboard.press("Enter")
+        expect(button(widget, "Reload")).to_be_enabled()
+        tab_to(widget.get_by_role("combobox", name="Status"))
+        keyboard.type("inactive")
+        expect_text(widget, "selected")
+        first = widget.get_by_role("spinbutton").and_(widget.locator(":visible")).first
+        tab_to(first)
+        keyboard.type("33")
+        press(button(widget, "Discard"))
+        notebook.wait_until("limits.changes.empty")
+        widget.get_by_role("searchbox").focus()
+        tab_to(first)
+        keyboard.type("34")
+        press(button(widget, "Change 1 mailbox"))
+        expect_text(widget, "1 mailbox changed.")
+        press(button(widget, "Copy code"))
+        expect_text(widget, "Copied")
+        notebook.wait_until("limits.results['limit'].tolist() == [34]")
+
+
+class TestAddToSequence:
+    """Adding a frame's rows to a sequence."""
+
+    def test_nothing_is_wrong(self, notebook: Notebook, sandbox: Sandbox) -> None:
+        """With all that unfolds, fields that cannot be used, problems, and a dry run."""
+        notebook.run(connect_to(sandbox), ADDING)
+        widget = notebook.widget
+        unfold(widget)
+        for name in ("First Name", "first name"):
+            widget.get_by_label(name, exact=True).check()
+        widget.get_by_label("Leads distribution").select_option(label="custom_mailboxes")
+        expect_text(widget, "The column First Name already has this name.")
+        look(notebook, "accessible_adding_open")
+        widget.get_by_label("first name", exact=True).uncheck()
+        widget.get_by_label("Leads distribution").select_option(index=0)
+        widget.get_by_label("Sequence", exact=True).select_option(index=1)
+        button(widget, "Check rows").click()
+        expect_text(widget, "2 of 4 rows will be sent")
+        button(widget, "Dry run").click()
+        expect_text(widget, "Dry run: nothing was sent.")
+        assert out_of_reach(widget) == []
+        look(notebook, "accessible_adding_checked")
+
+    def test_all_actions_by_keyboard(
+        self, notebook: Notebook, own_sandbox: Sandbox, connecting: str, tmp_path: Path
+    ) -> None:
+        """Reload, choose, check, try out, send, look through the outcome and save with keys."""
+        from playwright.sync_api import expect
+
+        notebook.run(connecting, ADDING)
+        widget, keyboard = notebook.widget, notebook.page.keyboard
+        select = widget.get_by_label("Sequence", exact=True)
+        expect(select).to_be_enabled()
+        widget.get_by_label("Filter sequences").focus()
+        press(button(widget, "Reload"))
+        expect(select).to_be_enabled()
+        identity = own_sandbox.sequence_ids["accepts_any"]
+        name = select.locator(f"option[value='{identity}']").inner_text()
+        widget.get_by_label("Filter sequences").focus()
+        keyboard.type(name)
+        tab_to(select)
+        keyboard.press("ArrowDown")
+        notebook.wait_until(f"adding.value['sequence_id'] == {identity!r}")
+        press(button(widget, "Check rows"))
+        expect_text(widget, "2 of 4 rows will be sent")
+        press(button(widget, "Dry run"))
+        expect_text(widget, "Dry run: nothing was sent.")
+        press(widget.locator("button.outreach-primary"))
+        expect_text(widget, "2 of 4 rows are in the sequence now.")
+        tab_to(widget.get_by_label("Show rows with status"))
+        keyboard.type("added")
+        expect(widget.get_by_label("Outcomes by row").locator("tbody tr")).to_have_count(2)
+        tab_to(widget.get_by_label("Folder for the CSV files"))
+        keyboard.press("Control+A")
+        keyboard.type(str(tmp_path / "outcome"))
+        press(button(widget, "Save failed rows as CSV"))
+        expect_text(widget, "failed.csv, the others beside it")
+        press(button(widget, "Save failed rows as CSV"))
+        press(button(widget, "Replace them"))
+        expect_text(widget, "failed.csv, the others beside it")
+        assert len(own_sandbox.leads(identity)) == 2
