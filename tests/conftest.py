@@ -59,7 +59,7 @@ LONG = (
     "test_collection.py",
     "test_distributed.py",
     "test_docs.py",
-    "test_frames_in.py",
+    "test_frames_",
     "test_notebooks.py",
     "test_package.py::test_importing",
     "test_personal_data.py",
