@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import os
 import sys
-import threading
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
@@ -18,8 +17,7 @@ import pandas as pd
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.accounts.result import AccountPeople
-from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
-from outreach_frames.commands import add_leads, history, lab
+from outreach_frames.commands import add_leads, history, lab, sandbox
 from outreach_frames.commands.search_options import (
     CONNECTION,
     add_filters,
@@ -126,7 +124,7 @@ def make_parser() -> argparse.ArgumentParser:
         title="commands", metavar="COMMAND", required=True, parser_class=CommandParser
     )
     _add_demo(commands)
-    _add_sandbox(commands)
+    sandbox.define(commands)
     lab.define(commands)
     _add_sequences(commands)
     _add_mailboxes(commands)
@@ -153,20 +151,6 @@ def _add_demo(commands: Any) -> None:
         help="where the two files go, made where it is missing (here)",
     )
     demo.set_defaults(run=lambda options: run_demo(options.folder))
-
-
-def _add_sandbox(commands: Any) -> None:
-    sandbox = commands.add_parser(
-        "sandbox",
-        help="run the embedded service until Ctrl-C",
-        description="Run the embedded service on this machine alone, with invented data, until "
-        "Ctrl-C. It prints its address and token.",
-    )
-    sandbox.add_argument("--port", type=int, default=0, help="the port (any free one)")
-    sandbox.add_argument("--people", type=int, default=2000, help="how many people (2000)")
-    sandbox.add_argument("--seed", type=int, default=0, help="the same seed, the same world (0)")
-    sandbox.add_argument("--db", type=Path, help="a file that keeps the data (in memory)")
-    sandbox.set_defaults(run=_run_sandbox)
 
 
 def _add_sequences(commands: Any) -> None:
@@ -321,24 +305,6 @@ def _add_common(command: argparse.ArgumentParser) -> None:
 def _add_connection(command: argparse.ArgumentParser) -> None:
     add_sandbox(command)
     command.add_argument("--refresh", action="store_true", help="ask the service, not the cache")
-
-
-def _run_sandbox(options: argparse.Namespace) -> None:
-    from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
-
-    try:
-        sandbox = serve(options.port, options.people, options.seed, db=options.db)
-    except (OSError, ValueError) as error:
-        raise InvalidInputError(str(error)) from error
-    with sandbox:
-        print(f"The sandbox listens at {sandbox.url}, to this machine alone. Ctrl-C stops it.\n")
-        print(f"export {BASE_URL_VARIABLE}={sandbox.url}")
-        print(f"export {API_KEY_VARIABLE}={sandbox.api_key}\n")
-        print("or in Python:\n")
-        print("import outreach_frames as of")
-        print(f'of.connect("{sandbox.url}", "{sandbox.api_key}")', flush=True)
-        with contextlib.suppress(KeyboardInterrupt):
-            threading.Event().wait()
 
 
 def _run_sequences(options: argparse.Namespace) -> None:

@@ -180,12 +180,32 @@ def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
             told += line
             if "of.connect(" in line:
                 break
+        assert told.count("curl -s -H") == 3
         found = re.search(r'of\.connect\("(http://127\.0\.0\.1:\d+)", "(.+)"\)', told)
         assert found is not None, told
         with of.connect(found[1], found[2], cache=None):
             assert of.count_people() == 20
         process.send_signal(signal.SIGINT)
         assert process.wait() == 0
+
+
+def test_the_sandbox_command_keeps_a_chosen_token_to_itself() -> None:
+    """With a token that somebody chose, what is printed has a variable in its place."""
+    command = [sys.executable, "-m", "outreach_frames", "sandbox", "--people", "20"]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [*command, "--api-key", "my-own-key"], stdout=subprocess.PIPE, text=True, env=environment
+    ) as process:
+        assert process.stdout is not None
+        told = ""
+        for line in process.stdout:
+            told += line
+            if line == "of.connect()\n":
+                break
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 0
+    assert told.count('-H "Authorization: Bearer $OUTREACH_API_KEY"') == 3
+    assert "my-own-key" not in told
 
 
 @pytest.mark.usefixtures("environment")

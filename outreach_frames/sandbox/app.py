@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import orjson
@@ -29,7 +30,7 @@ from starlette.types import Receive, Scope, Send
 
 from outreach_frames import spec
 from outreach_frames.sandbox import add_leads as adding
-from outreach_frames.sandbox import openapi, rules
+from outreach_frames.sandbox import home_page, openapi, rules
 from outreach_frames.sandbox.account import stamp
 from outreach_frames.sandbox.faults import Call, Faults, Reply
 from outreach_frames.sandbox.paging import cut_page
@@ -199,7 +200,7 @@ def make_app(service: Service) -> Starlette:
             )
             for endpoint, run in OPERATIONS.items()
         ]
-        + [Route(openapi.PATH, _describe)],
+        + [Route(openapi.PATH, _describe), Route(home_page.PATH, partial(_show, service))],
         exception_handlers={HTTPException: _http_error, Exception: _unexpected_error},
     )
     app.router.redirect_slashes = False
@@ -209,6 +210,13 @@ def make_app(service: Service) -> Starlette:
 async def _describe(_request: Request) -> Response:
     """Respond with the description of the interface; it needs no token."""
     return Response(openapi.document(), media_type="application/json")
+
+
+async def _show(service: Service, request: Request) -> Response:
+    """Respond with the page for people; it needs no token, and shows none."""
+    host, port = request.scope["server"]
+    text = home_page.render(service.store, service.faults.in_force(), f"http://{host}:{port}")
+    return Response(text, headers=home_page.HEADERS, media_type="text/html")
 
 
 @dataclass(slots=True)

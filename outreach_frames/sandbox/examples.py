@@ -5,12 +5,15 @@ from __future__ import annotations
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
 import orjson
 
 from outreach_frames import spec
+
+if TYPE_CHECKING:
+    from outreach_frames.sandbox.store import Store
 
 _UUID: Final = "3f0c8a52-6d1e-4b79-9a44-0c5e8d2b7f16"
 _ID: Final = "e229d7c465bfda739d8dfcbc"
@@ -30,6 +33,20 @@ class Ids:
     email: str = _EMAIL
     lead_list: str = _UUID
     mailbox: str = _ID
+
+
+def world_ids(store: Store) -> Ids:
+    """Return what requests name of a world; whoever calls holds the store's lock."""
+    contacts = store.contacts(store.ids("contacts")[:2])
+    contact = next(contact for contact in contacts if contact["email"])
+    sequence = next(row for row in store.sequences() if row["shows"] == "accepts_any")
+    return Ids(
+        sequence["id"],
+        contact["id"],
+        contact["email"],
+        store.ids("lead_lists")[0],
+        store.mailboxes()[0]["id"],
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +81,7 @@ def requests(ids: Ids) -> Mapping[spec.Endpoint, ExampleRequest]:
     curl -s -H "Authorization: Bearer $KEY" http://127.0.0.1:8000/contacts/email/anna...
     """
     lead = {
-        "email": ids.email,
-        "profnet_url": None,
+        "email": _EMAIL,
         "data": {"first_name": "Anna", "company_name": _COMPANY},
         "overrides": {"ignore_recently_contacted": True},
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import re
 import secrets
 import socket
 import sqlite3
@@ -13,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from outreach_frames.sandbox.account import fill_account
+from outreach_frames.sandbox.examples import requests, world_ids
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
 from outreach_frames.sandbox.passing_time import MOST_DAYS, pass_days
 from outreach_frames.sandbox.population import fill, sample
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from outreach_frames.sandbox.server import ServerThread
 
 HOST = "127.0.0.1"
+# The characters of bearer tokens, of which a shell needs none quoted.
+_BEARER = r"[A-Za-z0-9._~+/=-]+"
 
 
 class Sandbox:
@@ -36,7 +40,7 @@ class Sandbox:
     Attributes
     ----------
     url, api_key : str
-        The base address and the token, which is another one each time.
+        The base address and the token, which is another one each time unless one was given.
     people, seed : int
         What the world was made from.
     today : date
@@ -121,6 +125,35 @@ class Sandbox:
             self._require_running()
             return self._service.store.leads(sequence_id)
 
+    def curl(self, token: str | None = None) -> dict[str, str]:
+        """Return a request of each operation as a line for a shell, which works as it is.
+
+        Parameters
+        ----------
+        token : str, optional
+            What stands in the place of the token, such as ``$OUTREACH_API_KEY``; the token itself
+            if left out.
+
+        Returns
+        -------
+        dict of str to str
+            By the names of operations, with ids of this world.
+
+        Examples
+        --------
+        >>> import outreach_frames.sandbox
+        >>> with outreach_frames.sandbox.serve(people=50) as sandbox:
+        ...     print(sandbox.curl("$OUTREACH_API_KEY")["list_sequences"])
+        curl -s -H "Authorization: Bearer $OUTREACH_API_KEY" 'http://127.0.0.1:...'
+        """
+        with self._service.store.lock:
+            self._require_running()
+            ids = world_ids(self._service.store)
+        return {
+            endpoint.name: request.curl(self.url, token or self.api_key)
+            for endpoint, request in requests(ids).items()
+        }
+
     def advance(self, days: int = 30) -> date:
         """Let time go by: people change jobs, join and leave, and headcounts change.
 
@@ -189,6 +222,8 @@ def serve(
     seed: int = 0,
     faults: Iterable[FaultLike] | FaultLike | None = None,
     db: str | os.PathLike[str] | None = None,
+    *,
+    api_key: str | None = None,
 ) -> Sandbox:
     """Start a service that responds as the interface says, over a world made from a seed.
 
@@ -208,6 +243,9 @@ def serve(
     db : path, optional
         A file to keep the world and what is added to it in. It is made if it is missing, and found
         again the next time. In memory if left out.
+    api_key : str, optional
+        The token that it takes, made up for it: with a file and a port, what is connected goes on
+        after a restart. Another one each time if left out.
 
     Returns
     -------
@@ -221,8 +259,8 @@ def serve(
     OSError
         If the port is taken or not allowed, or the file cannot be written.
     ValueError
-        If `people` is less than 1, a fault is unknown, or the file holds another world or something
-        else.
+        If `people` is less than 1, a fault is unknown, the token cannot be one, or the file holds
+        another world or something else.
 
     Notes
     -----
@@ -238,6 +276,10 @@ def serve(
     """
     if people < 1:
         raise ValueError(f"people must be at least 1, not {people}.")
+    if api_key is not None and not re.fullmatch(_BEARER, api_key):
+        raise ValueError(
+            "A token has letters, digits and - . _ ~ + / =, at least one of them, and no blanks."
+        )
     armed = Faults.arm(faults, seed=seed)
     try:
         from outreach_frames.sandbox.app import Service, make_app  # noqa: PLC0415
@@ -258,9 +300,8 @@ def serve(
             seed=seed,
             fill=_make_world,
         )
-        service = Service(
-            store, PeopleIndex(store.connection), f"sandbox-{secrets.token_hex(12)}", armed
-        )
+        token = api_key or f"sandbox-{secrets.token_hex(12)}"
+        service = Service(store, PeopleIndex(store.connection), token, armed)
         server = ServerThread(make_app(service), listener)
         server.start()
     except BaseException:

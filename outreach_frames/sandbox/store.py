@@ -170,6 +170,14 @@ class Store:
         """Return how many days have passed since the world was made."""
         return int(self.rows("SELECT days FROM world")[0]["days"])
 
+    def seed(self) -> int:
+        """Return what the world was made from."""
+        return int(self.rows("SELECT seed FROM world")[0]["seed"])
+
+    def count(self, table: str) -> int:
+        """Count the rows of a table."""
+        return int(self.rows(f"SELECT count(*) AS n FROM {table}")[0]["n"])  # noqa: S608
+
     def count_leads(self, sequence_id: str) -> int:
         """Count the leads that a sequence holds."""
         found = self.rows("SELECT count(*) AS n FROM leads WHERE sequence_id = ?", sequence_id)

@@ -1,0 +1,62 @@
+"""The embedded service as a process of its own, with requests to try."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import threading
+from pathlib import Path
+from typing import Any
+
+from outreach_frames import spec
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from outreach_frames.errors import InvalidInputError
+
+# The operations that one tries first; the sandbox's page shows them all.
+_TRIED = (spec.LIST_SEQUENCES, spec.SEARCH_PEOPLE, spec.ADD_LEADS)
+
+
+def define(commands: Any) -> None:
+    """Define the command and its options."""
+    sandbox = commands.add_parser(
+        "sandbox",
+        help="run the embedded service until Ctrl-C",
+        description="Run the embedded service on this machine alone, with invented data, until "
+        "Ctrl-C. It prints its address and token, and requests to try.",
+    )
+    sandbox.add_argument("--port", type=int, default=0, help="the port (any free one)")
+    sandbox.add_argument("--people", type=int, default=2000, help="how many people (2000)")
+    sandbox.add_argument("--seed", type=int, default=0, help="the same seed, the same world (0)")
+    sandbox.add_argument("--db", type=Path, help="a file that keeps the data (in memory)")
+    sandbox.add_argument(
+        "--api-key",
+        metavar="KEY",
+        help="the token that it takes, made up by you; with --port and --db, whoever is connected "
+        "goes on after a restart (another one each time)",
+    )
+    sandbox.set_defaults(run=_run)
+
+
+def _run(options: argparse.Namespace) -> None:
+    from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
+
+    try:
+        sandbox = serve(
+            options.port, options.people, options.seed, db=options.db, api_key=options.api_key
+        )
+    except (OSError, ValueError) as error:
+        raise InvalidInputError(str(error)) from error
+    with sandbox, contextlib.suppress(KeyboardInterrupt):
+        # A key that somebody chose may open something else too: it goes into no log.
+        key = sandbox.api_key if options.api_key is None else ""
+        print(f"The sandbox listens at {sandbox.url}, to this machine alone. Ctrl-C stops it.")
+        print("What is in it, and every request: open that address in a browser.\n")
+        print(f"export {BASE_URL_VARIABLE}={sandbox.url}")
+        print(f"export {API_KEY_VARIABLE}={key or '...  # the key that you chose'}\n")
+        lines = sandbox.curl(key or f"${API_KEY_VARIABLE}")
+        print(*(lines[endpoint.name] for endpoint in _TRIED), sep="\n\n")
+        print("\nor in Python:\n")
+        print("import outreach_frames as of")
+        arguments = f'"{sandbox.url}", "{key}"' if key else ""
+        print(f"of.connect({arguments})", flush=True)
+        threading.Event().wait()

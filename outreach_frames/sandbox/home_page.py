@@ -1,0 +1,129 @@
+"""The page at `/`: what is in the world, and every operation with a request that works.
+
+Plain HTML with nothing from elsewhere. Whoever can reach the sandbox can read it, so it shows
+neither the token nor anything of the leads that were added but their number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from functools import cache
+from html import escape
+from importlib import resources
+from string import Template
+from typing import TYPE_CHECKING, Final
+
+from outreach_frames.sandbox import openapi
+from outreach_frames.sandbox.examples import ExampleRequest, requests, world_ids
+from outreach_frames.sandbox.faults import KINDS, Fault
+from outreach_frames.sandbox.world import TODAY
+
+if TYPE_CHECKING:
+    from outreach_frames.sandbox.store import Store
+
+PATH: Final = "/"
+HEADERS: Final[Mapping[str, str]] = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'",
+    "Referrer-Policy": "no-referrer",
+    "X-Content-Type-Options": "nosniff",
+}
+# The variables that the toolkit reads; a shell puts the second into the requests below.
+_ADDRESS, _KEY = "OUTREACH_BASE_URL", "OUTREACH_API_KEY"
+
+_COUNTED: Final[Mapping[str, str]] = {
+    "people": "people in people search",
+    "companies": "companies, with or without people",
+    "contacts": "contacts of the account",
+    "sequences": "sequences, in all statuses",
+    "mailboxes": "mailboxes",
+    "lead_lists": "lead lists",
+    "exclusion_list": "leads in the exclusion list",
+    "recently_contacted": "leads that were contacted recently",
+    "leads": "leads in sequences",
+}
+
+
+def render(store: Store, faults: Iterable[Fault], base_url: str) -> str:
+    """Write the page of a sandbox at this address, with these faults in force."""
+    with store.lock:
+        ids = world_ids(store)
+        values = {
+            "seed": escape(str(store.seed())),
+            "today": (TODAY + timedelta(days=store.days_passed())).isoformat(),
+            "world": _table(("", ""), _counts(store)),
+            "sequences": _sequences(store),
+            "lead_lists": _lead_lists(store),
+        }
+    kinds = ", ".join(fault.kind for fault in faults)
+    return _template().substitute(
+        values,
+        description=openapi.PATH,
+        connect=escape(f"export {_ADDRESS}={base_url}\nexport {_KEY}=..."),
+        python=escape(f'import outreach_frames as of\n\nclient = of.connect("{base_url}", "...")'),
+        operations="\n".join(_operation(each, base_url) for each in requests(ids).values()),
+        in_force=escape(f"In force: {kinds}." if kinds else "None is in force."),
+        faults=_table(
+            ("kind", "what it does"),
+            ((_code(name), escape(kind.says)) for name, kind in KINDS.items()),
+        ),
+    )
+
+
+@cache
+def _template() -> Template:
+    folder = resources.files("outreach_frames.sandbox") / "data"
+    return Template((folder / "home_page.html").read_text(encoding="utf-8"))
+
+
+def _counts(store: Store) -> Iterable[tuple[str, str]]:
+    for table, words in _COUNTED.items():
+        yield f"{store.count(table):,}", escape(words)
+
+
+def _sequences(store: Store) -> str:
+    rows = [
+        (_code(row["shows"]), escape(row["name"]), escape(row["status"]), _code(row["id"]))
+        for row in store.sequences()
+        if row["shows"]
+    ]
+    return _table(("shows", "name", "status", "id"), sorted(rows))
+
+
+def _lead_lists(store: Store) -> str:
+    found = (store.lead_list(each) for each in store.ids("lead_lists"))
+    rows = (
+        (escape(row["name"]), escape(row["type"]), f"{len(leads):,}", _code(row["id"]))
+        for row, leads in filter(None, found)
+    )
+    return _table(("name", "type", "leads", "id"), rows)
+
+
+def _operation(request: ExampleRequest, base_url: str) -> str:
+    endpoint = request.endpoint
+    lines = [
+        f"<h3><code>{escape(endpoint.label)}</code></h3>",
+        f"<p>{escape(endpoint.note.capitalize())}.</p>",
+    ]
+    for words, fields in (("Query", endpoint.query), ("Body", endpoint.body)):
+        if fields:
+            names = ", ".join(_code(field.name) for field in fields)
+            lines.append(f'<p class="quiet">{words}: {names}</p>')
+    return "\n".join((*lines, f"<pre>{escape(request.curl(base_url, f'${_KEY}'))}</pre>"))
+
+
+def _code(text: str) -> str:
+    return f"<code>{escape(text)}</code>"
+
+
+def _table(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    """Write a table whose cells are HTML already; one without names begins with a number."""
+    head = "".join(f"<th>{escape(name)}</th>" for name in names)
+    cells = '<td class="number">' if not any(names) else "<td>"
+    body = "\n".join(
+        f"<tr>{cells}{row[0]}</td>{''.join(f'<td>{cell}</td>' for cell in row[1:])}</tr>"
+        for row in rows
+    )
+    header = f"<tr>{head}</tr>" if any(names) else ""
+    return f'<div class="wide" tabindex="0"><table>{header}{body}</table></div>'
