@@ -97,6 +97,9 @@ def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
 
 def setup(app: Sphinx) -> None:
     """Connect what this site does beyond its extensions."""
+    from docs.name_links import NameLinks  # noqa: PLC0415 - found by the path above
+
+    app.add_post_transform(NameLinks)
     app.connect("builder-inited", collect_notebooks)
     app.connect("builder-inited", make_pages)
     app.connect("build-finished", serve_llms_txt)

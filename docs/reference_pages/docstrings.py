@@ -55,10 +55,10 @@ def _entry(name: str) -> str:
         signature = _signature(documented, skip_first=name.startswith(ACCESSOR))
         return directive("py:function", f"{name}{signature}", body(documented))
     members = RESULTS[name].members if name in RESULTS else MEMBERS.get(name, ())
-    signature = "" if name in RESULTS else str(_signature(documented))
+    takes = "" if name in RESULTS else str(_signature(documented))
     text = body(documented, is_result=name in RESULTS) + "\n\n"
     text += "".join(_members(documented, members))
-    return directive("py:class", f"{name}{signature}", text)
+    return directive("py:class", f"{name}{takes}", text)
 
 
 def _members(owner: type, names: tuple[str, ...]) -> list[str]:
