@@ -101,6 +101,61 @@ def replace_file(
     return target
 
 
+def move_file(path: str | Path, whole: Path) -> Path:
+    """Move a file that is complete to its target, as durably as `replace_file` puts one there.
+
+    Parameters
+    ----------
+    path : str or Path
+        Where the file goes. A file that is there gives it its permissions; a link stays a link.
+    whole : Path
+        The file, on the same disk. Where it cannot be moved it stays as it is.
+
+    Returns
+    -------
+    Path
+        The path as given.
+
+    Raises
+    ------
+    InvalidInputError
+        When the file cannot be moved, or its place is taken by a folder, device, pipe or socket.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "made.tmp").write_bytes(b"done")
+    >>> move_file(folder / "note.txt", folder / "made.tmp").read_bytes()
+    b'done'
+    """
+    target = expanded(path)
+    refuse_special_file(target)
+    try:
+        place = behind_links(target)
+        with whole.open("r+b") as file:
+            _copy_mode(place, whole)
+            os.fsync(file.fileno())
+        whole.replace(place)
+        sync_folder(place.parent)
+    except OSError as error:
+        raise unwritable(target, error) from error
+    return target
+
+
+def _copy_mode(place: Path, whole: Path) -> None:
+    """Give a file the permissions of another, or where there is none those of a new file."""
+    if place.exists():
+        shutil.copymode(place, whole)
+        return
+    new = whole.with_name(f"{uuid4().hex}.tmp")
+    new.touch(0o666, exist_ok=False)
+    try:
+        shutil.copymode(new, whole)
+    finally:
+        new.unlink()
+
+
 def expanded(path: str | os.PathLike[str]) -> Path:
     """Return a path with the home folder in place of its ~."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path) or not os.fspath(path):

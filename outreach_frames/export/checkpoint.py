@@ -31,7 +31,7 @@ from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.search import Sighting, Sightings
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 _SCHEMA: Final = f"""
 CREATE TABLE export (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE parts (
@@ -174,7 +174,7 @@ class Checkpoint:
     def remove(self) -> None:
         """Delete the checkpoint once it is no longer needed, and close."""
         self._connection.close()
-        self._rows.close()
+        self.close_rows()
         with suppress(OSError):
             self._delete_files(all_files=True)
         # The lock goes last: whoever comes then has a new one, in a folder that stays for it.
@@ -186,6 +186,10 @@ class Checkpoint:
             # Else a power failure brings back what the next export would be refused for.
             sync_folder(self.folder.parent)
         self.close()
+
+    def close_rows(self) -> None:
+        """Close the file of parts, which gets no more and may be moved."""
+        self._rows.close()
 
     def close(self) -> None:
         """Close the files and let others have them; a second time does nothing."""

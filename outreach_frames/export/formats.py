@@ -1,7 +1,9 @@
 """What an export of people can be written as: CSV, NDJSON, Parquet, or a folder of Parquet files.
 
-While a search is read its people are kept as parts of `export_parts`, because the last page may
-bring a column that no page before it had. Once all is there, the parts become the file.
+While a search is read its people are kept as the parts of a `Checkpoint`, because the last page may
+bring a column that no page before it had. Once all is there, the parts become the file. What can be
+done while others wait for the service is done then: parts of CSV are rows already, which are
+written anew only where other parts have further columns.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ import pyarrow.parquet as pq
 from outreach_frames.common.atomic_files import (
     behind_links,
     expanded,
+    move_file,
     refuse_special_file,
     replace_file,
     replace_folder,
@@ -33,7 +36,7 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import unique_name
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
-from outreach_frames.files.csv_file import csv_header, csv_rows, replace_csv
+from outreach_frames.files.csv_file import csv_header, csv_rows, read_csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.resources.search import read_in_worker
 from outreach_frames.tables.fast_reader import PeoplePage
@@ -48,8 +51,6 @@ from outreach_frames.tables.schema import to_frame
 FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
-# Smaller batches cost more each; larger ones, and threads, take more memory.
-_ROWS_AT_ONCE: Final = 1_000
 _THREADS: Final = min(2, os.cpu_count() or 1)
 
 
@@ -169,6 +170,11 @@ def _encode_lines(people: pa.Table) -> bytes:
     return content_of(people.column(LINE))
 
 
+def _encode_csv(people: pa.Table) -> bytes:
+    """Make rows of CSV, with their columns in front in case that others have further ones."""
+    return b"".join([people.schema.serialize(), csv_rows(people)])
+
+
 def _encode_table(people: pa.Table) -> memoryview:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, people.schema) as writer:
@@ -179,21 +185,26 @@ def _encode_table(people: pa.Table) -> memoryview:
 def _finish_lines(
     parts: Checkpoint, place: Path, _: Mapping[str, Any], _order: Order | None
 ) -> None:
-    def write(file: BinaryIO) -> None:
-        with parts.rows.open("rb") as rows:
-            shutil.copyfileobj(rows, file, 1 << 20)
-
-    replace_file(place, write, made_in=parts.folder)
+    parts.close_rows()
+    move_file(place, parts.rows)
 
 
 def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], order: Order | None) -> None:
     nobody = _empty_table(parts)
     header, metadata = csv_header(_empty_frame(nobody, order))
 
+    def rows(span: Span) -> pa.Buffer | memoryview:
+        content = read_span(parts.rows, span)
+        reader = pa.BufferReader(content)
+        schema = pa.ipc.read_schema(reader)
+        written = content[reader.tell() :]
+        if schema == nobody.schema:
+            return written
+        return csv_rows(_alike(nobody, read_csv_rows(written, schema)))
+
     def write(file: BinaryIO) -> None:
         file.write(header)
-        tables = _many(parts, nobody, _ROWS_AT_ONCE)
-        with closing(ordered_map(csv_rows, tables, workers=_THREADS)) as pieces:
+        with closing(ordered_map(rows, parts.spans, workers=_THREADS)) as pieces:
             for piece in pieces:
                 file.write(piece)
 
@@ -306,7 +317,7 @@ def _alike(nobody: pa.Table, people: pa.Table) -> pa.Table:
 
 
 _FORMATS: Final = {
-    ".csv": Format(".csv", read_in_worker, _label_table, _encode_table, _finish_csv),
+    ".csv": Format(".csv", read_in_worker, _label_table, _encode_csv, _finish_csv),
     ".ndjson": Format(".ndjson", read_people_lines, _label_lines, _encode_lines, _finish_lines),
     ".parquet": Format(".parquet", read_in_worker, _label_table, _encode_table, _finish_parquet),
     FOLDER: Format(FOLDER, read_in_worker, _label_table, _encode_table, _finish_folder),

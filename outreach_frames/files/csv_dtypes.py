@@ -276,14 +276,14 @@ def _encode_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, Descriptor]:
 def write_arrow(array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Descriptor]:
     """Convert an Arrow column for writing, and describe it where that is not the usual way."""
     kind = array.type
+    if _is_written_as_is(kind):
+        return array, {}
     if pa.types.is_nested(kind):
         rows = (array.slice(start, _ROWS_AT_ONCE) for start in range(0, len(array), _ROWS_AT_ONCE))
         texts = [write_json_texts(chunk) for part in rows for chunk in part.chunks]
         return pa.chunked_array(texts, pa.string()), {}
     if pa.types.is_timestamp(kind):
         return _moments(array), {}
-    if _is_written_as_is(kind):
-        return array, {}
     if pa.types.is_floating(kind):
         return _numbers(array)
     if pa.types.is_decimal(kind):
@@ -291,19 +291,27 @@ def write_arrow(array: pa.ChunkedArray) -> tuple[pa.ChunkedArray, Descriptor]:
     raise UnwritableError(f"values of the Arrow type {kind}")
 
 
+def arrow_stored_type(kind: pa.DataType) -> pa.DataType:
+    """Give the Arrow type in which a column is read that `write_arrow` wrote."""
+    return kind if _is_written_as_is(kind) or pa.types.is_timestamp(kind) else pa.string()
+
+
+def read_arrow(stored: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    """Convert what was read back into a column of that type."""
+    if pa.types.is_nested(kind):
+        return pa.chunked_array([read_json_texts(chunk, kind) for chunk in stored.chunks], kind)
+    return stored.cast(kind)
+
+
 def _arrow_stored_type(descriptor: Descriptor) -> pa.DataType:
     kind = _described_arrow(descriptor)
     if pa.types.is_floating(kind):
         return _written_number(kind, descriptor)
-    return kind if _is_written_as_is(kind) or pa.types.is_timestamp(kind) else pa.string()
+    return arrow_stored_type(kind)
 
 
 def _decode_arrow(stored: pa.ChunkedArray, descriptor: Descriptor) -> Any:
-    kind = _described_arrow(descriptor)
-    if pa.types.is_nested(kind):
-        chunks = [read_json_texts(chunk, kind) for chunk in stored.chunks]
-        return pd.arrays.ArrowExtensionArray(pa.chunked_array(chunks, kind))
-    return pd.arrays.ArrowExtensionArray(stored.cast(kind))
+    return pd.arrays.ArrowExtensionArray(read_arrow(stored, _described_arrow(descriptor)))
 
 
 def _is_written_as_is(kind: pa.DataType) -> bool:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
@@ -28,14 +28,16 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
     TEXT,
     Descriptor,
+    arrow_stored_type,
     decode,
     default_descriptor,
     encode,
     is_nested,
+    read_arrow,
     stored_type,
     write_arrow,
 )
-from outreach_frames.files.formulas import is_text, unescape, without_formulas
+from outreach_frames.files.formulas import is_text, unescape, without_formulas, without_formulas_in
 from outreach_frames.tables.fast_reader import BOM
 
 Formulas = Literal["escape", "keep"]
@@ -145,11 +147,23 @@ def write_csv(
 
 def csv_rows(table: pa.Table) -> memoryview:
     """Write rows of a search as `write_csv` writes them in a frame, without the header."""
-    columns = [write_arrow(column)[0] for column in table.columns]
-    written = pa.table(dict(zip(table.column_names, columns, strict=True)))
+    columns = [without_formulas_in(write_arrow(column)[0]) for column in table.columns]
     buffer = pa.BufferOutputStream()
-    _write_table(without_formulas(written), buffer, header=False)
+    _write_table(pa.Table.from_arrays(columns, table.column_names), buffer, header=False)
     return memoryview(buffer.getvalue())
+
+
+def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
+    """Read what `csv_rows` wrote of rows with these columns."""
+    if not len(content):
+        return schema.empty_table()
+    types = {field.name: arrow_stored_type(field.type) for field in schema}
+    table = _read_arrow_csv(content, types, block_size=len(content) + 1, names=schema.names)
+    columns = [
+        read_arrow(unescape(column) if is_text(column.type) else column, field.type)
+        for field, column in zip(schema, table.columns, strict=True)
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
@@ -443,26 +457,40 @@ def _indexed(
     return frame
 
 
+def _read_arrow_csv(
+    content: bytes | pa.Buffer,
+    types: Mapping[str, pa.DataType],
+    *,
+    block_size: int,
+    sep: str = ",",
+    names: Sequence[str] | None = None,
+    use_threads: bool = False,
+) -> pa.Table:
+    return arrow_csv.read_csv(
+        pa.BufferReader(content),
+        read_options=arrow_csv.ReadOptions(
+            block_size=min(block_size, 2**31 - 2), column_names=names, use_threads=use_threads
+        ),
+        parse_options=arrow_csv.ParseOptions(
+            delimiter=sep, newlines_in_values=True, ignore_empty_lines=False
+        ),
+        convert_options=arrow_csv.ConvertOptions(
+            column_types=types,
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        ),
+    )
+
+
 def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: str) -> pa.Table:
     """Parse a CSV file; rows may be of any length."""
     problem = ""
     # Read as one block by one thread, a file in which rows differ is an error that names the row.
     for block_bytes, use_threads in ((_BLOCK_BYTES, True), (len(content) + 1, False)):
         try:
-            return arrow_csv.read_csv(
-                pa.BufferReader(content),
-                read_options=arrow_csv.ReadOptions(
-                    block_size=min(block_bytes, 2**31 - 2), use_threads=use_threads
-                ),
-                parse_options=arrow_csv.ParseOptions(
-                    delimiter=sep, newlines_in_values=True, ignore_empty_lines=False
-                ),
-                convert_options=arrow_csv.ConvertOptions(
-                    column_types=types,
-                    null_values=[""],
-                    strings_can_be_null=True,
-                    quoted_strings_can_be_null=False,
-                ),
+            return _read_arrow_csv(
+                content, types, sep=sep, block_size=block_bytes, use_threads=use_threads
             )
         except pa.ArrowInvalid as error:
             # What follows is the row, which may be anybody's data.

@@ -4,31 +4,57 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from outreach_frames.tables.text_buffers import text_buffers
 
 # Spreadsheets may drop white space and control characters in front of a formula.
 # The last four are the full-width forms of the first.
 _FORMULA_STARTS: Final = r"=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}"
 _FORMULA: Final = rf"^'*(?:[\pC\pZ]*[{_FORMULA_STARTS}]|[\t\r\n\x00])"
+# Nearly all text begins with a byte that no formula begins with.
+_HARMLESS: Final = np.zeros(256, np.bool_)
+_HARMLESS[ord("!") : ord("~")] = True
+_HARMLESS[[ord(mark) for mark in "'=+-@"]] = False
 _ESCAPED_FORMULA: Final = _FORMULA.replace("^'*", "^'+", 1)
 
 
 def without_formulas(table: pa.Table) -> pa.Table:
     """Put an apostrophe in front of every text that a spreadsheet would run."""
-    names = _escape(pa.chunked_array([pa.array(table.column_names, pa.string())])).to_pylist()
-    columns = [_escape(column) if is_text(column.type) else column for column in table.columns]
-    return pa.table(dict(zip(names, columns, strict=True)))
+    names = _escape_chunk(pa.array(table.column_names, pa.string())).to_pylist()
+    return pa.Table.from_arrays(list(map(without_formulas_in, table.columns)), names)
 
 
-def _escape(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    live = pc.match_substring_regex(texts, _FORMULA)
-    if not pc.any(live, min_count=0).as_py():
+def without_formulas_in(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Put an apostrophe in front of text of one column; numbers and dates are no formulas."""
+    if not is_text(column.type):
+        return column
+    return pa.chunked_array(map(_escape_chunk, column.chunks), column.type)
+
+
+def _escape_chunk(texts: pa.Array) -> pa.Array:
+    rows = _suspects(texts)
+    if not len(rows):
         return texts
-    return pc.if_else(live, _joined("'", texts), texts)
+    mask = np.zeros(len(texts), np.bool_)
+    mask[rows] = pc.match_substring_regex(texts.take(rows), _FORMULA)
+    return pc.replace_with_mask(texts, mask, _joined("'", texts.filter(pa.array(mask))))
 
 
-def _joined(start: str, texts: pa.ChunkedArray) -> pa.ChunkedArray:
+def _suspects(texts: pa.Array) -> pa.Array:
+    """Return the rows worth a look at the pattern, which costs more than all else here."""
+    bounds, content = text_buffers(texts)
+    begins = np.flatnonzero(bounds[:-1] < bounds[1:])
+    rows = pa.array(begins[~_HARMLESS[content[bounds[begins]]]])
+    if not len(rows):
+        return rows
+    starts = pc.utf8_slice_codeunits(texts.take(rows), 0, 1)
+    return rows.filter(pc.invert(pc.utf8_is_alnum(starts)))
+
+
+def _joined(start: str, texts: pa.Array) -> pa.Array:
     first, nothing = (pa.scalar(text, texts.type) for text in (start, ""))
     return pc.binary_join_element_wise(first, texts, nothing)
 

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
 
+from outreach_frames.tables.text_buffers import text_buffers
+
 _BLOCK_BYTES = 4 << 20
-_NEEDS_ESCAPE = r'["\\\x00-\x1f]'
 _ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
 
 
@@ -51,13 +52,13 @@ def write_json_texts(array: pa.Array) -> pa.Array:
         joined = pc.binary_join(with_elements(array, _never_missing), ",")
         return _where_valid(array, pc.binary_join_element_wise("[", joined, "]", ""))
     if pa.types.is_struct(kind):
-        pieces: list[Any] = []
+        pieces: list[str | pa.Array] = []
         for field, child in zip(kind, array.flatten(), strict=True):
             name = json.dumps(field.name, ensure_ascii=False)
-            pieces += [f"{',' if pieces else ''}{name}:", _never_missing(child)]
+            pieces += [f"{',' if pieces else ''}{name}:", *_pieces(child)]
         if not pieces:
             return _where_valid(array, pa.repeat("{}", len(array)))
-        return _where_valid(array, pc.binary_join_element_wise("{", *pieces, "}", ""))
+        return _where_valid(array, _joined(["{", *pieces, "}"]))
     raise NotImplementedError(f"values of the type {kind}")
 
 
@@ -135,7 +136,25 @@ def with_elements(lists: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa
 
 
 def _never_missing(array: pa.Array) -> pa.Array:
-    return write_json_texts(array).fill_null("null")
+    return _joined(_pieces(array))
+
+
+def _pieces(array: pa.Array) -> list[str | pa.Array]:
+    """Give what the JSON of each value is made of; a missing one is null."""
+    if pa.types.is_string(array.type) and not array.null_count:
+        return ['"', _escaped(array), '"']
+    return [write_json_texts(array).fill_null("null")]
+
+
+def _joined(pieces: Sequence[str | pa.Array]) -> pa.Array:
+    """Put pieces one after the other, row by row; what is the same in all rows as one."""
+    if len(pieces) == 1:
+        return pieces[0]
+    fewer: list[str | pa.Array] = []
+    for same, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        found = list(group)
+        fewer += ["".join(found)] if same else found
+    return pc.binary_join_element_wise(*fewer, "")
 
 
 def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -147,7 +166,7 @@ def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _escaped(texts: pa.Array) -> pa.Array:
-    if not pc.any(pc.match_substring_regex(texts, _NEEDS_ESCAPE), min_count=0).as_py():
+    if not _need_escapes(texts):
         return texts
     for character, escape in _ESCAPES:
         texts = pc.replace_substring(texts, character, escape)
@@ -160,5 +179,14 @@ def _escaped(texts: pa.Array) -> pa.Array:
     return texts
 
 
+def _need_escapes(texts: pa.Array) -> bool:
+    """Look for quotation marks, backslashes and control characters in all texts at once."""
+    bounds, content = text_buffers(texts)
+    codes = content[bounds[0] : bounds[-1]]
+    return bool(((codes < ord(" ")) | (codes == ord('"')) | (codes == ord("\\"))).any())
+
+
 def _where_valid(array: pa.Array, texts: pa.Array) -> pa.Array:
+    if not array.null_count:
+        return texts
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))

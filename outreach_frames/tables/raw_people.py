@@ -23,6 +23,7 @@ from outreach_frames.tables.fast_reader import (
 )
 from outreach_frames.tables.flatten import as_one_page, read_people_page
 from outreach_frames.tables.json_values import LossyParseError, parse_json
+from outreach_frames.tables.text_buffers import text_buffers
 from outreach_frames.tables.tolerant_reader import LONE_VALUE
 
 ID: Final = "id"
@@ -128,13 +129,8 @@ def content_of(lines: pa.ChunkedArray) -> bytes:
     >>> content_of(_table(["1"], [b'{"id":"1"}']).column(LINE))
     b'{"id":"1"}\n'
     """
-    return b"".join(_bytes_of(chunk) for chunk in lines.chunks if len(chunk))
-
-
-def _bytes_of(lines: pa.Array) -> memoryview:
-    _, offsets, content = lines.buffers()
-    bounds = np.frombuffer(offsets, np.int64)
-    return memoryview(content)[bounds[lines.offset] : bounds[lines.offset + len(lines)]]
+    found = map(text_buffers, lines.chunks)
+    return b"".join([content[bounds[0] : bounds[-1]].data for bounds, content in found])
 
 
 def _read_exactly(body: bytes) -> PeoplePage:

@@ -10,6 +10,7 @@ import unicodedata
 from pathlib import Path
 
 import numpy as np
+import orjson
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -18,9 +19,9 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.csv_file import csv_rows, read_csv_rows, write_csv
 from outreach_frames.files.read import read_prospects
-from outreach_frames.tables.flatten import records_frame
+from outreach_frames.tables.flatten import read_people_page, records_frame
 from tests.examples import share_of_examples
 from tests.files.frames import (
     COLUMNS,
@@ -32,6 +33,7 @@ from tests.files.frames import (
     prospects,
     round_trip,
 )
+from tests.tables.people_strategies import odd_people
 
 ALPHABET = f"='+-@\t\r\n\x00\"{FULL_WIDTH}, \u00a0\ufeff1"
 
@@ -273,6 +275,15 @@ def test_a_row_of_any_length_is_read(tmp_path):
     """A cell of many megabytes comes back."""
     frame = pd.DataFrame({"a": ["x" * 20_000_000, "y\n"], "b": ["1", None]})
     assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
+
+
+@share_of_examples(0.5)
+@given(st.lists(odd_people(), max_size=3))
+def test_rows_come_back_by_their_columns(people):
+    """Rows without a header, of people with anything in them, are read as the table they were."""
+    sent = orjson.dumps({"results": people, "_pagination": {}})
+    table = read_people_page(sent).people
+    assert read_csv_rows(pa.py_buffer(csv_rows(table)), table.schema).equals(table)
 
 
 @given(st.lists(TEXTS | st.none(), max_size=4), TEXTS, st.sampled_from(",;\t|"))
