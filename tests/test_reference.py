@@ -193,3 +193,10 @@ def test_what_language_models_are_told_is_true() -> None:
     pages = re.findall(r"\]\((.+?)\)", text)
     assert len(pages) > 10
     assert [page for page in pages if not (ROOT / page).exists()] == []
+
+
+def test_kept_pictures_are_small() -> None:
+    """The pictures that pages show load fast, and there is one for either theme."""
+    kept = sorted((ROOT / "docs/pictures").iterdir())
+    assert [path.stem.rpartition("_")[2] for path in kept] == ["dark", "light"] * (len(kept) // 2)
+    assert all(path.stat().st_size < 100_000 for path in kept)
