@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import outreach_frames as of
+from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
+from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import OutreachWarning
 from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, Service, json, scripted
@@ -163,3 +165,23 @@ def test_pages_that_the_service_only_claims_are_not_looked_for(tmp_path: Path) -
         with connected(service, cache=tmp_path / "cache"):
             first = of.search_people(**SEARCH)
             assert numbers(of.search_people(**SEARCH)) == numbers(first) == list(range(1, 301))
+
+
+def test_searches_at_the_same_time_share_a_file(
+    service: Service, people: People, tmp_path: Path
+) -> None:
+    """Clients that read and renew one search at once all get it whole, and so do those after."""
+    clients = [Client(service.url, "token", cache=tmp_path / "cache") for _ in range(3)]
+
+    def search(number: int) -> list[int]:
+        refresh = number % 2 == 0
+        return numbers(of.search_people(**SEARCH, client=clients[number % 3], refresh=refresh))
+
+    for found in ordered_map(search, range(6), workers=3):
+        assert found == people.ids
+    assert search(1) == people.ids
+    asked(service)
+    assert search(5) == people.ids
+    assert asked(service) == []
+    for client in clients:
+        client.close()
