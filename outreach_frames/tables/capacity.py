@@ -56,7 +56,7 @@ def sending_capacity(
     mailboxes : DataFrame, also of Polars, DuckDB or Arrow
         Mailboxes, with the columns of `mailboxes`. Those that are active send, each its daily limit
         at most.
-    leads : int or DataFrame
+    leads : int or DataFrame, also of Polars, DuckDB or Arrow
         How many leads, or a frame with one row each.
     emails_per_lead : int
         Emails that each lead gets. They are pooled: any mailbox sends any of them.

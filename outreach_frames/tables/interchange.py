@@ -13,8 +13,8 @@ from outreach_frames.tables.schema import DATE, to_frame
 
 A_FRAME: Final = "a frame (pandas, Polars, a DuckDB relation or an Arrow table)"
 _STREAM: Final = "__arrow_c_stream__"
-# What makes a frame of what is none yet: of Spark, of Polars, of Dask, of a column.
-_MAKES_FRAME: Final = ("toPandas", "collect", "compute", "to_frame")
+# What makes a frame of what is none yet: of Spark, of Polars, of Dask, of a reader, of a column.
+_MAKES_FRAME: Final = ("toPandas", "collect", "compute", "read_all", "to_frame")
 # What DuckDB calls it.
 _UTC: Final = "Etc/UTC"
 _TEXTS: Final = (pa.string(), pa.large_string(), pa.string_view())
@@ -86,8 +86,10 @@ def as_frame(given: object, who: str = "This", takes: str = A_FRAME) -> pd.DataF
     """
     if isinstance(given, pd.DataFrame):
         return given
-    kind = type(given).__name__
-    if not is_frame(given) or hasattr(given, "to_frame"):
+    kind = _kind(given)
+    # A reader would have no rows the second time, and nobody would notice.
+    reads_once = isinstance(given, pa.RecordBatchReader)
+    if not is_frame(given) or hasattr(given, "to_frame") or reads_once:
         raise InvalidInputError(f"{who} takes {takes}, not {kind}.{_way_to_frame(given)}")
     if "Object" in map(str, getattr(given, "dtypes", ())):
         # They would come as their addresses in memory.
@@ -106,6 +108,13 @@ def as_frame(given: object, who: str = "This", takes: str = A_FRAME) -> pd.DataF
             f"{who} takes {takes}, and this {kind} cannot be read as one: {problem}. "
             "Mend the query, or cast the column to a type that Arrow has."
         ) from error
+
+
+def _kind(given: object) -> str:
+    """Name a type with its library, as several have a DataFrame."""
+    library = type(given).__module__.partition(".")[0].removeprefix("_")
+    name = type(given).__name__
+    return name if library == "builtins" else f"{library}.{name}"
 
 
 def _way_to_frame(given: object) -> str:

@@ -186,11 +186,9 @@ def test_a_pandas_frame_is_itself() -> None:
     assert as_frame(frame) is frame
 
 
-def test_record_batches_are_tables_too() -> None:
-    """One batch, and a reader that can be read once, are frames."""
-    batch = pa.RecordBatch.from_pydict({"a": [1]})
-    for given_ in (batch, pa.RecordBatchReader.from_batches(batch.schema, [batch, batch])):
-        assert set(as_frame(given_)["a"]) == {1}
+def test_a_record_batch_is_a_table_too() -> None:
+    """One batch is a frame."""
+    assert as_frame(pa.RecordBatch.from_pydict({"a": [1]}))["a"].tolist() == [1]
 
 
 def test_a_relation_is_read_whole_after_some_rows_were_fetched() -> None:
@@ -206,12 +204,16 @@ NO_FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
     "dict": (lambda: {"a": [1]}, "not dict"),
     "None": (lambda: None, "not NoneType"),
     "text": (lambda: "people.csv", "not str"),
-    "array": (lambda: np.array([1]), "not ndarray"),
-    "lazy": (lambda: pl.LazyFrame({"a": [1]}), r"not LazyFrame.*\.collect\(\)"),
-    "pandas column": (lambda: pd.Series([1]), r"not Series.*\.to_frame\(\)"),
-    "polars column": (lambda: pl.Series([1]), r"not Series.*\.to_frame\(\)"),
-    "arrow column": (lambda: pa.chunked_array([[1]]), "this ChunkedArray cannot be read"),
-    "connection": (duckdb.connect, "not DuckDBPyConnection"),
+    "array": (lambda: np.array([1]), r"not numpy\.ndarray"),
+    "lazy": (lambda: pl.LazyFrame({"a": [1]}), r"not polars\.LazyFrame.*\.collect\(\)"),
+    "pandas column": (lambda: pd.Series([1]), r"not pandas\.Series.*\.to_frame\(\)"),
+    "polars column": (lambda: pl.Series([1]), r"not polars\.Series.*\.to_frame\(\)"),
+    "arrow column": (lambda: pa.chunked_array([[1]]), r"this pyarrow\.ChunkedArray cannot be read"),
+    "reader": (
+        lambda: pa.table({"a": [1]}).to_reader(),
+        r"not pyarrow\.RecordBatchReader.*\.read_all\(\)",
+    ),
+    "connection": (duckdb.connect, r"not duckdb\.DuckDBPyConnection"),
     "query that fails": (
         lambda: duckdb.sql("select x::int from (values ('1'), ('a')) v(x)"),
         "cannot be read as one.*Mend the query",
