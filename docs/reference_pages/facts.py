@@ -222,7 +222,7 @@ def statuses_page() -> str:
         "The column ``status`` of a :py:obj:`SubmissionReport`. ``added`` is said only where the "
         "service's own counts prove it. A status of kind *failed* is a row that needs a look. "
         "A list of skipped leads that the interface does not know gives a status of its own name. "
-        ":ref:`Why is this row unknown? <why-is-this-row-unknown>`\n\n"
+        "Why a row is unknown: :doc:`/how-to/sequence`.\n\n"
     )
     rows = [
         (
