@@ -139,8 +139,8 @@ def _command(folder: Path, options: argparse.Namespace) -> list[str]:
     command = [sys.executable, "-m", "jupyterlab"]
     command += [
         # What is left says where it listens.
-        "--ServerApp.log_level=WARN",
-        "--LabApp.log_level=WARN",
+        "--ServerApp.log_level=ERROR",
+        "--LabApp.log_level=ERROR",
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{_FIRST_NOTEBOOK}",
         # In a container everybody is root; the server listens to this machine, with a token.

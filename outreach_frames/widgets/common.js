@@ -38,7 +38,8 @@ function numberInput(attributes) {
 
 /** Make an element the root of a widget; what is typed in it triggers no shortcut of Lab. */
 function makeRoot(element, label) {
-  element.classList.add("outreach");
+  // A widget's own styles go by the second class.
+  element.classList.add("outreach", `outreach-${label.toLowerCase().replaceAll(" ", "-")}`);
   element.setAttribute("role", "group");
   element.setAttribute("aria-label", label);
   // Lab looks for this from the focused element upwards, and finds a shortcut's element first.

@@ -60,6 +60,9 @@ def use(widgets: list[Locator]) -> None:
 
     search, limits, adding = widgets
     titles = search.get_by_role("combobox", name="Titles", exact=True)
+    # Each widget brings the common styles anew; its own still win.
+    expect(titles).to_have_css("border-top-width", "0px")
+    expect(limits.get_by_role("cell").first).to_have_css("vertical-align", "middle")
     titles.press_sequentially("manager\n")
     expect(titles).to_be_focused()
     search.get_by_role("button", name="Search", exact=True).click()
