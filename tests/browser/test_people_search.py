@@ -706,7 +706,8 @@ def test_it_can_be_read_where_lab_names_no_colours(
     """In another host, dark or not, the text stands out from its ground."""
     page = notebook.page.context.new_page()
     sheet = source("common.css", "people_search/widget.css")
-    body = "<div class='outreach outreach-people-search'><button>Search</button><div class='ops-tags'>CEO</div></div>"
+    shown = "<button>Search</button><div class='ops-tags'>CEO</div>"
+    body = f"<div class='outreach outreach-people-search'>{shown}</div>"
     page.set_content(f"<style>{style}</style><style>{sheet}</style>{body}")
     for name in (".outreach", "button", ".ops-tags"):
         text, ground = page.locator(name).evaluate(

@@ -570,7 +570,7 @@ def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
 
 def test_no_frame() -> None:
     """Anything but a frame is refused at once."""
-    with pytest.raises(InvalidInputError, match="DataFrame"):
+    with pytest.raises(InvalidInputError, match="takes a frame"):
         AddToSequence([])  # type: ignore[arg-type]
 
 
