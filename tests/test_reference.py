@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import pandas as pd
 import pytest
 
 import outreach_frames as of
@@ -20,6 +21,7 @@ from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.commands import add_leads
 from outreach_frames.leads.statuses import STATUSES
 from outreach_frames.tables.interface_columns import TABLES
+from outreach_frames.tables.result_columns import OUTCOME
 
 ROOT = Path(__file__).parents[1]
 MODULES = ("distributed", "keys", "plots", "sandbox", "widgets")
@@ -122,6 +124,22 @@ def test_every_status_is_there_once(made: dict[str, str]) -> None:
     assert first_cells(sequences) == list(spec.SEQUENCE_STATUSES)
     accounts = first_cells(section(made["statuses"], "account-statuses"))
     assert ", ".join(accounts) in of.columns("accounts")["meaning"].iloc[0].replace(" or ", ", ")
+
+
+def test_every_problem_of_a_row_is_there_once(made: dict[str, str]) -> None:
+    """The page of statuses has each code that `validate` gives, and each outcome of a limit."""
+    frame = pd.DataFrame(
+        {
+            "email": ["ben@", "n/a", None, None],
+            "profnet_url": ["https://profnet.example/in/ada", "no address", None, b"bytes"],
+            "note": ["x" * 2_000, None, None, None],
+            "checks": [{"ignore": True}, {spec.OVERRIDES[0].name: "yes"}, None, None],
+        }
+    )
+    codes = frame.outreach.validate(data=["note"], overrides="checks")["code"]
+    assert Counter(first_cells(section(made["statuses"], "problem-codes"))) == Counter(set(codes))
+    outcomes = first_cells(section(made["statuses"], "limit-outcomes"))
+    assert ", ".join(outcomes) == OUTCOME.note.replace(" or ", ", ")
 
 
 def test_every_error_is_there_once(made: dict[str, str]) -> None:

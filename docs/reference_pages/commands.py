@@ -17,11 +17,11 @@ _EXIT_CODES: Final = {
     cli.EXIT_FAILURE: (
         "The service, the way to it, or this machine failed, or Ctrl-C was pressed.",
         "Read the message. Run the same command again: ``export`` and ``snapshot``, and "
-        "``add-leads`` with ``--journal``, go on where they stopped. What ``search`` read before "
-        "is in ``FILE.partial``.",
+        "``add-leads`` with ``--journal``, go on where they stopped. What other commands read "
+        "before is in the file of ``--out`` with ``.partial`` in its name.",
     ),
     cli.EXIT_USAGE: (
-        "An option, a column, a file, or the configured address or token cannot be used. Nothing "
+        "An option, a column, a file, or the configured address or token cannot be used. No lead "
         "was sent.",
         "Correct what the message names.",
     ),

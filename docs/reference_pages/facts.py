@@ -47,7 +47,7 @@ _PROBLEMS: Final = {
         "Give it one, or leave it out.",
     ),
     "placeholder": (
-        "A cell says n/a, unknown, or the like; it is taken as missing.",
+        "A cell says n/a, unknown, nan or the like; it is taken as missing.",
         "Nothing, where the row has another identifier; else give it one.",
     ),
     "invalid_email": ("The text is not an email address.", "Correct it."),
