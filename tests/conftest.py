@@ -63,6 +63,7 @@ LONG = (
     "test_notebooks.py",
     "test_package.py::test_importing",
     "test_personal_data.py",
+    "test_pytest_plugin.py",
     "widgets/",
 )
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}

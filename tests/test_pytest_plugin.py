@@ -1,0 +1,100 @@
+"""The pytest fixture for scripts of one's own, as its how-to page shows it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs/how-to/test-your-script.md"
+
+APART = """
+import os
+import outreach_frames as of
+import pytest
+from outreach_frames.errors import ConfigurationError
+
+seen = []
+
+@pytest.mark.parametrize("turn", [1, 2])
+def test_two(outreach_sandbox, turn):
+    assert os.environ["OUTREACH_BASE_URL"] == outreach_sandbox.url
+    assert outreach_sandbox.url not in seen
+    seen.append(outreach_sandbox.url)
+    with of.connect():
+        assert of.count_people() == 200
+    of.connect()
+    assert not outreach_sandbox.leads(outreach_sandbox.sequence_ids["accepts_any"])
+
+@pytest.mark.outreach_sandbox(people=30, seed=2)
+def test_marked(outreach_sandbox):
+    assert of.count_people() == 30
+
+def test_nothing_is_left():
+    assert "OUTREACH_BASE_URL" not in os.environ
+    with pytest.raises(ConfigurationError):
+        of.sequences()
+"""
+
+
+@pytest.fixture(scope="module")
+def passed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Run the page's tests and those above as a user does, in one go; return which pass."""
+    folder = tmp_path_factory.mktemp("own")
+    text = PAGE.read_text(encoding="utf-8")
+    script = re.search(r"```python\n(.*?)```", text, re.DOTALL)
+    tests = re.search(r"```\{code-block\} python\n(.*?)```", text, re.DOTALL)
+    assert script is not None
+    assert tests is not None
+    for name, code in {
+        "add_leaders.py": script[1],
+        "test_add_leaders.py": tests[1],
+        "test_apart.py": APART,
+    }.items():
+        (folder / name).write_text(code, encoding="utf-8")
+    command = [sys.executable, "-m", "pytest", "-p", "pytest_outreach_frames", "--strict-markers"]
+    done = subprocess.run(
+        [*command, "-rA", "--tb=short", "-p", "no:cacheprovider"],
+        cwd=folder,
+        # Only this plugin, as if it were installed.
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    print(done.stdout, done.stderr)
+    return re.findall(r"^PASSED \S+::(\S+)$", done.stdout, re.MULTILINE)
+
+
+def test_the_pages_example_passes(passed: list[str]) -> None:
+    """The script and the tests of the how-to page do what the page says."""
+    written = re.findall(r"^def (test_\w+)", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(written) == 4
+    assert set(written) <= set(passed)
+
+
+def test_one_test_leaves_nothing_to_the_next(passed: list[str]) -> None:
+    """Each test has another sandbox, is connected to it, and leaves no connection behind."""
+    assert {"test_two[1]", "test_two[2]", "test_nothing_is_left"} <= set(passed)
+
+
+def test_a_marker_says_what_is_in_it(passed: list[str]) -> None:
+    """What the marker has goes to the sandbox that is started."""
+    assert "test_marked" in passed
+
+
+def test_loading_it_is_light() -> None:
+    """The plugin, which pytest loads in every run, brings neither the package nor pandas."""
+    code = (
+        "import sys, pytest_outreach_frames; print(*{name.split('.')[0] for name in sys.modules})"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert "pytest_outreach_frames" in loaded
+    assert not {"outreach_frames", "pandas", "requests", "starlette"} & set(loaded)
