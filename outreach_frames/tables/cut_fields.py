@@ -6,7 +6,7 @@ What is left is as Arrow's reader wants it: each cut value's number stands in it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -27,23 +27,29 @@ _MOST_SPACE: Final = 20
 _MOST_BYTES_OF_CHARACTER: Final = 4
 _MAKE_ANYTHING: Final = np.frombuffer(b"u/", np.uint8)
 _QUOTE, _BACKSLASH, _COLON, _SPACE = b'"\\: '
-_PEOPLE: Final = (spec.RESULTS_KEY,)
-# Always cut out: what stands in them is wanted as Python objects.
-_ENVELOPE: Final = frozenset({(spec.PAGINATION_KEY,), (spec.ERRORS_KEY,)})
+PEOPLE: Final = (spec.RESULTS_KEY,)
+# Of these the whole is wanted as Python objects.
+_WHOLE: Final = frozenset({(spec.PAGINATION_KEY,), (spec.ERRORS_KEY,)})
 
 
-def _value_pattern() -> re.Pattern[bytes]:
-    """Make the pattern of a JSON value with what ends it; inside lists and objects it is lax."""
-    text = rb'"(?:[^"\\]++|\\.)*+"'
+_TEXT: Final = rb'"(?:[^"\\]++|\\.)*+"'
+
+
+def _value() -> bytes:
+    """Make the pattern of a JSON value; inside lists and objects it is lax."""
     nested = rb"(?!)"
     for _ in range(_MOST_LEVELS):
-        nested = rb'[\[{](?:[^]["{}]++|' + text + rb"|" + nested + rb")*+[\]}]"
+        nested = rb'[\[{](?:[^]["{}]++|' + _TEXT + rb"|" + nested + rb")*+[\]}]"
     number = rb"-?(?:0|[1-9][0-9]*+)(?:\.[0-9]++)?(?:[eE][-+]?[0-9]++)?"
-    value = rb"|".join([text, number, rb"true|false|null", nested])
-    return re.compile(rb"[ \t]*(" + value + rb")(?=[ \t]*[],}])", re.DOTALL)
+    return rb"[ \t]*(" + rb"|".join([_TEXT, number, rb"true|false|null", nested]) + rb")[ \t]*"
 
 
-_VALUE: Final = _value_pattern()
+_COMMA: Final = re.compile(b",")
+_VALUE: Final = re.compile(_value() + rb"(?=[],}])", re.DOTALL)
+_FIRST_PERSON: Final = re.compile(
+    rb'\{[ \t]*(?:%b:%b,[ \t]*)*?"%b":[ \t]*\[' % (_TEXT, _value(), spec.RESULTS_KEY.encode()),
+    re.DOTALL,
+)
 
 
 def unexpected_paths(documents: Iterable[Any]) -> frozenset[Path]:
@@ -68,15 +74,15 @@ def unexpected_paths(documents: Iterable[Any]) -> frozenset[Path]:
     Examples
     --------
     >>> person = {"new": 1, "company": {"followers": "many"}}
-    >>> sorted(unexpected_paths([{"results": [person], "_pagination": {}}]))[2:]
+    >>> sorted(unexpected_paths([{"results": [person], "_pagination": {}}]))
     [('results', 'company', 'followers'), ('results', 'new')]
     """
-    found: set[Path] = set(_ENVELOPE)
+    found: set[Path] = set()
     for document in documents:
         if type(document) is not dict:
             raise LossyParseError
         _look(document, _TOP, (), found)
-    paths = {path[:1] if path[:1] in _ENVELOPE else path for path in found}
+    paths = {path[:1] if path[:1] in _WHOLE else path for path in found}
     paths |= _lists_with_members_of({path[-1] for path in paths})
     if len(paths) > MOST_PATHS or not all(_can_be_cut(path) for path in paths):
         raise LossyParseError
@@ -121,9 +127,23 @@ def cut_out(body: bytes, names: Iterable[str], values: list[bytes]) -> bytes:
             raise LossyParseError
         pieces += [body[end:start], b"%d" % len(values)]
         values.append(match[1])
-        end = match.end()
+        end = match.end(1)
     pieces.append(body[end:])
     return b"".join(pieces)
+
+
+def first_people(body: bytes) -> Iterator[Any]:
+    """Yield people of a response in one line from the first on, as long as they can be told.
+
+    >>> list(first_people(b'{"page":{"a":1},"results":[{"id":"1"},null],"more":0}'))
+    [{'id': '1'}, None]
+    """
+    match = _FIRST_PERSON.match(body)
+    while match and (match := _VALUE.match(body, match.end())):
+        yield orjson.loads(match[1])
+        if body[match.end() : match.end() + 1] != b",":
+            return
+        match = _COMMA.match(body, match.end())
 
 
 def parsed(values: Sequence[bytes]) -> list[Any]:
@@ -196,7 +216,7 @@ def _without_escapes(array: NDArray[np.uint8], ends: NDArray[np.intp]) -> NDArra
 def _can_be_cut(path: Path) -> bool:
     name = path[-1]
     return (
-        path != _PEOPLE
+        path != PEOPLE
         and len(name) <= _LONGEST_NAME
         and orjson.dumps(name) == b'"%b"' % name.encode()
     )
@@ -205,7 +225,7 @@ def _can_be_cut(path: Path) -> bool:
 def _lists_with_members_of(names: set[str]) -> set[Path]:
     """Give the lists of people whose elements have a known field that will be cut out."""
     return {
-        (*_PEOPLE, field.name)
+        (*PEOPLE, field.name)
         for field in spec.PERSON
         if field.type == "array" and any(member.name in names for member in field.members)
     }
@@ -224,6 +244,7 @@ def _tree(fields: Iterable[spec.Field]) -> dict[str, _Shown]:
 
 
 _TOP: Final = _tree(spec.PEOPLE_SEARCH_RESULT)
+SHOWN_PERSON: Final = _TOP[spec.RESULTS_KEY].members
 
 
 def _look(value: dict[str, Any], shown: dict[str, _Shown], path: Path, found: set[Path]) -> None:
@@ -255,7 +276,7 @@ def _is_element(value: Any, field: _Shown, path: Path, found: set[Path]) -> bool
         return _is_scalar(value, field.items or "string")
     if type(value) is not dict:
         return False
-    if path == _PEOPLE:
+    if path == PEOPLE:
         _look(value, field.members, path, found)
         return True
     inside: set[Path] = set()

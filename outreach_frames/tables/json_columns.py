@@ -13,7 +13,15 @@ import pyarrow.json as arrow_json
 from outreach_frames.tables.text_buffers import text_buffers
 
 _BLOCK_BYTES = 4 << 20
-_ESCAPES = (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"))
+_ESCAPES = {
+    "\\": "\\\\",
+    '"': '\\"',
+    "\n": "\\n",
+    "\r": "\\r",
+    "\t": "\\t",
+    "\b": "\\b",
+    "\f": "\\f",
+}
 
 
 def write_json_texts(array: pa.Array) -> pa.Array:
@@ -168,7 +176,7 @@ def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 def _escaped(texts: pa.Array) -> pa.Array:
     if not _need_escapes(texts):
         return texts
-    for character, escape in _ESCAPES:
+    for character, escape in _ESCAPES.items():
         texts = pc.replace_substring(texts, character, escape)
     rest = pc.match_substring_regex(texts, r"[\x00-\x1f]")
     if pc.any(rest, min_count=0).as_py():

@@ -59,6 +59,7 @@ def records_table(
     *,
     leave_out: frozenset[str] = frozenset(),
     ready: Mapping[str, pa.ChunkedArray] | None = None,
+    further: Mapping[str, pa.ChunkedArray] | None = None,
 ) -> pa.Table:
     """Flatten records into a table: the fields' columns in order, then what else the records hold.
 
@@ -76,6 +77,8 @@ def records_table(
     ready : mapping of str to pyarrow.ChunkedArray, optional
         Columns of the fields that were read in another way, with dates still as text; the records
         were then parsed by another way than `parse_json`.
+    further : mapping of str to pyarrow.ChunkedArray, optional
+        Columns of fields that the interface does not know; one record at least has the name.
 
     Returns
     -------
@@ -95,10 +98,10 @@ def records_table(
     ]
     try:
         most = _most_further_columns(rows)
-        found = _Columns(leave_out, ready or {}, most, [{} for _ in rows])
+        found = _Columns(leave_out, ready or {}, further or {}, most, [{} for _ in rows])
         return _flatten(rows, fields, found)
     except UnicodeEncodeError:
-        found = _Columns(leave_out, {}, most, [{} for _ in rows])
+        found = _Columns(leave_out, {}, {}, most, [{} for _ in rows])
         return _flatten([without_lone_surrogates(row) for row in rows], fields, found)
     except RecursionError as error:
         raise InvalidResponseError(
@@ -137,12 +140,14 @@ def named_columns(
 class _Columns:
     """The columns found so far: the interface's, further ones, and texts of misfits.
 
-    `ready` has columns of the interface that need no reading, `read` the values that did, `most` is
-    how many further columns there may be, and `rest` what each row has beyond them.
+    `ready` and `further` have columns of the interface, and beyond it, that need no reading, `read`
+    the values that did, `most` is how many further columns there may be, and `rest` what each row
+    has beyond them.
     """
 
     leave_out: frozenset[str]
     ready: Mapping[str, pa.ChunkedArray]
+    further: Mapping[str, pa.ChunkedArray]
     most: int
     rest: list[dict[str, Any]]
     read: list[Any] = field(default_factory=list)
@@ -199,7 +204,7 @@ def _column(
         values = _members(parents, member.name)
         found.read.append(values)
         return _typed(values, member)
-    is_date = column_type(member) != wire_type(member)
+    is_date = pa.types.is_string(ready.type) and column_type(member) != ready.type
     return typed_dates(ready, member) if is_date else (ready, None)
 
 
@@ -227,15 +232,21 @@ def _flatten_extras(
     for position, key in enumerate(keys):
         if len(found.extras) >= found.most:
             rest = set(keys[position:])
+            if any(prefix + name in found.further for name in rest):
+                raise LossyParseError
             for parent, values in zip(parents, found.rest, strict=True):
                 for name, value in (parent or {}).items():
                     if name in rest and value is not None:
                         values[prefix + name] = value
             return
-        _flatten_extra(_members(parents, key), prefix + key, found)
+        name = prefix + key
+        if name in found.further:
+            found.extras.append((name, found.further[name]))
+        else:
+            _flatten_extra(_members(parents, key), name, found)
 
 
-def _flatten_extra(values: Sequence[Any], name: str, found: _Columns) -> None:
+def _flatten_extra(values: list[Any], name: str, found: _Columns) -> None:
     """Flatten the values of a field that the interface does not know."""
     objects, others = _objects_and_others(values)
     has_objects = any(value is not None for value in objects)
@@ -269,7 +280,9 @@ def _members(objects: Sequence[Mapping[str, Any] | None], name: str) -> list[Any
     return [item.get(name) if item else None for item in objects]
 
 
-def _objects_and_others(values: Sequence[Any]) -> tuple[list[dict[str, Any] | None], list[Any]]:
+def _objects_and_others(values: list[Any]) -> tuple[list[dict[str, Any] | None], list[Any]]:
+    if values.count(None) == len(values):
+        return values, values
     objects = [value if isinstance(value, dict) else None for value in values]
     return objects, [None if isinstance(value, dict) else value for value in values]
 
@@ -424,7 +437,7 @@ def _are_too_many(members: Collection[str], rows: int) -> bool:
 
 
 def _raw(misfits: Sequence[Any]) -> pa.Array | None:
-    if all(value is None for value in misfits):
+    if misfits.count(None) == len(misfits):
         return None
     return pa.array([text_of(value) for value in misfits], pa.string())
 
