@@ -21,7 +21,6 @@ from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked, check_rows
 from outreach_frames.leads.planning.duplicates import find_kept
-from outreach_frames.leads.planning.lines import lead_lines
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
     PROFNET_URL,
@@ -33,7 +32,7 @@ from outreach_frames.leads.planning.names import EMAIL_COLUMN, PROFNET_URL_COLUM
 from outreach_frames.leads.planning.sequence_status import look_up
 from outreach_frames.leads.planning.settled import SettledLeads
 from outreach_frames.leads.planning.unsent import unsent_rows
-from outreach_frames.leads.prepared import JSON, OVERRIDES, Positions, PreparedLeads
+from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 from outreach_frames.tables.keys import email_keys, profnet_url_keys
@@ -199,8 +198,8 @@ def make_plan(
         ),
         sequence=look_up(sequence_id, client),
         positions=positions,
-        sent=_sent(checked, positions),
-        keys=pa.RecordBatch.from_pydict(keys).take(pa.array(positions)),
+        checked=checked,
+        keys=_taken(pa.RecordBatch.from_pydict(keys), positions),
         brings=_brings(checked, positions),
         _frame=_snapshot(frame),
         _problems=checked.problems,
@@ -358,17 +357,8 @@ def _keys(checked: Checked) -> dict[str, pa.Array]:
     }
 
 
-def _sent(checked: Checked, positions: Positions) -> pa.RecordBatch:
-    rows = pa.array(positions)
-    nobody = pa.nulls(len(rows), TEXT)
-    given = {field: texts.take(rows) for field, texts in checked.identifiers.items()}
-    return pa.RecordBatch.from_pydict(
-        {
-            **{field: given.get(field, nobody) for field in spec.LEAD_IDENTIFIERS},
-            OVERRIDES: checked.overrides.take(rows),
-            JSON: lead_lines(checked, positions),
-        }
-    )
+def _taken(rows: pa.RecordBatch, positions: Positions) -> pa.RecordBatch:
+    return rows if len(positions) == len(rows) else rows.take(pa.array(positions))
 
 
 def _brings(checked: Checked, positions: Positions) -> pa.RecordBatch:

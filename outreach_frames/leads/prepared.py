@@ -16,7 +16,9 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.leads.planning.checks import Checked
 from outreach_frames.leads.planning.fingerprint import digests
+from outreach_frames.leads.planning.lines import lead_lines
 from outreach_frames.leads.planning.overrides import count_overrides
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
@@ -24,8 +26,6 @@ Positions = np.ndarray[Any, Any]
 
 _, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
-# Columns of `sent` beside the identifiers: a lead's overrides, and the whole lead.
-OVERRIDES, JSON = "overrides", "json"
 # How many more requests than needed may keep leads apart that share a URL.
 _MORE_REQUESTS = 10
 
@@ -50,9 +50,9 @@ class PreparedLeads:
         The sequence's name and status as far as they are known.
     positions : ndarray of int64
         The rows that will be sent, by their position in the frame, in ascending order.
-    sent : RecordBatch
-        One row per position: `email` and `profnet_url` as sent, `overrides` and the whole lead
-        (`json`) as JSON.
+    checked : Checked
+        What every row of the frame would send; JSON is made of it for each request, and is nowhere
+        kept.
     keys : RecordBatch
         One row per position: what the lead's `email` and `profnet_url` are compared by.
     brings : RecordBatch
@@ -67,7 +67,7 @@ class PreparedLeads:
     settings: Mapping[str, Any]
     sequence: SequenceStatus
     positions: Positions
-    sent: pa.RecordBatch
+    checked: Checked
     keys: pa.RecordBatch
     brings: pa.RecordBatch
     _frame: pd.DataFrame
@@ -88,7 +88,7 @@ class PreparedLeads:
     @property
     def overrides(self) -> dict[str, int]:
         """How many leads bring which override."""
-        return count_overrides(self.sent.column(OVERRIDES))
+        return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
 
     def outcome_of_unsent(self) -> pd.DataFrame:
         """Return every row that is not sent: position, status, detail, error_code."""
@@ -99,8 +99,8 @@ class PreparedLeads:
         kept = np.intersect1d(self.positions, positions)
         kept.setflags(write=False)
         places = pa.array(self._places(kept))
-        batches = {name: getattr(self, name).take(places) for name in ("sent", "keys", "brings")}
-        return replace(self, positions=kept, **batches)
+        keys, brings = self.keys.take(places), self.brings.take(places)
+        return replace(self, positions=kept, keys=keys, brings=brings)
 
     def chunks(self, positions: Sequence[int] | None = None) -> list[Positions]:
         """Return the positions of each request, of some rows or of all.
@@ -118,8 +118,8 @@ class PreparedLeads:
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
         """Return the JSON of the request that sends these rows."""
-        places = pa.array(self._places(positions))
-        leads = _joined(self.sent.column(JSON).take(places), ",")
+        self._places(positions)
+        leads = b",".join(self._lines(positions, ","))
         settings = orjson.dumps(dict(self.settings))
         more = b',"%b":%b' % (SETTINGS.encode(), settings) if self.settings else b""
         return b'{"%b":[%b]%b}' % (LEADS.encode(), leads, more)
@@ -147,9 +147,11 @@ class PreparedLeads:
 
     def identifiers(self, position: int) -> tuple[str | None, str | None]:
         """Return the address and the profile URL of a row that is sent."""
-        (place,) = self._places([position]).tolist()
+        self._places([position])
+        given = self.checked.identifiers
         email, profnet_url = (
-            self.sent.column(name)[place].as_py() for name in spec.LEAD_IDENTIFIERS
+            given[name][position].as_py() if name in given else None
+            for name in spec.LEAD_IDENTIFIERS
         )
         return email, profnet_url
 
@@ -161,9 +163,14 @@ class PreparedLeads:
             settings=self.settings,
             rows=len(self._frame),
             positions=self.positions,
-            leads=_joined(self.sent.column(JSON), "\n"),
+            leads=list(self._lines(self.positions, "\n")),
             unsent=self._unsent,
         )
+
+    def _lines(self, positions: Sequence[int] | Positions, separator: str) -> Iterator[pa.Buffer]:
+        """Yield the JSON of rows, some thousands at a time with a separator between them."""
+        for lines in lead_lines(self.checked, np.asarray(positions, dtype=np.int64)):
+            yield _joined(lines, separator)
 
     def _places(self, positions: Sequence[int] | Positions) -> Positions:
         """Return where these rows are in `sent`."""

@@ -46,13 +46,17 @@ def column_texts(cells: pd.Series[Any]) -> Texts:
     """Write a whole column as text."""
     written = _written(cells)
     is_blank = pc.equal(stripped(written.texts), "")
+    if not pc.any(is_blank, min_count=0).as_py():
+        return written
     texts = pc.if_else(is_blank, pa.scalar(None, TEXT), written.texts)
     return Texts(texts, written.unreadable)
 
 
 def stripped(texts: pa.Array) -> pa.Array:
     """Return the texts without blanks around them."""
-    return pc.utf8_trim(texts, BLANKS)
+    trimmed = pc.utf8_trim(texts, BLANKS)
+    # Of a million rows, a second column with the same texts would only take memory.
+    return texts if trimmed.equals(texts) else trimmed
 
 
 def python_values(cells: pd.Series[Any]) -> Iterable[Any]:
@@ -137,8 +141,10 @@ def _arrow(cells: pd.Series[Any]) -> pa.Array:
     if dtypes.is_object_dtype(cells.dtype):
         return pa.array(cells.to_numpy(), TEXT, from_pandas=True)
     array = pa.array(cells.array, from_pandas=True)
-    whole = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
-    return whole.cast(TEXT)
+    if isinstance(array, pa.ChunkedArray):
+        # Where it is whole, combine_chunks would copy it.
+        array = array.chunk(0) if array.num_chunks == 1 else array.combine_chunks()
+    return array.cast(TEXT)
 
 
 def _taken(distinct: Texts, codes: np.ndarray[Any, Any]) -> Texts:

@@ -119,7 +119,10 @@ def _without(
     texts: pa.Array, placeholders: pa.Array, field: str, column: Hashable, problems: list[Problem]
 ) -> pa.Array:
     """Take placeholders as missing, and report them."""
-    for row in _rows(placeholders):
+    rows = _rows(placeholders)
+    if not rows:
+        return texts
+    for row in rows:
         message = f"{quoted(texts[row].as_py())} stands for nothing; it is taken as missing."
         problems.append(Problem(row, column, field, PLACEHOLDER, message))
     return pc.if_else(placeholders, pa.scalar(None, TEXT), texts)

@@ -10,18 +10,18 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked
 from outreach_frames.tables.json_columns import write_json_texts
 
-# Texts of some rows always fit into one Arrow array, whatever the number of all rows.
 _ROWS = 10_000
 
 
-def lead_lines(checked: Checked, positions: np.ndarray[Any, Any]) -> pa.Array:
-    """Return the leads of these rows, one JSON object each; what is missing is left out."""
-    rows = pa.array(positions)
-    lines = [pa.array([], TEXT)]
+def lead_lines(checked: Checked, positions: np.ndarray[Any, Any]) -> Iterator[pa.Array]:
+    """Yield the leads of these rows, one JSON object each; what is missing is left out.
+
+    They come some thousands at a time: as JSON they take more memory than the frame.
+    """
+    rows = pa.array(positions, pa.int64())
     for start in range(0, len(rows), _ROWS):
         part = rows.slice(start, _ROWS)
         members = list(_members(checked.identifiers, part))
@@ -30,8 +30,7 @@ def lead_lines(checked: Checked, positions: np.ndarray[Any, Any]) -> pa.Array:
             is_empty = pc.equal(values, "{}")
             members.append(_member("data", pc.if_else(is_empty, None, values)))
         members.append(_member("overrides", checked.overrides.take(part).cast(pa.string())))
-        lines.append(_object(members).cast(TEXT))
-    return pa.concat_arrays(lines)
+        yield _object(members)
 
 
 def _members(fields: Mapping[str, pa.Array], rows: pa.Array) -> Iterator[pa.Array]:

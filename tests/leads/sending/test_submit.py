@@ -378,7 +378,10 @@ class TestDoubt:
         """Even what should not happen leaves a report of what was done."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             whole = planned(client, leads(3), chunk_size=1)
-            broken = dataclasses.replace(whole, sent=whole.sent[:1])
+            first = {name: texts[:1] for name, texts in whole.checked.identifiers.items()}
+            broken = dataclasses.replace(
+                whole, checked=dataclasses.replace(whole.checked, identifiers=first)
+            )
             report = stopped(broken, "IndexError")
         assert column(report) == ["added", "unknown", "not_sent"]
         assert report.error is not None
