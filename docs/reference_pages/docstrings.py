@@ -22,6 +22,10 @@ _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 def overview() -> str:
     """Return the page of all functions by task, with one sentence each."""
     text = heading("Functions by task", label="functions")
+    text += (
+        "``of`` is what ``import outreach_frames as of`` gives, and ``df`` any frame of pandas. "
+        "Methods of ``df.outreach`` are there once the package is imported.\n\n"
+    )
     for task in TASKS:
         text += heading(f":doc:`{task.title} <{task.page}>`", 1) + f"{task.intro}\n\n"
         rows = [(f":py:obj:`{name}`", _in_short(name)) for name in task.names]

@@ -9,6 +9,7 @@ import outreach_frames as of
 from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from outreach_frames.history.result import PeopleComparison
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.sending.report import SubmissionReport
@@ -69,8 +70,8 @@ TASKS: Final = (
         "connecting",
         "Connect to an account",
         "Every function asks the service by the connection that was made last, or by the one that "
-        "it is given as ``client=``. Where none was made, the environment's address and token are "
-        "used.",
+        "it is given as ``client=``. Where none was made, the environment's "
+        f"``{BASE_URL_VARIABLE}`` and ``{API_KEY_VARIABLE}`` are used.",
         ("of.connect", "Client"),
     ),
     Task(
@@ -195,7 +196,8 @@ TASKS: Final = (
     Task(
         "sandbox",
         "Sandbox",
-        "The whole service on your own machine, with invented people, to try out and to test with.",
+        "The whole service on your own machine, with invented people. :doc:`/how-to/faults` tries "
+        "out what it can do wrong, :doc:`/how-to/test-your-script` tests your own code with it.",
         ("of.sandbox.serve", "of.sandbox.Sandbox", "of.sandbox.Fault"),
     ),
     Task(
