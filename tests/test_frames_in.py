@@ -119,7 +119,9 @@ def test_plots_show_the_same(people: pd.DataFrame, name: str) -> None:
         "headcount_change": gallery.changes,
         "outcomes": gallery.outcomes,
     }
-    data = made[name](5) if name in made else people.head(12)
+    # Reports have a summary and comparisons a headcount, which frames may have as columns.
+    named = {"summary": 1, "headcount": 1}
+    data = made[name](5).assign(**named) if name in made else people.head(12)
     options = {"by": "company_industry"} if name == "segments" else {}
     shown = []
     for make in (lambda frame: frame, *LIBRARIES.values()):

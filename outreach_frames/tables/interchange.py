@@ -34,7 +34,7 @@ _OWN: Final = {
     pa.bool8(): pa.bool_(),
 }
 # What Arrow cannot cast; of lists in views it makes other lists, and does not say so.
-_BY_VALUE: Final = ("list_view", "arrow.uuid", "arrow.bool8")
+_BY_VALUE: Final = ("list_view", "arrow.uuid")
 
 
 class ArrowStream(Protocol):
