@@ -349,7 +349,9 @@ class Search:
         came = list(itertools.takewhile(pages.__contains__, run))
         if error is not None and not came:
             raise error
-        return came, as_one_page([pages[number] for number in came]), error
+        page = as_one_page([pages[number] for number in came])
+        # A column of a stored page keeps all others in memory; one of joined pages does not.
+        return came, PeoplePage(page.people.combine_chunks(), page.heads), error
 
     def _ask(self, numbers: Sequence[int]) -> tuple[list[PeoplePage], OutreachError | None]:
         """Ask the service for pages, up to an error, and read them as one where that can be."""
