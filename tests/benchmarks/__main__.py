@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import frames, leads, service, startup
+from tests.benchmarks import frames, leads, service, small_resources, startup
 from tests.benchmarks.comparison import Comparison, as_markdown
 
 MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
@@ -23,7 +23,11 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
     "frames": frames.compare,
     "files": frames.compare_files,
     "columns": frames.compare_columns,
+    "cutting": frames.compare_cutting,
+    "contacts": small_resources.compare_contacts,
+    "sequences": small_resources.compare_sequences,
     "plan": leads.compare,
+    "plan_memory": leads.compare_memory,
     "search": service.compare_search,
     "cached": service.compare_cached,
     "export": partial(service.compare_export, 100_000),

@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import orjson
 import pandas as pd
 import pyarrow as pa
@@ -18,6 +19,7 @@ from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
 from outreach_frames.tables.flatten import people_frame, read_people_pages
 from outreach_frames.tables.ndjson import read_ndjson
+from outreach_frames.tables.raw_people import read_people_lines
 from outreach_frames.tables.schema import wire_schema
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
@@ -84,6 +86,32 @@ def compare_columns() -> Iterator[Comparison]:
         goal=0.55,
         at_most=True,
     )
+
+
+def compare_cutting() -> Iterator[Comparison]:
+    """Measure 100 pages as NDJSON, each person with the bytes that came."""
+    bodies = people_pages(PAGES)
+    at_once = [bodies[start : start + 6] for start in range(0, PAGES, 6)]
+    yield Comparison(
+        f"page bytes to NDJSON, {PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people",
+        "orjson.loads + orjson.dumps of each person",
+        seconds(lambda: [read_people_lines(some) for some in at_once]),
+        seconds(lambda: [load_and_dump(body) for body in bodies]),
+        goal=3,
+        floor=seconds(lambda: [msgspec.json.decode(body, type=Page) for body in bodies]),
+        floor_is="msgspec's parser, JSON checked and nothing made",
+    )
+
+
+class Page(msgspec.Struct):
+    """A response of which nothing is made."""
+
+    results: list[msgspec.Raw]
+
+
+def load_and_dump(body: bytes) -> bytes:
+    """Make lines the usual way, which writes numbers and escapes anew."""
+    return b"\n".join(map(orjson.dumps, orjson.loads(body)[spec.RESULTS_KEY]))
 
 
 def _files(frame: pd.DataFrame, folder: Path, people: str) -> Iterator[Comparison]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from tests.benchmarks.comparison import Comparison
-from tests.benchmarks.timing import seconds
+from tests.benchmarks.timing import resident_megabytes, seconds
 
 ROWS = 100_000
+MANY_ROWS = 1_000_000
 DATA = ["first_name", "last_name", "title", "company_name", "location"]
 
 
@@ -26,6 +30,37 @@ def compare() -> Iterator[Comparison]:
             seconds(lambda f=frame: serialise(f), runs=3),
             goal=1,
         )
+
+
+def compare_memory() -> Iterator[Comparison]:
+    """Measure a plan of a million rows in a process of its own, beside its frame."""
+    result = subprocess.run(
+        [sys.executable, "-m", "tests.benchmarks.leads", str(MANY_ROWS)],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    peak, frame = json.loads(result.stdout)
+    yield Comparison(
+        f"plan() of {MANY_ROWS:,} rows, and what is sent in full: peak beyond the frame",
+        "the frame",
+        peak,
+        frame,
+        goal=3,
+        unit="MB",
+        at_most=True,
+    )
+
+
+def measure_memory(rows: int) -> tuple[float, float]:
+    """Plan and take the digests; return how many MB it took at most, and those of the frame."""
+    frame = clean_rows(rows)
+    plan(frame.head(100))
+    before = resident_megabytes()
+    # Linux counts the peak from here on.
+    Path("/proc/self/clear_refs").write_text("5")
+    plan(frame)
+    return resident_megabytes("VmHWM") - before, frame.memory_usage(deep=True).sum() / 1e6
 
 
 def plan(frame: pd.DataFrame) -> SubmissionPlan:
@@ -58,19 +93,19 @@ def serialise(frame: pd.DataFrame) -> list[str]:
     ]
 
 
-def clean_rows() -> pd.DataFrame:
+def clean_rows(rows: int = ROWS) -> pd.DataFrame:
     """Make rows with nothing wrong in them."""
     return pd.DataFrame(
         {
-            "email": [f"first.last{row}@company{row % 5000}.example" for row in range(ROWS)],
-            "profnet_url": [f"https://www.profnet.example/in/first-{row}/" for row in range(ROWS)],
-            "first_name": [f"Zoë {row % 900}" for row in range(ROWS)],
+            "email": [f"first.last{row}@company{row % 5000}.example" for row in range(rows)],
+            "profnet_url": [f"https://www.profnet.example/in/first-{row}/" for row in range(rows)],
+            "first_name": [f"Zoë {row % 900}" for row in range(rows)],
             "last_name": [
-                f'O"Hara {row}' if row % 100 == 0 else f"Hara {row}" for row in range(ROWS)
+                f'O"Hara {row}' if row % 100 == 0 else f"Hara {row}" for row in range(rows)
             ],
-            "title": [f"Head of Department {row % 300}" for row in range(ROWS)],
-            "company_name": [f"Company {row % 5000} Ltd" for row in range(ROWS)],
-            "location": [f"City {row % 700}, Country" for row in range(ROWS)],
+            "title": [f"Head of Department {row % 300}" for row in range(rows)],
+            "company_name": [f"Company {row % 5000} Ltd" for row in range(rows)],
+            "location": [f"City {row % 700}, Country" for row in range(rows)],
         }
     )
 
@@ -83,3 +118,7 @@ def messy_rows() -> pd.DataFrame:
     frame.loc[20::30, "profnet_url"] = "https://profnet.example/in/first-1"
     frame.loc[::7, "location"] = None
     return frame
+
+
+if __name__ == "__main__":
+    print(json.dumps(measure_memory(int(sys.argv[1]))))

@@ -26,7 +26,7 @@ from outreach_frames.tables.flatten import read_people_pages
 from outreach_frames.tables.schema import to_frame
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
-from tests.benchmarks.timing import seconds
+from tests.benchmarks.timing import resident_megabytes, seconds
 
 PEOPLE = 10_000
 _SIZE = spec.MAX_SEARCH_PAGE_SIZE
@@ -128,6 +128,20 @@ def compare_export(people: int) -> Iterator[Comparison]:
         ours, peak = run_apart(export, service, folder, people)
         _, peak_of_few = run_apart(export, service, folder, people // 10)
         wire = seconds(lambda: fetch_only(service, people), runs=2)
+        for ending, (way, goal) in {
+            "CSV": (export, 2.2),
+            "Parquet": (export_parquet, 2.0),
+            "NDJSON": (export_ndjson, 1.5),
+        }.items():
+            taken = ours if way is export else run_apart(way, service, folder, people)[0]
+            yield Comparison(
+                f"export_people of {people:,} people to {ending}",
+                f"the same bytes fetched by {_WORKERS} threads, unread",
+                taken,
+                wire,
+                goal=goal,
+                at_most=True,
+            )
         ways = {
             "dlt's rest_api source to Parquet": export_by_dlt,
             f"a requests loop with page_size={_SIZE} + json_normalize + to_csv": export_by_loop,
@@ -191,12 +205,22 @@ def fetch_only(service: Service, people: int) -> int:
         return sum(executor.map(fetch, range(1, people // _SIZE + 1)))
 
 
-def export(service: Service, folder: Path, people: int) -> None:
+def export(service: Service, folder: Path, people: int, name: str = "ours.csv") -> None:
     """Export our way."""
     # A tenth of the people leaves others behind, on purpose.
     warnings.simplefilter("ignore", OutreachWarning)
     with of.connect(*service, cache=None) as client:
-        of.export_people(folder / "ours.csv", limit=people, client=client, progress=False)
+        of.export_people(folder / name, limit=people, client=client, progress=False)
+
+
+def export_parquet(service: Service, folder: Path, people: int) -> None:
+    """Export our way to Parquet."""
+    export(service, folder, people, "ours.parquet")
+
+
+def export_ndjson(service: Service, folder: Path, people: int) -> None:
+    """Export our way to NDJSON."""
+    export(service, folder, people, "ours.ndjson")
 
 
 def export_by_loop(service: Service, folder: Path, people: int) -> None:
@@ -251,7 +275,8 @@ def export_by_dlt(service: Service, folder: Path, people: int) -> None:
 
 
 Way = Callable[[Service, Path, int], None]
-_WAYS: dict[str, Way] = {way.__name__: way for way in (export, export_by_loop, export_by_dlt)}
+_EXPORTS = (export, export_parquet, export_ndjson, export_by_loop, export_by_dlt)
+_WAYS: dict[str, Way] = {way.__name__: way for way in _EXPORTS}
 
 
 def run_apart(way: Way, service: Service, folder: Path, people: int) -> tuple[float, float]:
@@ -272,14 +297,7 @@ def main(arguments: str) -> None:
     name, (url, token), folder, people = json.loads(arguments)
     start = perf_counter()
     _WAYS[name]((url, token), Path(folder), people)
-    print(json.dumps([perf_counter() - start, peak_megabytes()]))
-
-
-def peak_megabytes() -> float:
-    """Return the most memory that this process has held, as Linux counts it."""
-    status = Path("/proc/self/status").read_text()
-    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith("VmHWM"))
-    return int(kilobytes) / 1e3
+    print(json.dumps([perf_counter() - start, resident_megabytes("VmHWM")]))
 
 
 if __name__ == "__main__":

@@ -25,7 +25,7 @@ def compare() -> Iterator[Comparison]:
         f"import {libraries}",
         median(times[ours][1:]),
         median(times[libraries][1:]),
-        goal=1.15,
+        goal=1.1,
         at_most=True,
     )
 

@@ -1,9 +1,10 @@
-"""How long something takes: the best of a few runs, as other work on the machine only slows."""
+"""How long something takes, the best of a few runs as other work only slows; and its memory."""
 
 from __future__ import annotations
 
 import gc
 from collections.abc import Callable
+from pathlib import Path
 from time import perf_counter
 
 
@@ -17,3 +18,10 @@ def seconds(function: Callable[[], object], *, runs: int = 5) -> float:
         best = min(best, perf_counter() - start)
         del result
     return best
+
+
+def resident_megabytes(what: str = "VmRSS") -> float:
+    """Return the memory that this process holds, or with "VmHWM" the most that it has held."""
+    status = Path("/proc/self/status").read_text()
+    kilobytes = next(line.split()[1] for line in status.splitlines() if line.startswith(what))
+    return int(kilobytes) / 1e3
