@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import re
 import signal
@@ -56,14 +57,19 @@ def lab(tmp_path: Path, jupyter_folders: Path) -> Iterator[Callable[..., subproc
             process.terminate()
 
 
-def wait_for_server(folder: Path, process: subprocess.Popen[str]) -> dict[str, Any]:
-    """Return what JupyterLab writes down about itself once it listens."""
+def wait_for_server(folder: Path, session: requests.Session, process: subprocess.Popen[str]) -> str:
+    """Return the address of JupyterLab once it responds; the session gets its token."""
     deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
-        for file in folder.glob("jpserver-*.json"):
-            found: dict[str, Any] = json.loads(file.read_bytes())
-            return found
         time.sleep(0.05)
+        for file in folder.glob("jpserver-*.json"):
+            # It is written before the server listens.
+            with contextlib.suppress(json.JSONDecodeError, requests.ConnectionError):
+                server = json.loads(file.read_bytes())
+                assert server["token"]
+                session.headers["Authorization"] = f"token {server['token']}"
+                session.get(f"{server['url']}api/status", timeout=PATIENCE).raise_for_status()
+                return str(server["url"])
     process.terminate()
     raise AssertionError(process.communicate())
 
@@ -102,7 +108,11 @@ def descendants(pid: int) -> list[Any]:
 
 @pytest.mark.parametrize(
     "ending",
-    [signal.SIGINT, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.slow)],
+    [
+        signal.SIGINT,
+        pytest.param(signal.SIGTERM, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, marks=pytest.mark.slow),
+    ],
 )
 def test_lab_serves_notebooks_on_the_sandbox_until_it_is_stopped(
     tmp_path: Path,
@@ -114,15 +124,13 @@ def test_lab_serves_notebooks_on_the_sandbox_until_it_is_stopped(
     import psutil
 
     process = lab("--people", "60")
-    server = wait_for_server(jupyter_folders, process)
     with requests.Session() as session:
         session.trust_env = False
-        session.headers["Authorization"] = f"token {server['token']}"
-        assert server["token"]
-        assert "JupyterLab" in session.get(f"{server['url']}lab", timeout=PATIENCE).text
+        url = wait_for_server(jupyter_folders, session, process)
+        assert "JupyterLab" in session.get(f"{url}lab", timeout=PATIENCE).text
         notebook = "notebooks/01_quickstart.ipynb"
         made = session.post(
-            f"{server['url']}api/sessions",
+            f"{url}api/sessions",
             json={"path": notebook, "type": "notebook", "kernel": {"name": "python3"}},
             timeout=PATIENCE,
         )
@@ -200,18 +208,26 @@ def test_lab_refuses_what_it_cannot_use(
     assert told.count("\n") == 1
 
 
-def test_lab_without_jupyterlab(tmp_path: Path) -> None:
-    """Where JupyterLab is not installed, it says how to install it, and makes nothing."""
+@pytest.mark.parametrize(
+    ("command", "missing", "extra"),
+    [
+        ("lab", "jupyterlab", "lab"),
+        ("lab", "uvicorn", "sandbox"),
+        ("sandbox", "uvicorn", "sandbox"),
+    ],
+)
+def test_a_package_is_missing(tmp_path: Path, command: str, missing: str, extra: str) -> None:
+    """Where an extra is not installed, the command says how to install it, and makes nothing."""
     code = (
-        "import sys; sys.modules['jupyterlab'] = None\n"
+        f"import sys; sys.modules[{missing!r}] = None\n"
         "from outreach_frames.cli import main\n"
-        "sys.exit(main(['lab']))"
+        f"sys.exit(main([{command!r}]))"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 2
-    assert 'pip install "outreach-frames[lab]"' in done.stderr
+    assert f'pip install "outreach-frames[{extra}]"' in done.stderr
     assert "Traceback" not in done.stderr
     assert list(tmp_path.iterdir()) == []
 

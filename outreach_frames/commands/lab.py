@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from outreach_frames.commands.sandbox import add_world, start
 from outreach_frames.common.atomic_files import expanded, replace_file, unreadable, unwritable
 from outreach_frames.common.terminal import terminating_like_ctrl_c
 from outreach_frames.common.text import plural, printable
-from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
+from outreach_frames.errors import ConfigurationError, OutreachError
 
 # Beside each other, because the notebooks read ../data.
 _FOLDERS: Final = {"notebooks": "*.ipynb", "data": "*.*"}
@@ -43,9 +44,7 @@ def define(commands: Any) -> None:
         "--no-browser", action="store_true", help="print JupyterLab's address, and open nothing"
     )
     lab.add_argument("--port", type=int, help="JupyterLab's port (8888, or the next free one)")
-    lab.add_argument("--people", type=int, default=2000, help="how many people (2000)")
-    lab.add_argument("--seed", type=int, default=0, help="the same seed, the same world (0)")
-    lab.add_argument("--db", type=Path, help="a file that keeps the sandbox's data (in memory)")
+    add_world(lab)
     lab.set_defaults(run=_run)
 
 
@@ -106,19 +105,12 @@ def _run(options: argparse.Namespace) -> None:
         raise ConfigurationError(
             'JupyterLab is not installed. Install it: pip install "outreach-frames[lab]"'
         )
-    from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
-
     folder = expanded(options.folder).absolute()
-    with terminating_like_ctrl_c():
+    with terminating_like_ctrl_c(), start(options) as sandbox:
         kept = copy_examples(folder)
-        try:
-            sandbox = serve(people=options.people, seed=options.seed, db=options.db)
-        except (ImportError, OSError, ValueError) as error:
-            raise InvalidInputError(str(error)) from error
-        with sandbox:
-            connection = {BASE_URL_VARIABLE: sandbox.url, API_KEY_VARIABLE: sandbox.api_key}
-            print(_welcome(folder, kept, sandbox.url), flush=True)
-            _serve_lab(_command(folder, options), os.environ | connection)
+        connection = {BASE_URL_VARIABLE: sandbox.url, API_KEY_VARIABLE: sandbox.api_key}
+        print(_welcome(folder, kept, sandbox.url), flush=True)
+        _serve_lab(_command(folder, options), os.environ | connection)
 
 
 def _welcome(folder: Path, kept: list[str], url: str) -> str:

@@ -6,11 +6,14 @@ import argparse
 import contextlib
 import threading
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from outreach_frames import spec
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.errors import ConfigurationError, InvalidInputError
+
+if TYPE_CHECKING:
+    from outreach_frames.sandbox import Sandbox
 
 # The operations that one tries first; the sandbox's page shows them all.
 _TRIED = (spec.LIST_SEQUENCES, spec.SEARCH_PEOPLE, spec.ADD_LEADS)
@@ -25,9 +28,7 @@ def define(commands: Any) -> None:
         "Ctrl-C. It prints its address and token, and requests to try.",
     )
     sandbox.add_argument("--port", type=int, default=0, help="the port (any free one)")
-    sandbox.add_argument("--people", type=int, default=2000, help="how many people (2000)")
-    sandbox.add_argument("--seed", type=int, default=0, help="the same seed, the same world (0)")
-    sandbox.add_argument("--db", type=Path, help="a file that keeps the data (in memory)")
+    add_world(sandbox)
     sandbox.add_argument(
         "--api-key",
         metavar="KEY",
@@ -37,15 +38,27 @@ def define(commands: Any) -> None:
     sandbox.set_defaults(run=_run)
 
 
-def _run(options: argparse.Namespace) -> None:
+def add_world(command: argparse.ArgumentParser) -> None:
+    """Define the options that say what is in the sandbox."""
+    command.add_argument("--people", type=int, default=2000, help="how many people (2000)")
+    command.add_argument("--seed", type=int, default=0, help="the same seed, the same world (0)")
+    command.add_argument("--db", type=Path, help="a file that keeps the sandbox's data (in memory)")
+
+
+def start(options: argparse.Namespace, *, port: int = 0, api_key: str | None = None) -> Sandbox:
+    """Start a sandbox; what it cannot use is wrong usage, as is a package that it lacks."""
     from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
 
     try:
-        sandbox = serve(
-            options.port, options.people, options.seed, db=options.db, api_key=options.api_key
-        )
+        return serve(port, options.people, options.seed, db=options.db, api_key=api_key)
+    except ImportError as error:
+        raise ConfigurationError(str(error)) from error
     except (OSError, ValueError) as error:
         raise InvalidInputError(str(error)) from error
+
+
+def _run(options: argparse.Namespace) -> None:
+    sandbox = start(options, port=options.port, api_key=options.api_key)
     with sandbox, contextlib.suppress(KeyboardInterrupt):
         # A key that somebody chose may open something else too: it goes into no log.
         key = sandbox.api_key if options.api_key is None else ""
