@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -18,7 +18,8 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox import rules
-from outreach_frames.sandbox.companies import NULL_FIELDS, NULL_LOCATION_FIELDS
+from outreach_frames.sandbox.add_leads import MAX_LEADS_PER_SEQUENCE
+from outreach_frames.sandbox.choices import choices
 from outreach_frames.sandbox.examples import ExampleRequest, Ids, example_of, requests
 
 PATH: Final = "/openapi.json"
@@ -56,7 +57,6 @@ COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
     "DailyEmailLimit": spec.DAILY_EMAIL_LIMIT_BODY,
 }
 _NAMES: Final = {fields: name for name, fields in COMPONENTS.items()}
-_BODIES: Final = ("AddLeads", "Lead", "Overrides", "PeopleSearch", "DailyEmailLimit")
 
 ABOUT: Final = f"""\
 Sequences, leads, contacts, people search, lead lists and mailboxes.
@@ -64,6 +64,7 @@ Sequences, leads, contacts, people search, lead lists and mailboxes.
 What carries `{CHOICE}` the interface does not show: there the description says what the sandbox
 does, and a client must not rely on it. Besides, the sandbox refuses a request for another host
 (421), a URL of more than 16 KB (414), headers of more than 64 KB (431), and another method (405).
+There is no limit to the rate of requests; 429, 500 and 503 come where faults are asked for.
 """
 
 
@@ -97,6 +98,7 @@ def describe() -> Schema:
                     "type": "http",
                     "scheme": spec.AUTHORIZATION_SCHEME.lower(),
                     "description": "The account's token; how one is issued is not shown.",
+                    CHOICE: "shown where the sandbox is started",
                 }
             },
         },
@@ -185,7 +187,10 @@ def _responses(endpoint: spec.Endpoint) -> Schema:
             for pointer, target, parameter in _LINKS[endpoint]
         }
     if endpoint is spec.ADD_LEADS:
-        success[CHOICE] = "200; the interface shows no status"
+        success[CHOICE] = (
+            "200; leads are in the sequence by then, "
+            f"of which it holds at most {MAX_LEADS_PER_SEQUENCE:,}"
+        )
     statuses = [400, 401]
     if "{" in endpoint.path:
         statuses.append(404)
@@ -197,10 +202,6 @@ def _responses(endpoint: spec.Endpoint) -> Schema:
     }
     return {"200": success, **refusals}
 
-
-# What the sandbox takes for an address, and for a profile URL.
-_EMAIL: Final = r"^[^\s@\x00-\x1f\x7f\x85]+@[^\s@\x00-\x1f\x7f\x85]+$"
-_PROFILE_URL: Final = r"^(https?://)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9][A-Za-z0-9/._~-]*$"
 
 # What a response holds that a later request takes: where from, which operation, and what for.
 _LINKS: Final[Mapping[spec.Endpoint, tuple[tuple[str, spec.Endpoint, str], ...]]] = {
@@ -266,8 +267,10 @@ def _schemas() -> dict[str, Schema]:
         {"required": [name], "properties": {name: {"type": "string"}}}
         for name in spec.LEAD_IDENTIFIERS
     ]
-    for name, keywords, chosen in _choices():
-        _at(schemas, name).update(keywords, **{CHOICE: chosen})
+    for place, keywords, words in choices():
+        schema = _at(schemas, place)
+        said = f"{schema[CHOICE]}; {words}" if CHOICE in schema else words
+        schema.update(keywords, **{CHOICE: said})
     schemas["ValidationErrors"] = _validation_errors()
     schemas["Error"] = {
         "type": "object",
@@ -285,44 +288,6 @@ def _schemas() -> dict[str, Schema]:
         CHOICE: "the interface does not show the format of its errors",
     }
     return schemas
-
-
-def _choices() -> Iterator[tuple[str, Schema, str]]:
-    """Yield where the interface shows nothing: the place, what is added there, and the words."""
-    for name in _BODIES:
-        yield name, {"additionalProperties": False}, "other fields are refused (400)"
-    yield "AddLeads.leads", {"minItems": 1}, "at least one lead"
-    lowest, highest = rules.DAILY_EMAIL_LIMITS[0], rules.DAILY_EMAIL_LIMITS[-1]
-    bounds = {"minimum": lowest, "maximum": highest}
-    yield "DailyEmailLimit.daily_email_limit", bounds, f"from {lowest} to {highest}"
-    pages = {"minimum": 1, "maximum": rules.MAX_PAGE}
-    yield "PeopleSearch.page", pages, "in this range; a page after the last one is empty"
-    for name, pattern in zip(spec.LEAD_IDENTIFIERS, (_EMAIL, _PROFILE_URL), strict=True):
-        taken = {"pattern": pattern, "maxLength": spec.MAX_DATA_VALUE_LENGTH}
-        yield f"Lead.{name}", taken, "anything else is refused (400), placeholder text too"
-    custom = {"leads_distribution": {"const": spec.MAILBOXES_LEADS_DISTRIBUTION}}
-    chosen = "without mailboxes this distribution is refused (400)"
-    mailboxes = {"minItems": 1, "items": {"format": "email"}}
-    needed = {"required": ["mailboxes"], "properties": {"mailboxes": mailboxes}}
-    # Where they are not used, the sandbox does not look at them.
-    yield "AddLeadsSettings.mailboxes", {"items": {"type": "string"}}, "ignored unless custom"
-    yield (
-        "AddLeadsSettings",
-        {
-            "additionalProperties": False,
-            "if": {"properties": custom, "required": ["leads_distribution"]},
-            "then": needed,
-        },
-        f"other fields are refused (400); {chosen}",
-    )
-    for schema, names in (("Company", NULL_FIELDS), ("CompanyLocation", NULL_LOCATION_FIELDS)):
-        for field in COMPONENTS[schema]:
-            if field.name in names:
-                yield f"{schema}.{field.name}", {"type": [field.type, "null"]}, "null now and then"
-    for field in spec.FILTERS:
-        if field.suggestions:
-            known = ", ".join(field.suggestions)
-            yield f"PeopleSearch.{field.name}", {}, f"finds people by {known}"
 
 
 def _at(schemas: Mapping[str, Schema], place: str) -> Schema:

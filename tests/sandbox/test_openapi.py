@@ -44,16 +44,16 @@ def described(endpoint: spec.Endpoint, response: requests.Response) -> bool:
     return problems(response.json(), said["content"]["application/json"]["schema"]) == []
 
 
-def bodies(place: Any) -> Iterator[dict[str, Any]]:
-    """Yield everything below a place that has a schema and an example of it."""
-    if isinstance(place, dict):
-        if "schema" in place and "example" in place:
-            yield place
-        for inner in place.values():
-            yield from bodies(inner)
-    elif isinstance(place, list):
-        for inner in place:
-            yield from bodies(inner)
+def places(inside: Any) -> Iterator[dict[str, Any]]:
+    """Yield every object of the document, but for what stands in its examples."""
+    if isinstance(inside, dict):
+        yield inside
+        for name, inner in inside.items():
+            if name != "example":
+                yield from places(inner)
+    elif isinstance(inside, list):
+        for inner in inside:
+            yield from places(inner)
 
 
 def test_the_kept_document_is_the_one_that_is_made() -> None:
@@ -70,7 +70,7 @@ def test_it_is_served_without_a_token(sandbox: Sandbox) -> None:
 
 def test_every_example_is_as_its_schema_says() -> None:
     """Each example, of parameters, bodies and responses, is valid."""
-    found = list(bodies(DOCUMENT))
+    found = [place for place in places(DOCUMENT) if {"schema", "example"} <= set(place)]
     assert len(found) > 2 * len(spec.ENDPOINTS)
     for place in found:
         assert problems(place["example"], place["schema"]) == []
@@ -113,6 +113,24 @@ def test_limits_and_lists_are_in_it() -> None:
     errors = SCHEMAS["ValidationErrors"]["properties"][spec.VALIDATION_ERRORS_KEY]["items"]
     assert errors["properties"]["error_code"]["examples"] == list(spec.ADD_LEADS_ERRORS)
     assert "enum" not in errors["properties"]["error_code"]
+
+
+def test_what_is_not_shown_is_marked() -> None:
+    """Wherever the words say that the interface does not show something, the choice is said."""
+    marked = [place for place in places(DOCUMENT) if CHOICE in place]
+    open_places = [
+        place for place in places(DOCUMENT) if "not shown" in str(place.get("description"))
+    ]
+    assert len(open_places) > 9
+    assert all(place in marked for place in open_places)
+    assert all(place[CHOICE] for place in marked)
+    for name in ("Error", "AddLeads", "Lead", "PeopleSearch", "DailyEmailLimit"):
+        assert CHOICE in SCHEMAS[name]
+    for name, response in DOCUMENT["components"]["responses"].items():
+        assert (CHOICE in response) == (name != "ValidationFailed")
+    for entry in spec.FILTERS:
+        if entry.suggestions:
+            assert entry.suggestions[0] in SCHEMAS["PeopleSearch"]["properties"][entry.name][CHOICE]
 
 
 @pytest.mark.parametrize(
