@@ -204,7 +204,11 @@ def _source(name: str) -> str:
     """Say what returns a table."""
     documented = {one for task in TASKS for one in task.names}
     functions = [one for one in (f"df.outreach.{name}", f"of.{name}") if one in documented]
-    return _SOURCES.get(name) or f"Of :py:obj:`{functions[0]}`."
+    if name in _SOURCES:
+        return _SOURCES[name]
+    if not functions:
+        raise ValueError(f"No page documents a function named {name}: say in _SOURCES what has it.")
+    return f"Of :py:obj:`{functions[0]}`."
 
 
 def _column_rows(rows: object) -> list[tuple[str, ...]]:
