@@ -82,6 +82,7 @@ def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 def test_the_spark_of_a_page_runs(tmp_path: Path) -> None:
     """Where there is Java, Spark reads what the pages say that it reads."""
     pytest.importorskip("pyspark")
