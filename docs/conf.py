@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import sys
@@ -9,6 +10,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import nbformat
 from bs4 import BeautifulSoup
 from sphinx.errors import ExtensionError
 
@@ -16,6 +18,20 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
+WIDGET_PICTURE = """
+A page has no kernel that a widget could ask, so this is a picture; `outreach-frames lab` opens this
+notebook with the widgets themselves.
+
+```{image} ../pictures/filter_builder_light.png
+:class: only-light
+:alt: The filter builder
+```
+
+```{image} ../pictures/filter_builder_dark.png
+:class: only-dark
+:alt: The filter builder
+```
+"""
 sys.path.insert(0, str(DOCS.parent))  # for the modules beside this one
 
 project = "outreach_frames"
@@ -61,6 +77,18 @@ def collect_notebooks(_app: Sphinx) -> None:
     for folder in ("notebooks", "data"):
         shutil.rmtree(DOCS / folder, ignore_errors=True)  # what they wrote in the last build
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
+    picture_widget(DOCS / "notebooks/03_filter_builder.ipynb")
+
+
+def picture_widget(path: Path) -> None:
+    """Put a picture where a notebook shows a widget: a page has no kernel that it could ask."""
+    notebook = nbformat.read(path, as_version=4)
+    shown = [cell.source.endswith("\nbuilder") for cell in notebook.cells].index(True)
+    picture = nbformat.v4.new_markdown_cell(WIDGET_PICTURE, id="picture")
+    notebook.cells.insert(shown + 1, picture)
+    asked = path.stat()
+    nbformat.write(notebook, path)
+    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # or it would run in every build
 
 
 def make_pages(app: Sphinx) -> None:

@@ -10,6 +10,8 @@ from typing import Final
 from outreach_frames.common.text import printable
 
 _CELL: Final = "text-align:left;vertical-align:top;padding:3px 12px 3px 0"
+# A number is not read when it stands digit by digit, however narrow the page is.
+_WHOLE_WORDS: Final = "overflow-wrap:normal"
 # The colours are those around it, light or dark.
 _TABLE: Final = "color:inherit;font-size:inherit;border-collapse:collapse"
 
@@ -106,7 +108,8 @@ def _elements(card: Card) -> Iterator[str]:
     if card.alert:
         yield f"<p><b>{_html(card.alert)}</b></p>"
     if card.facts:
-        titles = "".join(f'<th style="{_CELL}">{_html(title)}</th>' for title in card.columns)
+        style = f"{_CELL};{_WHOLE_WORDS}"
+        titles = "".join(f'<th style="{style}">{_html(title)}</th>' for title in card.columns)
         head = f"<thead><tr>{titles}</tr></thead>" if titles else ""
         rows = "".join(map(_row, card.facts))
         yield f'<table style="{_TABLE}">{head}<tbody>{rows}</tbody></table>'
@@ -123,9 +126,10 @@ def _elements(card: Card) -> Iterator[str]:
 
 
 def _row(fact: Fact) -> str:
-    cells = [f'<th scope="row" style="{_CELL};overflow-wrap:normal">{_html(fact.name)}</th>']
+    cells = [f'<th scope="row" style="{_CELL};{_WHOLE_WORDS}">{_html(fact.name)}</th>']
     if fact.number is not None:
-        cells.append(f'<td style="{_CELL};text-align:right">{fact.number:,}</td>')
+        style = f"{_CELL};{_WHOLE_WORDS};text-align:right"
+        cells.append(f'<td style="{style}">{fact.number:,}</td>')
     details = "".join(f'<br><span style="opacity:.8">{_html(text)}</span>' for text in fact.details)
     advice = f"<br><i>{_html(fact.advice)}</i>" if fact.advice else ""
     cells.append(f'<td style="{_CELL}">{_html(fact.text)}{details}{advice}</td>')
