@@ -105,6 +105,15 @@ class TestPeopleSearch:
         page.keyboard.press("ArrowDown")
         look(notebook, "accessible_search_options")
 
+    def test_two_builders_do_not_mix(self, notebook: Notebook, sandbox: Sandbox) -> None:
+        """A label leads to its own field, where another builder has one of the same name."""
+        from playwright.sync_api import expect
+
+        notebook.run(connect_to(sandbox), SEARCH, "of.widgets.PeopleSearch()")
+        second = notebook.page.locator(".jp-OutputArea .outreach").nth(1)
+        second.get_by_text("Titles", exact=True).click()
+        expect(second.get_by_role("combobox", name="Titles", exact=True)).to_be_focused()
+
     def test_all_actions_by_keyboard(self, notebook: Notebook, sandbox: Sandbox) -> None:
         """Remove, search, save, replace, load, copy and clear with Tab and Enter."""
         notebook.run(connect_to(sandbox), SEARCH)
