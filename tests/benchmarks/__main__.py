@@ -15,12 +15,13 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import frames, leads, service, small_resources, startup
+from tests.benchmarks import frames, leads, odd_pages, service, small_resources, startup
 from tests.benchmarks.comparison import Comparison, as_markdown
 
 MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
     "import": startup.compare,
     "frames": frames.compare,
+    "pages": odd_pages.compare,
     "files": frames.compare_files,
     "columns": frames.compare_columns,
     "cutting": frames.compare_cutting,

@@ -1,0 +1,79 @@
+"""Pages that are not quite as the interface shows, beside pages that are: processor time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from time import process_time
+from typing import Any
+
+import orjson
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.tables.flatten import people_frame, read_people_pages
+from outreach_frames.tables.learned_reader import Learned
+from tests.benchmarks.comparison import Comparison
+from tests.benchmarks.pages import people_pages
+from tests.benchmarks.timing import seconds
+
+PAGES = 100
+# As a search reads them: the first alone, and then some at a time.
+_AT_ONCE = 6
+
+
+def compare() -> Iterator[Comparison]:
+    """Measure 100 pages of 100 people, changed in several ways."""
+    plain = people_pages(PAGES)
+    shown = seconds(lambda: read_as_search(plain), clock=process_time)
+    for what, change, goal in (
+        ("pages whose locations are objects", with_objects, 1.25),
+        ("pages with five fields unknown to the interface", with_unknown_fields, 1.25),
+        ("pages that mix types in one field", with_mixed_types, 3),
+    ):
+        bodies = [changed(body, change) for body in plain]
+        yield Comparison(
+            f"{what}, CPU",
+            "pages exactly as shown",
+            seconds(lambda bodies=bodies: read_as_search(bodies), clock=process_time),
+            shown,
+            goal=goal,
+            at_most=True,
+        )
+
+
+def read_as_search(bodies: Sequence[bytes]) -> pd.DataFrame:
+    """Read pages in the order and the groups of a search by one worker."""
+    learned = Learned()
+    groups = [bodies[:1], *(bodies[i : i + _AT_ONCE] for i in range(1, len(bodies), _AT_ONCE))]
+    return people_frame(
+        [read_people_pages(group, use_threads=False, learned=learned) for group in groups]
+    )
+
+
+def changed(body: bytes, change: Callable[[dict[str, Any], int], None]) -> bytes:
+    """Change every person on a page."""
+    document = orjson.loads(body)
+    for number, person in enumerate(document[spec.RESULTS_KEY]):
+        change(person, number)
+    return orjson.dumps(document)
+
+
+def with_objects(person: dict[str, Any], number: int) -> None:
+    """Make an object of each of a company's locations."""
+    company = person["company"]
+    company["locations"] = [
+        {"name": name, "is_primary": not place, "lat": 48.5 + number / 7, "long": 7.25}
+        for place, name in enumerate(company["locations"])
+    ]
+
+
+def with_unknown_fields(person: dict[str, Any], number: int) -> None:
+    """Give a person and the company fields that the interface does not show."""
+    person.update(department="sales", score=number, updated_at="2024-01-31T10:20:30Z")
+    person["company"].update(growth=number + 0.5, address={"street": f"Street {number}"})
+
+
+def with_mixed_types(person: dict[str, Any], number: int) -> None:
+    """Write one in fifty years as text."""
+    if number % 50 == 3:
+        person["company"]["founded_year"] = str(person["company"]["founded_year"])
