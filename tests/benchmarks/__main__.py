@@ -15,7 +15,15 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from tests.benchmarks import frames, leads, odd_pages, service, small_resources, startup
+from tests.benchmarks import (
+    frames,
+    leads,
+    memory,
+    odd_pages,
+    service,
+    small_resources,
+    startup,
+)
 from tests.benchmarks.comparison import Comparison, as_markdown
 
 MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
@@ -29,6 +37,7 @@ MEASUREMENTS: dict[str, Callable[[], Iterable[Comparison]]] = {
     "sequences": small_resources.compare_sequences,
     "plan": leads.compare,
     "plan_memory": leads.compare_memory,
+    "memory": memory.compare,
     "search": service.compare_search,
     "cached": service.compare_cached,
     "export": partial(service.compare_export, 100_000),
