@@ -11,12 +11,20 @@ from typing import Any
 from numpydoc.docscrape import Parameter
 from numpydoc.docscrape_sphinx import SphinxDocString
 
+import outreach_frames as of
 from docs.reference_pages.rst import code, directive, heading, table
 from docs.reference_pages.tasks import ACCESSOR, MEMBERS, RESULTS, TASKS, TYPES, Task, thing
-from outreach_frames import spec
+from outreach_frames import errors, spec
 from outreach_frames.tables.interface_columns import TABLES
 
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
+_RAISED = re.compile(r"^( +)(\w+(?:Error|Warning))$", re.MULTILINE)
+# The package's exceptions, by what a page calls them.
+ERRORS = {
+    name: f"of.{name}" if name in of.__all__ else name
+    for name, value in vars(errors).items()
+    if isinstance(value, type) and issubclass(value, (errors.OutreachError, Warning))
+}
 
 
 def overview() -> str:
@@ -99,7 +107,14 @@ def body(documented: Any, *, is_result: bool = False) -> str:
         parsed["Parameters"] = list(_taken(documented, parsed["Parameters"]))
     if is_result:
         parsed["Parameters"], parsed["Examples"] = [], []
-    return _linked(str(parsed))
+    return _linked(_RAISED.sub(_error, str(parsed)))
+
+
+def _error(found: re.Match[str]) -> str:
+    """Link an exception that is raised to the page of errors."""
+    return (
+        f"{found[1]}:py:obj:`{found[2]} <{ERRORS[found[2]]}>`" if found[2] in ERRORS else found[0]
+    )
 
 
 def _taken(documented: Callable[..., Any], described: list[Parameter]) -> Iterator[Parameter]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 import outreach_frames as of
-from docs.reference_pages.docstrings import body, first_sentence
+from docs.reference_pages.docstrings import ERRORS, body, first_sentence
 from docs.reference_pages.rst import code, codes, directive, heading, prose, table
 from docs.reference_pages.tasks import TASKS
 from outreach_frames import errors, spec
@@ -105,6 +105,7 @@ _GOES_ON: Final = {
 }
 
 _ADVICE: Final = {
+    "OutreachError": "Catch it, to catch all of these.",
     "ConfigurationError": "Set ``OUTREACH_BASE_URL`` and ``OUTREACH_API_KEY``, or give both to "
     ":py:obj:`of.connect`.",
     "InvalidInputError": "Correct what the message names; it says what is possible.",
@@ -287,15 +288,21 @@ def errors_page() -> str:
         "``outreach_frames.errors``. The message says what happened, to what, and what to do "
         "next.\n\n"
     )
+    described = (errors.OutreachError, errors.ServiceError, errors.ValidationFailedError)
+    for error in (*(error for _, error in _tree(errors.OutreachError)), errors.OutreachWarning):
+        if error not in described:  # to be linked to, and described by its row
+            text += directive("py:exception", error.__name__, options=("no-typesetting",))
     rows = [
-        (f"{_DEEPER * depth}{code(error.__name__)}", prose(first_sentence(error)), advice)
+        (
+            f"{_DEEPER * depth}{code(error.__name__)}",
+            prose(first_sentence(error)),
+            _ADVICE[error.__name__],
+        )
         for depth, error in _tree(errors.OutreachError)
-        if (advice := _ADVICE.get(error.__name__, "")) or depth == 0
     ]
     text += table(("error", "when", "what to do"), rows, widths=(38, 31, 31))
-    text += directive("py:exception", "of.OutreachError", body(errors.OutreachError))
-    for error in (errors.ServiceError, errors.ValidationFailedError):
-        text += directive("py:exception", error.__name__, body(error))
+    for error in described:
+        text += directive("py:exception", ERRORS[error.__name__], body(error))
     text += (
         "``OutreachWarning`` is the category of warnings about what a frame does not show: that "
         "there are more people than ``limit``, that the service reported errors, that data shifted "
@@ -314,7 +321,7 @@ def errors_page() -> str:
             (code(name), prose(cause), _REMEDIES[name], _GOES_ON[THEN_BY_CODE[name]])
             for name, cause in spec.ADD_LEADS_ERRORS.items()
         ],
-        widths=(26, 30, 26, 18),
+        widths=(31, 27, 25, 17),
     )
 
 
