@@ -359,6 +359,14 @@ class TestPeopleSearch:
         assert refused(api.search(body), 400)
 
 
+def test_whole_numbers_may_be_written_with_a_point(api: Api) -> None:
+    """To JSON 2.0 is as whole a number as 2: of pages, and of a mailbox's limit."""
+    assert api.search(page=2.0, page_size=5.0).json() == api.search(page=2, page_size=5).json()
+    mailbox = api.get("/mailboxes").json()["mailboxes"][0]
+    response = api.send("PATCH", f"/mailboxes/{mailbox['id']}", json={"daily_email_limit": 77.0})
+    assert response.json()["daily_email_limit"] == 77
+
+
 def test_same_seed_same_account() -> None:
     """Two sandboxes of one seed show the same account, and one of another seed another."""
     paths = ("/sequences", "/mailboxes")
