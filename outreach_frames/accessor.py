@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Concatenate, Final, ParamSpec, TypeVar
 
 import pandas as pd
 
@@ -70,28 +70,28 @@ class OutreachAccessor:
     def __init__(self, frame: FrameLike) -> None:
         self._frame = as_frame(frame, "outreach()")
 
-    plan = _method(make_plan, "plan", hidden="settled")
-    validate = _method(validate)
-    add_to_sequence = _method(add_to_sequence)
-    to_csv = _method(write_csv, "to_csv")
-    to_excel = _method(write_excel, "to_excel")
-    to_parquet = _method(write_parquet, "to_parquet")
-    unlist = _method(unlist)
-    brief = _method(brief)
-    companies = _method(company_tables.companies)
-    headcount = _method(company_tables.headcount)
-    segments = _method(segments)
-    tenure = _method(tenure)
-    experiences = _method(child_tables.experiences)
-    educations = _method(child_tables.educations)
-    languages = _method(child_tables.languages)
-    technologies = _method(child_tables.technologies)
-    locations = _method(child_tables.locations)
-    keywords = _method(child_tables.keywords)
-    sic_codes = _method(child_tables.sic_codes)
-    naics_codes = _method(child_tables.naics_codes)
-    phone_numbers = _method(child_tables.phone_numbers)
-    recent_activity = _method(child_tables.recent_activity)
-    find_people = _method(find_people)
-    match = _method(match)
-    without = _method(without)
+    plan: Final = _method(make_plan, "plan", hidden="settled")
+    validate: Final = _method(validate)
+    add_to_sequence: Final = _method(add_to_sequence)
+    to_csv: Final = _method(write_csv, "to_csv")
+    to_excel: Final = _method(write_excel, "to_excel")
+    to_parquet: Final = _method(write_parquet, "to_parquet")
+    unlist: Final = _method(unlist)
+    brief: Final = _method(brief)
+    companies: Final = _method(company_tables.companies)
+    headcount: Final = _method(company_tables.headcount)
+    segments: Final = _method(segments)
+    tenure: Final = _method(tenure)
+    experiences: Final = _method(child_tables.experiences)
+    educations: Final = _method(child_tables.educations)
+    languages: Final = _method(child_tables.languages)
+    technologies: Final = _method(child_tables.technologies)
+    locations: Final = _method(child_tables.locations)
+    keywords: Final = _method(child_tables.keywords)
+    sic_codes: Final = _method(child_tables.sic_codes)
+    naics_codes: Final = _method(child_tables.naics_codes)
+    phone_numbers: Final = _method(child_tables.phone_numbers)
+    recent_activity: Final = _method(child_tables.recent_activity)
+    find_people: Final = _method(find_people)
+    match: Final = _method(match)
+    without: Final = _method(without)

@@ -161,7 +161,7 @@ class ValidationFailedError(StatusError):
             retryable=retryable,
             may_have_acted=may_have_acted,
         )
-        self.validation_errors = tuple(validation_errors)
+        self.validation_errors: tuple[ValidationProblem, ...] = tuple(validation_errors)
 
 
 class RateLimitedError(StatusError):

@@ -62,7 +62,7 @@ class Store(SQLiteDict):
 
     def init_db(self) -> None:
         """Open the file by the name that it has."""
-        self.db_path = self._path
+        self.db_path: Path = self._path
         super().init_db()  # type: ignore[no-untyped-call]
 
     @contextmanager

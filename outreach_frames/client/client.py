@@ -181,7 +181,7 @@ class Client:
         self._forgotten: Counter[str] = Counter()
         # No session: it would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
-        self.cache = ResponseCache(cache, self.account)
+        self.cache: ResponseCache = ResponseCache(cache, self.account)
 
     def __repr__(self) -> str:
         # A traceback may show a client that was never finished.

@@ -31,8 +31,8 @@ class Exchange:
     def __init__(self, sign: Callable[[bytes], memoryview] = memoryview) -> None:
         self.sign = sign
         self.sent = False
-        self.timed_out = False
-        self.stopped = False
+        self.timed_out: bool = False
+        self.stopped: bool = False
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
 

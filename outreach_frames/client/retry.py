@@ -52,7 +52,7 @@ class WaitBudget:
     """The seconds that one call may still wait."""
 
     def __init__(self, seconds: float) -> None:
-        self.left = seconds
+        self.left: float = seconds
 
     def wait(self, seconds: float, cancellation: LinkedTokens) -> None:
         """Wait, or return early when cancelled."""
@@ -78,7 +78,7 @@ class Throttle:
 
     def __init__(self, max_wait: float, first_backoff: float) -> None:
         self.max_wait = max_wait
-        self.cancellation = CancellationToken()
+        self.cancellation: CancellationToken = CancellationToken()
         self._first_backoff = first_backoff
         self._lock = threading.Lock()
         self._not_before = 0.0

@@ -24,7 +24,7 @@ class HeldSignals:
     """
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count: int = 0
         self._received: set[int] = set()
         self._handlers: dict[int, Any] = {}
 

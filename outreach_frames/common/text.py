@@ -19,10 +19,7 @@ _WORDS = (
 PLACEHOLDERS = frozenset(_WORDS.split("|"))
 
 # White space as Python has it, and the invisible characters that travel with copied text.
-BLANKS = (
-    "".join(character for code in range(0x3001) if (character := chr(code)).isspace())
-    + "\u200b\u200c\u200d\u2060\ufeff"
-)
+BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200c\u200d\u2060\ufeff"
 
 
 def printable(text: str, *, keep: str = "") -> str:

@@ -88,7 +88,7 @@ class Checkpoint:
         self.folder: Final = target.with_name(f".{target.name}.partial")
         self.state: dict[str, Any] | None = None
         self.errors: list[Any] = []
-        self.begins = 0
+        self.begins: int = 0
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(

@@ -24,7 +24,7 @@ from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
 
-_, _PROFNET_URL = spec.LEAD_IDENTIFIERS
+_PROFNET_URL = spec.LEAD_IDENTIFIERS[1]
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
 # How many more requests than needed may keep leads apart that share a URL.
 _MORE_REQUESTS = 10

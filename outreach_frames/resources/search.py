@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from enum import Enum
 from functools import partial
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, Final, TypeGuard, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -31,7 +31,7 @@ S = TypeVar("S")
 T = TypeVar("T")
 
 # Workers read in parallel: threads of the reader's own would only cost.
-read_in_worker = partial(read_people_pages, use_threads=False)
+read_in_worker: Final = partial(read_people_pages, use_threads=False)
 
 # A search whose totals make no sense ends after so many pages in a row with nobody new on them.
 _USELESS_PAGES_THAT_END = 3

@@ -52,9 +52,9 @@ class SplitSearch:
     def __init__(self, search: Search, split_by: str) -> None:
         self._whole = search
         self.split_by = split_by
-        self.values = tuple(dict.fromkeys(search.filters[split_by]))
-        self.index = 0
-        self.taken = [0] * len(self.values)
+        self.values: tuple[Any, ...] = tuple(dict.fromkeys(search.filters[split_by]))
+        self.index: int = 0
+        self.taken: list[int] = [0] * len(self.values)
         self.totals: list[int | None] = []
         self.total: int | None = None
         self.errors: list[Any] = []

@@ -54,7 +54,7 @@ _ROLES: Final = dict(
     )
 )
 _STAFF: Final = Weighted((seniority, role[3]) for seniority, role in _ROLES.items())
-OWNER, FOUNDING, CHIEF, VICE_PRESIDENT, *_ = spec.SUGGESTED_SENIORITIES
+OWNER, FOUNDING, CHIEF, VICE_PRESIDENT = spec.SUGGESTED_SENIORITIES[:4]
 _LADDER: Final = tuple(_ROLES)[3:9]
 _JOBS_AT_MOST: Final = 4
 

@@ -78,20 +78,20 @@ class Sandbox:
         self.sequence_ids: dict[str, str] = {
             row["shows"]: row["id"] for row in store.sequences() if row["shows"]
         }
-        self.lead_list_ids = store.ids("lead_lists")
-        self.contact_ids = store.ids("contacts")
-        self.exclusion_list = store.listed("exclusion_list")
-        self.recently_contacted = store.listed("recently_contacted")
-        self.draft_leads = store.leads_by_status("draft")
-        self.active_leads = store.leads_by_status("active", "paused")
-        self.network_users = service.people.network_users()
+        self.lead_list_ids: list[str] = store.ids("lead_lists")
+        self.contact_ids: list[str] = store.ids("contacts")
+        self.exclusion_list: list[dict[str, Any]] = store.listed("exclusion_list")
+        self.recently_contacted: list[dict[str, Any]] = store.listed("recently_contacted")
+        self.draft_leads: list[dict[str, Any]] = store.leads_by_status("draft")
+        self.active_leads: list[dict[str, Any]] = store.leads_by_status("active", "paused")
+        self.network_users: list[str] = service.people.network_users()
         self._look_around()
         atexit.register(self.stop)
 
     def _look_around(self) -> None:
         """Read what changes with the people, and the date."""
-        self.school_ids = self._service.people.school_ids()
-        self.investors = self._service.people.investors()
+        self.school_ids: dict[str, str] = self._service.people.school_ids()
+        self.investors: list[str] = self._service.people.investors()
         self.today: date = TODAY + timedelta(days=self._service.store.days_passed())
 
     @property

@@ -80,7 +80,7 @@ class Store:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.lock = threading.RLock()
+        self.lock: threading.RLock = threading.RLock()
 
     def close(self) -> None:
         """Close the connection; a second time does nothing."""

@@ -28,7 +28,7 @@ class Weighted(Generic[T]):
 
     def __init__(self, weights: Iterable[tuple[T, float]]) -> None:
         pairs = [(value, weight) for value, weight in weights if weight > 0]
-        self.values = tuple(value for value, _ in pairs)
+        self.values: tuple[T, ...] = tuple(value for value, _ in pairs)
         self._bounds = tuple(accumulate(weight for _, weight in pairs))
 
     def draw(self, rng: Random) -> T:

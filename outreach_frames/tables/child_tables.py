@@ -229,39 +229,43 @@ def _unpacked(text: object) -> object:
         return text
 
 
-experiences = _child_table(
+experiences: Final = _child_table(
     _PERSON, "experiences", "position that the people of a prospect table have held"
 )
-educations = _child_table(_PERSON, "educations", "education of the people of a prospect table")
-languages = _child_table(_PERSON, "languages", "language that the people of a prospect table speak")
+educations: Final = _child_table(
+    _PERSON, "educations", "education of the people of a prospect table"
+)
+languages: Final = _child_table(
+    _PERSON, "languages", "language that the people of a prospect table speak"
+)
 _NOT_SHOWN: Final = (
     "its elements are not shown, and where they are objects, their fields are columns"
 )
-technologies = _child_table(
+technologies: Final = _child_table(
     _COMPANY,
     "technologies",
     "technology that the companies of a prospect table use",
     column="technology",
     note=_NOT_SHOWN,
 )
-locations = _child_table(
+locations: Final = _child_table(
     _COMPANY,
     "locations",
     "location of the companies of a prospect table",
     column="location",
     note=_NOT_SHOWN,
 )
-keywords = _child_table(
+keywords: Final = _child_table(
     _COMPANY, "keywords", "keyword of the companies of a prospect table", column="keyword"
 )
-sic_codes = _child_table(
+sic_codes: Final = _child_table(
     _COMPANY, "sic_codes", "SIC code of the companies of a prospect table", column="sic_code"
 )
-naics_codes = _child_table(
+naics_codes: Final = _child_table(
     _COMPANY, "naics_codes", "NAICS code of the companies of a prospect table", column="naics_code"
 )
-phone_numbers = _child_table(_CONTACT, "phone_numbers", "phone number of contacts")
-recent_activity = _child_table(
+phone_numbers: Final = _child_table(_CONTACT, "phone_numbers", "phone number of contacts")
+recent_activity: Final = _child_table(
     _CONTACT,
     "recent_activity",
     "activity of contacts",

@@ -39,7 +39,7 @@ class DoubtError(Exception):
 
     def __init__(self, paths: Iterable[Path]) -> None:
         super().__init__(paths)
-        self.paths = frozenset(paths)
+        self.paths: frozenset[Path] = frozenset(paths)
 
 
 def regular_types(

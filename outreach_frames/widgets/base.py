@@ -82,12 +82,12 @@ class Panel(anywidget.AnyWidget):
     # These do not wait for the cell that may be running.
     immediate: ClassVar[tuple[str, ...]] = ("cancel",)
 
-    notices = traitlets.List(traitlets.Dict())
-    busy = traitlets.Unicode().tag(sync=True)
-    status = traitlets.Unicode()
+    notices: traitlets.List[dict[str, Any]] = traitlets.List(traitlets.Dict())
+    busy: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    status: traitlets.Unicode[str, str | bytes] = traitlets.Unicode()
     # The page counts up after each result: a host that runs cells again when the page changes a
     # trait, as marimo does, then runs those that use the result.
-    seen = traitlets.Int().tag(sync=True)
+    seen: traitlets.Int[int, int] = traitlets.Int().tag(sync=True)
 
     def __init__(self, client: Client | None, **traits: Any) -> None:
         super().__init__(**traits)

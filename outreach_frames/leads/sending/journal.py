@@ -144,7 +144,7 @@ class Journal:
     def __init__(
         self, path: str | Path, submission: Mapping[str, str], leads: Mapping[int, LeadKeys]
     ) -> None:
-        self.is_lost = False
+        self.is_lost: bool = False
         self.duplicates: dict[int, int] = {}
         self.path: Final = locate(path)
         with _nothing_sent(), ExitStack() as stack:
@@ -164,10 +164,10 @@ class Journal:
                     self._begin_run()
                 try:
                     self._hashes = self._hashed(leads)
-                    self.entries = self._read_entries()
+                    self.entries: dict[int, Entry] = self._read_entries()
                 except (KeyError, TypeError, ValueError) as error:
                     raise sqlite3.DatabaseError("entries that match no lead") from error
-                self.notes = [text for (text,) in self._rows("SELECT text FROM notes")]
+                self.notes: list[Any] = [text for (text,) in self._rows("SELECT text FROM notes")]
             self._stack = stack.pop_all()
 
     def begin(self, chunk: int, positions: Collection[int]) -> None:
@@ -320,7 +320,7 @@ class Journal:
             )
         }
         rank = {lead: _rank(entry.outcome.status) for lead, entry in known.items()}
-        self.last_chunk = max((entry.chunk or 0 for entry in known.values()), default=0)
+        self.last_chunk: int = max((entry.chunk or 0 for entry in known.values()), default=0)
         self._new_leads = count(max(known, default=0) + 1)
         self._leads: dict[int, int] = {}
         self._retried: set[int] = set()

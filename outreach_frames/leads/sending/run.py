@@ -103,15 +103,15 @@ class Run:
         self._pending: deque[Chunk] = deque()
         self._last_failure = ""
         self._failures_in_a_row = 0
-        self.entries = dict(entries)
+        self.entries: dict[int, Entry] = dict(entries)
         self.current: Sequence[int] = ()
         self.tally: Mapping[str, int] = {}
         self.notes: list[str] = []
         self.error: OutreachError | None = None
-        self.requests = 0
-        self.left = 0
-        self.over = False
-        self.done = threading.Event()
+        self.requests: int = 0
+        self.left: int = 0
+        self.over: bool = False
+        self.done: threading.Event = threading.Event()
 
     def send(self, chunks: Iterable[Chunk]) -> None:
         """Send chunk after chunk, until all are sent or the run must stop."""

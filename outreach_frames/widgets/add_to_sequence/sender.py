@@ -98,12 +98,13 @@ class Sender:
         self._next_table = 0.0
         self.journal: Path | None = None
         self.plan: SubmissionPlan | None = None
-        self.number = self.sent_number = 0
-        self.sent_before = 0
-        self.history = History()
+        self.number: int = 0
+        self.sent_number: int = 0
+        self.sent_before: int = 0
+        self.history: History = History()
         self.outcomes: Outcomes | None = None
         self.directive: Directive = "continue"
-        self.is_lost = False
+        self.is_lost: bool = False
 
     @property
     def report(self) -> SubmissionReport | None:

@@ -129,11 +129,11 @@ class AddToSequence(Panel):
     _esm = source("common.js", "add_to_sequence/choice.js", "add_to_sequence/widget.js")
     _css = source("common.css", "add_to_sequence/widget.css")
 
-    value = traitlets.Dict().tag(sync=True)
-    code = traitlets.Unicode().tag(sync=True)
-    form = traitlets.Dict(dict(_FORM)).tag(sync=True)
-    state = traitlets.Dict().tag(sync=True)
-    progress = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
+    value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    code: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    form: traitlets.Dict[str, Any] = traitlets.Dict(dict(_FORM)).tag(sync=True)
+    state: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
 
     def __init__(
         self, df: FrameLike, client: Client | None = None, *, journal: str | Path | None = None

@@ -83,8 +83,8 @@ class MailboxLimits(Panel):
     _esm = source("common.js", "mailbox_limits/widget.js")
     _css = source("common.css", "mailbox_limits/widget.css")
 
-    value = traitlets.Dict().tag(sync=True)
-    progress = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
+    value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
 
     def __init__(self, client: Client | None = None) -> None:
         super().__init__(client)
@@ -96,7 +96,7 @@ class MailboxLimits(Panel):
         self._asked: dict[str, Change] = {}
         self._made: dict[str, Change] = {}
         self._shown_changes: list[Change] = []
-        self.revision = 0
+        self.revision: int = 0
         self._sent_revision = -1
         self._cancelled = threading.Event()
         self.reload()

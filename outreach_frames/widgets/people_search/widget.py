@@ -118,7 +118,7 @@ class PeopleSearch(Panel):
     )
     """
 
-    unsaved = (*Panel.unsaved, "count")
+    unsaved: ClassVar[tuple[str, ...]] = (*Panel.unsaved, "count")
     actions: ClassVar[tuple[str, ...]] = (
         "ready",
         "count_again",
@@ -131,15 +131,17 @@ class PeopleSearch(Panel):
     _esm = source("common.js", "people_search/widget.js")
     _css = source("common.css", "people_search/widget.css")
 
-    value = traitlets.Dict().tag(sync=True)
-    limit = traitlets.Int(DEFAULT_LIMIT, allow_none=True).tag(sync=True)
-    total = traitlets.Int(None, allow_none=True)
-    code = traitlets.Unicode().tag(sync=True)
-    form = traitlets.Dict().tag(sync=True)
-    marks = traitlets.Dict().tag(sync=True)
-    count = traitlets.Dict()
-    progress = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
-    preset_to_replace = traitlets.Unicode().tag(sync=True)
+    value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    limit: traitlets.Int[int | None, int | None] = traitlets.Int(
+        DEFAULT_LIMIT, allow_none=True
+    ).tag(sync=True)
+    total: traitlets.Int[int | None, int | None] = traitlets.Int(None, allow_none=True)
+    code: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    form: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    marks: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
+    count: traitlets.Dict[str, Any] = traitlets.Dict()
+    progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
+    preset_to_replace: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
 
     def __init__(
         self,
