@@ -254,10 +254,9 @@ class Client:
             A value cannot be sent.
         """
         call = self._call(endpoint, path, query, body)
-        budget = self._throttle.budget()
-        stored = None if refresh else self._stored(call, parse)
-        if stored is not None:
+        if not refresh and (stored := self._stored(call, parse)) is not None:
             return stored
+        budget = self._throttle.budget()
         return self._read(call, parse, budget, store=store, is_complete=is_complete)
 
     def read_pages(
@@ -295,10 +294,7 @@ class Client:
                 raise UnsafeLinkError(self._token.redact(str(error))) from None
             call = self._prepared(endpoint, call.label, url, None)
             if call.url in seen or len(seen) == links.MAX_PAGES:
-                raise UnsafeLinkError(
-                    f"{call.label}: the service's pages do not end; after {len(seen)} of them the "
-                    "next link leads back or still further on. Report this to the service."
-                )
+                raise links.endless(call.label, len(seen))
             seen.add(call.url)
 
     def write(
@@ -310,10 +306,8 @@ class Client:
     ) -> Any:
         """Send something that changes the service, and return the response; None for an empty one.
 
-        The body may be JSON already.
-
-        It is sent again only where the service certainly did not act: the request never left, or
-        the response was 429, or 503 with a Retry-After.
+        The body may be JSON already. It is sent again only where the service certainly did not act:
+        the request never left, or the response was 429, or 503 with a Retry-After.
 
         Raises
         ------
@@ -385,9 +379,8 @@ class Client:
         body = self.cache.get(self._key(call))
         if body == _NOT_FOUND:
             raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
-        if body is not None:
-            with suppress(InvalidResponseError):
-                return parse(self._names.incoming(body))
+        with suppress(InvalidResponseError):
+            return None if body is None else parse(self._names.incoming(body))
         return None
 
     def _read(

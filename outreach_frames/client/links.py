@@ -107,6 +107,14 @@ def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
     )
 
 
+def endless(label: str, pages: int) -> UnsafeLinkError:
+    """Return the error for pages that lead back, or never to an end."""
+    return UnsafeLinkError(
+        f"{label}: the service's pages do not end; after {pages} of them the next link leads back "
+        "or still further on. Report this to the service."
+    )
+
+
 def resolve(href: str, *, page_url: str, base_url: str) -> str:
     """Return the absolute address that a link on a page means, or raise UnsafeLinkError.
 
