@@ -76,6 +76,9 @@ def read_people(
 ) -> dd.DataFrame:
     r"""Read NDJSON exports of people, one person on each line, as a Dask frame.
 
+    A folder of Parquet parts, which ``export_people("people")`` writes, is faster by far and needs
+    nothing of this package on the workers: ``dask.dataframe.read_parquet("people")``.
+
     Nothing is read but the files' sizes until a result is computed. Every worker must reach the
     files under the same paths.
 
@@ -224,7 +227,8 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
             files = [path]
     if not files:
         raise InvalidInputError(
-            f"{address} has no file to read; exports of people end in .ndjson or .jsonl."
+            f"{address} has no file to read; exports of people end in .ndjson or .jsonl. "
+            "A folder of Parquet parts is read by dask.dataframe.read_parquet."
         )
     for file in sorted(files):
         compression = infer_compression(file)
