@@ -266,6 +266,7 @@ function fieldOf(field, context) {
   const { element, input, show } = INPUTS[field.type](field, label.id, context);
   input.id = inputId;
   input.setAttribute("aria-describedby", problem.id);
+  input.setAttribute("title", field.title);
   follow(model, ["value"], signal, show);
   follow(model, ["marks"], signal, () => {
     const words = model.get("marks").problems?.[field.name] ?? "";
