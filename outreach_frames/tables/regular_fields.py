@@ -103,8 +103,9 @@ def plan_of(paths: Iterable[Path], types: Mapping[Path, pa.DataType]) -> Plan:
     while True:
         cut = [path for path in paths if path not in typed]
         names = {path[-1] for path in cut}
+        # Objects count too: by name, a further column must not be taken for one of them.
         columns = Counter(
-            "_".join(leaf[1:]) for path in typed for leaf in _leaves(path, typed[path])
+            "_".join(node[1:]) for path, kind in typed.items() for node in _nodes(path, kind)
         )
         taken = [
             path
@@ -200,6 +201,14 @@ def _leaves(path: Path, kind: pa.DataType) -> Iterator[Path]:
             yield from _leaves((*path, member.name), member.type)
     else:
         yield path
+
+
+def _nodes(path: Path, kind: pa.DataType) -> Iterator[Path]:
+    """Yield a field and all that is within it."""
+    yield path
+    if pa.types.is_struct(kind):
+        for member in kind:
+            yield from _nodes((*path, member.name), member.type)
 
 
 def _names(path: Path, kind: pa.DataType) -> Iterator[str]:

@@ -33,6 +33,8 @@ PLACES = [
     ("name",),
     ("state",),
     ("current_position_start_date",),
+    ("company_zz",),
+    ("zz_city",),
     ("company", "zz"),
     ("company", "new field"),
     ("company", "followers"),
@@ -157,6 +159,36 @@ def test_one_clash_does_not_leave_the_fast_way(person: dict[str, Any]) -> None:
         table = read_fast([body(*persons)], learned=learned).people
         assert table.equals(records_table(persons, spec.PERSON))
     assert learned.paths
+
+
+@pytest.mark.parametrize(
+    "persons",
+    [
+        [{"company_zz": {"a": 1}, "company": {"zz": True}}],
+        [{"company_zz": 1, "company": {"zz": {"a": 1}}}],
+        [{"company_name": "top", "company": {"name": "nested"}}],
+        [{"zz_a": 1, "zz": {"a": 2}}, {"zz": {"a": 3}, "zz_a": 4}],
+        [{"zz_a": 1, "zz": {"a": "x"}}, {"zz": {"a": 3}, "zz_a": 4}],
+        [{"b": 1, "a": 2}, {"a": 3, "b": None}],
+        [{"a": 1}, {"b": 1, "a": 2}, {"c": None, "b": 1}],
+        [{}, None, {"company": None}, {"company": {"b": 1, "a": "2020-01-01"}}],
+        [{"zz": None, "a": 1}, {"zz": {"b": 1}, "a": None}],
+        [{"zz": 1}, {"zz": 2.0}],
+        [{"zz": []}, {"zz": [None]}, {"zz": ["x"]}],
+        [{"zz": {"a": {"c": 1}, "b": 0.5}}, {"zz": {}}, {"zz": None}],
+        [{"company": {"locations": [{"b": 1.0, "a": None}, None, {}]}}],
+        [{"company": {"locations": [{"a": 1e-7}, {"a": [{"b": "\b"}]}]}}],
+        [{"experiences": [None, {"b": 1}, {"a": "x", "b": None}]}, {"experiences": None}],
+    ],
+    ids=str,
+)
+def test_columns_are_those_of_the_slow_way_however_names_meet(persons: list[Any]) -> None:
+    """Order, names and types of further columns do not depend on what was learned before."""
+    learned = Learned()
+    for some in (persons, persons[:1], persons[::-1], persons[-1:], persons * 2):
+        for _ in range(2):
+            page = read_people_pages([body(*some)], learned=learned)
+            assert page.people.equals(records_table(some, spec.PERSON))
 
 
 @share_of_examples(1)
