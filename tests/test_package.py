@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import subprocess
 import sys
 import warnings
@@ -14,39 +15,6 @@ import outreach_frames as of
 from outreach_frames import errors
 from outreach_frames.common.warnings import warn
 
-PUBLIC = {
-    "FrameLike",
-    "OutreachError",
-    "clear_cache",
-    "columns",
-    "compare_people",
-    "connect",
-    "contacts",
-    "count_people",
-    "explain_search",
-    "export_people",
-    "field_name",
-    "filters",
-    "forget",
-    "last_report",
-    "keys",
-    "lead_list",
-    "load_filters",
-    "mailboxes",
-    "outreach",
-    "plots",
-    "read_prospects",
-    "sandbox",
-    "save_filters",
-    "schema",
-    "search_people",
-    "sending_capacity",
-    "sequences",
-    "set_daily_email_limit",
-    "snapshot_people",
-    "snapshots",
-    "widgets",
-}
 HEAVY = {
     "matplotlib",
     "ipywidgets",
@@ -60,15 +28,20 @@ HEAVY = {
 }
 
 
-def test_the_public_names_are_these() -> None:
-    """The package exports exactly the promised names, and all of them are there."""
-    assert set(of.__all__) == PUBLIC
-    assert all(hasattr(of, name) for name in PUBLIC)
+def test_the_public_surface_is_the_one_on_file() -> None:
+    """No public name, parameter, default, column or option changes without its line in the file."""
+    from tests.public_surface import kept, public_surface
+
+    changed = "\n".join(
+        difflib.unified_diff(kept(), public_surface(), "kept", "now", "", "", 0, "")
+    )
+    assert changed == "", "Where that is wanted: python -m tests.public_surface"
 
 
 def test_dir_shows_what_is_public() -> None:
     """What completes behind `of.` is the public names, and nothing that they are made of."""
-    assert {name for name in dir(of) if not name.startswith("__")} == PUBLIC
+    assert {name for name in dir(of) if not name.startswith("__")} == set(of.__all__)
+    assert all(hasattr(of, name) for name in of.__all__)
     assert dir(of.plots) == sorted(of.plots.__all__)
     assert dir(of.widgets) == sorted(of.widgets.__all__)
 

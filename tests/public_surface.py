@@ -1,0 +1,99 @@
+"""Everything that scripts may rely on, one fact a line: a change of it is a line in a diff.
+
+Names, parameters with their types and defaults, columns with their dtypes, options of commands.
+`python -m tests.public_surface` writes them to the file beside this one.
+
+Read from the running package: tools that read the source do not see the signatures of the methods
+of `df.outreach`, which are made from functions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import inspect
+from collections.abc import Iterator
+from pathlib import Path
+
+from numpydoc.docscrape import NumpyDocString
+
+import outreach_frames as of
+from docs.reference_pages.tasks import ACCESSOR, MEMBERS, RESULTS, TASKS, TYPES, thing
+from outreach_frames import cli, errors, spec
+from outreach_frames.tables.interface_columns import TABLES
+
+SNAPSHOT = Path(__file__).with_name("public_surface.txt")
+
+
+def public_surface() -> list[str]:
+    """Return the public surface as lines."""
+    return [*_modules(), *_entries(), *_errors(), *_columns(), *_commands()]
+
+
+def kept() -> list[str]:
+    """Return the lines that are kept in the file."""
+    return SNAPSHOT.read_text(encoding="utf-8").splitlines()
+
+
+def _modules() -> Iterator[str]:
+    for name in ("", *(f".{name}" for name in sorted(of._LAZY_MODULES))):
+        module = getattr(of, name[1:]) if name else of
+        yield from (f"of{name} has {public}" for public in sorted(module.__all__))
+
+
+def _entries() -> Iterator[str]:
+    for name in sorted({name for task in TASKS for name in task.names} - TYPES.keys()):
+        found = thing(name)
+        if name in RESULTS:
+            members: tuple[str, ...] = RESULTS[name].members
+            described = NumpyDocString(inspect.getdoc(found) or "")["Attributes"]
+            yield from (f"{name}.{attribute.name}: {attribute.type}" for attribute in described)
+        else:
+            members = MEMBERS.get(name, ())
+            yield from _takes(name, found, is_method=name.startswith(ACCESSOR))
+        for member in sorted(members):
+            value = inspect.getattr_static(found, member)
+            if callable(value):
+                yield from _takes(f"{name}.{member}", value, is_method=True)
+            else:
+                yield f"{name}.{member}"
+
+
+def _takes(name: str, function: object, *, is_method: bool) -> Iterator[str]:
+    assert callable(function)
+    signature = inspect.signature(function)
+    for parameter in list(signature.parameters.values())[is_method:]:
+        yield f"{name} takes {parameter}, {parameter.kind.description}"
+    if not inspect.isclass(function):
+        yield f"{name} returns {signature.return_annotation}"
+
+
+def _errors() -> Iterator[str]:
+    for name, kind in sorted(vars(errors).items()):
+        if inspect.isclass(kind) and issubclass(kind, (Exception, Warning)):
+            bases = ", ".join(base.__name__ for base in kind.__bases__)
+            yield f"errors.{name} is a {bases}"
+
+
+def _columns() -> Iterator[str]:
+    yield from (f"filters: {one.name}" for one in spec.FILTERS)
+    for table in TABLES:
+        listed = of.columns(table)
+        for column, dtype in zip(listed["name"], listed["dtype"], strict=True):
+            yield f"{table} has {column}: {dtype}"
+
+
+def _commands() -> Iterator[str]:
+    for action in cli.make_parser()._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, command in sorted(action.choices.items()):
+                for option in command._actions:
+                    if option.dest not in spec.FILTERS_BY_NAME:
+                        needed = ", required" if option.required else ""
+                        words = " ".join(option.option_strings) or option.dest
+                        yield f"outreach-frames {name} takes {words}{needed}"
+    for code, meaning in cli.EXIT_CODES.items():
+        yield f"outreach-frames ends with {code}: {meaning}"
+
+
+if __name__ == "__main__":
+    SNAPSHOT.write_text("\n".join(public_surface()) + "\n", encoding="utf-8")
