@@ -78,9 +78,9 @@ class Learned:
         return is_new
 
     def doubt(self, paths: frozenset[Path]) -> None:
-        """Note that these are not to be read by Arrow."""
-        self._doubted |= paths
-        self.types = {path: kind for path, kind in self.types.items() if path not in paths}
+        """Note that these, and what they are in, are not to be read by Arrow."""
+        self._doubted |= {path[:end] for path in paths for end in range(1, len(path) + 1)}
+        self.types = {path: kind for path, kind in self.types.items() if path not in self._doubted}
 
 
 def read_fast(

@@ -143,9 +143,8 @@ def seeds_of(bodies: Sequence[bytes], plan: Plan) -> list[Any]:
     doubtful = set()
     for level, names in plan.levels.items():
         first = next((one for one in (_at(person, level) for person in people) if one), None)
-        if not names.issubset(first or ()):
-            doubtful |= {path for path in plan.types if path[: len(level)] == level}
-            doubtful |= {level[:length] for length in range(len(level) + 1)}
+        if missing := names.difference(first or ()):
+            doubtful |= {level, *((*level, name) for name in missing)}
     if doubtful:
         raise DoubtError(doubtful)
     return [_seed(person, SHOWN_PERSON) if person else {} for person in people]

@@ -252,3 +252,14 @@ def test_what_cannot_be_cut_with_certainty_is_refused(sent: bytes) -> None:
     """A name that may be spelled in another way, and a value that is not one, are left alone."""
     with pytest.raises(LossyParseError):
         cut_out(sent, ["a"], [])
+
+
+def test_what_was_in_doubt_once_is_not_read_twice_again() -> None:
+    """A field inside an object that is in doubt is left to the slow way from then on."""
+    learned = Learned()
+    read_fast([body({"zz": {"a": 0.5}, "b": 1})], learned=learned)
+    assert learned.types.keys() == {("results", "zz"), ("results", "b")}
+    read_fast([body({"zz": {"a": 2.0}, "b": 1})], learned=learned)
+    assert learned.types.keys() == {("results", "b")}
+    read_fast([body({"zz": {"a": 0.5}})], learned=learned)
+    assert learned.types == {}
