@@ -33,6 +33,7 @@ _KEYS: Final[Mapping[str, Callable[[pd.Series[Any]], pd.Series[str]]]] = {
 # A domain says who the employer is, not who the person is: only where it is asked for.
 _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
 _NOUNS: Final = {_EMAIL: "e-mail address", _PROFNET_URL: "profile URL", _DOMAIN: "domain"}
+_ARTICLES: Final = {_EMAIL: "an", _PROFNET_URL: "a", _DOMAIN: "a"}
 _FOUND_PEOPLE: Final = (
     "People of a search have no e-mail address: compare them by profnet_url or domain."
 )
@@ -92,7 +93,7 @@ def match(
     there = as_frame(other, "match()")
     columns = _columns(frame, there, named, "the other table")
     _check_all_there(named, [columns])
-    found = _found(frame, there, columns)
+    found = _found(frame, there, columns, "the other table")
     rows = pd.array(found.rows, dtype="Int64")
     rows[found.rows < 0] = pd.NA
     return pd.DataFrame(
@@ -164,8 +165,8 @@ def without(
     _check_all_there(named, columns)
     stays = np.ones(len(frame), dtype=bool)
     has_no_key = np.zeros(len(frame), dtype=bool)
-    for other, used in zip(there, columns, strict=True):
-        found = _found(frame, other, used)
+    for other, used, table in zip(there, columns, tables, strict=True):
+        found = _found(frame, other, used, table)
         stays &= found.rows < 0
         has_no_key |= ~found.has_key
     _warn_of_gaps(frame, there, columns, named)
@@ -189,7 +190,7 @@ class _Found:
     has_key: np.ndarray[Any, Any]
 
 
-def _found(frame: pd.DataFrame, other: pd.DataFrame, columns: _Columns) -> _Found:
+def _found(frame: pd.DataFrame, other: pd.DataFrame, columns: _Columns, table: str) -> _Found:
     size = len(frame)
     found = _Found(
         np.full(size, -1), np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, bool)
@@ -197,7 +198,14 @@ def _found(frame: pd.DataFrame, other: pd.DataFrame, columns: _Columns) -> _Foun
     for kind, (ours, theirs) in columns.items():
         keys_of = _KEYS[kind]
         wanted = pa.array(keys_of(column_of(frame, ours)), pa.large_string(), from_pandas=True)
-        there = pa.array(keys_of(column_of(other, theirs)), pa.large_string(), from_pandas=True)
+        given = column_of(other, theirs)
+        there = pa.array(keys_of(given), pa.large_string(), from_pandas=True)
+        if there.null_count == len(there) and given.dropna().astype(str).str.strip().any():
+            # Such as hashes, or bytes: they would match nobody, and look as if nobody were there.
+            warn(
+                f"No value in the column {quoted(theirs)} of {table} can be read as "
+                f"{_ARTICLES[kind]} {_NOUNS[kind]}: nobody matches by it."
+            )
         codes, first, times = _positions(wanted, there)
         is_new = (found.rows < 0) & (codes >= 0)
         found.rows[is_new] = first[codes[is_new]]

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from os import PathLike
+from typing import Final
+
+from urllib3.exceptions import LocationParseError
+from urllib3.util import parse_url
 
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 
 _A_YEAR = 31_536_000
+_PROXIED: Final = ("http", "https", "all")
+_PROXY_SCHEMES: Final = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 
 
 def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
@@ -28,7 +34,7 @@ def checked_workers(value: int) -> int:
 
 
 def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
-    """Return proxies' addresses by scheme."""
+    """Return proxies' addresses by scheme; no message shows one, as it may hold a password."""
     if proxies is None:
         return {}
     if not isinstance(proxies, Mapping) or not all(
@@ -37,7 +43,38 @@ def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
         raise ConfigurationError(
             'proxies takes addresses by scheme, such as {"https": "http://proxy.example:3128"}.'
         )
-    return dict(proxies)
+    return {_checked_proxied(key): _checked_proxy(key, text) for key, text in proxies.items()}
+
+
+def _checked_proxied(key: str) -> str:
+    """Return what a proxy is for; what no request looks for would pass the proxy by."""
+    scheme, *host = key.lower().split("://")
+    if scheme in _PROXIED:
+        return "://".join([scheme, *host])
+    raise ConfigurationError(
+        f"proxies has an address for {quoted(key)}: name what it is for, http, https or all."
+    )
+
+
+def _checked_proxy(key: str, address: str) -> str:
+    url = address if "://" in address else f"http://{address}"
+    try:
+        parts = parse_url(url)
+    except LocationParseError:
+        parts = None
+    # A # or / in a password ends the host, and what follows would be shown as part of a path.
+    if (
+        parts is None
+        or not parts.host
+        or parts.scheme not in _PROXY_SCHEMES
+        or (parts.path or "/", parts.query, parts.fragment) != ("/", None, None)
+    ):
+        raise ConfigurationError(
+            f"proxies[{quoted(key)}] is not a proxy's address, such as "
+            "http://user:password@proxy.example:3128. Percent-encode what is special in a "
+            "password, such as %23 for #."
+        )
+    return url
 
 
 def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:

@@ -6,6 +6,7 @@ from typing import Any, Final, Protocol, TypeAlias
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
@@ -137,6 +138,9 @@ def _converted(table: pa.Table) -> pd.DataFrame:
             "libraries cannot read. Cast it to another type, or drop it."
         )
     for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
+        if pa.types.is_dictionary(column.type):
+            table = table.set_column(place, name, _with_categories(column))
+            continue
         own = _own_type(column.type)
         # By name, as lists are alike to Arrow whatever their entries are called.
         if str(own) != str(column.type):
@@ -144,6 +148,30 @@ def _converted(table: pa.Table) -> pd.DataFrame:
     frame = to_frame(table, "numpy_nullable")
     frame.attrs = dict(noted.get("attributes") or {})
     return _with_index(frame, noted)
+
+
+def _with_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Leave out of a dictionary what categories of pandas cannot have: gaps, and an entry twice."""
+    own = _own_type(column.type.value_type)
+    entries = [
+        _cast(pa.chunked_array([one.dictionary]), own).combine_chunks() for one in column.chunks
+    ]
+    chunks = zip(entries, column.chunks, strict=True)
+    values = pa.chunked_array([known.take(one.indices) for known, one in chunks], own)
+    if pa.types.is_nested(own):
+        return values
+    categories = pa.chunked_array(entries, own).unique()
+    is_missing = pc.is_null(categories, nan_is_null=True)
+    if len(categories) == sum(map(len, entries)) and not pc.any(is_missing, min_count=0).as_py():
+        return column
+    categories = categories.filter(pc.invert(is_missing))
+    numbers = pc.index_in(values, value_set=categories)
+    is_ordered = column.type.ordered
+    encode = pa.DictionaryArray.from_arrays
+    return pa.chunked_array(
+        [encode(one, categories, ordered=is_ordered) for one in numbers.chunks],
+        pa.dictionary(numbers.type, own, is_ordered),
+    )
 
 
 def _with_index(frame: pd.DataFrame, noted: dict[str, Any]) -> pd.DataFrame:

@@ -20,7 +20,7 @@ CELLS = {
     "profnet_url": [f"{URL}/a", "www.profnet.example/in/A/?utm_source=x", f"{URL}/b", "", None],
     "domain": ["x.example", "https://www.X.example/y", "y.example", "localhost", None],
 }
-NO_KEY = "ignore:.*to compare by:outreach_frames.errors.OutreachWarning"
+NO_KEY = "ignore:.*(to compare by|matches by it):outreach_frames.errors.OutreachWarning"
 TABLES = st.lists(st.tuples(*(st.sampled_from(CELLS[kind]) for kind in KINDS)), max_size=7)
 
 
@@ -106,6 +106,14 @@ def test_rows_without_a_key_stay_and_are_counted() -> None:
     with pytest.warns(OutreachWarning, match="2 rows have no e-mail address to compare by"):
         kept = frame.outreach.without(pd.DataFrame({"email": ["a@x.example", None]}))
     assert kept.index.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("value", [b"a@x.example", "5f4dcc3b5aa765d61d8327deb882cf99"], ids=repr)
+def test_a_column_that_nothing_can_match_is_told(value: Any) -> None:
+    """A list of bytes or hashes leaves nobody out, which must not look as if nobody were on it."""
+    frame = pd.DataFrame({"email": ["a@x.example"]})
+    with pytest.warns(OutreachWarning, match="'email' of table 1 can be read as an e-mail address"):
+        assert len(frame.outreach.without(pd.DataFrame({"email": [value, None]}))) == 1
 
 
 def test_found_people_lack_addresses_and_that_is_said() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import threading
+import traceback
 from collections.abc import Iterator
 
 import pytest
@@ -161,6 +162,39 @@ def test_a_proxy_is_used_where_it_is_given() -> None:
     assert [target.partition("?")[0] for target in proxy.targets] == [
         "http://api.example.com/mailboxes"
     ]
+
+
+def test_what_a_proxy_is_for_is_read_in_any_case() -> None:
+    """A proxy for HTTP is used, as one for http is."""
+    with scripted([json({"mailboxes": [], "_links": {}})]) as proxy:
+        address = proxy.url.removeprefix("http://")
+        with pytest.warns(OutreachWarning, match="not encrypted"):
+            client = of.connect(
+                "http://api.example.com", "token", cache=None, proxies={"HTTP": address}
+            )
+        with client:
+            assert of.mailboxes().empty
+
+
+@pytest.mark.parametrize(
+    "proxies",
+    [
+        {"https": "http://user:s3cret@proxy.example:99999"},
+        {"https": "http://user:12#s3cret@proxy.example:3128"},
+        {"https": "http://user:12/s3cret@proxy.example:3128"},
+        {"https": "http://user:s3cret@proxy .example"},
+        {"https": "ftp://user:s3cret@proxy.example"},
+        {"https": ""},
+        {"HTTPS_PROXY": "http://user:s3cret@proxy.example:3128"},
+    ],
+    ids=str,
+)
+def test_a_proxy_of_no_use_is_told_before_any_request(proxies: dict[str, str]) -> None:
+    """A proxy that cannot be used, or never would be, is an error that shows no password."""
+    with pytest.raises(ConfigurationError, match="proxies") as raised:
+        of.connect("https://api.example.com", "token", cache=None, proxies=proxies)
+    shown = "".join(traceback.format_exception(raised.value))
+    assert "s3cret" not in shown.replace(str(proxies), "")
 
 
 def test_a_file_of_certificates_must_exist() -> None:

@@ -146,6 +146,17 @@ def test_categories_in_parts_are_put_together() -> None:
     assert frame["a"].cat.categories.tolist() == ["x", "y"]
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.string_view()], ids=str)
+def test_a_dictionary_may_have_gaps_and_an_entry_twice(kind: pa.DataType) -> None:
+    """What Arrow allows in a dictionary and pandas in no categories makes no table unreadable."""
+    entries = pa.array(["y", None, "x", "y"], kind)
+    given = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, 3, None]), entries, ordered=True)
+    column = as_frame(pa.table({"a": given}))["a"]
+    assert column.tolist() == ["y", np.nan, "x", "y", np.nan]
+    assert column.cat.categories.tolist() == ["y", "x"]
+    assert column.cat.ordered
+
+
 def test_columns_of_one_name_stay_two() -> None:
     """An Arrow table may have a name twice; the frame has both columns, as pandas would."""
     table = pa.Table.from_arrays([pa.array(["a@x.example"]), pa.array(["b"])], ["email"] * 2)
