@@ -64,6 +64,7 @@ LONG = (
     "test_package.py::test_importing",
     "test_personal_data.py",
     "test_pytest_plugin.py",
+    "test_without_extras.py",
     "widgets/",
 )
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}

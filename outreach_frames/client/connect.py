@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -137,8 +137,12 @@ def _make_default(client: Client) -> None:
 
 
 def _connect_to_sandbox(options: dict[str, Any]) -> Client:
-    serve = _sandbox_server()
-    sandbox = serve()
+    from outreach_frames.sandbox import serve  # noqa: PLC0415 - slow to import
+
+    try:
+        sandbox = serve()
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(str(error)) from error
     try:
         client = Client(sandbox.url, Token(sandbox.api_key), **options)
     except BaseException:
@@ -146,11 +150,3 @@ def _connect_to_sandbox(options: dict[str, Any]) -> Client:
         raise
     client.sandbox = sandbox
     return client
-
-
-def _sandbox_server() -> Callable[[], Any]:
-    try:
-        from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
-    except ImportError as error:
-        raise ConfigurationError(str(error)) from error
-    return serve

@@ -1,0 +1,49 @@
+"""What the package does where none of its optional extras is installed."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.without_extras import CALLS, COMMANDS
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Run everything once where no optional package can be imported."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    # Behind what is installed, so that an installed package is the one that is tried.
+    path = f"import sys; sys.path.append({str(ROOT)!r})"
+    code = f"{path}; from tests.without_extras import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, stdout=subprocess.PIPE, text=True, check=True
+    )
+    assert list(folder.iterdir()) == []
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def test_functions_name_the_extra_that_they_lack(said: dict[str, Any]) -> None:
+    """What needs an extra says how to install it; all else has run against a service."""
+    wanted = {
+        name: f'pip install "outreach-frames[{extra}]"'
+        for extra, calls in CALLS.items()
+        for name in calls
+    }
+    assert {name: message.partition(": ")[2] for name, message in said["errors"].items()} == wanted
+
+
+def test_commands_name_the_extra_that_they_lack(said: dict[str, Any]) -> None:
+    """A command that needs an extra ends as wrong usage does, in one line with no traceback."""
+    for command, extra in COMMANDS.items():
+        code, message = said["commands"][command]
+        assert code == 2
+        assert message.endswith(f'pip install "outreach-frames[{extra}]"\n')
+        assert message.count("\n") == 1

@@ -1,0 +1,92 @@
+"""What says which extra it needs, and all else, where none of the optional packages is installed.
+
+`tests/test_without_extras.py` runs it in an interpreter of its own, which has imported nothing yet.
+Both need only the package and pytest.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+import outreach_frames as of
+from outreach_frames import cli
+from tests import foreign_mock, scripted
+
+OPENAPI = Path(__file__).parents[1] / "data" / "openapi.json"
+OPTIONAL = (
+    "dask",
+    "distributed",
+    "duckdb",
+    "fsspec",
+    "httptools",
+    "jupyterlab",
+    "polars",
+    "starlette",
+    "uvicorn",
+    "xlsxwriter",
+)
+LEADS = pd.DataFrame({"email": ["anna@x.example"]})
+# By the extra that each names.
+CALLS: dict[str, dict[str, Callable[[], Any]]] = {
+    "sandbox": {
+        'of.connect("sandbox")': lambda: of.connect("sandbox"),
+        "of.sandbox.serve()": lambda: of.sandbox.serve(people=20),
+    },
+    "dask": {"of.distributed.read_people()": lambda: of.distributed.read_people("x.ndjson")},
+    "excel": {"df.outreach.to_excel()": lambda: LEADS.outreach.to_excel("leads.xlsx")},
+}
+COMMANDS = {"demo": "sandbox", "sandbox": "sandbox", "search --sandbox": "sandbox", "lab": "lab"}
+
+
+def errors() -> dict[str, str]:
+    """Return what each call raises."""
+    said = {}
+    for calls in CALLS.values():
+        for name, call in calls.items():
+            try:
+                call()
+            except (of.OutreachError, ImportError) as error:
+                said[name] = str(error)
+    return said
+
+
+def commands() -> dict[str, tuple[int, str]]:
+    """Return the exit code of each command, and what it prints on the standard error stream."""
+    ended = {}
+    for command in COMMANDS:
+        with contextlib.redirect_stderr(io.StringIO()) as stream:
+            code = cli.main(command.split())
+        ended[command] = (code, stream.getvalue())
+    return ended
+
+
+def respond(request: scripted.Received) -> scripted.Reply:
+    """Reply with the example of the OpenAPI document."""
+    for path, operations in json.loads(OPENAPI.read_bytes())["paths"].items():
+        operation = operations.get(request.method.lower())
+        if operation and re.fullmatch(re.sub(r"{\w+}", "[^/]+", path), request.path):
+            content = operation["responses"]["200"]["content"]["application/json"]
+            return scripted.json(content["example"])
+    return scripted.json({}, 404)
+
+
+def main() -> None:
+    """Print what was said, after everything that needs no extra has run."""
+    sys.modules.update(dict.fromkeys(OPTIONAL))
+    with contextlib.redirect_stdout(io.StringIO()), scripted.scripted(respond) as service:
+        foreign_mock.main(service.url)
+        said = {"errors": errors(), "commands": commands()}
+    print(json.dumps(said))
+
+
+if __name__ == "__main__":
+    main()
