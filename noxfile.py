@@ -1,0 +1,93 @@
+"""What a release is tried with, each in an environment of its own; `nox --list` tells of them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+from pathlib import Path
+from zipfile import ZipFile
+
+import nox
+
+nox.options.sessions = ["bare"]
+nox.options.default_venv_backend = "venv"
+
+# By where they are in the wheel.
+PACKAGED = {
+    "outreach_frames/": "outreach_frames/",
+    "outreach_frames/examples/notebooks/": "notebooks/",
+    "outreach_frames/examples/data/": "data/",
+}
+
+
+@nox.session
+def bare(session: nox.Session) -> None:
+    """Try the wheel with no extra: what works then, and what names the extra that it needs."""
+    wheel, folder = build(session)
+    session.install(str(wheel), "pytest")
+    session.chdir(folder)
+    # Its settings and fixtures need more than is installed. The tests import the wheel, because
+    # their own folder comes last.
+    alone = ["--noconftest", "-c", "/dev/null", "--rootdir", ".", "--import-mode=append"]
+    session.run("pytest", *alone, "tests/test_without_extras.py")
+    session.run("outreach-frames", "--version")
+
+
+@nox.session
+def wheel(session: nox.Session) -> None:
+    """Run all tests against the wheel, from an unpacked sdist; arguments after -- go to pytest."""
+    wheel, folder = build(session)
+    session.install(f"{wheel}[test]")
+    session.chdir(folder)
+    session.run("pytest", "--import-mode=append", *session.posargs)
+
+
+@nox.session(python=["3.11", "3.12", "3.13", "3.14"])
+def tests(session: nox.Session) -> None:
+    """Run the tests on each Python in the PATH; arguments after -- go to pytest."""
+    session.install("-e", ".[test]")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+def oldest(session: nox.Session) -> None:
+    """Run the tests on the oldest allowed versions of all dependencies."""
+    session.install("-e", ".[test]")
+    session.run("pytest", "-m", "oldest")
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """List the public names whose types are not known to those who use the package."""
+    session.install(".", "basedpyright", "pandas-stubs", "pytest", "types-requests")
+    session.run("basedpyright", "--verifytypes", "outreach_frames", "--ignoreexternal")
+
+
+def build(session: nox.Session) -> tuple[Path, Path]:
+    """Build the sdist, and the wheel from it; return the wheel and the unpacked sdist."""
+    folder = Path(session.create_tmp())
+    # By what nox runs on, so that nothing but the wheel brings packages into the session.
+    session.run(sys.executable, "-m", "build", "--outdir", str(folder), external=True)
+    [sdist], [wheel] = folder.glob("*.tar.gz"), folder.glob("*.whl")
+    session.run(
+        *(sys.executable, "-m", "twine", "check", "--strict", str(sdist), str(wheel)), external=True
+    )
+    if missing := tracked() - set(ZipFile(wheel).namelist()):
+        session.error(f"The wheel lacks {', '.join(sorted(missing))}.")
+    with tarfile.open(sdist) as archive:
+        archive.extractall(folder, filter="data")
+    return wheel, folder / sdist.name.removesuffix(".tar.gz")
+
+
+def tracked() -> set[str]:
+    """Return where a wheel has the files that Git knows."""
+    listed = {
+        place: subprocess.check_output(["git", "ls-files", source], text=True).splitlines()
+        for place, source in PACKAGED.items()
+    }
+    return {
+        place + name.removeprefix(PACKAGED[place])
+        for place, names in listed.items()
+        for name in names
+    }
