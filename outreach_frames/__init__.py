@@ -9,7 +9,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.metadata
 from typing import TYPE_CHECKING
 
 import pandas as _pd
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from outreach_frames.tables.engine_schema import schema
     from outreach_frames.tables.interchange import FrameLike
     from outreach_frames.tables.interface_columns import columns
+
+    __version__: str
 
 __all__ = [
     "FrameLike",
@@ -93,6 +95,8 @@ _LAZY_MEMBERS = {
 
 
 def __getattr__(name: str) -> object:
+    if name == "__version__":
+        return importlib.metadata.version("outreach-frames")
     if name in _LAZY_MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LAZY_MEMBERS:

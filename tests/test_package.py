@@ -6,6 +6,7 @@ import difflib
 import subprocess
 import sys
 import warnings
+from importlib.metadata import version
 from pathlib import Path
 
 import pandas as pd
@@ -44,6 +45,13 @@ def test_dir_shows_what_is_public() -> None:
     assert all(hasattr(of, name) for name in of.__all__)
     assert dir(of.plots) == sorted(of.plots.__all__)
     assert dir(of.widgets) == sorted(of.widgets.__all__)
+
+
+def test_the_version_is_said_once() -> None:
+    """The package's version is that of its metadata, and the one to cite."""
+    citation = Path(__file__).parents[1] / "CITATION.cff"
+    assert of.__version__ == version("outreach-frames")
+    assert f"\nversion: {of.__version__}\n" in citation.read_text(encoding="utf-8")
 
 
 def test_importing_is_light() -> None:
