@@ -15,7 +15,7 @@ from outreach_frames.plots.bars import Number, draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import BLUE, VERMILLION, ink
 from outreach_frames.plots.headcounts import count_companies, named_companies
-from outreach_frames.plots.labels import count_text, readable
+from outreach_frames.plots.labels import count_text, readable, share_text
 from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.interchange import is_frame
 
@@ -120,11 +120,21 @@ def _notes(changes: pd.Series, before: pd.Series) -> list[str]:
         own = len(changes) - 1
         counts = np.append(counts[:own], counts[own:].sum())
     return [
-        f"{_signed(change)} ({change / count:+.0%})".replace("-", _MINUS)
-        if count
-        else _signed(change)
+        f"{_signed(change)} ({_growth(change / count)})" if count else _signed(change)
         for change, count in zip(changes, counts, strict=True)
     ]
+
+
+def _growth(value: float) -> str:
+    """Return a growth with its sign; what is nearly nothing has the sign of its change only.
+
+    >>> _growth(0.2), _growth(-0.3) == f"{_MINUS}30%", _growth(0.003)
+    ('+20%', True, '<1%')
+    """
+    text = share_text(abs(value))
+    if not value or text.startswith("<"):
+        return text
+    return f"{'+' if value > 0 else _MINUS}{text}"
 
 
 def _signed(value: float) -> str:
