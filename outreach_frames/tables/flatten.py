@@ -11,8 +11,10 @@ from collections.abc import Container, Iterator, Sequence
 from itertools import chain
 from typing import Any, Final, get_args
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
@@ -45,6 +47,12 @@ __all__ = [
 ]
 
 _KNOWN: Final = frozenset(spec.columns(spec.PERSON))
+_LISTS_OF_OBJECTS: Final = frozenset(
+    name
+    for record in (spec.PERSON, spec.CONTACT)
+    for name, field in spec.columns(record).items()
+    if field.type == "array" and field.members
+)
 _GROUP_BYTES: Final = 16 << 20
 _EXCERPT_LENGTH: Final = 120
 
@@ -296,7 +304,7 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
         missing = [pa.chunked_array([pa.nulls(len(table))]) for table in tables]
         columns = {
             name: _concat_column(
-                [each.get(name, nulls) for each, nulls in zip(found, missing, strict=True)]
+                name, [each.get(name, nulls) for each, nulls in zip(found, missing, strict=True)]
             )
             for name in dict.fromkeys(chain.from_iterable(found))
         }
@@ -365,14 +373,45 @@ def _object(text: Any) -> dict[str, Any]:
     return {} if text is None else {FURTHER_FIELDS: text}
 
 
-def _concat_column(parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+def _concat_column(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     if len({part.type for part in parts}) == 1:
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
     try:
         tables = [pa.table({"": part}) for part in parts]
         return pa.concat_tables(tables, promote_options="permissive").column(0)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
-        return pa.chunked_array([as_text(part) for part in parts], pa.string())
+        pass
+    is_known = name in _LISTS_OF_OBJECTS
+    if is_known and all(_has_objects(part.type) or part.type == pa.null() for part in parts):
+        return _concat_lists([part.combine_chunks() for part in parts])
+    return pa.chunked_array([as_text(part) for part in parts], pa.string())
+
+
+def _has_objects(kind: pa.DataType) -> bool:
+    return isinstance(kind, pa.ListType) and isinstance(kind.value_type, pa.StructType)
+
+
+def _concat_lists(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
+    """Put lists of objects under one another; members whose types differ become text, no more."""
+    known = [part for part in parts if _has_objects(part.type)]
+    objects = [part.flatten() for part in known]
+    members = concat_tables(
+        [pa.table(one.flatten(), names=[field.name for field in one.type]) for one in objects]
+    ).combine_chunks()
+    values = pa.StructArray.from_arrays(
+        [column.combine_chunks() for column in members.columns],
+        names=members.column_names,
+        mask=pa.concat_arrays([one.is_null() for one in objects]),
+    )
+    lengths = pa.concat_arrays(
+        [
+            pc.list_value_length(part) if _has_objects(part.type) else part.cast(pa.int32())
+            for part in parts
+        ]
+    )
+    offsets = np.concatenate([[0], np.cumsum(lengths.fill_null(0))]).astype(np.int32)
+    lists = pa.ListArray.from_arrays(pa.array(offsets), values, mask=lengths.is_null())
+    return pa.chunked_array([lists])
 
 
 def _groups(bodies: Sequence[bytes]) -> Iterator[list[bytes]]:

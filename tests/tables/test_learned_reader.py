@@ -263,3 +263,19 @@ def test_what_was_in_doubt_once_is_not_read_twice_again() -> None:
     assert learned.types.keys() == {("results", "b")}
     read_fast([body({"zz": {"a": 0.5}})], learned=learned)
     assert learned.types == {}
+
+
+@pytest.mark.parametrize("sent", [3, True, ["a"], [None], {"c": 1}], ids=json.dumps)
+def test_a_further_member_of_another_type_leaves_lists_of_objects_what_they_are(sent: Any) -> None:
+    """Where pages differ in a member that the interface does not show, that member becomes text."""
+    people: list[dict[str, Any]] = [
+        {"id": "1", "experiences": [{"title": "t", "zz": "x"}, None]},
+        {"id": "2", "experiences": None},
+        {"id": "3", "experiences": [{"zz": sent}, {"title": "u", "zz": None}]},
+        {"id": "4", "experiences": []},
+    ]
+    alone = people_frame([read_people_pages([body(person)]) for person in people], "pyarrow")
+    together = people_frame([read_people_pages([body(*people)])], "pyarrow")
+    assert alone["experiences"].dtype == together["experiences"].dtype
+    assert alone["experiences"].tolist() == together["experiences"].tolist()
+    assert alone.outreach.experiences()["title"].dropna().tolist() == ["t", "u"]
