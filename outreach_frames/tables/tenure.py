@@ -131,7 +131,7 @@ def _latest(candidates: Flags, rows: Numbers, starts: np.ndarray[Any, Any], size
 
 def _taken(dates: np.ndarray[Any, Any], places: Numbers) -> np.ndarray[Any, Any]:
     """Return the dates at places, missing where there is no place."""
-    return np.append(dates, np.datetime64("NaT"))[places]
+    return np.append(dates, np.array("NaT", dates.dtype))[places]
 
 
 def _texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:

@@ -54,7 +54,7 @@ MISSING: list[Any] = [
     np.nan,
     pd.NA,
     pd.NaT,
-    np.datetime64("NaT"),
+    np.datetime64("NaT", "D"),
     decimal.Decimal("NaN"),
     "",
     "  \t\n",
