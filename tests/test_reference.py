@@ -103,6 +103,12 @@ def test_every_entry_is_complete(made: dict[str, str]) -> None:
             assert re.search(rf"\*\*[^:\n]*\b{parameter}\b.*\*\*", entry), (name, parameter)
 
 
+def test_no_link_is_shown_as_its_source(made: dict[str, str]) -> None:
+    """A link to another entry has one pair of backticks, as Sphinx reads it."""
+    assert [name for name, page in made.items() if re.search(r":py:\w+:``", page)] == []
+    assert ":py:obj:`InvalidInputError <InvalidInputError>`" in made["people"]
+
+
 def test_every_filter_is_there_once(made: dict[str, str]) -> None:
     """The page of filters has each, with the values that are known and what it excludes."""
     before = made["filters"].partition(".. _job-functions:")[0]

@@ -107,7 +107,7 @@ def body(documented: Any, *, is_result: bool = False) -> str:
         parsed["Parameters"] = list(_taken(documented, parsed["Parameters"]))
     if is_result:
         parsed["Parameters"], parsed["Examples"] = [], []
-    return _linked(_RAISED.sub(_error, str(parsed)))
+    return _RAISED.sub(_error, _linked(str(parsed)))
 
 
 def _error(found: re.Match[str]) -> str:
