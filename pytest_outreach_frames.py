@@ -40,9 +40,12 @@ def outreach_sandbox(
     in it. Nothing of one test is there in the next.
     """
     import outreach_frames as of  # noqa: PLC0415 - only where it is used
-    from outreach_frames.client.connect import current  # noqa: PLC0415
+    from outreach_frames.client.connect import current, make_default  # noqa: PLC0415
 
     marker = request.node.get_closest_marker(MARKER)
+    if marker and marker.args:
+        raise pytest.UsageError(f"{MARKER} takes names with its values, such as people=50.")
+    before = current()
     options = {"people": PEOPLE, **(marker.kwargs if marker else {})}
     with of.sandbox.serve(**options) as sandbox:
         monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
@@ -53,3 +56,5 @@ def outreach_sandbox(
             yield sandbox
         if client := current():
             client.close()
+    if before:
+        make_default(before)

@@ -35,10 +35,26 @@ def test_two(outreach_sandbox, turn):
 def test_marked(outreach_sandbox):
     assert of.count_people() == 30
 
+@pytest.mark.outreach_sandbox(30)
+def test_marked_without_a_name(outreach_sandbox):
+    pass
+
 def test_nothing_is_left():
     assert "OUTREACH_BASE_URL" not in os.environ
     with pytest.raises(ConfigurationError):
         of.sequences()
+
+@pytest.fixture(scope="module")
+def own():
+    with of.sandbox.serve(people=20) as sandbox:
+        with of.connect(sandbox.url, sandbox.api_key, cache=None):
+            yield
+
+def test_between(own, outreach_sandbox):
+    assert of.count_people() == 200
+
+def test_afterwards(own):
+    assert of.count_people() == 20
 """
 
 
@@ -86,6 +102,12 @@ def test_one_test_leaves_nothing_to_the_next(passed: list[str]) -> None:
 def test_a_marker_says_what_is_in_it(passed: list[str]) -> None:
     """What the marker has goes to the sandbox that is started."""
     assert "test_marked" in passed
+    assert "test_marked_without_a_name" not in passed
+
+
+def test_the_connection_from_before_is_back_afterwards(passed: list[str]) -> None:
+    """A connection that other fixtures made, and use again, is the usual one again."""
+    assert {"test_between", "test_afterwards"} <= set(passed)
 
 
 def test_loading_it_is_light() -> None:

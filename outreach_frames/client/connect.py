@@ -104,7 +104,7 @@ def connect(
                 f"The service's address is configured, but no token for it. {_HOW_TO_CONNECT}"
             )
         client = Client(base_url, token, **options)
-    _make_default(client)
+    make_default(client)
     return client
 
 
@@ -131,7 +131,8 @@ def current() -> Client | None:
     return _default if _default is not None and not _default.closed else None
 
 
-def _make_default(client: Client) -> None:
+def make_default(client: Client) -> None:
+    """Have all functions ask this client where none is given."""
     global _default  # noqa: PLW0603 - the one piece of state that spares analysts an argument
     _default = client
 
