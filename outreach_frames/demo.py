@@ -112,7 +112,7 @@ def run_demo(folder: Path) -> None:
                 stack.callback(names["client"].close)
     print(
         f"\nLeft for you: {folder / CSV_NAME} and {folder / PLOT_NAME}.\n"
-        "Next: notebooks/01_quickstart.ipynb, and outreach-frames --help\n"
+        "Next: outreach-frames lab for the notebooks, outreach-frames --help for all commands.\n"
     )
 
 
