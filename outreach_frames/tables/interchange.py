@@ -92,13 +92,13 @@ def as_frame(given: object, who: str = "This", takes: str = A_FRAME) -> pd.DataF
     reads_once = isinstance(given, pa.RecordBatchReader)
     if not is_frame(given) or hasattr(given, "to_frame") or reads_once:
         raise InvalidInputError(f"{who} takes {takes}, not {kind}.{_way_to_frame(given)}")
-    if "Object" in map(str, getattr(given, "dtypes", ())):
-        # They would come as their addresses in memory.
-        raise InvalidInputError(
-            f"The {kind} has a column of Python objects (Object), which no other library can "
-            "read. Cast it to another type, or drop it."
-        )
     try:
+        if "Object" in map(str, getattr(given, "dtypes", ())):
+            # They would come as their addresses in memory.
+            raise InvalidInputError(
+                f"The {kind} has a column of Python objects (Object), which no other library can "
+                "read. Cast it to another type, or drop it."
+            )
         return _converted(_read(given))
     except InvalidInputError:
         raise

@@ -210,7 +210,13 @@ def test_a_relation_is_read_whole_after_some_rows_were_fetched() -> None:
     assert as_frame(relation)["i"].tolist() == list(range(5000))
 
 
+def _relation_of_a_closed_connection() -> Any:
+    with duckdb.connect() as connection:
+        return connection.sql("select 1 a")
+
+
 NO_FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
+    "closed": (_relation_of_a_closed_connection, "already been closed"),
     "list": (lambda: [{"a": 1}], "not list"),
     "dict": (lambda: {"a": [1]}, "not dict"),
     "None": (lambda: None, "not NoneType"),
