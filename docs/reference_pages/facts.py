@@ -286,7 +286,8 @@ def errors_page() -> str:
     text += (
         "Everything foreseeable is an ``of.OutreachError``; the classes below it are in "
         "``outreach_frames.errors``. The message says what happened, to what, and what to do "
-        "next.\n\n"
+        "next. Only a missing optional extra may be a ``ModuleNotFoundError``, which says what to "
+        "install.\n\n"
     )
     described = (errors.OutreachError, errors.ServiceError, errors.ValidationFailedError)
     for error in (*(error for _, error in _tree(errors.OutreachError)), errors.OutreachWarning):
