@@ -1,7 +1,7 @@
 """Every figure of `docs/explanation/benchmarks.md`; prints the table, and writes it as JSON.
 
-Run by ``python -m tests.benchmarks`` with the extra `bench`; some ten minutes, most of them the
-other ways'. With names of measurements it makes only these, and writes nothing.
+Run by ``python -m tests.benchmarks``; some ten minutes, most of them the other ways'. With names
+of measurements it makes only these, and writes nothing.
 """
 
 from __future__ import annotations

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -122,7 +121,7 @@ def compare_cached() -> Iterator[Comparison]:
 
 
 def compare_export(people: int) -> Iterator[Comparison]:
-    """Measure an export beside dlt's rest_api source, and beside the loop and to_csv."""
+    """Measure exports beside the same bytes fetched, and beside a loop and to_csv."""
     with sandbox(people) as service, tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         ours, peak = run_apart(export, service, folder, people)
@@ -142,21 +141,16 @@ def compare_export(people: int) -> Iterator[Comparison]:
                 goal=goal,
                 at_most=True,
             )
-        ways = {
-            "dlt's rest_api source to Parquet": export_by_dlt,
-            f"a requests loop with page_size={_SIZE} + json_normalize + to_csv": export_by_loop,
-        }
-        for against, way in ways.items():
-            taken, _ = run_apart(way, service, folder, people)
-            yield Comparison(
-                f"export_people of {people:,} people to CSV",
-                against,
-                ours,
-                taken,
-                goal=5,
-                floor=wire,
-                floor_is=f"the same bytes fetched by {_WORKERS} threads, unread",
-            )
+        taken, _ = run_apart(export_by_loop, service, folder, people)
+        yield Comparison(
+            f"export_people of {people:,} people to CSV",
+            f"a requests loop with page_size={_SIZE} + json_normalize + to_csv",
+            ours,
+            taken,
+            goal=5,
+            floor=wire,
+            floor_is=f"the same bytes fetched by {_WORKERS} threads, unread",
+        )
         yield Comparison(
             f"its peak memory, {people:,} people",
             f"{people // 10:,} people (and under 400 MB)",
@@ -228,54 +222,8 @@ def export_by_loop(service: Service, folder: Path, people: int) -> None:
     loop_and_normalize(service, people).to_csv(folder / "loop.csv", index=False)
 
 
-def export_by_dlt(service: Service, folder: Path, people: int) -> None:
-    """Export by a tool made for loading."""
-    os.environ["RUNTIME__DLTHUB_TELEMETRY"] = "false"
-    os.environ["DLT_DATA_DIR"] = str(folder / "dlt")
-    import dlt
-    from dlt.sources.rest_api import rest_api_source
-
-    url, token = service
-    source = rest_api_source(
-        {
-            "client": {
-                "base_url": url,
-                "auth": {"type": "bearer", "token": token},
-                "paginator": {
-                    "type": "page_number",
-                    "base_page": 1,
-                    "page_param": None,
-                    "page_body_path": "page",
-                    "total_path": "_pagination.total_pages",
-                    "maximum_page": people // _SIZE + 1,
-                },
-            },
-            "resources": [
-                {
-                    "name": "people",
-                    "endpoint": {
-                        "path": spec.SEARCH_PEOPLE.path.lstrip("/"),
-                        "method": "POST",
-                        "json": {"page_size": _SIZE},
-                        "data_selector": spec.RESULTS_KEY,
-                    },
-                }
-            ],
-        }
-    )
-    pipeline = dlt.pipeline(
-        "people",
-        destination=dlt.destinations.filesystem(bucket_url=folder.as_uri()),
-        dataset_name="prospects",
-        pipelines_dir=str(folder / "pipelines"),
-    )
-    pipeline.run(source, loader_file_format="parquet")
-    rows = pipeline.last_trace.last_normalize_info.row_counts
-    assert rows["people"] == people, rows
-
-
 Way = Callable[[Service, Path, int], None]
-_EXPORTS = (export, export_parquet, export_ndjson, export_by_loop, export_by_dlt)
+_EXPORTS = (export, export_parquet, export_ndjson, export_by_loop)
 _WAYS: dict[str, Way] = {way.__name__: way for way in _EXPORTS}
 
 
