@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from html import unescape
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -27,6 +27,7 @@ from outreach_frames.common.sqlite_file import read_header
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Span, read_span
+from outreach_frames.export.formats import part_texts
 from outreach_frames.leads.sending.journal import LeadKeys, count_leads, is_journal
 from outreach_frames.tables.keys import email_key, is_certain, profnet_url_key
 from outreach_frames.tables.stored_pages import is_packed, unpack_page
@@ -301,7 +302,6 @@ def _checkpoint_texts(path: Path) -> Iterator[str]:
     journal = path.parent / "journal.sqlite"
     with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
         spans = database.execute("SELECT begins, ends FROM parts ORDER BY number").fetchall()
+    target = path.parent.name.removeprefix(".").removesuffix(".partial")
     for begins, ends in spans:
-        table: Any = pa.ipc.open_stream(read_span(path, Span(begins, ends))).read_all()
-        for row in table.to_pylist():
-            yield str(list(row.values()))
+        yield from part_texts(target, read_span(path, Span(begins, ends)))

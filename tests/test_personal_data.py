@@ -206,7 +206,8 @@ def test_the_files_of_a_folder_that_hold_somebody_are_listed(tmp_path: Path) -> 
     assert not found["removed"].any()
 
 
-def test_an_interrupted_export_is_found(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["people.csv", "people.ndjson", "people.parquet", "people"])
+def test_an_interrupted_export_is_found(tmp_path: Path, name: str) -> None:
     """People that an export has read so far stand in its checkpoint."""
 
     def page(received: Received) -> Reply:
@@ -218,7 +219,7 @@ def test_an_interrupted_export_is_found(tmp_path: Path) -> None:
 
     with scripted(page) as service, of.connect(service.url, "t", cache=None, max_wait=0):
         with pytest.raises(of.OutreachError):
-            of.export_people(tmp_path / "people.csv", page_size=2, progress=False)
+            of.export_people(tmp_path / name, page_size=2, progress=False)
     found = of.forget(profnet_url=URL, folder=tmp_path)
     assert found[["kind", "rows"]].to_numpy().tolist() == [["checkpoint", 1]]
 

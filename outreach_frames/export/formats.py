@@ -123,6 +123,21 @@ def format_of(path: str | Path) -> Format:
     return _FORMATS[suffix]
 
 
+def part_texts(target: str, part: pa.Buffer) -> Iterator[str]:
+    """Yield the people of a part as text; `target` is the name of what is exported to."""
+    suffix = Path(target).suffix.lower()
+    if suffix == ".ndjson":
+        yield from part.to_pybytes().decode(errors="replace").split("\n")
+        return
+    if suffix == ".csv":
+        schema, rows = _csv_part(part)
+        people = read_csv_rows(rows, schema)
+    else:
+        people = pa.ipc.open_stream(part).read_all()
+    for row in people.to_pylist():
+        yield str(list(row.values()))
+
+
 def _require_own_folder(place: Path) -> None:
     """Refuse a folder that holds anything that an export would not replace, or a file."""
     try:
@@ -175,6 +190,12 @@ def _encode_csv(people: pa.Table) -> bytes:
     return b"".join([people.schema.serialize(), csv_rows(people)])
 
 
+def _csv_part(content: pa.Buffer) -> tuple[pa.Schema, pa.Buffer]:
+    reader = pa.BufferReader(content)
+    schema = pa.ipc.read_schema(reader)
+    return schema, content[reader.tell() :]
+
+
 def _encode_table(people: pa.Table) -> memoryview:
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, people.schema) as writer:
@@ -194,10 +215,7 @@ def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], order: Ord
     header, metadata = csv_header(_empty_frame(nobody, order))
 
     def rows(span: Span) -> pa.Buffer | memoryview:
-        content = read_span(parts.rows, span)
-        reader = pa.BufferReader(content)
-        schema = pa.ipc.read_schema(reader)
-        written = content[reader.tell() :]
+        schema, written = _csv_part(read_span(parts.rows, span))
         if schema == nobody.schema:
             return written
         return csv_rows(_alike(nobody, read_csv_rows(written, schema)))
