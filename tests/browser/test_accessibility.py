@@ -154,6 +154,8 @@ class TestMailboxLimits:
         """With a change, a number that is none, a selection, and results."""
         notebook.run(connecting, LIMITS)
         widget = notebook.widget
+        # Before the mailboxes are there, the first number is the one for all of them.
+        expect_text(widget, "26 shown")
         numbers = widget.get_by_role("spinbutton")
         numbers.nth(0).fill("61")
         numbers.nth(1).fill("1.5")
