@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -22,7 +21,7 @@ from outreach_frames.common.atomic_files import (
     refuse_special_file,
     replace_file,
 )
-from outreach_frames.common.text import has_lone_surrogate, shorten, unique_name
+from outreach_frames.common.text import has_lone_surrogate, unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
@@ -37,6 +36,13 @@ from outreach_frames.files.csv_dtypes import (
     stored_type,
     write_arrow,
 )
+from outreach_frames.files.csv_notes import (
+    NOTES_ERRORS,
+    damaged_notes,
+    notes_bytes,
+    notes_path,
+    read_notes,
+)
 from outreach_frames.files.formulas import is_text, unescape, without_formulas, without_formulas_in
 from outreach_frames.tables.fast_reader import BOM
 
@@ -45,23 +51,10 @@ Formulas = Literal["escape", "keep"]
 Separator = Literal[",", ";", "\t", "|"]
 
 SUFFIXES: Final = (".csv", ".txt", ".tsv", "")
-METADATA_SUFFIX: Final = "-metadata.json"
 EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
-_FORMAT: Final = "outreach_frames CSV 1"
 _BLOCK_BYTES: Final = 16 << 20
 _ARCHIVE: Final = b"PK\x03\x04"
-# What pandas, numpy and Arrow raise where the notes on a frame's dtypes are damaged.
-NOTES_ERRORS: Final = (
-    ArithmeticError,
-    AttributeError,
-    LookupError,
-    RuntimeError,
-    SyntaxError,
-    TypeError,
-    ValueError,
-    pa.ArrowException,
-)
 
 
 def write_csv(
@@ -184,8 +177,8 @@ def replace_csv(
     """Write a CSV file as `replace_file` does, and beside it what is noted of its columns."""
     target = expanded(path)
     refuse_special_file(target)
-    notes = _metadata_path(target)
-    content = _metadata_bytes(metadata)
+    notes = notes_path(target)
+    content = notes_bytes(metadata)
     if content:
         refuse_special_file(notes)
 
@@ -312,37 +305,6 @@ def _warn_of_excel_limits(table: pa.Table) -> None:
                 )
 
 
-def _metadata_path(path: Path) -> Path:
-    return path.with_name(path.name + METADATA_SUFFIX)
-
-
-def _metadata_bytes(metadata: Mapping[str, Any]) -> bytes:
-    if not metadata:
-        return b""
-    return json.dumps({"format": _FORMAT, **metadata}, ensure_ascii=False, indent=1).encode()
-
-
-def _read_metadata(path: Path) -> dict[str, Any]:
-    notes = _metadata_path(path)
-    if not notes.is_file():
-        return {}
-    try:
-        metadata = json.loads(notes.read_bytes())
-    except (ValueError, RecursionError) as error:
-        raise _damaged(notes, error) from error
-    if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
-        raise InvalidInputError(
-            f"{notes} was not written by this package. Move it away to read {path}."
-        )
-    return metadata
-
-
-def _damaged(notes: Path, error: Exception) -> InvalidInputError:
-    return InvalidInputError(
-        f"{notes} is damaged ({shorten(str(error))}). Delete it to read without."
-    )
-
-
 def not_a_table(path: Path) -> InvalidInputError:
     """Say that a file is a spreadsheet, and what to do."""
     return InvalidInputError(
@@ -353,7 +315,7 @@ def not_a_table(path: Path) -> InvalidInputError:
 
 def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
     """Read a CSV file that `write_csv` wrote; `as_text` where only noted dtypes are meant."""
-    metadata = _read_metadata(path)
+    metadata = read_notes(path)
     content = path.read_bytes().removeprefix(BOM)
     if content.startswith(_ARCHIVE):
         raise not_a_table(path)
@@ -362,7 +324,7 @@ def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
     except NOTES_ERRORS as error:
         if not metadata or isinstance(error, InvalidInputError):
             raise
-        raise _damaged(_metadata_path(path), error) from error
+        raise damaged_notes(notes_path(path), error) from error
 
 
 def _described(

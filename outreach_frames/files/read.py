@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import NOTES_ERRORS, not_a_table, read_csv
+from outreach_frames.files.csv_file import not_a_table, read_csv
+from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.tables.flatten import concat_tables, people_frame
 from outreach_frames.tables.ndjson import read_ndjson

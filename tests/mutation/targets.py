@@ -33,6 +33,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "tests/tables/test_bounds.py",
     ),
     "outreach_frames/files/csv_file.py": FILES,
+    "outreach_frames/files/csv_notes.py": FILES,
     "outreach_frames/files/formulas.py": FILES,
     "outreach_frames/files/csv_dtypes.py": FILES,
 }
