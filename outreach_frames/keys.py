@@ -15,8 +15,8 @@ import pyarrow as pa
 from outreach_frames.common.arguments import check_list
 from outreach_frames.common.text import has_lone_surrogate
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.domains import domain_keys
-from outreach_frames.tables.keys import email_keys, profnet_url_keys
+from outreach_frames.identity.domains import domain_keys
+from outreach_frames.identity.keys import email_keys, profnet_url_keys
 
 __all__ = ["domain", "email", "profnet_url"]
 

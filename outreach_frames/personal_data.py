@@ -28,8 +28,8 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
+from outreach_frames.identity.keys import email_key, is_certain, profnet_url_key
 from outreach_frames.leads.sending.journal import LeadKeys, count_leads, is_journal
-from outreach_frames.tables.keys import email_key, is_certain, profnet_url_key
 from outreach_frames.tables.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}

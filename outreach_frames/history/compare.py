@@ -22,9 +22,9 @@ from outreach_frames.history.identity import Matching, match_rows
 from outreach_frames.history.result import PeopleComparison
 from outreach_frames.history.source import Source, last_two, source_of
 from outreach_frames.history.values import TEXT, Mask, differ, texts
+from outreach_frames.identity.keys import company_name_keys, company_url_keys, profnet_url_keys
 from outreach_frames.tables.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.tables.interchange import FrameLike
-from outreach_frames.tables.keys import company_name_keys, company_url_keys, person_url_keys
 from outreach_frames.tables.schema import to_frame
 
 _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
@@ -255,7 +255,7 @@ def _filled(column: pa.Array) -> pa.Array:
 
 
 _FORMS: Final[Mapping[str, Callable[[pa.Array], pa.Array]]] = {
-    _URL: person_url_keys,
+    _URL: profnet_url_keys,
     f"{COMPANY_PREFIX}{_URL}": company_url_keys,
     f"{COMPANY_PREFIX}{_NAME}": company_name_keys,
 }

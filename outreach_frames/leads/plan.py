@@ -17,10 +17,11 @@ from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import as_html, as_text
+from outreach_frames.identity.keys import email_keys, profnet_url_keys
+from outreach_frames.identity.persons import first_rows, identifiers, numbers_of
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked, check_rows
-from outreach_frames.leads.planning.duplicates import find_kept
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
     PROFNET_URL,
@@ -35,7 +36,6 @@ from outreach_frames.leads.planning.unsent import unsent_rows
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
-from outreach_frames.tables.keys import email_keys, profnet_url_keys
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
 
@@ -181,8 +181,11 @@ def make_plan(
     )
     checked = check_rows(frame, mapping)
     keys = _keys(checked)
-    find = find_kept if settled is None else settled.find_kept
-    kept = find(keys[EMAIL], keys[PROFNET_URL], checked.is_valid)
+    kept = (
+        first_rows(numbers_of(identifiers(keys[EMAIL], keys[PROFNET_URL]), checked.is_valid))
+        if settled is None
+        else settled.find_kept(keys[EMAIL], keys[PROFNET_URL], checked.is_valid)
+    )
     unsent = unsent_rows(frame.index, checked, keys, kept)
     positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
     if settled is not None:

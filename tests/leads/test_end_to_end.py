@@ -17,11 +17,11 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import BadRequestError, OutreachWarning, ValidationFailedError
+from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.sandbox import Fault, Sandbox
-from outreach_frames.tables.keys import email_key, profnet_url_key
 from tests.sandbox.http import Api
 from tests.scripted import Received, Reply, respond, scripted
 

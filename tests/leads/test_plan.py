@@ -137,7 +137,7 @@ def test_rows_that_are_not_sent_say_why() -> None:
     ]
     assert "not an e-mail address" in unsent["detail"][0]
     assert "2,000 characters" in unsent["detail"][0]
-    assert "'unknown' stands for nothing" in unsent["detail"][1]
+    assert "'unknown' is a placeholder" in unsent["detail"][1]
     assert unsent["error_code"].tolist()[:2] == ["invalid_email", "missing_identifier"]
     assert unsent["error_code"].isna().tolist() == [False, False, True]
     assert unsent["position"].dtype == np.int64

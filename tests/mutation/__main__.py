@@ -4,7 +4,7 @@
 
 For example, ten mutants of one module, in a few minutes:
 
-    python -m tests.mutation --sample 10 outreach_frames/tables/keys.py
+    python -m tests.mutation --sample 10 outreach_frames/identity/keys.py
 
 The tests run in a copy of the tree, first with nothing changed. A mutant is killed when they fail
 or do not end in time. What no test can tell from the original, such as a larger block of bytes,

@@ -22,10 +22,10 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "tests/leads/sending/test_settling.py",
         "tests/leads/test_plan.py",
     ),
-    "outreach_frames/leads/planning/duplicates.py": ("tests/leads/planning/test_duplicates.py",),
-    "outreach_frames/tables/keys.py": (
-        "tests/tables/test_keys.py",
-        "tests/leads/planning/test_duplicates.py",
+    "outreach_frames/identity/persons.py": ("tests/identity/test_persons.py",),
+    "outreach_frames/identity/keys.py": (
+        "tests/identity/test_keys.py",
+        "tests/identity/test_persons.py",
     ),
     "outreach_frames/leads/planning/checks.py": ("tests/leads/planning",),
     "outreach_frames/tables/flatten.py": (

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.text import PLACEHOLDERS, quoted
+from outreach_frames.identity.keys import are_placeholder_urls
 from outreach_frames.leads.planning import overrides, syntax
 from outreach_frames.leads.planning.cells import TEXT, column_texts, stripped
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL, LeadMapping
@@ -31,13 +32,22 @@ _WRITTEN_BY_PROGRAMS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NUL
 class _Kind(NamedTuple):
     """How one kind of identifier is checked: a whole column for what is surely right, then one."""
 
+    are_placeholders: Callable[[pa.Array], pa.Array]
     is_simple: Callable[[pa.Array], pa.Array]
     problem: Callable[[str], str | None]
 
 
+def _are_placeholders(texts: pa.Array) -> pa.Array:
+    return pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
+
+
+def _are_placeholder_urls(texts: pa.Array) -> pa.Array:
+    return pc.or_(_are_placeholders(texts), are_placeholder_urls(texts))
+
+
 _KINDS: Final[Mapping[str, _Kind]] = {
-    EMAIL: _Kind(syntax.is_simple_email, syntax.email_problem),
-    PROFNET_URL: _Kind(syntax.is_simple_url, syntax.url_problem),
+    EMAIL: _Kind(_are_placeholders, syntax.is_simple_email, syntax.email_problem),
+    PROFNET_URL: _Kind(_are_placeholder_urls, syntax.is_simple_url, syntax.url_problem),
 }
 
 
@@ -83,9 +93,8 @@ def _identifier(
     written = column_texts(frame[column])
     problems += _not_plain(written.unreadable, field, column)
     texts = stripped(written.texts)
-    placeholders = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
-    texts = _without(texts, placeholders, field, column, problems)
     kind = _KINDS[field]
+    texts = _without(texts, kind.are_placeholders(texts), field, column, problems)
     rest = pc.invert(kind.is_simple(texts)).fill_null(False)
     known: dict[str, str | None] = {}
     for row, text in zip(_rows(rest), texts.filter(rest).to_pylist(), strict=True):
@@ -123,7 +132,7 @@ def _without(
     if not rows:
         return texts
     for row in rows:
-        message = f"{quoted(texts[row].as_py())} stands for nothing; it is taken as missing."
+        message = f"{quoted(texts[row].as_py())} is a placeholder and was treated as missing."
         problems.append(Problem(row, column, field, PLACEHOLDER, message))
     return pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from outreach_frames.leads.planning.duplicates import find_kept
+from outreach_frames.identity.persons import first_rows, identifiers, numbers_of
 
 Rows = np.ndarray[Any, Any]
 
@@ -42,7 +42,7 @@ class SettledLeads(NamedTuple):
             for then, now in zip(self.keys.columns, (emails, urls), strict=True)
         ]
         are_valid = np.concatenate([np.ones(len(self.rows), dtype=bool), is_valid[order]])
-        first = find_kept(then_and_now[0], then_and_now[1], are_valid)
+        first = first_rows(numbers_of(identifiers(*then_and_now), are_valid))
         kept = np.empty(len(order), dtype=np.int64)
         kept[order] = np.concatenate([self.rows, order])[first[len(self.rows) :]]
         kept[self.rows] = self.rows

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.text import quoted
-from outreach_frames.tables.keys import are_simple_emails
+from outreach_frames.identity.domains import LONGEST_HOST
+from outreach_frames.identity.keys import are_simple_emails
 
 SIMPLE_URL: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[A-Za-z0-9-]+\.)+[A-Za-z]+/[A-Za-z0-9_~./-]*[A-Za-z0-9_~-]/*"
@@ -78,7 +79,10 @@ def _url_reason(text: str) -> str | None:
     try:
         parts = urlsplit(text if scheme else f"//{text}")
         _ = parts.port
+        is_host = len(parts.hostname or "") <= LONGEST_HOST
     except ValueError:
+        is_host = False
+    if not is_host:
         return "its host cannot be read."
     if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
         return "it must have the shape https://host.example/in/name."
@@ -106,5 +110,5 @@ def is_simple_url(texts: pa.Array) -> pa.Array:
     """Return, for a column, whether each text surely leads to a profile; missing stays missing."""
     return pc.and_(
         pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_URL})\z"),
-        pc.less_equal(pc.binary_length(texts), spec.MAX_DATA_VALUE_LENGTH),
+        pc.less_equal(pc.binary_length(texts), LONGEST_HOST),
     )

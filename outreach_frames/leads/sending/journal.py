@@ -30,10 +30,10 @@ from typing import Any, Final, NamedTuple, Self
 from outreach_frames import spec
 from outreach_frames.common import sqlite_file
 from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.identity.keys import is_certain
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.outcome import RowOutcome
-from outreach_frames.tables.keys import is_certain
 
 FORMAT: Final = 2
 # Entries by row position; such a journal can be resumed where the rows are the same.

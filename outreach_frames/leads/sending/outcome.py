@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
+from outreach_frames.identity.keys import email_key, is_certain, profnet_url_key
 from outreach_frames.leads import statuses
-from outreach_frames.tables.keys import email_key, is_certain, profnet_url_key
 
 _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 _KEYS: Final = {_EMAIL: email_key, _PROFNET_URL: profnet_url_key}

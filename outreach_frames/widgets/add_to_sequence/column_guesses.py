@@ -11,9 +11,9 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.text import quoted
+from outreach_frames.identity.keys import SIMPLE_EMAIL
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.planning.syntax import SIMPLE_URL
-from outreach_frames.tables.keys import SIMPLE_EMAIL
 
 # How many cells of a column are examined, and how long they may be.
 _CELLS: Final = 500

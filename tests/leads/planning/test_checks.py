@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.keys import SIMPLE_EMAIL
 from outreach_frames.leads.plan import make_plan, validate
 from outreach_frames.leads.planning import syntax
 from outreach_frames.leads.planning.cells import TEXT
-from outreach_frames.tables.keys import SIMPLE_EMAIL
 
 OVERRIDE_NAMES = [field.name for field in spec.OVERRIDES]
 EMAIL, URL = "anna@x.example", "https://profnet.example/in/anna"
@@ -190,7 +190,7 @@ def test_what_programs_write_for_nothing_is_not_sent(text: str, dtype: str) -> N
     assert plan.leads(plan.positions) == [{"email": EMAIL}]
     (problem,) = plan.problems.to_dict("records")
     assert (problem["row"], problem["column"], problem["code"]) == (0, "name", "placeholder")
-    assert problem["message"] == f"{text!r} stands for nothing; it is taken as missing."
+    assert problem["message"] == f"{text!r} is a placeholder and was treated as missing."
 
 
 @pytest.mark.parametrize("text", ["Nan", "NAN", "Null", "none", "unknown", "n/a", "-", "NA"])

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
+from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.outcome import ChunkOutcome, read_response
-from outreach_frames.tables.keys import email_key, profnet_url_key
 from tests.examples import share_of_examples
 
 Lead = tuple[str | None, str | None]

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
-_LONGEST_HOST: Final = 253
+LONGEST_HOST: Final = 253
 _REMEMBERED_HOSTS: Final = 10_000
 
 # A web address or e-mail address of the plain and frequent shape, which needs no parser.
@@ -62,7 +62,7 @@ def _host(text: str) -> str:
 
 
 def _domain(host: str) -> str | None:
-    if len(host) > _LONGEST_HOST or ".." in host:
+    if len(host) > LONGEST_HOST or ".." in host:
         return None
     domain = registered_domain(host)
     return domain if domain and _DOMAIN.fullmatch(domain) else None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tldextract import TLDExtract
 
-from outreach_frames.tables.domains import domain_keys
+from outreach_frames.identity.domains import domain_keys
 
 LIBRARY = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 SUFFIXES = sorted(suffix for suffix in LIBRARY.tlds if suffix.isascii())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import combinations
+from itertools import combinations, product
 
 import pyarrow as pa
 import pytest
@@ -11,9 +11,9 @@ from email_validator import EmailNotValidError, validate_email
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.leads.planning.syntax import SIMPLE_URL, email_problem, url_problem
-from outreach_frames.tables.keys import (
+from outreach_frames.identity.keys import (
     SIMPLE_EMAIL,
+    are_placeholder_urls,
     certain_keys,
     email_key,
     email_keys,
@@ -21,6 +21,12 @@ from outreach_frames.tables.keys import (
     page_forms,
     profnet_url_key,
     profnet_url_keys,
+)
+from outreach_frames.leads.planning.syntax import (
+    SIMPLE_URL,
+    email_problem,
+    is_simple_url,
+    url_problem,
 )
 
 SAME_EMAILS = {
@@ -108,16 +114,13 @@ DIFFERENT_URLS = [
     "https://profnet.example/in/anna/details",
     "https://profnet.example/in/anna/details/skills",
     "https://profnet.example/in/en",
+    "https://profnet.example/in/na",
     "https://profnet.example/in/anna?id=2",
     "https://profnet.example/in/anna?trk=x&id=2",
     "https://profnet.example/in/anna%2Fen",
     "https://profnet.example/in/%2561nna",
-    "https://profnet.example/in",
-    "https://profnet.example/in/me",
-    "https://profnet.example/in/undefined",
     "https://profnet.example/in/--",
     "https://profnet.example/in/..",
-    "https://profnet.example/in?x=anna",
     "https://profnet.example/profile/view?id=1",
     "https://profnet.example/profile/view?id=2",
     "https://profnet.example/sales/people?leadId=1",
@@ -238,6 +241,7 @@ def test_nothing_else_is_certain() -> None:
         "https://in.example/in/anna",
         "https://profnet.de.example/in/anna",
         "https://profnet.example/in/en",
+        "https://profnet.example/in/na",
         "https://my.co.uk/in/anna",
         "https://us.co.uk/in/anna",
         "https://de.github.io/in/anna",
@@ -285,6 +289,50 @@ ADDRESSES = [
     text for texts in (*SAME_EMAILS.values(), DIFFERENT_EMAILS, NO_EMAILS) for text in texts
 ]
 URLS = [text for texts in (*SAME_URLS.values(), DIFFERENT_URLS, NO_URLS) for text in texts]
+NO_PROFILE = [
+    f"{host}{path}{rest}"
+    for host, path, rest in product(
+        ("https://profnet.example", "http://www.profnet.example", "DE.Profnet.example"),
+        (
+            "/in",
+            "/In/",
+            "/in//",
+            "/in/%20",
+            *(
+                f"/in/{name}"
+                for name in ("nan", "NaN", "None", "NULL", "undefined", "%75nknown", "me")
+            ),
+        ),
+        ("", "/", "?x=anna", "/?trk=x", "#top", "/de", "/details/skills"),
+    )
+    if not (path.strip("/").lower() == "in" and rest.startswith(("/d", "/de")))
+]
+
+
+@pytest.mark.parametrize("text", NO_PROFILE)
+def test_a_placeholder_has_no_key(text: str) -> None:
+    """The folder of profiles and a placeholder in it identify nobody, however they are written."""
+    assert profnet_url_key(text) == ""
+    assert profnet_url_keys(pa.array([text])).to_pylist() == [None]
+    assert are_placeholder_urls(pa.array([text])).to_pylist() == [True]
+
+
+@given(st.lists(st.sampled_from(NO_PROFILE + URLS) | st.none()))
+def test_placeholders_of_a_column(texts: list[str | None]) -> None:
+    """A URL is a placeholder where it is one of those, and a missing one is not."""
+    expected = [text in NO_PROFILE for text in texts]
+    assert are_placeholder_urls(pa.array(texts, pa.large_string())).to_pylist() == expected
+
+
+@pytest.mark.parametrize("label", ["m.", "de.", "a.", "www.", "m.de."])
+def test_a_host_of_too_many_labels_has_no_key(label: str) -> None:
+    """A host that is longer than a host can be is refused, and so is the row."""
+    url = f"https://{label * 160}profnet.example/in/ada"
+    assert profnet_url_key(url) == ""
+    assert "host cannot be read" in (url_problem(url) or "")
+    assert not is_simple_url(pa.array([url]))[0].as_py()
+
+
 LIKE_ADDRESSES = (
     st.sampled_from(ADDRESSES)
     | st.from_regex(SIMPLE_EMAIL, fullmatch=True)
@@ -298,7 +346,7 @@ LIKE_URLS = (
         st.sampled_from(["", "https://", "HTTP://", "https://www.", "www.", "de.", "M."]),
         st.sampled_from(["profnet.example", "x.example", "www.example", "ab.co.uk"]),
         st.sampled_from(["in", "IN", "/in", "view"]),
-        st.sampled_from(["anna", "Anna", "me", "NULL", "a-1", "..", "", "en", "%61"]),
+        st.sampled_from(["anna", "Anna", "me", "na", "NULL", "a-1", "..", "", "en", "%61"]),
         st.sampled_from(["", "/", "//", "/en", "?a=1", "?trk=1", "#x", "/en/"]),
     )
     | st.text("aAwW./:%61?#@[é 8in", max_size=20)
@@ -330,8 +378,8 @@ def test_the_key_of_an_address_is_the_validators_form(text: str) -> None:
 
 @given(LIKE_URLS)
 def test_what_is_sent_has_a_key(text: str) -> None:
-    """A URL that a lead may have can always be compared."""
-    if url_problem(text) is None:
+    """A URL that is neither a problem nor a placeholder has a key."""
+    if url_problem(text) is None and not are_placeholder_urls(pa.array([text]))[0].as_py():
         assert profnet_url_key(text)
 
 

@@ -1,7 +1,7 @@
-"""What people are compared by: addresses and profile URLs in one normal form, never sent.
+"""Keys of people: email addresses and profile URLs in one normalised form, never sent.
 
-A profile URL tells for certain who it is only as `/in/<name>`. Its key is then the host and that
-path; the key of any other URL is the whole URL and begins with `https://`.
+A profile URL `/in/<name>` is a certain identifier; its key is the host and that path. Every other
+URL is a weak one; its key is the whole URL and begins with `https://`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.text import BLANKS
-from outreach_frames.tables.domains import registered_domain
+from outreach_frames.identity.domains import LONGEST_HOST, registered_domain
 
 # Addresses of the plain and frequent shape, whose normal form needs no library: ASCII, and short
 # enough that no part of them can be too long.
@@ -39,8 +39,10 @@ _MIRROR: Final = re.compile(r"www|m|[a-z]{2}")
 _LOCALE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
 _PROFILE_FOLDER: Final = "in"
 _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
-# What stands in a profile's path for whoever looks at it, or for nobody.
-_NOBODY: Final = ("me", "na", "nan", "none", "null", "undefined", "unknown")
+# Names in a profile's path that mean the visitor, or that programs write for a missing value.
+_PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown")
+# Every placeholder matches, and few other URLs do.
+_MAY_BE_PLACEHOLDER: Final = rf"(?i)/in/*(?:[?#]|\s*\z|/(?:%|{'|'.join(_PLACEHOLDER_NAMES)}))"
 # Parameters that tell where a link was found, or in which language to show the page.
 _TRACKING: Final = re.compile(
     r"utm_\w+|_hs\w+|vero_\w+|trk\w*|dclid|fbclid|gclid|msclkid|twclid|yclid|gbraid|wbraid|igshid|"
@@ -90,7 +92,8 @@ def profnet_url_key(text: str) -> str:
 
     Of `/in/<name>` count the name and the host, without `www`, `m` or a country's two letters.
     Locale endings, tracking parameters, fragments and doubled slashes make no difference. Any other
-    URL counts as a whole, with scheme, default port and percent-encoding in one form.
+    URL counts as a whole, with scheme, default port and percent-encoding in one form. A placeholder
+    has no key.
 
     >>> profnet_url_key("https://de.Profnet.example/in/Anna/?utm_source=mail#top")
     'profnet.example/in/anna'
@@ -100,16 +103,14 @@ def profnet_url_key(text: str) -> str:
     text = unicodedata.normalize("NFC", text.strip(BLANKS))
     if " " in text or not text.isprintable():
         return ""
-    try:
-        parts = urlsplit(text if _SCHEME.match(text) else f"//{text}")
-        port = parts.port
-    except ValueError:
+    parts = _split(text)
+    if parts is None:
         return ""
-    host = _host(parts.hostname or "")
+    host, port = _host(parts.hostname or ""), parts.port
     if not host or "@" in parts.netloc or parts.scheme not in {"", "http", "https"}:
         return ""
     path = parts.path.rstrip("/")
-    if not (path or parts.query or parts.fragment):
+    if not (path or parts.query or parts.fragment) or _names_nobody(parts):
         return ""
     is_default = port in _DEFAULT_PORTS
     if is_default and (name := _profile_name(parts)):
@@ -170,25 +171,28 @@ def profnet_url_keys(texts: pa.Array) -> pa.Array:
     bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
     keys = pc.ascii_rtrim(bare, "/")
     is_simple = pc.match_substring_regex(texts, rf"\A(?:{_SIMPLE_PROFILE})\z")
-    for name in _NOBODY:
+    for name in _PLACEHOLDER_NAMES:
         is_simple = pc.and_not(is_simple, pc.ends_with(keys, f"/{name}"))
     return _with_rest(keys, texts, is_simple, profnet_url_key)
+
+
+def are_placeholder_urls(texts: pa.Array) -> pa.Array:
+    """Return, for a column, whether each text is a profile URL that identifies nobody.
+
+    >>> are_placeholder_urls(pa.array(["x.example/in/NaN/?a=1", "x.example/in/na"])).to_pylist()
+    [True, False]
+    """
+    may_be = pc.match_substring_regex(texts, _MAY_BE_PLACEHOLDER).fill_null(False)
+    found = [
+        (parts := _split(text.strip(BLANKS))) is not None and _names_nobody(parts)
+        for text in texts.filter(may_be).to_pylist()
+    ]
+    return pc.replace_with_mask(may_be, may_be, pa.array(found, pa.bool_()))
 
 
 def certain_keys(keys: pa.Array) -> pa.Array:
     """Return the keys of profile URLs that tell for certain who it is; the rest is missing."""
     return pc.if_else(pc.starts_with(keys, _UNCERTAIN), pa.scalar(None, keys.type), keys)
-
-
-def person_url_keys(texts: pa.Array) -> pa.Array:
-    """Return `profnet_url_key` of a column, missing also where `/in/<name>` names nobody.
-
-    >>> person_url_keys(pa.array(["https://profnet.example/in/me"])).to_pylist()
-    [None]
-    """
-    keys = profnet_url_keys(texts)
-    is_nobody = pc.match_substring_regex(keys, rf"/{_PROFILE_FOLDER}/({'|'.join(_NOBODY)})\z")
-    return pc.if_else(is_nobody, pa.scalar(None, keys.type), keys)
 
 
 def company_url_keys(texts: pa.Array) -> pa.Array:
@@ -229,19 +233,32 @@ def _host(name: str) -> str:
     host = name.rstrip(".")
     short = host.removeprefix("www.")
     labels = host.split(".")
-    return (short if "." in short else host) if len(labels) > 1 and all(labels) else ""
+    is_host = len(labels) > 1 and all(labels) and len(host) <= LONGEST_HOST
+    return (short if "." in short else host) if is_host else ""
+
+
+def _split(text: str) -> SplitResult | None:
+    """Return the parts of a URL, None where it cannot be parsed."""
+    try:
+        parts = urlsplit(text if _SCHEME.match(text) else f"//{text}")
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts
 
 
 def _main_host(host: str) -> str:
     """Return a host without the labels of its mirrors, but never without what was registered."""
     label, _, rest = host.partition(".")
-    is_mirror = _MIRROR.fullmatch(label) and registered_domain(rest) is not None
-    return _main_host(rest) if is_mirror else host
+    while _MIRROR.fullmatch(label) and registered_domain(rest) is not None:
+        host = rest
+        label, _, rest = host.partition(".")
+    return host
 
 
 def _profile_name(parts: SplitResult) -> str:
-    """Return whose profile a URL leads to, where that is certain."""
-    folder, *names = [part for part in parts.path.split("/") if part] or [""]
+    """Return the name in a profile's URL, where that is a certain identifier."""
+    folder, *names = _segments(parts)
     if len(names) == 2 and _LOCALE.fullmatch(names[1]):
         del names[1]
     parameters = parse_qsl(parts.query, keep_blank_values=True)
@@ -251,9 +268,24 @@ def _profile_name(parts: SplitResult) -> str:
         or not all(_TRACKING.fullmatch(name) for name, _ in parameters)
     ):
         return ""
-    name = unicodedata.normalize("NFC", unquote(names[0])).lower()
-    is_name = _NAME.fullmatch(name) and any(map(str.isalnum, name)) and name not in _NOBODY
-    return name if is_name else ""
+    name = _decoded(names[0])
+    return name if _NAME.fullmatch(name) and any(map(str.isalnum, name)) else ""
+
+
+def _names_nobody(parts: SplitResult) -> bool:
+    """Whether a URL leads to the folder of profiles, or to a placeholder in it."""
+    folder, *names = _segments(parts)
+    return folder.lower() == _PROFILE_FOLDER and (
+        not names or _decoded(names[0]).strip() in ("", *_PLACEHOLDER_NAMES)
+    )
+
+
+def _segments(parts: SplitResult) -> list[str]:
+    return [part for part in parts.path.split("/") if part] or [""]
+
+
+def _decoded(segment: str) -> str:
+    return unicodedata.normalize("NFC", unquote(segment)).lower()
 
 
 def _encoded(text: str) -> str:
