@@ -70,7 +70,7 @@ class OutreachAccessor:
     def __init__(self, frame: FrameLike) -> None:
         self._frame = as_frame(frame, "outreach()")
 
-    plan: Final = _method(make_plan, "plan", hidden="settled")
+    plan: Final = _method(make_plan, "plan", hidden="earlier_keys")
     validate: Final = _method(validate)
     add_to_sequence: Final = _method(add_to_sequence)
     to_csv: Final = _method(write_csv, "to_csv")

@@ -28,8 +28,9 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
-from outreach_frames.identity.keys import email_key, is_certain, profnet_url_key
-from outreach_frames.leads.sending.journal import LeadKeys, count_leads, is_journal
+from outreach_frames.identity.keys import email_key, profnet_url_key
+from outreach_frames.identity.persons import Identifiers, identifiers
+from outreach_frames.leads.sending.journal import count_leads, is_journal
 from outreach_frames.tables.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
@@ -42,10 +43,10 @@ Holds = Callable[[str], bool]
 
 
 class _People(NamedTuple):
-    """Whom to look for: in texts, and by the hashes in journals."""
+    """The people to look for: in texts, and by the hashes in journals."""
 
     holds: Holds
-    keys: list[LeadKeys]
+    identifiers: Identifiers
 
     def holds_response(self, body: bytes) -> bool:
         """Tell whether a stored response holds one of them, or cannot be looked into."""
@@ -189,12 +190,13 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
     if email is None and profnet_url is None:
         raise InvalidInputError("forget() takes email=, profnet_url=, or both.")
     patterns: list[tuple[str, re.Pattern[str]]] = []
-    keys: list[LeadKeys] = []
+    emails: list[str] = []
+    urls: list[str] = []
     for text in [] if email is None else check_ids("email", email):
         key = email_key(text)
         if not key:
             raise InvalidInputError(f"email takes addresses, and {text!r} is not one.")
-        keys.append(LeadKeys(key, None))
+        emails.append(key)
         name, _, domain = key.rpartition("@")
         spellings = {key, text.lower(), f"{name}@{_ascii(domain)}"}
         patterns += [(one, _standing_alone(one, before=r"[\w.+%-]")) for one in spellings]
@@ -202,7 +204,7 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
         key = profnet_url_key(text)
         if not key:
             raise InvalidInputError(f"profnet_url takes URLs of profiles; {text!r} is not one.")
-        keys.append(LeadKeys(None, key, is_certain(key)))
+        urls.append(key)
         spellings = {_bare(key), _bare(text.lower())}
         patterns += [(one, _standing_alone(one, before=r"[\w-]")) for one in spellings]
 
@@ -213,7 +215,9 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
             lowered = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), plain).lower()
         return any(one in lowered and pattern.search(lowered) for one, pattern in patterns)
 
-    return _People(holds, keys)
+    # A row each: a weak URL identifies only rows that have nothing else.
+    keys = [[*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]]
+    return _People(holds, identifiers(*(pa.array(column, pa.large_string()) for column in keys)))
 
 
 def _standing_alone(text: str, *, before: str) -> re.Pattern[str]:
@@ -258,7 +262,7 @@ def _search(path: Path, people: _People) -> tuple[str, int]:
         if path.name == "rows" and path.parent.suffix == ".partial":
             kind, count = _CHECKPOINT, sum(map(people.holds, _checkpoint_texts(path)))
         elif is_journal(path):
-            kind, count = _JOURNAL, count_leads(path, people.keys, people.holds)
+            kind, count = _JOURNAL, count_leads(path, people.identifiers, people.holds)
         elif read_header(path) is not None:
             kind, count = _CACHE, _remove_responses(path, people.holds_response, dry_run=True)
         elif suffix in _TEXT_FILES:

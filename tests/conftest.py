@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 import outreach_frames as of
+from outreach_frames.leads.sending import sent_before
 
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
@@ -100,6 +101,12 @@ def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _nobody_sent_before() -> None:
+    """Let each test begin as a new process does, which has sent nobody."""
+    sent_before.clear()
 
 
 @pytest.fixture(scope="session")

@@ -6,6 +6,7 @@ nothing else, so that it never joins such a row to another person.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -15,7 +16,6 @@ import pyarrow.compute as pc
 from outreach_frames.identity.keys import certain_keys
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
-Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 NONE: Final = -1
 
@@ -51,39 +51,65 @@ def identifiers(emails: pa.Array, urls: pa.Array) -> Identifiers:
     return Identifiers(emails, certain, pc.if_else(is_alone, urls, pa.scalar(None, urls.type)))
 
 
-def numbers_of(of: Identifiers, takes_part: Mask | None = None) -> Numbers:
-    """Return identifiers as numbers; rows that do not take part have none."""
+def numbers_of(of: Identifiers) -> Numbers:
+    """Return identifiers as numbers."""
     emails, urls, weak = (
         column.dictionary_encode().indices.fill_null(NONE).to_numpy(zero_copy_only=False)
         for column in of
     )
-    first = np.where(weak == NONE, emails, weak + len(emails)).astype(np.int64)
-    found = Numbers(first, urls.astype(np.int64))
-    if takes_part is None:
-        return found
-    return Numbers(*(np.where(takes_part, one, NONE) for one in found))
+    first = np.where(weak == NONE, emails, weak + len(emails))
+    return Numbers(first.astype(np.int64), urls.astype(np.int64))
 
 
-def same_rows(numbers: Numbers) -> Rows:
-    """Return a number for each row, the same for rows with the same identifiers."""
-    base = int(numbers.url.max(initial=NONE)) + 2
-    return (numbers.first + 1) * base + numbers.url + 1
+def person_numbers(
+    keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
+) -> list[Rows]:
+    """Return what links rows into persons.
+
+    Parameters
+    ----------
+    keys : sequence of RecordBatch
+        The rows' keys of emails and profile URLs, by one or several pairs of columns.
+    known : RecordBatch, optional
+        The keys of other rows, which come first.
+    """
+    others = [] if known is None else [known]
+    numbers = list(numbers_of(identifiers(*pa.concat_batches([*others, *keys]).columns)))
+    if len(keys) > 1:
+        rows = np.tile(np.arange(len(keys[0])), len(keys))
+        numbers.append(np.pad(rows, (sum(map(len, others)), 0), constant_values=NONE))
+    return numbers
 
 
-def first_rows(numbers: Numbers) -> Rows:
+def set_numbers(numbers: Sequence[Rows]) -> Rows:
+    """Return a number for each row, the same for rows with the same identifiers; -1 for none."""
+    found = np.zeros(len(numbers[0]), dtype=np.int64)
+    for column in numbers:
+        distinct = found * (column.max(initial=NONE) + 2) + column + 1
+        _, found = np.unique(distinct, return_inverse=True)
+        # The first number is that of rows without any identifier, where there are such rows.
+        found += distinct.min(initial=1) > 0
+    return found - 1
+
+
+def first_rows(numbers: Sequence[Rows]) -> Rows:
     """Return for each row the first row of its person; a row without identifiers is alone.
+
+    Parameters
+    ----------
+    numbers : sequence of ndarray
+        Columns of numbers, of which one that is equal makes two rows one person; -1 is missing.
 
     >>> keys = identifiers(pa.array(["a@x.example", "b@x.example", None]), pa.nulls(3, pa.string()))
     >>> first_rows(numbers_of(keys)).tolist()
     [0, 1, 2]
     """
-    first = np.arange(len(numbers.first))
-    _, places, inverse = np.unique(same_rows(numbers), return_index=True, return_inverse=True)
-    distinct = Numbers(numbers.first[places], numbers.url[places])
-    shared = _shared(distinct)
-    roots = dict(zip(places.tolist(), places.tolist(), strict=True))
+    sets = set_numbers(numbers)
+    _, places, inverse = np.unique(sets, return_index=True, return_inverse=True)
+    shared = [_shared(column[places]) for column in numbers]
+    linked = np.flatnonzero(np.logical_or.reduce([column != NONE for column in shared]))
+    roots = {row: row for row in places[linked].tolist()}
     first_with: dict[tuple[int, int], int] = {}
-    linked = np.flatnonzero((shared.first != NONE) | (shared.url != NONE))
     for place in linked[np.argsort(places[linked])].tolist():
         row = int(places[place])
         found = [
@@ -93,19 +119,15 @@ def first_rows(numbers: Numbers) -> Rows:
         ]
         for root in [*found, row]:
             roots[root] = min(found)
-    of_place = places.copy()
-    of_place[linked] = [_root(roots, row) for row in places[linked].tolist()]
-    is_identified = (numbers.first != NONE) | (numbers.url != NONE)
-    return np.where(is_identified, of_place[inverse], first)
+    first = places.copy()
+    first[linked] = [_root(roots, row) for row in places[linked].tolist()]
+    return np.where(sets == NONE, np.arange(len(sets)), first[inverse])
 
 
-def _shared(numbers: Numbers) -> Numbers:
+def _shared(column: Rows) -> Rows:
     """Keep the numbers that several rows have."""
-    kept = []
-    for column in numbers:
-        times = np.bincount(column + 1, minlength=1)
-        kept.append(np.where(times[column + 1] > 1, column, NONE))
-    return Numbers(*kept)
+    times = np.bincount(column + 1, minlength=1)
+    return np.where(times[column + 1] > 1, column, NONE)
 
 
 def _root(roots: dict[int, int], row: int) -> int:

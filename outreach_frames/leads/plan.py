@@ -11,6 +11,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client import connect
@@ -18,7 +19,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import as_html, as_text
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
-from outreach_frames.identity.persons import first_rows, identifiers, numbers_of
+from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked, check_rows
@@ -31,9 +32,8 @@ from outreach_frames.leads.planning.mapping import (
 )
 from outreach_frames.leads.planning.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
 from outreach_frames.leads.planning.sequence_status import look_up
-from outreach_frames.leads.planning.settled import SettledLeads
 from outreach_frames.leads.planning.unsent import unsent_rows
-from outreach_frames.leads.prepared import Positions, PreparedLeads
+from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 
@@ -118,7 +118,7 @@ def make_plan(
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
     client: Client | None = None,
-    settled: SettledLeads | None = None,
+    earlier_keys: tuple[pa.RecordBatch, ...] = (),
 ) -> SubmissionPlan:
     """Check a frame's rows, and plan how to add them to a sequence; nothing is sent.
 
@@ -145,8 +145,8 @@ def make_plan(
     client : Client, optional
         By default that of the last `connect`, and the plan is sent by it. A plan can be made with
         no connection, too.
-    settled : SettledLeads, optional
-        Rows that were sent before. Neither they nor who is the same person are sent again.
+    earlier_keys : tuple of RecordBatch
+        The keys of this frame's rows by other columns, by which they were sent before.
 
     Returns
     -------
@@ -181,16 +181,8 @@ def make_plan(
     )
     checked = check_rows(frame, mapping)
     keys = _keys(checked)
-    kept = (
-        first_rows(numbers_of(identifiers(keys[EMAIL], keys[PROFNET_URL]), checked.is_valid))
-        if settled is None
-        else settled.find_kept(keys[EMAIL], keys[PROFNET_URL], checked.is_valid)
-    )
-    unsent = unsent_rows(frame.index, checked, keys, kept)
+    kept = _kept_rows([keys, *earlier_keys], checked.is_valid)
     positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
-    if settled is not None:
-        unsent = settled.with_outcomes(unsent)
-        positions = np.setdiff1d(positions, settled.rows)
     positions.setflags(write=False)
     return SubmissionPlan(
         sequence_id=sequence_id,
@@ -202,11 +194,12 @@ def make_plan(
         sequence=look_up(sequence_id, client),
         positions=positions,
         checked=checked,
-        keys=_taken(pa.RecordBatch.from_pydict(keys), positions),
-        brings=_brings(checked, positions),
+        keys=keys,
+        earlier_keys=earlier_keys,
+        kept=kept,
         _frame=_snapshot(frame),
         _problems=checked.problems,
-        _unsent=unsent,
+        _unsent=unsent_rows(frame.index, checked, keys, kept),
     )
 
 
@@ -352,26 +345,28 @@ def add_to_sequence(
     return submit(plan, journal=journal, progress=progress, dry_run=dry_run)
 
 
-def _keys(checked: Checked) -> dict[str, pa.Array]:
-    nobody = pa.nulls(len(checked.is_valid), TEXT)
-    return {
-        field: key(checked.identifiers[field]) if field in checked.identifiers else nobody
-        for field, key in _KEYS.items()
-    }
-
-
-def _taken(rows: pa.RecordBatch, positions: Positions) -> pa.RecordBatch:
-    return rows if len(positions) == len(rows) else rows.take(pa.array(positions))
-
-
-def _brings(checked: Checked, positions: Positions) -> pa.RecordBatch:
-    rows = pa.array(positions)
+def _keys(checked: Checked) -> pa.RecordBatch:
+    """Return the keys of all rows that may be sent."""
+    missing = pa.nulls(len(checked.is_valid), TEXT)
+    is_valid = pa.array(checked.is_valid)
     return pa.RecordBatch.from_pydict(
         {
-            field: texts.is_valid().take(rows)
-            for field, texts in {**checked.identifiers, **checked.data}.items()
+            field: pc.if_else(is_valid, key(checked.identifiers[field]), missing)
+            if field in checked.identifiers
+            else missing
+            for field, key in _KEYS.items()
         }
     )
+
+
+def _kept_rows(keys: Sequence[pa.RecordBatch], is_valid: Mask) -> Positions:
+    """Return for each row the first of its person that may be sent."""
+    persons = first_rows(person_numbers(keys))[: len(is_valid)]
+    rows = np.flatnonzero(is_valid)
+    _, places, inverse = np.unique(persons[rows], return_index=True, return_inverse=True)
+    kept = np.arange(len(is_valid))
+    kept[rows] = rows[places][inverse]
+    return kept
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:

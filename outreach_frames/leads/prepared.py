@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,12 +18,13 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.leads.planning.checks import Checked
-from outreach_frames.leads.planning.fingerprint import digests
 from outreach_frames.leads.planning.lines import lead_lines
 from outreach_frames.leads.planning.overrides import count_overrides
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
+from outreach_frames.leads.planning.unsent import unsent_rows
 
 Positions = np.ndarray[Any, Any]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _PROFNET_URL = spec.LEAD_IDENTIFIERS[1]
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
@@ -54,9 +56,11 @@ class PreparedLeads:
         What every row of the frame would send; JSON is made of it for each request, and is nowhere
         kept.
     keys : RecordBatch
-        One row per position: what the lead's `email` and `profnet_url` are compared by.
-    brings : RecordBatch
-        One row per position: for each identifier and data field, whether the lead has it.
+        The keys of every row's `email` and `profnet_url`; missing where the row is invalid.
+    earlier_keys : tuple of RecordBatch
+        The same by the columns of plans of this frame that were sent before.
+    kept : ndarray of int64
+        For each row, the row that is sent for its person.
     submissions : dict
         The "first" one, as its service and journal, so that there is no other.
     """
@@ -69,7 +73,8 @@ class PreparedLeads:
     positions: Positions
     checked: Checked
     keys: pa.RecordBatch
-    brings: pa.RecordBatch
+    earlier_keys: tuple[pa.RecordBatch, ...]
+    kept: Positions
     _frame: pd.DataFrame
     _problems: pd.DataFrame
     _unsent: pd.DataFrame
@@ -94,22 +99,29 @@ class PreparedLeads:
         """Return every row that is not sent: position, status, detail, error_code."""
         return self._unsent.copy(deep=False)
 
-    def only(self, positions: Positions) -> Self:
-        """Return the same with no other leads than those of these rows."""
-        kept = np.intersect1d(self.positions, positions)
-        kept.setflags(write=False)
-        places = pa.array(self._places(kept))
-        keys, brings = self.keys.take(places), self.brings.take(places)
-        return replace(self, positions=kept, keys=keys, brings=brings)
+    def unsent_beside(self, kept: Positions) -> pd.DataFrame:
+        """Return the same where other rows are sent for their persons."""
+        if kept is self.kept:
+            return self.outcome_of_unsent()
+        return unsent_rows(self._frame.index, self.checked, self.keys, kept)
 
-    def chunks(self, positions: Sequence[int] | None = None) -> list[Positions]:
+    def only(self, positions: Positions, unsent: pd.DataFrame) -> Self:
+        """Restrict the plan to rows; `unsent` are the outcomes of the others."""
+        positions.setflags(write=False)
+        return replace(self, positions=positions, _unsent=unsent)
+
+    def is_planned(self, rows: Positions) -> Mask:
+        """Return whether this plan sends a row's person."""
+        return np.isin(self.kept[rows], self.kept[self.positions])
+
+    def chunks(self, positions: Sequence[int] | Positions | None = None) -> list[Positions]:
         """Return the positions of each request, of some rows or of all.
 
         Leads with one URL and different addresses go into different requests, as far as a few more
         will do: of those in one request, the service would skip all but one.
         """
         rows = self.positions if positions is None else np.array(positions, dtype=np.int64)
-        urls = self.keys.column(_PROFNET_URL).take(pa.array(self._places(rows)))
+        urls = self.keys.column(_PROFNET_URL).take(pa.array(rows))
         if pc.count_distinct(urls).as_py() == len(urls) - urls.null_count:
             starts = range(0, len(rows), self.chunk_size)
             return [rows[start : start + self.chunk_size] for start in starts]
@@ -118,7 +130,6 @@ class PreparedLeads:
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
         """Return the JSON of the request that sends these rows."""
-        self._places(positions)
         leads = b",".join(self._lines(positions, ","))
         settings = orjson.dumps(dict(self.settings))
         more = b',"%b":%b' % (SETTINGS.encode(), settings) if self.settings else b""
@@ -145,39 +156,48 @@ class PreparedLeads:
         leads: list[dict[str, Any]] = self.payload(positions)[LEADS]
         return leads
 
-    def identifiers(self, position: int) -> tuple[str | None, str | None]:
-        """Return the address and the profile URL of a row that is sent."""
-        self._places([position])
-        given = self.checked.identifiers
-        email, profnet_url = (
-            given[name][position].as_py() if name in given else None
+    def identifiers(
+        self, positions: Sequence[int] | Positions
+    ) -> list[tuple[str | None, str | None]]:
+        """Return the email and the profile URL of rows, exactly as they are sent."""
+        rows, given = self._rows(positions), self.checked.identifiers
+        emails, urls = (
+            given[name].take(rows).to_pylist() if name in given else [None] * len(rows)
             for name in spec.LEAD_IDENTIFIERS
         )
-        return email, profnet_url
+        return list(zip(emails, urls, strict=True))
+
+    def fields(self, positions: Positions) -> pa.RecordBatch:
+        """Return for each identifier and data field whether rows have it."""
+        rows = self._rows(positions)
+        every = {**self.checked.identifiers, **self.checked.data}
+        return pa.RecordBatch.from_pydict(
+            {field: texts.is_valid().take(rows) for field, texts in every.items()}
+        )
 
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
-        """What would be sent, and which rows would not, as digests of its parts."""
-        return digests(
-            sequence_id=self.sequence_id,
-            settings=self.settings,
-            rows=len(self._frame),
-            positions=self.positions,
-            leads=list(self._lines(self.positions, "\n")),
-            unsent=self._unsent,
-        )
+        """Digests of the sequence and the settings: equal for equal submissions."""
+        return {
+            "sequence": _digest(self.sequence_id.encode()),
+            "settings": _digest(orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)),
+        }
 
     def _lines(self, positions: Sequence[int] | Positions, separator: str) -> Iterator[pa.Buffer]:
         """Yield the JSON of rows, some thousands at a time with a separator between them."""
-        for lines in lead_lines(self.checked, np.asarray(positions, dtype=np.int64)):
+        for lines in lead_lines(self.checked, self._rows(positions)):
             yield _joined(lines, separator)
 
-    def _places(self, positions: Sequence[int] | Positions) -> Positions:
-        """Return where these rows are in `sent`."""
-        places = np.searchsorted(self.positions, positions)
-        if not np.array_equal(self.positions.take(places, mode="clip"), positions):
-            raise KeyError("a row that is not sent has no lead")
-        return places
+    def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
+        """Return rows that may be sent."""
+        rows = np.asarray(positions, dtype=np.int64)
+        if not self.checked.is_valid[rows].all():
+            raise KeyError("an invalid row has no lead")
+        return pa.array(rows)
+
+
+def _digest(text: bytes) -> str:
+    return hashlib.sha256(text).hexdigest()
 
 
 def _joined(texts: pa.Array, separator: str) -> pa.Buffer:

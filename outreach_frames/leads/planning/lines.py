@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
-import numpy as np
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -16,12 +14,11 @@ from outreach_frames.tables.json_columns import write_json_texts
 _ROWS = 10_000
 
 
-def lead_lines(checked: Checked, positions: np.ndarray[Any, Any]) -> Iterator[pa.Array]:
+def lead_lines(checked: Checked, rows: pa.Array) -> Iterator[pa.Array]:
     """Yield the leads of these rows, one JSON object each; what is missing is left out.
 
     They come some thousands at a time: as JSON they take more memory than the frame.
     """
-    rows = pa.array(positions, pa.int64())
     for start in range(0, len(rows), _ROWS):
         part = rows.slice(start, _ROWS)
         members = list(_members(checked.identifiers, part))

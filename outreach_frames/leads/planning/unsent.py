@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -18,7 +17,7 @@ from outreach_frames.leads.planning.checks import PLACEHOLDER, Checked
 def unsent_rows(
     index: pd.Index,
     checked: Checked,
-    keys: Mapping[str, pa.Array],
+    keys: pa.RecordBatch,
     kept: np.ndarray[Any, Any],
 ) -> pd.DataFrame:
     """Return every row that is not sent: position, status, detail, error_code."""
@@ -45,14 +44,14 @@ def unsent_rows(
 
 def _reasons(
     index: pd.Index,
-    keys: Mapping[str, pa.Array],
+    keys: pa.RecordBatch,
     duplicates: np.ndarray[Any, Any],
     kept: np.ndarray[Any, Any],
 ) -> list[str]:
     """Say what each duplicate has in common with the row that is kept."""
-    reasons = ["same person (by way of other rows)"] * len(duplicates)
-    for field in reversed(list(keys)):
-        mine, theirs = (keys[field].take(pa.array(rows)) for rows in (duplicates, kept))
+    reasons = ["same person, linked by other rows,"] * len(duplicates)
+    for field in reversed(keys.schema.names):
+        mine, theirs = (keys.column(field).take(pa.array(rows)) for rows in (duplicates, kept))
         for place in np.flatnonzero(pc.equal(mine, theirs).fill_null(False)).tolist():
             reasons[place] = f"same {field}"
     labels = index.to_flat_index().take(kept).tolist()

@@ -1,17 +1,16 @@
-"""A file that knows what became of each lead, whatever ends the run that sends it.
+"""The journal of a submission: the outcome of each lead that was sent, whatever ends the run.
 
-Each lead that was ever sent has one entry. Every arrow is one durable transaction:
+Every arrow is one durable transaction:
 
     (none) --begin--> being sent --finish--> any status
                            |
                            '--the run died, next opening--> unknown
 
-A run begins what has no entry, and what an earlier run left `rejected` or `not_sent`; `unknown`
-begins again only on request. All else is settled for good.
-
-Leads are known by what they are compared by, not by their place in a frame: rows may be corrected,
-added, dropped and reordered between two runs. The file holds salted hashes of that, statuses, and
-what the service said, which may name an address; no leads and no token. Only its owner can read it.
+A run begins what is not recorded, and what an earlier run left `rejected` or `not_sent`; `unknown`
+begins again only on request. The file holds, for each lead, the identifier sets of its person's
+rows as salted hashes, so that rows may be corrected, added, dropped and reordered between two runs.
+It holds what the service said, which may name an address; no leads and no token. Only its owner can
+read it.
 """
 
 from __future__ import annotations
@@ -19,59 +18,64 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import count
 from os.path import samestat
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Self
+from threading import Lock
+from typing import Any, Final, Self
+
+import numpy as np
+import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common import sqlite_file
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.identity.keys import is_certain
+from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.resume import Entry, Recorded, Resumption, Sent, resume
 
-FORMAT: Final = 2
-# Entries by row position; such a journal can be resumed where the rows are the same.
-_FORMAT_BY_POSITION: Final = 1
+FORMAT: Final = 3
 # In the file's header: "leads" read as a number, so that no other program's file is taken for one.
 _APPLICATION_ID: Final = 0x6C656164
-_TABLES: Final = """
--- No status: it is being sent.
-CREATE TABLE leads (
-    lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
-    chunk INTEGER NOT NULL, attempts INTEGER NOT NULL
-);
-CREATE TABLE keys (
-    hash BLOB NOT NULL, kind TEXT NOT NULL, lead INTEGER NOT NULL, PRIMARY KEY (hash, kind, lead)
-) WITHOUT ROWID;
-CREATE TABLE salt (salt BLOB NOT NULL);
-"""
+_KINDS: Final = Identifiers._fields
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 CREATE TABLE submission (part TEXT PRIMARY KEY, value TEXT NOT NULL);
+CREATE TABLE salt (salt BLOB NOT NULL);
 CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
-{_TABLES}
+-- No status: it is being sent. The identifiers are hashes of their text as it was sent.
+CREATE TABLE leads (
+    lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
+    chunk INTEGER NOT NULL, attempts INTEGER NOT NULL, sent_at TEXT NOT NULL, mailbox BLOB,
+    email BLOB, profnet_url BLOB, overrides TEXT
+);
+-- The identifiers of each row of a lead's person, as hashes of their keys.
+CREATE TABLE sets (
+    lead INTEGER NOT NULL, is_sent INTEGER NOT NULL, email BLOB, url BLOB, weak_url BLOB
+);
+CREATE INDEX sets_of_lead ON sets (lead);
 """
 _SALT: Final = "INSERT INTO salt VALUES (?)"
 _BEGIN: Final = """
-INSERT INTO leads (lead, chunk, attempts) VALUES (?, ?, 1)
+INSERT INTO leads (lead, chunk, attempts, sent_at, email, profnet_url, overrides)
+VALUES (?, ?, 1, ?, ?, ?, ?)
 ON CONFLICT (lead) DO UPDATE SET status = NULL, detail = NULL, error_code = NULL,
-    chunk = excluded.chunk, attempts = attempts + 1
+    chunk = excluded.chunk, attempts = attempts + 1, email = excluded.email,
+    profnet_url = excluded.profnet_url, overrides = excluded.overrides,
+    sent_at = iif(status = 'unknown', sent_at, excluded.sent_at)
 """
 _FINISH: Final = "UPDATE leads SET status = ?, detail = ?, error_code = ? WHERE lead = ?"
+_ADD_SET: Final = "INSERT INTO sets VALUES (?, ?, ?, ?, ?)"
 _HASH_BYTES: Final = 16
-_SETTLED, _UNKNOWN, _TRIED_AGAIN = range(3)
 
-# The parts of a submission that only journals of rows by position are bound to.
-ROWS: Final = "rows"
-_EMAIL, _URL, _WEAK_URL = "email", "url", "weak_url"
 _WHAT: Final = "journal"
 _INTERRUPTED: Final = "The run ended while it was being sent."
 _NOTHING_SENT: Final = "Nothing was sent."
@@ -80,8 +84,8 @@ _IF_DAMAGED: Final = (
     "service is asked again about rows that it may already have."
 )
 _DO_NOT_START_ANEW: Final = (
-    "A new journal would not know who was sent before, and all would be sent again: plan only the "
-    "rows that the report (of.last_report() has it) has as rejected or not_sent."
+    "A new journal would send all leads again: plan only the rows that the report "
+    "(of.last_report() has it) has as rejected or not_sent."
 )
 # Journals that were lost while this process had them open; a new one would begin with nobody sent.
 _lost: set[Path] = set()
@@ -89,23 +93,71 @@ _lost: set[Path] = set()
 _seen: dict[str, Path] = {}
 
 
-class Entry(NamedTuple):
-    """What became of a row that was sent: by which request, and after how many."""
+@dataclass(eq=False)
+class JournalPlace:
+    """Which journal a plan, a report or a widget uses: once it is used, no other one.
 
-    outcome: RowOutcome
-    chunk: int | None
-    attempts: int
-
-
-class LeadKeys(NamedTuple):
-    """What a lead is compared by: two leads with the same are the same person.
-
-    A URL that is not certain says so only where the addresses do not differ.
+    Attributes
+    ----------
+    path : Path or None
+        The file; None for a journal in memory, which a widget has.
+    salt : bytes or None
+        The salt of the journal that was used, None before.
+    runs : int
+        How many runs it had then, so that an older copy of it is noticed.
     """
 
-    email: str | None
-    profnet_url: str | None
-    is_certain: bool = True
+    path: Path | None
+    salt: bytes | None = None
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        self._lock = Lock()
+        self._memory: sqlite3.Connection | None = None
+
+    @property
+    def name(self) -> str:
+        """The journal in a message."""
+        return "journal in memory" if self.path is None else f"journal {self.path}"
+
+    def exists(self) -> bool:
+        """Return whether the journal is there."""
+        return self._memory is not None if self.path is None else self.path.exists()
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keep other runs out of the journal."""
+        if self.path is not None:
+            with sqlite_file.locked(self.path, _WHAT):
+                yield
+            return
+        if not self._lock.acquire(blocking=False):
+            raise InvalidInputError("Another run sends these rows. Wait until it is done.")
+        try:
+            yield
+        finally:
+            self._lock.release()
+
+    def connect(self) -> sqlite3.Connection:
+        """Open the journal, which is there."""
+        if self.path is not None:
+            return sqlite_file.connect(self.path)
+        assert self._memory is not None
+        return self._memory
+
+    def create(self, fill: Callable[[sqlite3.Connection], object]) -> None:
+        """Make an empty journal."""
+        if self.path is not None:
+            sqlite_file.create(self.path, _SCHEMA, fill)
+            return
+        self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        self._memory.executescript(_SCHEMA)
+        fill(self._memory)
+
+    def disconnect(self, connection: sqlite3.Connection) -> None:
+        """Close the journal; one in memory stays open."""
+        if connection is not self._memory:
+            connection.close()
 
 
 class Journal:
@@ -113,20 +165,16 @@ class Journal:
 
     Parameters
     ----------
-    path : str or Path
-        The file. It is made if it is missing.
+    place : JournalPlace
+        Where it is. It is made if it is missing and was not used before.
     submission : mapping of str to str
         What makes this submission the same as an earlier one, part by part, in words that a
-        message can use. No personal data. Other `rows` are fine.
-    leads : mapping of int to LeadKeys
-        The rows that the submission sends, by position.
+        message can use. No personal data.
+    dry_run : bool
+        Whether to change nothing.
 
     Attributes
     ----------
-    entries : dict of int to Entry
-        What earlier runs left, by row position. What was being sent when one died is `unknown`.
-    duplicates : dict of int to int
-        Rows that are the same person as an earlier row, as only the journal can tell.
     notes : list of str
         What earlier runs noted.
     last_chunk : int
@@ -137,67 +185,80 @@ class Journal:
     Raises
     ------
     InvalidInputError
-        The file cannot be used: in use, of another submission, damaged, something else, or not to
-        be written. Nothing was changed.
+        The file cannot be used: in use, of another submission, damaged, something else, not the one
+        that was used before, or not to be written. Nothing was changed.
     """
 
     def __init__(
-        self, path: str | Path, submission: Mapping[str, str], leads: Mapping[int, LeadKeys]
+        self, place: JournalPlace, submission: Mapping[str, str], *, dry_run: bool = False
     ) -> None:
         self.is_lost: bool = False
-        self.duplicates: dict[int, int] = {}
-        self.path: Final = locate(path)
+        self.path: Final = place.path
+        self._place = place
         with _nothing_sent(), ExitStack() as stack:
-            stack.enter_context(sqlite_file.locked(self.path, _WHAT))
+            if not dry_run or place.exists():
+                stack.enter_context(place.locked())
             with self._explained(InvalidInputError):
-                if not self.path.exists():
-                    _create(self.path, submission)
-                version = _require_journal(self.path)
-                self.path.chmod(0o600)
-                self._connection = stack.enter_context(closing(sqlite_file.connect(self.path)))
-                sqlite_file.require_whole(self._connection, self.path)
-                self._file = self.path.stat()
-                self._require_same(submission, version)
-                with sqlite_file.transaction(self._connection):
-                    if version == _FORMAT_BY_POSITION:
-                        self._convert(leads)
-                    self._begin_run()
+                self._connection = self._open(stack, submission, dry_run=dry_run)
+                self._require_same(submission)
+                self._require_used()
+                self._file = None
+                if not dry_run:
+                    self._file = None if self.path is None else self.path.stat()
+                    with sqlite_file.transaction(self._connection):
+                        self._begin_run()
                 try:
-                    self._hashes = self._hashed(leads)
-                    self.entries: dict[int, Entry] = self._read_entries()
-                except (KeyError, TypeError, ValueError) as error:
+                    self._recorded = self._read()
+                except (AttributeError, KeyError, TypeError, ValueError) as error:
                     raise sqlite3.DatabaseError("entries that match no lead") from error
                 self.notes: list[Any] = [text for (text,) in self._rows("SELECT text FROM notes")]
             self._stack = stack.pop_all()
 
-    def begin(self, chunk: int, positions: Collection[int]) -> None:
+    def resume(self, plan: PreparedLeads, *, again: bool, dry_run: bool = False) -> Resumption:
+        """Decide about every row of a plan, and record further identifiers of known persons."""
+        self._plan = plan
+        keys = pa.concat_batches([plan.keys, *plan.earlier_keys])
+        hashes = self._hashed(identifiers(*keys.columns))
+        resumption = resume(plan, hashes, self._recorded, again=again, sent_of=self._sent)
+        self._sets = list(zip(*(column.to_pylist() for column in hashes), strict=True))
+        self._resumption = resumption
+        if resumption.extensions and not dry_run:
+            with self._explained(InvalidInputError), sqlite_file.transaction(self._connection):
+                self._add_sets((lead, False, place) for lead, place in resumption.extensions)
+        return resumption
+
+    def begin(self, chunk: int, positions: Sequence[int]) -> None:
         """Record that rows are about to be sent by the request of that number."""
         self._require_in_place()
+        leads, now = self._resumption.leads, _now()
+        fresh = [position for position in positions if position not in self._begun]
+        for position in positions:
+            if position not in leads:
+                leads[position] = next(self._new_leads)
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
-            for position in positions:
-                if position not in self._leads:
-                    self._leads[position] = next(self._new_leads)
-                elif position in self._retried:
-                    # What was not added is known by what is sent now: the row may be corrected.
-                    self._execute("DELETE FROM keys WHERE lead = ?", [(self._leads[position],)])
-            self._execute(_BEGIN, [(self._leads[position], chunk) for position in positions])
+            for position in fresh:
+                self._record_sets(position, leads[position])
             self._execute(
-                "INSERT OR IGNORE INTO keys VALUES (?, ?, ?)",
+                _BEGIN,
                 [
-                    (digest, kind, self._leads[position])
-                    for position in positions
-                    for kind, digest in self._hashes[position].items()
+                    (leads[position], chunk, now, *sent)
+                    for position, sent in zip(positions, self._sent(positions), strict=True)
                 ],
             )
-        self._retried.difference_update(positions)
+        self._begun.update(fresh)
 
     def finish(self, outcomes: Mapping[int, RowOutcome], notes: Collection[str] = ()) -> None:
-        """Record what became of rows that were being sent."""
+        """Record the outcomes of rows that were being sent."""
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
             self._execute(
                 _FINISH,
                 [
-                    (outcome.status, outcome.detail, outcome.error_code, self._leads[position])
+                    (
+                        outcome.status,
+                        outcome.detail,
+                        outcome.error_code,
+                        self._resumption.leads[position],
+                    )
                     for position, outcome in outcomes.items()
                 ],
             )
@@ -215,7 +276,8 @@ class Journal:
         self.close()
 
     def _explained(self, kind: type[OutreachError]) -> AbstractContextManager[None]:
-        return sqlite_file.explained(self.path, _WHAT, damaged=_IF_DAMAGED, kind=kind)
+        path = self.path or Path(":memory:")
+        return sqlite_file.explained(path, _WHAT, damaged=_IF_DAMAGED, kind=kind)
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(query).fetchall()
@@ -223,28 +285,65 @@ class Journal:
     def _execute(self, statement: str, values: Iterable[tuple[object, ...]]) -> None:
         self._connection.executemany(statement, values)
 
-    def _require_same(self, submission: Mapping[str, str], version: int) -> None:
+    def _open(
+        self, stack: ExitStack, submission: Mapping[str, str], *, dry_run: bool
+    ) -> sqlite3.Connection:
+        """Connect to the journal, which is made where it is missing."""
+
+        def fill(connection: sqlite3.Connection) -> None:
+            connection.executemany("INSERT INTO submission VALUES (?, ?)", submission.items())
+            connection.execute(_SALT, (secrets.token_bytes(_HASH_BYTES),))
+
+        place = self._place
+        if not place.exists():
+            if place.salt is not None:
+                raise InvalidInputError(
+                    f"The {place.name} is gone, and these leads were sent with it. Without it they "
+                    "would be sent again. Put it back, or make a new plan of rows that were not "
+                    "sent."
+                )
+            if dry_run:
+                place = JournalPlace(None)
+            place.create(fill)
+        if place.path is not None:
+            _require_journal(place.path)
+            if not dry_run:
+                place.path.chmod(0o600)
+        connection = place.connect()
+        stack.callback(place.disconnect, connection)
+        if place.path is not None:
+            sqlite_file.require_whole(connection, place.path)
+        return connection
+
+    def _require_same(self, submission: Mapping[str, str]) -> None:
         """Refuse the journal of another submission."""
         stored = dict(self._rows("SELECT part, value FROM submission"))
-        given = dict(submission)
-        if version == FORMAT:
-            given.pop(ROWS, None)
-        names = [*given, *(part for part in stored if part not in given)]
-        changed = [part for part in names if stored.get(part) != given.get(part)]
-        if changed == [ROWS]:
-            raise InvalidInputError(
-                f"The journal {self.path} was made by an earlier version of this package, which "
-                "knows rows by their position only, and the rows have changed since. Submit them "
-                "as they were then; after that the journal accepts corrected rows, too."
-            )
+        names = [*submission, *(part for part in stored if part not in submission)]
+        changed = [part for part in names if stored.get(part) != submission.get(part)]
         if changed:
             raise InvalidInputError(
-                f"The journal {self.path} is of another submission: other {' and '.join(changed)}. "
-                "Submit the same again, or give this one a journal of its own."
+                f"The journal {self.path} belongs to a different submission: the "
+                f"{' and '.join(changed)} differ. Submit the same again, or give this one a "
+                "journal of its own."
+            )
+
+    def _require_used(self) -> None:
+        """Refuse another journal than the one that was used before, and an older copy of it."""
+        ((self._salt,),) = self._rows("SELECT salt FROM salt")
+        ((runs,),) = self._rows("SELECT count(*) FROM runs")
+        place = self._place
+        if place.salt not in (None, self._salt) or runs < place.runs:
+            what = "another journal" if place.salt != self._salt else "an older copy of it"
+            raise InvalidInputError(
+                f"The {place.name} was replaced by {what} since these leads were sent with it. "
+                "With this one they would be sent again. Put the right one back, or make a new "
+                "plan of rows that were not sent."
             )
 
     def _require_in_place(self) -> None:
         """Refuse to go on in a file that was moved or replaced."""
+        if self._file is None or self.path is None:
+            return
         try:
             in_place = samestat(self._file, self.path.stat())
         except OSError:
@@ -274,152 +373,121 @@ class Journal:
 
     def _begin_run(self) -> None:
         """Check that the file can be written, and mark no lead as being sent."""
-        now = datetime.now(UTC).isoformat(timespec="seconds")
-        self._execute("INSERT INTO runs (began_at) VALUES (?)", [(now,)])
+        self._execute("INSERT INTO runs (began_at) VALUES (?)", [(_now(),)])
         self._execute(
             "UPDATE leads SET status = ?, detail = ? WHERE status IS NULL",
             [(statuses.UNKNOWN, _INTERRUPTED)],
         )
+        ((runs,),) = self._rows("SELECT count(*) FROM runs")
+        self._place.salt, self._place.runs = self._salt, runs
 
-    def _convert(self, leads: Mapping[int, LeadKeys]) -> None:
-        """Give the entries of a journal by position the keys of the rows, which are the same."""
-        positions = {position for (position,) in self._rows("SELECT position FROM entries")}
-        if not positions <= leads.keys():
-            raise sqlite3.DatabaseError("entries of rows that are not sent")
-        for statement in _TABLES.split(";"):
-            self._connection.execute(statement)
-        self._connection.execute(_SALT, (secrets.token_bytes(_HASH_BYTES),))
-        self._connection.execute(
-            "INSERT INTO leads SELECT position, status, detail, error_code, chunk, attempts "
-            "FROM entries"
-        )
-        hashes = self._hashed({position: leads[position] for position in positions})
-        self._execute(
-            "INSERT INTO keys VALUES (?, ?, ?)",
-            [
-                (digest, kind, position)
-                for position, digests in hashes.items()
-                for kind, digest in digests.items()
-            ],
-        )
-        self._connection.execute("DROP TABLE entries")
-        self._execute("DELETE FROM submission WHERE part = ?", [(ROWS,)])
-        self._connection.execute(f"PRAGMA user_version = {FORMAT}")
-
-    def _hashed(self, leads: Mapping[int, LeadKeys]) -> dict[int, dict[str, bytes]]:
-        """Return the hashes by which the file knows each row, by their kind."""
-        ((salt,),) = self._rows("SELECT salt FROM salt")
-        return {position: _digests(keys, salt) for position, keys in leads.items()}
-
-    def _read_entries(self) -> dict[int, Entry]:
-        """Find the rows among the leads that were sent before."""
-        known = {
-            lead: Entry(RowOutcome(status, detail or "", error_code), int(chunk), int(attempts))
-            for lead, status, detail, error_code, chunk, attempts in self._rows(
-                "SELECT lead, status, detail, error_code, chunk, attempts FROM leads"
+    def _read(self) -> Recorded:
+        """Read what earlier runs recorded."""
+        entries: dict[int, Entry] = {}
+        sent: dict[int, Sent] = {}
+        for lead, status, detail, error_code, chunk, attempts, *texts in self._rows(
+            "SELECT lead, status, detail, error_code, chunk, attempts, email, profnet_url, "
+            "overrides FROM leads"
+        ):
+            outcome = (
+                RowOutcome(statuses.UNKNOWN, _INTERRUPTED)
+                if status is None
+                else RowOutcome(status, detail or "", error_code)
             )
-        }
-        rank = {lead: _rank(entry.outcome.status) for lead, entry in known.items()}
-        self.last_chunk: int = max((entry.chunk or 0 for entry in known.values()), default=0)
+            entries[lead] = Entry(outcome, int(chunk), int(attempts))
+            sent[lead] = Sent(*texts)
+        rows = self._rows("SELECT lead, is_sent, email, url, weak_url FROM sets ORDER BY rowid")
+        leads, is_sent, *hashes = zip(*rows, strict=True) if rows else [()] * 5
+        known = {lead for lead, was_sent in zip(leads, is_sent, strict=True) if was_sent}
+        if known != entries.keys() or not known.issuperset(leads):
+            raise KeyError("leads without identifiers")
+        self.last_chunk: int = max((entry.chunk or 0 for entry in entries.values()), default=0)
         self._new_leads = count(max(known, default=0) + 1)
-        self._leads: dict[int, int] = {}
-        self._retried: set[int] = set()
-        first_row: dict[int, int] = {}
-        matches = _Matches(self._rows("SELECT hash, kind, lead FROM keys"))
-        for find, may_repeat in ((matches.certain, True), (matches.weak, False)):
-            for position, hashes in self._hashes.items():
-                if position in self._leads:
-                    continue
-                for lead in sorted(find(hashes), key=rank.__getitem__):
-                    is_retried = rank[lead] == _TRIED_AGAIN
-                    if lead not in first_row:
-                        first_row[lead] = position
-                        if is_retried:
-                            self._retried.add(position)
-                    elif is_retried or not may_repeat:
-                        continue
-                    else:
-                        self.duplicates[position] = first_row[lead]
-                    self._leads[position] = lead
-                    break
-        return {position: known[lead] for position, lead in self._leads.items()}
+        self._begun: set[int] = set()
+        return Recorded(
+            entries,
+            sent,
+            np.array(leads, dtype=np.int64),
+            np.array(is_sent, dtype=bool),
+            Identifiers(*(pa.array(column, pa.binary()) for column in hashes)),
+        )
+
+    def _record_sets(self, position: int, lead: int) -> None:
+        """Record the identifiers of a row's person, the row's own marked as sent."""
+        entry = self._recorded.entries.get(lead)
+        if entry is not None and entry.outcome.status in statuses.TRIED_AGAIN:
+            # It reached nobody: it is known by what is sent now, as the row may be corrected.
+            self._execute("DELETE FROM sets WHERE lead = ?", [(lead,)])
+        elif entry is not None:
+            self._execute("UPDATE sets SET is_sent = FALSE WHERE lead = ?", [(lead,)])
+        places = self._resumption.sets.get(position, [position])
+        self._add_sets((lead, place == position, place) for place in places)
+
+    def _add_sets(self, sets: Iterable[tuple[int, bool, int]]) -> None:
+        values = ((lead, is_sent, *self._sets[place]) for lead, is_sent, place in sets)
+        self._execute(_ADD_SET, values)
+
+    def _hashed(self, of: Identifiers) -> Identifiers:
+        """Return the hashes by which the file knows identifiers."""
+        return Identifiers(
+            *(_hashes(kind, column, self._salt) for kind, column in zip(_KINDS, of, strict=True))
+        )
+
+    def _sent(self, positions: Sequence[int]) -> list[Sent]:
+        """Return what is sent of rows."""
+        rows = pa.array(positions, pa.int64())
+        overrides = self._plan.checked.overrides.take(rows).to_pylist()
+
+        def hashed(name: str, text: str | None) -> bytes | None:
+            return None if text is None else _hash(f"sent {name}", text, self._salt)
+
+        email, profnet_url = spec.LEAD_IDENTIFIERS
+        return [
+            Sent(hashed(email, one), hashed(profnet_url, other), chosen)
+            for (one, other), chosen in zip(
+                self._plan.identifiers(positions), overrides, strict=True
+            )
+        ]
 
 
-def _rank(status: str) -> int:
-    """Return what counts most of several leads that are the same person as a row."""
-    if status in statuses.TRIED_AGAIN:
-        return _TRIED_AGAIN
-    return _UNKNOWN if status == statuses.UNKNOWN else _SETTLED
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
-class _Matches:
-    """Which leads of a file are the same person as a row."""
-
-    def __init__(self, keys: Iterable[tuple[bytes, str, int]]) -> None:
-        self._leads: dict[bytes, list[int]] = {}
-        self._with_email: set[int] = set()
-        for digest, kind, lead in keys:
-            self._leads.setdefault(digest, []).append(lead)
-            if kind == _EMAIL:
-                self._with_email.add(lead)
-
-    def certain(self, hashes: Mapping[str, bytes]) -> list[int]:
-        """Return the leads that have the address or the profile of a row."""
-        return self._of(hashes, _EMAIL) + self._of(hashes, _URL)
-
-    def weak(self, hashes: Mapping[str, bytes]) -> list[int]:
-        """Return the leads that have a URL of a row which says little, and no other address."""
-        leads = self._of(hashes, _WEAK_URL)
-        return [lead for lead in leads if not (_EMAIL in hashes and lead in self._with_email)]
-
-    def _of(self, hashes: Mapping[str, bytes], kind: str) -> list[int]:
-        return self._leads.get(hashes[kind], []) if kind in hashes else []
+def _hashes(kind: str, texts: pa.Array, salt: bytes) -> pa.Array:
+    """Return the hash of each text of a column."""
+    encoded = texts.dictionary_encode()
+    known = [_hash(kind, text, salt) for text in encoded.dictionary.to_pylist()]
+    return pa.array(known, pa.binary()).take(encoded.indices)
 
 
-def _digests(keys: LeadKeys, salt: bytes) -> dict[str, bytes]:
-    kinds = {_EMAIL: keys.email, _URL if keys.is_certain else _WEAK_URL: keys.profnet_url}
-    return {
-        kind: hashlib.blake2b(
-            f"{kind}:{key}".encode(errors="surrogatepass"), key=salt, digest_size=_HASH_BYTES
-        ).digest()
-        for kind, key in kinds.items()
-        if key is not None
-    }
+def _hash(kind: str, text: str, salt: bytes) -> bytes:
+    content = f"{kind}:{text}".encode(errors="surrogatepass")
+    return hashlib.blake2b(content, key=salt, digest_size=_HASH_BYTES).digest()
 
 
 def is_journal(path: Path) -> bool:
-    """Return whether a file is a journal, of this or of an earlier format."""
+    """Return whether a file is a journal, of this or of another format."""
     header = sqlite_file.read_header(path)
     return header is not None and header[0] == _APPLICATION_ID
 
 
-def count_leads(path: Path, people: Iterable[LeadKeys], holds: Callable[[str], bool]) -> int:
+def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
     """Count a journal's leads that are one of some people, or whose details name one.
 
-    Notes that name one count too. Journals of rows by position know nobody but by such words.
+    Notes that name one count too.
     """
+    _require_journal(path)
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-        tables = {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
-        leads = "leads" if "leads" in tables else "entries"
-        rows = connection.execute(f"SELECT rowid, detail FROM {leads}")  # noqa: S608 - one of two
+        rows = connection.execute("SELECT lead, detail FROM leads")
         found = {lead for lead, detail in rows if detail and holds(detail)}
-        if "keys" in tables:
-            (salt,) = connection.execute("SELECT salt FROM salt").fetchone()
-            for keys in people:
-                for kind, digest in _digests(keys, salt).items():
-                    query = "SELECT lead FROM keys WHERE kind = ? AND hash = ?"
-                    found.update(lead for (lead,) in connection.execute(query, (kind, digest)))
+        (salt,) = connection.execute("SELECT salt FROM salt").fetchone()
+        for kind, keys in zip(_KINDS, people, strict=True):
+            query = f"SELECT lead FROM sets WHERE {kind} = ?"  # noqa: S608 - a column's name
+            for digest in _hashes(kind, keys, salt).to_pylist():
+                found.update(lead for (lead,) in connection.execute(query, (digest,)))
         notes = connection.execute("SELECT text FROM notes")
         return len(found) + sum(holds(text) for (text,) in notes)
-
-
-def lead_keys(plan: PreparedLeads) -> dict[int, LeadKeys]:
-    """Return what a journal knows each row by that is sent."""
-    emails, urls = (plan.keys.column(name).to_pylist() for name in spec.LEAD_IDENTIFIERS)
-    return {
-        position: LeadKeys(email, url, url is not None and is_certain(url))
-        for position, email, url in zip(plan.positions.tolist(), emails, urls, strict=True)
-    }
 
 
 def locate(path: str | Path) -> Path:
@@ -456,28 +524,16 @@ def _nothing_sent() -> Iterator[None]:
         raise InvalidInputError(f"{error} {_NOTHING_SENT}") from error
 
 
-def _create(path: Path, submission: Mapping[str, str]) -> None:
-    """Make an empty journal."""
-
-    def fill(connection: sqlite3.Connection) -> None:
-        parts = [(part, value) for part, value in submission.items() if part != ROWS]
-        connection.executemany("INSERT INTO submission VALUES (?, ?)", parts)
-        connection.execute(_SALT, (secrets.token_bytes(_HASH_BYTES),))
-
-    sqlite_file.create(path, _SCHEMA, fill)
-
-
-def _require_journal(path: Path) -> int:
-    """Return the file's format; refuse a file of another kind before anything about it changes."""
+def _require_journal(path: Path) -> None:
+    """Refuse a file of another kind or format before anything about it changes."""
     kind, version = sqlite_file.read_header(path) or (None, None)
     if kind != _APPLICATION_ID:
         raise InvalidInputError(
             f"{path} is not a journal of a submission, or damaged. Give another path; a file that "
             "is not there is made."
         )
-    if version not in {FORMAT, _FORMAT_BY_POSITION}:
+    if version != FORMAT:
         raise InvalidInputError(
             f"The journal {path} was made by another version of this package (format {version}, "
             f"not {FORMAT}). Finish with that version."
         )
-    return version

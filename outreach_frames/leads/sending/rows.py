@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 
 from outreach_frames.leads import statuses
-from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.outcome import RowOutcome
 
 # The columns of `rows`: a row's label, and what became of it.
@@ -25,16 +26,20 @@ TOLD: Final = ("status", "detail", "error_code")
 
 
 def make_rows(
-    plan: PreparedLeads, outcomes: Mapping[int, tuple[RowOutcome, int | None, int]]
+    plan: PreparedLeads,
+    outcomes: Mapping[int, tuple[RowOutcome, int | None, int]],
+    kept: Positions | None = None,
 ) -> pd.DataFrame:
     """Make the rows of a report.
 
     Parameters
     ----------
     plan : PreparedLeads
-        Its `outcome_of_unsent()` speaks for the rows that were never to be sent.
+        Its frame's rows; those that were never to be sent have their outcomes from it.
     outcomes : mapping of position to (outcome, chunk, attempts)
-        What became of the rest; a row that is not in it was `not_sent`.
+        The outcomes of the others; a row that is not in it was `not_sent`.
+    kept : ndarray of int64, optional
+        For each row, the row that is sent for its person; by default the plan's.
 
     Returns
     -------
@@ -49,7 +54,7 @@ def make_rows(
         "chunk": [pd.NA] * size,
         "attempts": [0] * size,
     }
-    unsent = plan.outcome_of_unsent()
+    unsent = plan.outcome_of_unsent() if kept is None else plan.unsent_beside(kept)
     for name in TOLD:
         for position, value in zip(unsent["position"], unsent[name], strict=True):
             columns[name][position] = value
@@ -61,6 +66,16 @@ def make_rows(
         columns["attempts"][position] = attempts
     columns["index"] = plan.frame.index.to_list()
     return typed(pd.DataFrame(columns, dtype="object"))
+
+
+def follow_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
+    """Return the rows of a report, with duplicates of a row that was not sent as not sent."""
+    is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
+    is_unsent = rows["status"].eq(statuses.NOT_SENT).to_numpy()
+    followers = np.flatnonzero(is_duplicate & is_unsent[kept])
+    rows.loc[followers, "status"] = statuses.NOT_SENT
+    rows.loc[followers, "detail"] += ", which was not sent"
+    return rows
 
 
 def typed(rows: pd.DataFrame) -> pd.DataFrame:

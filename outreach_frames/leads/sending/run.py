@@ -15,9 +15,9 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.fields import NeededFields
-from outreach_frames.leads.sending.journal import Entry, Journal
+from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.outcome import RowOutcome, read_response
 from outreach_frames.leads.sending.refusals import (
     NextStep,
@@ -25,6 +25,7 @@ from outreach_frames.leads.sending.refusals import (
     classify_resend,
     reclassify_resent,
 )
+from outreach_frames.leads.sending.resume import Entry
 
 # After so many requests in a row that failed alike the service is down, or refuses everything.
 MAX_FAILURES_IN_A_ROW: Final = 3
@@ -59,6 +60,8 @@ class Run:
         The way to the service.
     journal : Journal or None
         Written before and after each request, and closed at the end.
+    rows : ndarray of int64
+        The rows that it is to send.
     entries : mapping of int to Entry
         What earlier runs left.
     again : bool
@@ -68,6 +71,8 @@ class Run:
     ----------
     entries : dict of int to Entry
         What became of each row that was sent, at any moment: `unknown` while it is being sent.
+    begun : set of int
+        The rows that this run sent.
     current : sequence of int
         The rows of the request under way.
     tally : mapping of str to int
@@ -92,6 +97,7 @@ class Run:
         client: Client,
         *,
         journal: Journal | None,
+        rows: Positions,
         entries: Mapping[int, Entry],
         again: bool,
     ) -> None:
@@ -99,11 +105,12 @@ class Run:
         self._client = client
         self._journal = journal
         self._again = again
-        self._needed = NeededFields(_brought(plan))
+        self._needed = NeededFields(_brought(plan, rows))
         self._pending: deque[Chunk] = deque()
         self._last_failure = ""
         self._failures_in_a_row = 0
         self.entries: dict[int, Entry] = dict(entries)
+        self.begun: set[int] = set()
         self.current: Sequence[int] = ()
         self.tally: Mapping[str, int] = {}
         self.notes: list[str] = []
@@ -151,6 +158,7 @@ class Run:
         for position in chunk.positions:
             attempts = self.entries[position].attempts if position in self.entries else 0
             self.entries[position] = Entry(_NO_RESPONSE, chunk.number, attempts + 1)
+        self.begun.update(chunk.positions)
         self.current = chunk.positions
         self.requests += 1
         try:
@@ -166,8 +174,7 @@ class Run:
 
     def _take_response(self, chunk: Chunk, response: Any) -> None:
         """Record what a 2xx says of each row."""
-        identifiers = [self._plan.identifiers(position) for position in chunk.positions]
-        read = read_response(identifiers, response)
+        read = read_response(self._plan.identifiers(chunk.positions), response)
         is_accepted = any(row.status != statuses.UNKNOWN for row in read.rows)
         if is_accepted:
             self._failures_in_a_row = 0
@@ -239,12 +246,12 @@ class Run:
             self._journal.finish(known, said)
 
 
-def _brought(plan: PreparedLeads) -> dict[int, int]:
+def _brought(plan: PreparedLeads, rows: Positions) -> dict[int, int]:
     """Return which fields each row brings, as the bits of a number."""
-    columns = [column.to_numpy(zero_copy_only=False) for column in plan.brings.columns]
+    columns = [column.to_numpy(zero_copy_only=False) for column in plan.fields(rows).columns]
     packed = np.packbits(np.array(columns, dtype=bool).T, axis=1)
     bits = (int.from_bytes(row.tobytes()) for row in packed)
-    return dict(zip(plan.positions.tolist(), bits, strict=True))
+    return dict(zip(rows.tolist(), bits, strict=True))
 
 
 # What a monitor asks for: to go on, to end after the request under way, or to end at once.

@@ -11,6 +11,7 @@ from threading import Lock
 from types import MappingProxyType
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from outreach_frames.client.client import Client
@@ -20,12 +21,14 @@ from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending import journal as journals
-from outreach_frames.leads.sending.journal import Entry, Journal, lead_keys
+from outreach_frames.leads.sending import sent_before
+from outreach_frames.leads.sending.journal import Journal, JournalPlace
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import SubmissionReport, remembered
-from outreach_frames.leads.sending.rows import make_rows
+from outreach_frames.leads.sending.resume import Entry, Resumption
+from outreach_frames.leads.sending.rows import follow_unsent, make_rows
 from outreach_frames.leads.sending.run import Chunk, Monitor, Run
 from outreach_frames.leads.sending.supervise import supervise
 
@@ -36,28 +39,29 @@ _OPEN_ENDS: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, sta
 def submit(
     plan: PreparedLeads,
     *,
-    journal: str | Path | None = None,
+    journal: str | Path | JournalPlace | None = None,
     progress: bool | None = None,
     dry_run: bool = False,
     watch: Monitor | None = None,
     client: Client | None = None,
+    is_confirmed: bool = False,
 ) -> SubmissionReport:
-    """Send a plan, one request after the other, and report what became of every row.
+    """Send a plan, one request after the other, and report the outcome of every row.
 
     Parameters
     ----------
     plan : PreparedLeads
-        What to send. It is sent once; with a journal, again for what is left.
-    journal : str or Path, optional
-        A file that knows what became of each lead, whatever ends the run. With the same journal
-        again, what the service accepted or skipped is settled and not sent again; what it refused
-        or never got is; what may or may not have arrived stays `unknown`. Rows may be corrected,
-        added and reordered in between: leads are known by address and profile URL. Sequence,
-        settings and service must be the same.
+        What to send. It is sent once; with a journal, again for the rows that remain.
+    journal : str, Path or JournalPlace, optional
+        A file that records the outcome of each lead, whatever ends the run. With the same journal
+        again, nobody is sent whom the service accepted or skipped, under whatever identifier; what
+        it refused or never got is sent again; what may or may not have arrived stays `unknown`.
+        Rows may be corrected, added and reordered in between. Sequence, settings and service must
+        be the same.
     progress : bool, optional
         True shows a progress bar everywhere, False nowhere; else where somebody looks at it.
     dry_run : bool
-        Send nothing, and leave the journal alone.
+        Send nothing and change no journal, and report what a run would do with each row.
     watch : callable, optional
         Called with the `Run` before the first request, a few times a second, and once it is done;
         returns whether to "continue", to "drain" (end after the request under way), or to "abort"
@@ -66,6 +70,8 @@ def submit(
     client : Client, optional
         Another connection to the service that the plan was made for, such as one with a new token.
         By default the plan's own.
+    is_confirmed : bool
+        Do not warn of leads that this process sent before.
 
     Returns
     -------
@@ -102,35 +108,71 @@ def submit(
     ['added']
     """
     if dry_run:
-        would = Entry(RowOutcome(statuses.NOT_SENT, "Dry run: it would be sent."), None, 0)
-        entries = dict.fromkeys(plan.positions.tolist(), would)
-        return SubmissionReport(
-            plan.frame, make_rows(plan, entries), sequence_id=plan.sequence_id, dry_run=True
-        )
-    if journal is not None:
-        # Absolute from here on: the working folder may change before the unknown rows are retried.
-        journal = journals.locate(journal)
-    elif not len(plan.positions):
-        return _told(_report(plan, {}, None), "")
+        return _dry_run(plan, journal, client)
+    place = None if journal is None else _place(journal)
+    if place is None and not len(plan.positions):
+        return _told(_report(plan, {}, plan.kept), "")
     client = _client_of(plan.client, client)
-    with _once(plan, client.base_url, journal) as claim:
-        return _submit(_Task(plan, client, journal, progress), claim, watch)
+    with _once(plan, client.base_url, place) as claim:
+        task = _Task(plan, client, claim.journal, progress, is_confirmed)
+        return _submit(task, claim, watch)
+
+
+def preview(
+    plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None = None
+) -> Resumption:
+    """Decide about every row as a run would, and change nothing."""
+    if journal is None:
+        return _without_journal(plan)
+    place = _place(journal)
+    _, first = plan.submissions.get("first", (None, None))
+    if isinstance(first, JournalPlace) and first.path == place.path:
+        place = first
+    client = _client_of(plan.client, client)
+    with Journal(place, _submission(plan, client), dry_run=True) as opened:
+        return opened.resume(plan, again=False, dry_run=True)
+
+
+def _dry_run(
+    plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None
+) -> SubmissionReport:
+    """Report the outcome of every row as far as it is known before a run."""
+    found = preview(plan, journal, client)
+    would = Entry(RowOutcome(statuses.NOT_SENT, "Dry run: it would be sent."), None, 0)
+    entries = {**found.entries, **dict.fromkeys(found.rows.tolist(), would)}
+    rows = make_rows(plan, entries, found.kept)
+    return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, dry_run=True)
+
+
+def _without_journal(plan: PreparedLeads) -> Resumption:
+    return Resumption(plan.positions, plan.kept)
+
+
+def _place(journal: str | Path | JournalPlace) -> JournalPlace:
+    # Absolute from here on: the working folder may change before the unknown rows are retried.
+    return journal if isinstance(journal, JournalPlace) else JournalPlace(journals.locate(journal))
+
+
+def _submission(plan: PreparedLeads, client: Client) -> dict[str, str]:
+    return {"service": client.base_url, **plan.fingerprint}
 
 
 @dataclass(frozen=True)
 class _Task:
-    """What is sent, by which client, and how."""
+    """A plan with its client and journal."""
 
     plan: PreparedLeads
     client: Client
-    journal: Path | None
+    journal: JournalPlace | None
     progress: bool | None
+    is_confirmed: bool
 
 
 @dataclass
 class _Claim:
     """The right to send a plan, or its unknown rows, once."""
 
+    journal: JournalPlace | None = None
     run: Run | None = None
 
     @property
@@ -140,23 +182,25 @@ class _Claim:
 
 
 @contextmanager
-def _once(plan: PreparedLeads, service: str, journal: Path | None) -> Iterator[_Claim]:
+def _once(plan: PreparedLeads, service: str, journal: JournalPlace | None) -> Iterator[_Claim]:
     """Refuse to send a plan twice, unless a journal knows what to leave out."""
     mine: object = object() if journal is None else journal
     # One step, so that one of several threads has it.
     where, first = plan.submissions.setdefault("first", (service, mine))
-    if where != service or first != mine:
-        before = f"with the journal {first}" if isinstance(first, Path) else "without a journal"
+    used = first if isinstance(first, JournalPlace) else None
+    is_same = used is not None and journal is not None and used.path == journal.path is not None
+    if first is not mine and not (is_same and where == service):
+        before = "without a journal" if used is None else f"with the {used.name}"
         instead = (
             "Submit it with that journal"
-            if isinstance(first, Path) and where == service
+            if used is not None and where == service
             else "Plan only the rows that the report has as rejected or not_sent"
         )
         raise InvalidInputError(
             f"This plan was submitted before, {before}, to {where}; submitting it again would send "
             f"its leads twice. {instead}. Nothing was sent."
         )
-    claim = _Claim()
+    claim = _Claim(used)
     try:
         yield claim
     except BaseException:
@@ -175,10 +219,10 @@ def _retry(
         # A journal knows by itself what was sent again.
         if task.journal is None and not free.acquire(blocking=False):
             raise InvalidInputError(
-                "The unknown rows of this report were sent again before. What became of them is in "
+                "The unknown rows of this report were sent again before. Their outcomes are in "
                 "the report that retry_unknown() returned then. Nothing was sent."
             )
-        claim = _Claim()
+        claim = _Claim(task.journal)
         try:
             again = replace(task, client=_client_of(task.client, client))
             return _submit(again, claim, watch, entries=entries, notes=notes, again=True)
@@ -199,45 +243,66 @@ def _submit(
     notes: Sequence[str] = (),
     again: bool = False,
 ) -> SubmissionReport:
-    """Send what is left of a plan, or what is unknown again.
+    """Send the rows that remain of a plan, or the unknown ones again.
 
     It raises only where nothing was sent.
     """
     plan = task.plan
     # Until the report is there, so that no Ctrl-C takes it away.
     with HeldSignals() as signals, ExitStack() as stack:
-        journal = None
-        duplicates: Mapping[int, int] = {}
-        last_chunk = 0
+        journal, last_chunk = None, 0
+        found = _without_journal(plan)
         if task.journal is not None:
-            submission = {"service": task.client.base_url, **plan.fingerprint}
-            journal = Journal(task.journal, submission, lead_keys(plan))
-            stack.push(journal)
-            entries = _merged(entries, journal.entries)
-            notes = [*notes, *journal.notes]
-            duplicates, last_chunk = journal.duplicates, journal.last_chunk
-        left = [row for row in plan.positions.tolist() if row not in duplicates]
+            journal = stack.enter_context(Journal(task.journal, _submission(plan, task.client)))
+            found = journal.resume(plan, again=again)
+            entries = _merged(entries, found.entries)
+            notes, last_chunk = [*notes, *journal.notes], journal.last_chunk
+        rows = found.rows
+        if again:
+            rows = rows[[_is_unknown(entries.get(row)) for row in rows.tolist()]]
+        elif not task.is_confirmed:
+            _warn_of_sent_before(task, rows)
         chunks = list(
-            _chunks_again(plan, left, entries)
-            if again
-            else _chunks_left(plan, left, entries, last_chunk)
+            _chunks_again(plan, rows, entries) if again else _chunks(plan, rows, last_chunk)
         )
-        run = Run(plan, task.client, journal=journal, entries=entries, again=again)
+        run = Run(plan, task.client, journal=journal, rows=rows, entries=entries, again=again)
         claim.run = run
         # The run closes it, in its own thread.
         stack.pop_all()
 
         def report_now(error: OutreachError | None) -> SubmissionReport:
-            final = _with_reason(plan, dict(run.entries), duplicates, error)
+            final = _with_reason(plan, found.kept, dict(run.entries), error)
             every_note = [*notes, *run.notes]
             retry = _retry(task, final, every_note)
-            return _report(plan, final, error, every_note, retry)
+            return _report(plan, final, found.kept, error=error, notes=every_note, retry=retry)
 
         with remembered(lambda: report_now(run.error)) as remember:
-            error = supervise(run, chunks, signals, progress=task.progress, monitor=watch)
+            try:
+                error = supervise(run, list(chunks), signals, progress=task.progress, monitor=watch)
+            finally:
+                _remember_sent(task, run, found.kept)
             report = report_now(error)
             remember(report)
         return _told(report, _advice(report, is_safe=journal is not None and not journal.is_lost))
+
+
+def _warn_of_sent_before(task: _Task, rows: Positions) -> None:
+    """Warn of leads that this process sent to the sequence before, and that no journal knows."""
+    if before := int(sent_before.are_sent(task.client, task.plan, rows).sum()):
+        leads = plural(len(rows), "lead")
+        warn(
+            f"{before:,} of {leads} {'was' if before == 1 else 'were'} sent to this sequence "
+            "before, in this Python process. The service skips those that are in it by the same "
+            "email and profile URL, not by others. Pass journal= to the first call and to later "
+            "ones to send nobody twice."
+        )
+
+
+def _remember_sent(task: _Task, run: Run, kept: Positions) -> None:
+    acted = statuses.IN_SEQUENCE | {statuses.UNKNOWN}
+    sent = [row for row in list(run.begun) if run.entries[row].outcome.status in acted]
+    if sent:
+        sent_before.add(task.client, task.plan, np.flatnonzero(np.isin(kept, sent)))
 
 
 def _client_of(own: Client | None, given: Client | None) -> Client:
@@ -267,30 +332,26 @@ def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, 
     return {**own, **newer}
 
 
-def _chunks_left(
-    plan: PreparedLeads, rows: Sequence[int], entries: Mapping[int, Entry], last: int
-) -> Iterator[Chunk]:
-    """Cut what was never sent, or is tried again, into chunks, in the order of the frame."""
-    left = [
-        row
-        for row in rows
-        if row not in entries or entries[row].outcome.status in statuses.TRIED_AGAIN
-    ]
-    for number, positions in enumerate(plan.chunks(left), last + 1):
+def _is_unknown(entry: Entry | None) -> bool:
+    return entry is not None and entry.outcome.status == statuses.UNKNOWN
+
+
+def _chunks(plan: PreparedLeads, rows: Positions, last: int) -> Iterator[Chunk]:
+    """Cut rows into chunks, in the order of the frame."""
+    for number, positions in enumerate(plan.chunks(rows), last + 1):
         yield Chunk(number, positions.tolist())
 
 
 def _chunks_again(
-    plan: PreparedLeads, rows: Sequence[int], entries: Mapping[int, Entry]
+    plan: PreparedLeads, rows: Positions, entries: Mapping[int, Entry]
 ) -> Iterator[Chunk]:
     """Put the rows that are unknown into the chunks that they were in.
 
     Then a response about a whole request is about the same rows as the one that did not come.
     """
     together: dict[int, list[int]] = {}
-    for row in rows:
-        if row in entries and entries[row].outcome.status == statuses.UNKNOWN:
-            together.setdefault(entries[row].chunk or 0, []).append(row)
+    for row in rows.tolist():
+        together.setdefault(entries[row].chunk or 0, []).append(row)
     for number, positions in sorted(together.items()):
         for part in plan.chunks(positions):
             yield Chunk(number, part.tolist())
@@ -298,29 +359,28 @@ def _chunks_again(
 
 def _with_reason(
     plan: PreparedLeads,
+    kept: Positions,
     entries: Mapping[int, Entry],
-    duplicates: Mapping[int, int],
     error: OutreachError | None,
 ) -> dict[int, Entry]:
-    """Say of rows that were not sent why not."""
+    """Add the rows that were not sent, and why not."""
     why = f"The run stopped before: {error}" if error is not None else ""
     never = Entry(RowOutcome(statuses.NOT_SENT, why), None, 0)
-    final = {position: entries.get(position, never) for position in plan.positions.tolist()}
-    for position, first in duplicates.items():
-        detail = f"The journal knows it as the same person as row {first}."
-        final[position] = Entry(RowOutcome(statuses.DUPLICATE_IN_FRAME, detail), None, 0)
-    return final
+    rows = np.flatnonzero(plan.checked.is_valid & (kept == np.arange(len(kept))))
+    return {**dict.fromkeys(rows[plan.is_planned(rows)].tolist(), never), **entries}
 
 
 def _report(
     plan: PreparedLeads,
     entries: Mapping[int, Entry],
-    error: OutreachError | None,
+    kept: Positions,
+    *,
+    error: OutreachError | None = None,
     notes: Sequence[str] = (),
     retry: Callable[..., SubmissionReport] | None = None,
 ) -> SubmissionReport:
     """Make the report; it has an error wherever rows were not added."""
-    rows = make_rows(plan, entries)
+    rows = follow_unsent(make_rows(plan, entries, kept), kept)
     if error is None and (counts := _open_ends(rows["status"])):
         error = OutreachError(f"Not all rows were added: {counts}.")
     return SubmissionReport(

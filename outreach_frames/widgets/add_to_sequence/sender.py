@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
+import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
@@ -16,13 +18,14 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
-from outreach_frames.leads.planning.settled import SettledLeads
-from outreach_frames.leads.sending.journal import Entry
+from outreach_frames.leads.sending import journal as journals
+from outreach_frames.leads.sending import sent_before
+from outreach_frames.leads.sending.journal import JournalPlace
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.rows import make_rows
+from outreach_frames.leads.sending.resume import Resumption
+from outreach_frames.leads.sending.rows import TOLD, make_rows
 from outreach_frames.leads.sending.run import Directive, Run
-from outreach_frames.leads.sending.submit import submit
-from outreach_frames.widgets.add_to_sequence.history import History, Ledger
+from outreach_frames.leads.sending.submit import preview, submit
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
 from outreach_frames.widgets.add_to_sequence.tables import (
     BEING_SENT,
@@ -31,7 +34,8 @@ from outreach_frames.widgets.add_to_sequence.tables import (
     Outcomes,
 )
 
-_LEDGER: Final = Ledger()
+# Rows that never reached the sequence, or whose request was refused.
+_NEVER_THERE: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.TRIED_AGAIN)
 # The share of the time that the table of outcomes may take while leads are being sent.
 _TABLE_SHARE: Final = 0.1
 
@@ -44,13 +48,6 @@ class Moment(NamedTuple):
 
 
 Listener = Callable[[Moment], object]
-
-
-class Planned(NamedTuple):
-    """A plan, and what it leaves out as settled; None where nothing has arrived yet."""
-
-    plan: SubmissionPlan
-    settled: SettledLeads | None
 
 
 class Sender:
@@ -69,17 +66,17 @@ class Sender:
     Attributes
     ----------
     journal : Path or None
-        As for `submit`; absolute.
+        As for `submit`; absolute. Without one, a journal in memory knows the runs of this frame.
     plan : SubmissionPlan or None
-        The latest plan.
+        The latest plan, without the rows that the journal has recorded as sent.
+    report : SubmissionReport or None
+        The outcome of every row in all runs together.
     number : int
         The plan's number, which a request to send it must name.
     sent_number : int
         The number of the plan that was sent last.
     sent_before : int
         How many of the plan's leads this process has sent to its sequence before.
-    history : History
-        What became of the rows so far.
     outcomes : Outcomes or None
         The outcomes of the last report.
     directive : "continue", "drain" or "abort"
@@ -92,7 +89,8 @@ class Sender:
         self._frame = frame
         self._is_over = is_over
         self._value: Mapping[str, Any] = {}
-        self._settled: SettledLeads | None = None
+        self._place: JournalPlace | None = None
+        self._keys: dict[tuple[str | None, str | None], pa.RecordBatch] = {}
         self._seen: object = None
         self._in_table: object = None
         self._next_table = 0.0
@@ -101,20 +99,15 @@ class Sender:
         self.number: int = 0
         self.sent_number: int = 0
         self.sent_before: int = 0
-        self.history: History = History()
+        self.report: SubmissionReport | None = None
         self.outcomes: Outcomes | None = None
         self.directive: Directive = "continue"
         self.is_lost: bool = False
 
     @property
-    def report(self) -> SubmissionReport | None:
-        """What became of every row in all runs together."""
-        return self.history.report
-
-    @property
     def goes_on(self) -> bool:
         """Whether rows have arrived, so that only the rest can be sent."""
-        return self.history.arrived
+        return self.report is not None and not self.report.rows["status"].isin(_NEVER_THERE).all()
 
     @property
     def sequence_id(self) -> str | None:
@@ -134,6 +127,18 @@ class Sender:
         except OSError:
             return False
 
+    def place(self) -> JournalPlace:
+        """Return the journal of this frame's runs."""
+        if self._place is None:
+            self._place = JournalPlace(
+                None if self.journal is None else journals.locate(self.journal)
+            )
+        return self._place
+
+    @property
+    def _columns(self) -> tuple[str | None, str | None]:
+        return self._value[EMAIL], self._value[PROFNET_URL]
+
     @property
     def _made(self) -> SubmissionPlan:
         assert self.plan is not None
@@ -144,31 +149,34 @@ class Sender:
         """How many leads the plan sends."""
         return len(self._made.positions)
 
-    def planning(self, value: Mapping[str, Any], client: Client) -> Callable[[], Planned]:
+    def planning(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
         """Return a function that makes a plan of the frame as it is now, in any thread."""
         frame = self._made.frame if self.goes_on else self._frame.copy(deep=False)
-        settled = self.history.settled() if self.goes_on else None
+        columns = value[EMAIL], value[PROFNET_URL]
+        others = [keys for known, keys in self._keys.items() if known != columns]
+        earlier = tuple(others) if self.goes_on else ()
 
-        def make() -> Planned:
-            arguments = plan_arguments(value)
-            return Planned(make_plan(frame, client=client, settled=settled, **arguments), settled)
+        def make() -> SubmissionPlan:
+            plan = make_plan(frame, client=client, earlier_keys=earlier, **plan_arguments(value))
+            place = self.place()
+            if place.salt is None and not place.exists():
+                return plan
+            found = preview(plan, place, client)
+            return plan.only(found.rows, _unsent(plan, found))
 
         return make
 
-    def take(self, planned: Planned, value: Mapping[str, Any]) -> None:
+    def take(self, plan: SubmissionPlan, value: Mapping[str, Any]) -> None:
         """Make a plan the current one."""
-        if self.plan is not None and self.plan.submissions and self.number != self.sent_number:
-            # It was submitted in a cell.
-            _LEDGER.note(_service(self.plan), self.plan, self.plan.positions)
-        (plan, self._settled), self._value = planned, value
-        self.plan = plan
+        self.plan, self._value = plan, value
         self.number += 1
         self.look_back()
 
     def look_back(self) -> None:
-        """Count the plan's leads that this process has sent before; a journal leaves them out."""
-        is_known = self._has_journal
-        self.sent_before = 0 if is_known else _LEDGER.count(_service(self._made), self._made)
+        """Count the plan's leads that this process sent before, and that the journal lacks."""
+        plan = self._made
+        assert plan.client is not None
+        self.sent_before = int(sent_before.are_sent(plan.client, plan, plan.positions).sum())
 
     def is_planned_with(self, client: Client) -> bool:
         """Whether the plan was made with this connection."""
@@ -214,7 +222,7 @@ class Sender:
             yield f"The sequence is {status} and takes no leads."
         if not self.lead_count:
             yield "There is nothing to send."
-        if self.goes_on and self.journal is not None and not self._has_journal:
+        if self.place().salt is not None and not self.place().exists():
             yield f"The journal {self.journal} is gone. Without it, rows would be sent twice."
         if self.sent_before and not again:
             yield "Some of these leads were already sent to this sequence. Confirm to send again."
@@ -228,12 +236,13 @@ class Sender:
                 "again. To start over with all rows, make a new widget."
             )
         if self._has_journal:
-            return f"Rows that the journal {self.journal} has as settled are left out."
+            return f"Rows that the journal {self.journal} has recorded as sent are left out."
         return ""
 
     def tried_out(self) -> Outcomes:
         """Return the outcomes of a dry run; nothing is sent."""
-        report = submit(self._made, dry_run=True)
+        place = self.place() if self.place().exists() else None
+        report = submit(self._made, journal=place, dry_run=True)
         return self._outcomes(
             report.rows, dict.fromkeys(self._made.positions.tolist(), WOULD_BE_SENT)
         )
@@ -242,34 +251,27 @@ class Sender:
         """Mark the current plan as sent, and return the outcomes so far."""
         self.sent_number = self.number
         self._renew()
-        return self._so_far({}, ())
+        return self._outcomes(
+            make_rows(self._made, {}), dict.fromkeys(self._made.positions.tolist(), WAITING)
+        )
 
     def send(self, listener: Listener) -> SubmissionReport:
-        """Send the plan, in any thread, and record whom it was sent to."""
-        plan = self._made
-        service, sent = _service(plan), plan.positions
-        with _LEDGER.sending(service, plan) as is_free:
-            _require_free(is_free)
-            try:
-                report = submit(
-                    plan,
-                    journal=self.journal,
-                    progress=False,
-                    watch=lambda run: self._watch(run, listener, with_rows=True),
-                )
-                is_open = report.rows["status"].isin(statuses.TRIED_AGAIN).to_numpy()
-                sent = plan.positions[~is_open[plan.positions]]
-            except OutreachError:
-                sent = plan.positions[:0]
-                raise
-            finally:
-                _LEDGER.note(service, plan, sent)
-        return report
+        """Send the plan, in any thread."""
+        with self._alone():
+            return submit(
+                self._made,
+                journal=self.place(),
+                progress=False,
+                watch=lambda run: self._watch(run, listener, with_rows=True),
+                is_confirmed=True,
+            )
 
     def sent(self, report: SubmissionReport) -> None:
         """Take the plan's report."""
-        self.history.add(self._made, report, self._settled)
-        self._keep()
+        if not self.goes_on:
+            self._keys = {}
+        self._keys[self._columns] = self._made.keys
+        self._keep(report)
 
     def begin_again(self) -> int:
         """Prepare to send the unknown rows once more; return how many there are."""
@@ -279,13 +281,28 @@ class Sender:
 
     def send_again(self, listener: Listener) -> SubmissionReport:
         """Send the unknown rows once more, in any thread."""
-        with _LEDGER.sending(_service(self._made), self._made) as is_free:
-            _require_free(is_free)
-            return self.history.retry(lambda run: self._watch(run, listener, with_rows=False))
+        assert self.report is not None
+        with self._alone():
+            return self.report.retry_unknown(
+                watch=lambda run: self._watch(run, listener, with_rows=False)
+            )
 
-    def sent_again(self, _report: SubmissionReport) -> None:
+    def sent_again(self, report: SubmissionReport) -> None:
         """Take the report after unknown rows were sent once more."""
-        self._keep()
+        self._keep(report)
+
+    @contextmanager
+    def _alone(self) -> Iterator[None]:
+        """Refuse to send while another widget sends to the same sequence."""
+        plan = self._made
+        assert plan.client is not None
+        with sent_before.sending(plan.client, plan) as is_free:
+            if not is_free:
+                raise InvalidInputError(
+                    "Another widget of this notebook is sending to this sequence. Wait until it "
+                    "is done. Nothing was sent."
+                )
+            yield
 
     def failed(self, error: BaseException) -> None:
         """Continue after a failure that sent nothing; after any other, never send again."""
@@ -293,9 +310,6 @@ class Sender:
             self.number += 1
         else:
             self.is_lost = True
-        if self.outcomes is not None and self.report is not None:
-            # Some of the unknown rows may have been sent once more already.
-            self.outcomes = self.outcomes._replace(rows=self.report.rows)
 
     def _renew(self) -> None:
         self.directive = "continue"
@@ -308,7 +322,7 @@ class Sender:
         outcomes = None
         if with_rows and seen != self._in_table and time.monotonic() >= self._next_table:
             begun = time.monotonic()
-            outcomes = self._so_far(dict(run.entries), run.current)
+            outcomes = self._so_far(run)
             now = time.monotonic()
             self._in_table, self._next_table = seen, now + (now - begun) / _TABLE_SHARE
         if seen != self._seen or outcomes is not None:
@@ -316,33 +330,30 @@ class Sender:
             listener(Moment(dict(run.tally), outcomes))
         return "drain" if self.directive == "continue" and self._is_over() else self.directive
 
-    def _so_far(self, entries: Mapping[int, Entry], current: Sequence[int]) -> Outcomes:
-        unsent = [row for row in self._made.positions.tolist() if row not in entries]
-        shown = dict.fromkeys(unsent, WAITING) | dict.fromkeys(current, BEING_SENT)
-        return self._outcomes(make_rows(self._made, entries), shown)
+    def _so_far(self, run: Run) -> Outcomes:
+        waiting = [row for row in self._made.positions.tolist() if row not in run.begun]
+        shown = dict.fromkeys(waiting, WAITING) | dict.fromkeys(run.current, BEING_SENT)
+        return self._outcomes(make_rows(self._made, dict(run.entries)), shown)
 
     def _outcomes(self, rows: pd.DataFrame, shown: Mapping[int, str]) -> Outcomes:
         """Return outcomes, some of them with a status for now."""
         rows = rows.copy()
         rows.loc[list(shown), "status"] = list(shown.values())
         rows.loc[list(shown), "detail"] = ""
-        rows = self.history.rows_with(rows, self._settled)
-        return Outcomes(rows, self._made.frame, (self._value[EMAIL], self._value[PROFNET_URL]))
+        return Outcomes(rows, self._made.frame, self._columns)
 
-    def _keep(self) -> None:
-        assert self.report is not None
-        columns = (self._value[EMAIL], self._value[PROFNET_URL])
-        self.outcomes = Outcomes(self.report.rows, self._made.frame, columns)
+    def _keep(self, report: SubmissionReport) -> None:
+        self.report = report
+        self.outcomes = Outcomes(report.rows, self._made.frame, self._columns)
+
+
+def _unsent(plan: SubmissionPlan, found: Resumption) -> pd.DataFrame:
+    """Return the outcomes of the rows that a run would not send."""
+    rows = make_rows(plan, found.entries, found.kept)[list(TOLD)]
+    others: pd.DataFrame = rows.drop(index=found.rows.tolist())
+    return others.reset_index(names="position")
 
 
 def _service(plan: SubmissionPlan) -> str:
     assert plan.client is not None
     return plan.client.base_url
-
-
-def _require_free(is_free: bool) -> None:
-    if not is_free:
-        raise InvalidInputError(
-            "Another widget of this notebook is sending to this sequence. Wait until it is done. "
-            "Nothing was sent."
-        )

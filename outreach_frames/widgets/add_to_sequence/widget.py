@@ -27,7 +27,7 @@ from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
-from outreach_frames.widgets.add_to_sequence.sender import Listener, Moment, Planned, Sender
+from outreach_frames.widgets.add_to_sequence.sender import Listener, Moment, Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
     column_options,
@@ -337,11 +337,11 @@ class AddToSequence(Panel):
             return None
         return value
 
-    def _planned(self, value: Mapping[str, Any], planned: Planned, warnings: list[str]) -> None:
+    def _planned(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
         sender = self._sender
-        sender.take(planned, value)
+        sender.take(plan, value)
         self._show_report()
-        self._show("plan", value=value, note=sender.note(), **plan_content(planned.plan))
+        self._show("plan", value=value, note=sender.note(), **plan_content(plan))
         self._notify(*(notice("warning", warning) for warning in warnings))
         self._refresh()
 

@@ -1,0 +1,374 @@
+"""Which rows a run sends, and the outcomes of the others, given what a journal has recorded; pure.
+
+A row is sent only if its person, over the recorded and the present rows, holds no lead that may
+have acted. Recorded leads that were rejected or not sent reached nobody, and are tried again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from outreach_frames import spec
+from outreach_frames.identity.persons import (
+    NONE,
+    Identifiers,
+    Rows,
+    first_rows,
+    numbers_of,
+    set_numbers,
+)
+from outreach_frames.leads import statuses
+from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.sending.outcome import RowOutcome
+
+_OTHER_IDENTIFIERS: Final = "It was sent before {}, and is not sent again."
+_CHANGED: Final = "Its {} changed since it was sent, so it was not sent again."
+_OTHER_LEAD: Final = "Another lead of this person may have arrived, so it was not sent again."
+
+
+class Entry(NamedTuple):
+    """The outcome of a row that was sent: by which request, and after how many."""
+
+    outcome: RowOutcome
+    chunk: int | None
+    attempts: int
+
+
+class Sent(NamedTuple):
+    """What was sent of a lead: hashes of its identifiers as written, and its overrides as JSON."""
+
+    email: bytes | None
+    profnet_url: bytes | None
+    overrides: str | None
+
+
+class Recorded(NamedTuple):
+    """What a journal has recorded.
+
+    Attributes
+    ----------
+    entries : mapping of int to Entry
+        The outcome of each lead.
+    sent : mapping of int to Sent
+        What was sent of each lead.
+    leads : ndarray of int64
+        The lead of each identifier set, in the order in which the sets were recorded.
+    is_sent : ndarray of bool
+        Whether the set is that of the row that was sent.
+    identifiers : Identifiers
+        The sets, as hashes.
+    """
+
+    entries: Mapping[int, Entry]
+    sent: Mapping[int, Sent]
+    leads: Rows
+    is_sent: np.ndarray[Any, np.dtype[np.bool_]]
+    identifiers: Identifiers
+
+
+@dataclass
+class Resumption:
+    """What a run does with each row.
+
+    Attributes
+    ----------
+    rows : ndarray of int64
+        The rows to send, in the order of the frame.
+    kept : ndarray of int64
+        For each row, itself or the row that it is a duplicate of.
+    entries : dict of int to Entry
+        Recorded outcomes, by row; those of rows to send are from earlier runs.
+    leads : dict of int to int
+        The recorded leads of rows to send.
+    sets : dict of int to list of int
+        The places of the identifier sets of a new person, where they are more than the row's own.
+    extensions : list of (int, int)
+        Leads, and the places of further identifier sets of their persons.
+    """
+
+    rows: Rows
+    kept: Rows
+    entries: dict[int, Entry] = field(default_factory=dict)
+    leads: dict[int, int] = field(default_factory=dict)
+    sets: dict[int, list[int]] = field(default_factory=dict)
+    extensions: list[tuple[int, int]] = field(default_factory=list)
+
+
+def resume(
+    plan: PreparedLeads,
+    identifiers: Identifiers,
+    recorded: Recorded,
+    *,
+    again: bool,
+    sent_of: Callable[[Sequence[int]], list[Sent]],
+) -> Resumption:
+    """Decide about every row of a plan.
+
+    Parameters
+    ----------
+    plan : PreparedLeads
+        The rows.
+    identifiers : Identifiers
+        Their identifiers, as hashes: the rows by the plan's keys, then by each of its earlier keys.
+    recorded : Recorded
+        What the journal has.
+    again : bool
+        Whether to send the unknown rows again, and no others.
+    sent_of : callable
+        Returns what would be sent of rows.
+    """
+    people = _People(plan, identifiers, recorded)
+    resumption = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
+    new_rows = _add_new_persons(people, resumption)
+    to_send = [] if again else new_rows
+    rows_of_lead = people.rows_of_lead()
+    for lead, rows in rows_of_lead.items():
+        shown, note = people.nearest_row(lead, rows), ""
+        if again:
+            resent, note = people.unknown_row(lead, shown, rows, sent_of)
+        else:
+            resent = people.overridden_row(lead, rows)
+        if resent is not None:
+            shown = resent
+            to_send.append(shown)
+            resumption.leads[shown] = lead
+        elif not note:
+            note = people.other_identifiers(lead, shown)
+        valid = [row for row in rows if people.is_valid[row]]
+        resumption.kept[valid] = shown
+        entry = recorded.entries[lead]
+        detail = f"{entry.outcome.detail} {note}".strip()
+        outcome = RowOutcome(entry.outcome.status, detail, entry.outcome.error_code)
+        resumption.entries[shown] = entry._replace(outcome=outcome)
+    resumption.extensions = list(people.unrecorded_sets(rows_of_lead))
+    chosen = np.array(sorted(to_send), dtype=np.int64)
+    resumption.rows = chosen[plan.is_planned(chosen)]
+    return resumption
+
+
+class _People:
+    """The persons that recorded and present rows form.
+
+    Each identifier set has a place: first those recorded for leads that may have been reached, then
+    those of the present rows, then those recorded for leads that are tried again.
+    """
+
+    def __init__(self, plan: PreparedLeads, identifiers: Identifiers, recorded: Recorded) -> None:
+        self.size = len(plan.frame)
+        self.is_valid = plan.checked.is_valid
+        self._overrides, self._recorded = plan.checked.overrides, recorded
+        is_reached = np.array(
+            [
+                recorded.entries[lead].outcome.status not in statuses.TRIED_AGAIN
+                for lead in recorded.leads.tolist()
+            ],
+            dtype=bool,
+        )
+        reached, others = np.flatnonzero(is_reached), np.flatnonzero(~is_reached)
+        self._every = Identifiers(
+            *(
+                pa.concat_arrays([known.take(pa.array(reached)), now, known.take(pa.array(others))])
+                for known, now in zip(recorded.identifiers, identifiers, strict=True)
+            )
+        )
+        self.begin, self.end = len(reached), len(reached) + len(identifiers.email)
+        leads = recorded.leads[reached]
+        numbers = numbers_of(self._every)
+        persons = first_rows([*(one[: self.end] for one in numbers), self._links(leads)])
+        self.person_of_place = persons[self.begin :]
+        self.is_known = np.isin(self.person_of_place, persons[: self.begin])
+        self._first, self._url = numbers.first.tolist(), numbers.url.tolist()
+        self._set: list[int] = set_numbers(numbers).tolist()
+        self._lead_of_set: dict[int, int] = {}
+        self._lead_of_first: dict[int, int] = {}
+        self._lead_of_url: dict[int, int] = {}
+        self._leads_of_person: dict[int, set[int]] = {}
+        self._sent_place: dict[int, int] = {}
+        for place, (lead, person) in enumerate(zip(leads.tolist(), persons.tolist(), strict=False)):
+            # A recorded identifier belongs to the lead that it was first recorded with.
+            self._lead_of_set.setdefault(self._set[place], lead)
+            self._lead_of_first.setdefault(self._first[place], lead)
+            self._lead_of_url.setdefault(self._url[place], lead)
+            self._leads_of_person.setdefault(person, set()).add(lead)
+        for place in np.flatnonzero(recorded.is_sent[reached]).tolist():
+            self._sent_place[int(leads[place])] = place
+        self._lead_tried_again: dict[tuple[int, int], int] = {}
+        for place, lead in enumerate(recorded.leads[others].tolist(), self.end):
+            self._lead_tried_again[0, self._first[place]] = lead
+            self._lead_tried_again[1, self._url[place]] = lead
+        self._taken: set[int] = set()
+        self._resent: set[int] = set()
+
+    def _links(self, leads: Rows) -> Rows:
+        """Return what links sets besides their identifiers: the same lead, or the same row."""
+        _, lead, times = np.unique(leads, return_inverse=True, return_counts=True)
+        of_leads = np.where(times[lead] > 1, lead, NONE).astype(np.int64)
+        rows = np.arange(self.end - self.begin) % max(self.size, 1)
+        is_several = self.end - self.begin > self.size
+        return np.concatenate([of_leads, rows + len(leads) if is_several else rows * 0 + NONE])
+
+    def lead_tried_again(self, row: int) -> int | None:
+        """Return the lead with a row's email or URL that an earlier run left to be tried again."""
+        place = self.begin + row
+        for kind, numbers in enumerate((self._first, self._url)):
+            lead = self._lead_tried_again.get((kind, numbers[place]))
+            if lead is not None and numbers[place] != NONE and lead not in self._taken:
+                self._taken.add(lead)
+                return lead
+        return None
+
+    def entry(self, lead: int) -> Entry:
+        """Return the recorded outcome of a lead."""
+        return self._recorded.entries[lead]
+
+    def rows_of_lead(self) -> dict[int, list[int]]:
+        """Return the present rows of each recorded lead, in the order of the frame."""
+        rows: dict[int, list[int]] = {}
+        for row in np.flatnonzero(self.is_known[: self.size]).tolist():
+            rows.setdefault(self._lead(row), []).append(row)
+        return rows
+
+    def _lead(self, row: int) -> int:
+        """Return the recorded lead that has the outcome of a row of a known person."""
+        now, *earlier = self._places(row)
+        for place in (*earlier, now):
+            if self._set[place] in self._lead_of_set:
+                return self._lead_of_set[self._set[place]]
+        numbers = (self._lead_of_first, self._first[now]), (self._lead_of_url, self._url[now])
+        owners = [lead_of.get(number) for lead_of, number in numbers if number != NONE]
+        if owners and owners[0] is not None and None not in owners:
+            return owners[0]
+        leads = self._leads_of_person[int(self.person_of_place[row])]
+        return min(leads, key=lambda lead: (_rank(self.entry(lead)), lead))
+
+    def _places(self, row: int) -> range:
+        """Return the places of a row's identifier sets, that by the plan's own columns first."""
+        return range(self.begin + row, self.end, self.size)
+
+    def nearest_row(self, lead: int, rows: Sequence[int]) -> int:
+        """Return the row that was sent as a lead, else the first."""
+        sent = self._set[self._sent_place[lead]]
+
+        def distance(row: int) -> int:
+            now, *earlier = (self._set[place] == sent for place in self._places(row))
+            return 0 if any(earlier) else 1 if now else 2
+
+        return min(rows, key=distance)
+
+    def other_identifiers(self, lead: int, row: int) -> str:
+        """Say which identifiers of a row are not those that its lead was sent with."""
+        now, sent = self._kinds(self.begin + row), self._kinds(self._sent_place[lead])
+        differ = [
+            f"with another {kind}" if sent[kind] != NONE else f"without this {kind}"
+            for kind, number in now.items()
+            if number not in (NONE, sent[kind])
+        ]
+        return _OTHER_IDENTIFIERS.format(" and ".join(differ)) if differ else ""
+
+    def _kinds(self, place: int) -> dict[str, int]:
+        """Return the numbers of a set's identifiers."""
+        email, profnet_url = spec.LEAD_IDENTIFIERS
+        first, url = self._first[place], self._url[place]
+        if first != NONE and self._every.weak_url[place].is_valid:
+            return {email: NONE, profnet_url: first}
+        return {email: first, profnet_url: url}
+
+    def overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
+        """Return the row to send again as it carries the override of what it was skipped for."""
+        status = self.entry(lead).outcome.status
+        override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
+        person = int(self.person_of_place[rows[0]])
+        if override is None or person in self._resent or self._acted(person):
+            return None
+        if override in orjson.loads(self._recorded.sent[lead].overrides or "{}"):
+            return None
+        for row in rows:
+            text = self._overrides[row].as_py()
+            if self.is_valid[row] and text is not None and override in orjson.loads(text):
+                self._resent.add(person)
+                return row
+        return None
+
+    def unknown_row(
+        self,
+        lead: int,
+        nearest: int,
+        rows: Sequence[int],
+        sent_of: Callable[[Sequence[int]], list[Sent]],
+    ) -> tuple[int | None, str]:
+        """Return the row that is exactly what was sent of an unknown lead, or why none is."""
+        if self.entry(lead).outcome.status != statuses.UNKNOWN:
+            return None, ""
+        if self._acted(int(self.person_of_place[nearest])) > 1:
+            return None, _OTHER_LEAD
+        before = self._recorded.sent[lead]
+        valid = [row for row in rows if self.is_valid[row]]
+        now = dict(zip(valid, sent_of(valid), strict=True))
+        for row in valid:
+            if now[row][:2] == before[:2]:
+                return row, ""
+        text = now.get(nearest, Sent(None, None, None))
+        changed = [
+            name
+            for name, old, new in zip(spec.LEAD_IDENTIFIERS, before, text, strict=False)
+            if old != new
+        ]
+        return None, _CHANGED.format(" and ".join(changed))
+
+    def _acted(self, person: int) -> int:
+        """Count the leads of a person that may have acted."""
+        leads = self._leads_of_person[person]
+        return sum(_rank(self.entry(lead)) < _SKIPPED for lead in leads)
+
+    def unrecorded_sets(self, rows_of_lead: Mapping[int, list[int]]) -> Iterator[tuple[int, int]]:
+        """Yield leads with the places of their persons' sets that are not recorded."""
+        seen = set(self._lead_of_set) | {NONE}
+        for lead, rows in rows_of_lead.items():
+            for row in rows:
+                for place in self._places(row):
+                    if self._set[place] not in seen:
+                        seen.add(self._set[place])
+                        yield lead, place - self.begin
+
+    def set_number(self, place: int) -> int:
+        """Return the number of the identifier set at a place of the present rows."""
+        return self._set[self.begin + place]
+
+
+def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
+    """Add the persons that nothing is recorded of; return the row to send of each."""
+    size, persons = people.size, people.person_of_place
+    rows = np.flatnonzero(people.is_valid & ~people.is_known[:size])
+    _, places, inverse = np.unique(persons[rows], return_index=True, return_inverse=True)
+    resumption.kept[rows] = rows[places][inverse]
+    first: list[int] = np.sort(rows[places]).tolist()
+    for row in first:
+        lead = people.lead_tried_again(row)
+        if lead is not None:
+            resumption.leads[row] = lead
+            resumption.entries[row] = people.entry(lead)
+    row_of_person = dict(zip(persons[first].tolist(), first, strict=True))
+    _, inverse, times = np.unique(persons, return_inverse=True, return_counts=True)
+    for place in np.flatnonzero((times[inverse] > 1) & ~people.is_known).tolist():
+        lead_row = row_of_person.get(int(persons[place]))
+        if lead_row is not None and people.set_number(place) != NONE:
+            known = resumption.sets.setdefault(lead_row, [lead_row])
+            if people.set_number(place) not in map(people.set_number, known):
+                known.append(place)
+    return first
+
+
+_SKIPPED: Final = 2
+
+
+def _rank(entry: Entry) -> int:
+    """Return the rank of a lead among those of its person: there, unknown, skipped."""
+    if entry.outcome.status in statuses.IN_SEQUENCE:
+        return 0
+    return 1 if entry.outcome.status == statuses.UNKNOWN else _SKIPPED
