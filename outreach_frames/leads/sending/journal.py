@@ -384,10 +384,8 @@ class Journal:
     def _read(self) -> Recorded:
         """Read what earlier runs recorded."""
         entries: dict[int, Entry] = {}
-        sent: dict[int, Sent] = {}
-        for lead, status, detail, error_code, chunk, attempts, *texts in self._rows(
-            "SELECT lead, status, detail, error_code, chunk, attempts, email, profnet_url, "
-            "overrides FROM leads"
+        for lead, status, detail, error_code, chunk, attempts in self._rows(
+            "SELECT lead, status, detail, error_code, chunk, attempts FROM leads"
         ):
             outcome = (
                 RowOutcome(statuses.UNKNOWN, _INTERRUPTED)
@@ -395,7 +393,6 @@ class Journal:
                 else RowOutcome(status, detail or "", error_code)
             )
             entries[lead] = Entry(outcome, int(chunk), int(attempts))
-            sent[lead] = Sent(*texts)
         rows = self._rows("SELECT lead, is_sent, email, url, weak_url FROM sets ORDER BY rowid")
         leads, is_sent, *hashes = zip(*rows, strict=True) if rows else [()] * 5
         known = {lead for lead, was_sent in zip(leads, is_sent, strict=True) if was_sent}
@@ -406,11 +403,16 @@ class Journal:
         self._begun: set[int] = set()
         return Recorded(
             entries,
-            sent,
+            self._sent_lead,
             np.array(leads, dtype=np.int64),
             np.array(is_sent, dtype=bool),
             Identifiers(*(pa.array(column, pa.binary()) for column in hashes)),
         )
+
+    def _sent_lead(self, lead: int) -> Sent:
+        """Return what was sent of a lead."""
+        query = "SELECT email, profnet_url, overrides FROM leads WHERE lead = ?"
+        return Sent(*self._connection.execute(query, (lead,)).fetchone())
 
     def _record_sets(self, position: int, lead: int) -> None:
         """Record the identifiers of a row's person, the row's own marked as sent."""

@@ -7,7 +7,8 @@ have acted. Recorded leads that were rejected or not sent reached nobody, and ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -30,6 +31,11 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 _OTHER_IDENTIFIERS: Final = "It was sent before {}, and is not sent again."
 _CHANGED: Final = "Its {} changed since it was sent, so it was not sent again."
 _OTHER_LEAD: Final = "Another lead of this person may have arrived, so it was not sent again."
+
+_OVERRIDES: Final = {
+    statuses.status_of_list(name): override for name, override in spec.CHECK_OVERRIDES.items()
+}
+_SKIPPED: Final = 2
 
 
 class Entry(NamedTuple):
@@ -55,8 +61,8 @@ class Recorded(NamedTuple):
     ----------
     entries : mapping of int to Entry
         The outcome of each lead.
-    sent : mapping of int to Sent
-        What was sent of each lead.
+    sent : callable
+        Returns what was sent of a lead.
     leads : ndarray of int64
         The lead of each identifier set, in the order in which the sets were recorded.
     is_sent : ndarray of bool
@@ -66,7 +72,7 @@ class Recorded(NamedTuple):
     """
 
     entries: Mapping[int, Entry]
-    sent: Mapping[int, Sent]
+    sent: Callable[[int], Sent]
     leads: Rows
     is_sent: np.ndarray[Any, np.dtype[np.bool_]]
     identifiers: Identifiers
@@ -127,8 +133,7 @@ def resume(
     resumption = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
     new_rows = _add_new_persons(people, resumption)
     to_send = [] if again else new_rows
-    rows_of_lead = people.rows_of_lead()
-    for lead, rows in rows_of_lead.items():
+    for lead, rows in people.rows_of_lead().items():
         shown, note = people.nearest_row(lead, rows), ""
         if again:
             resent, note = people.unknown_row(lead, shown, rows, sent_of)
@@ -140,13 +145,10 @@ def resume(
             resumption.leads[shown] = lead
         elif not note:
             note = people.other_identifiers(lead, shown)
-        valid = [row for row in rows if people.is_valid[row]]
-        resumption.kept[valid] = shown
-        entry = recorded.entries[lead]
-        detail = f"{entry.outcome.detail} {note}".strip()
-        outcome = RowOutcome(entry.outcome.status, detail, entry.outcome.error_code)
-        resumption.entries[shown] = entry._replace(outcome=outcome)
-    resumption.extensions = list(people.unrecorded_sets(rows_of_lead))
+        if len(rows) > 1:
+            resumption.kept[[row for row in rows if people.is_valid[row]]] = shown
+        resumption.entries[shown] = _with_note(people.entry(lead), note)
+    resumption.extensions = list(people.unrecorded_sets())
     chosen = np.array(sorted(to_send), dtype=np.int64)
     resumption.rows = chosen[plan.is_planned(chosen)]
     return resumption
@@ -163,13 +165,12 @@ class _People:
         self.size = len(plan.frame)
         self.is_valid = plan.checked.is_valid
         self._overrides, self._recorded = plan.checked.overrides, recorded
-        is_reached = np.array(
-            [
-                recorded.entries[lead].outcome.status not in statuses.TRIED_AGAIN
-                for lead in recorded.leads.tolist()
-            ],
-            dtype=bool,
-        )
+        tried_again = [
+            lead
+            for lead, entry in recorded.entries.items()
+            if entry.outcome.status in statuses.TRIED_AGAIN
+        ]
+        is_reached = ~np.isin(recorded.leads, tried_again)
         reached, others = np.flatnonzero(is_reached), np.flatnonzero(~is_reached)
         self._every = Identifiers(
             *(
@@ -184,26 +185,30 @@ class _People:
         self.person_of_place = persons[self.begin :]
         self.is_known = np.isin(self.person_of_place, persons[: self.begin])
         self._first, self._url = numbers.first.tolist(), numbers.url.tolist()
-        self._set: list[int] = set_numbers(numbers).tolist()
-        self._lead_of_set: dict[int, int] = {}
-        self._lead_of_first: dict[int, int] = {}
-        self._lead_of_url: dict[int, int] = {}
-        self._leads_of_person: dict[int, set[int]] = {}
-        self._sent_place: dict[int, int] = {}
-        for place, (lead, person) in enumerate(zip(leads.tolist(), persons.tolist(), strict=False)):
-            # A recorded identifier belongs to the lead that it was first recorded with.
-            self._lead_of_set.setdefault(self._set[place], lead)
-            self._lead_of_first.setdefault(self._first[place], lead)
-            self._lead_of_url.setdefault(self._url[place], lead)
-            self._leads_of_person.setdefault(person, set()).add(lead)
-        for place in np.flatnonzero(recorded.is_sent[reached]).tolist():
-            self._sent_place[int(leads[place])] = place
+        sets = set_numbers(numbers)
+        self._set: list[int] = sets.tolist()
+        is_recorded = np.isin(sets[self.begin : self.end], sets[: self.begin])
+        self._unrecorded = np.flatnonzero(~is_recorded & self.is_known)
+        self._lead_of_set = _first_leads(self._set, leads)
+        self._lead_of_first = _first_leads(self._first, leads)
+        self._lead_of_url = _first_leads(self._url, leads)
+        sent = np.flatnonzero(recorded.is_sent[reached])
+        self._sent_place = dict(zip(leads[sent].tolist(), sent.tolist(), strict=True))
+        self._lead_and_person = leads.tolist(), persons[: self.begin].tolist()
+        self._lead_of_row: dict[int, int] = {}
         self._lead_tried_again: dict[tuple[int, int], int] = {}
         for place, lead in enumerate(recorded.leads[others].tolist(), self.end):
             self._lead_tried_again[0, self._first[place]] = lead
             self._lead_tried_again[1, self._url[place]] = lead
         self._taken: set[int] = set()
         self._resent: set[int] = set()
+
+    @cached_property
+    def _leads_of_person(self) -> dict[int, set[int]]:
+        leads: dict[int, set[int]] = {}
+        for lead, person in zip(*self._lead_and_person, strict=True):
+            leads.setdefault(person, set()).add(lead)
+        return leads
 
     def _links(self, leads: Rows) -> Rows:
         """Return what links sets besides their identifiers: the same lead, or the same row."""
@@ -231,7 +236,8 @@ class _People:
         """Return the present rows of each recorded lead, in the order of the frame."""
         rows: dict[int, list[int]] = {}
         for row in np.flatnonzero(self.is_known[: self.size]).tolist():
-            rows.setdefault(self._lead(row), []).append(row)
+            lead = self._lead_of_row[row] = self._lead(row)
+            rows.setdefault(lead, []).append(row)
         return rows
 
     def _lead(self, row: int) -> int:
@@ -253,6 +259,8 @@ class _People:
 
     def nearest_row(self, lead: int, rows: Sequence[int]) -> int:
         """Return the row that was sent as a lead, else the first."""
+        if len(rows) == 1:
+            return rows[0]
         sent = self._set[self._sent_place[lead]]
 
         def distance(row: int) -> int:
@@ -263,7 +271,10 @@ class _People:
 
     def other_identifiers(self, lead: int, row: int) -> str:
         """Say which identifiers of a row are not those that its lead was sent with."""
-        now, sent = self._kinds(self.begin + row), self._kinds(self._sent_place[lead])
+        places = self.begin + row, self._sent_place[lead]
+        if self._set[places[0]] == self._set[places[1]]:
+            return ""
+        now, sent = map(self._kinds, places)
         differ = [
             f"with another {kind}" if sent[kind] != NONE else f"without this {kind}"
             for kind, number in now.items()
@@ -281,12 +292,13 @@ class _People:
 
     def overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
         """Return the row to send again as it carries the override of what it was skipped for."""
-        status = self.entry(lead).outcome.status
-        override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
-        person = int(self.person_of_place[rows[0]])
-        if override is None or person in self._resent or self._acted(person):
+        override = _OVERRIDES.get(self.entry(lead).outcome.status)
+        if override is None:
             return None
-        if override in orjson.loads(self._recorded.sent[lead].overrides or "{}"):
+        person = int(self.person_of_place[rows[0]])
+        if person in self._resent or self._acted(person):
+            return None
+        if override in orjson.loads(self._recorded.sent(lead).overrides or "{}"):
             return None
         for row in rows:
             text = self._overrides[row].as_py()
@@ -307,7 +319,7 @@ class _People:
             return None, ""
         if self._acted(int(self.person_of_place[nearest])) > 1:
             return None, _OTHER_LEAD
-        before = self._recorded.sent[lead]
+        before = self._recorded.sent(lead)
         valid = [row for row in rows if self.is_valid[row]]
         now = dict(zip(valid, sent_of(valid), strict=True))
         for row in valid:
@@ -326,15 +338,14 @@ class _People:
         leads = self._leads_of_person[person]
         return sum(_rank(self.entry(lead)) < _SKIPPED for lead in leads)
 
-    def unrecorded_sets(self, rows_of_lead: Mapping[int, list[int]]) -> Iterator[tuple[int, int]]:
+    def unrecorded_sets(self) -> Iterator[tuple[int, int]]:
         """Yield leads with the places of their persons' sets that are not recorded."""
-        seen = set(self._lead_of_set) | {NONE}
-        for lead, rows in rows_of_lead.items():
-            for row in rows:
-                for place in self._places(row):
-                    if self._set[place] not in seen:
-                        seen.add(self._set[place])
-                        yield lead, place - self.begin
+        seen = {NONE}
+        for place in self._unrecorded.tolist():
+            number = self.set_number(place)
+            if number not in seen:
+                seen.add(number)
+                yield self._lead_of_row[place % self.size], place
 
     def set_number(self, place: int) -> int:
         """Return the number of the identifier set at a place of the present rows."""
@@ -364,7 +375,17 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
     return first
 
 
-_SKIPPED: Final = 2
+def _first_leads(numbers: Sequence[int], leads: Rows) -> dict[int, int]:
+    """Return for each recorded number the lead that it was first recorded with."""
+    recorded = zip(numbers[: len(leads)], leads.tolist(), strict=True)
+    return dict(reversed(list(recorded)))
+
+
+def _with_note(entry: Entry, note: str) -> Entry:
+    if not note:
+        return entry
+    detail = f"{entry.outcome.detail} {note}".strip()
+    return entry._replace(outcome=replace(entry.outcome, detail=detail))
 
 
 def _rank(entry: Entry) -> int:
