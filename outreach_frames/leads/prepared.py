@@ -180,7 +180,7 @@ class PreparedLeads:
         """Digests of the sequence and the settings: equal for equal submissions."""
         return {
             "sequence": _digest(self.sequence_id.encode()),
-            "settings": _digest(orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)),
+            SETTINGS: _digest(orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)),
         }
 
     def _lines(self, positions: Sequence[int] | Positions, separator: str) -> Iterator[pa.Buffer]:

@@ -449,28 +449,27 @@ def test_a_journal(tmp_path: Path) -> None:
         await other.idle()
         assert other.statuses == ["added"] * (CHUNK + 1)
         await page.check()
-        assert page.state["button"] == "Add 1 lead to 'The s1'"
+        assert page.state["why_not"] == "There is nothing to send."
         path.unlink()
-        page.send()
+        await page.check()
         assert "is gone" in page.notices
-        await page.idle()
+        assert "Nothing was sent" in page.notices
 
     with serving(slow) as (service, client):
         run(test())
         assert [len(chunk) for chunk in sent(service)] == [CHUNK, 1]
 
 
-def test_errors_before_the_first_request_leave_the_plan() -> None:
-    """What is told before anything was sent can be mended, and the same plan sent."""
+def test_a_journal_that_cannot_be_used_is_refused_when_rows_are_checked() -> None:
+    """There is no plan without the journal that it is to be sent with."""
 
     async def test() -> None:
         page = Page(leads(1), client, journal="/")
         await page.check()
-        page.send()
-        await page.idle()
+        assert "is a folder" in page.notices
         assert "Nothing was sent" in page.notices
-        assert page.widget.report is None
-        assert page.state["button"] == "Add 1 lead to 'The s1'"
+        assert page.widget.plan is None
+        assert page.state["button"] == ""
 
     with serving() as (service, client):
         run(test())
@@ -632,6 +631,8 @@ def test_python_on_a_plan_and_a_click_send_once() -> None:
         assert page.widget.plan is not None
         page.widget.plan.submit(progress=False)
         page.send()
+        assert "already sent to this sequence" in page.notices
+        page.send(again=True)
         await page.idle()
         assert "submitted before" in page.notices
         await page.check()

@@ -36,7 +36,7 @@ from outreach_frames.common import sqlite_file
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
-from outreach_frames.leads.prepared import PreparedLeads
+from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.resume import Entry, Recorded, Resumption, Sent, resume
 
@@ -195,6 +195,9 @@ class Journal:
         self.is_lost: bool = False
         self.path: Final = place.path
         self._place = place
+        if place.path is None:
+            # In a widget the settings may change between two runs.
+            submission = {part: submission[part] for part in submission if part != SETTINGS}
         with _nothing_sent(), ExitStack() as stack:
             if not dry_run or place.exists():
                 stack.enter_context(place.locked())
@@ -318,13 +321,11 @@ class Journal:
     def _require_same(self, submission: Mapping[str, str]) -> None:
         """Refuse the journal of another submission."""
         stored = dict(self._rows("SELECT part, value FROM submission"))
-        names = [*submission, *(part for part in stored if part not in submission)]
-        changed = [part for part in names if stored.get(part) != submission.get(part)]
+        changed = [part for part, value in submission.items() if stored.get(part) != value]
         if changed:
             raise InvalidInputError(
-                f"The journal {self.path} belongs to a different submission: the "
-                f"{' and '.join(changed)} differ. Submit the same again, or give this one a "
-                "journal of its own."
+                f"The journal {self.path} belongs to a different submission: different "
+                f"{' and '.join(changed)}. Submit the same again, or give this one its own journal."
             )
 
     def _require_used(self) -> None:

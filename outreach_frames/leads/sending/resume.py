@@ -150,7 +150,7 @@ def resume(
         resumption.entries[shown] = _with_note(people.entry(lead), note)
     resumption.extensions = list(people.unrecorded_sets())
     chosen = np.array(sorted(to_send), dtype=np.int64)
-    resumption.rows = chosen[plan.is_planned(chosen)]
+    resumption.rows = chosen if again else chosen[plan.is_planned(chosen)]
     return resumption
 
 

@@ -128,8 +128,9 @@ def preview(
     _, first = plan.submissions.get("first", (None, None))
     if isinstance(first, JournalPlace) and first.path == place.path:
         place = first
-    client = _client_of(plan.client, client)
-    with Journal(place, _submission(plan, client), dry_run=True) as opened:
+    if place.salt is None and not place.exists():
+        return _without_journal(plan)
+    with Journal(place, _submission(plan, client or plan.client), dry_run=True) as opened:
         return opened.resume(plan, again=False, dry_run=True)
 
 
@@ -153,8 +154,9 @@ def _place(journal: str | Path | JournalPlace) -> JournalPlace:
     return journal if isinstance(journal, JournalPlace) else JournalPlace(journals.locate(journal))
 
 
-def _submission(plan: PreparedLeads, client: Client) -> dict[str, str]:
-    return {"service": client.base_url, **plan.fingerprint}
+def _submission(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
+    """Return what a journal is bound to; a dry run needs no connection."""
+    return {**({} if client is None else {"service": client.base_url}), **plan.fingerprint}
 
 
 @dataclass(frozen=True)

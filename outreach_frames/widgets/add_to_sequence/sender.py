@@ -89,7 +89,7 @@ class Sender:
         self._frame = frame
         self._is_over = is_over
         self._value: Mapping[str, Any] = {}
-        self._place: JournalPlace | None = None
+        self._places: dict[str, JournalPlace] = {}
         self._keys: dict[tuple[str | None, str | None], pa.RecordBatch] = {}
         self._seen: object = None
         self._in_table: object = None
@@ -127,13 +127,13 @@ class Sender:
         except OSError:
             return False
 
-    def place(self) -> JournalPlace:
-        """Return the journal of this frame's runs."""
-        if self._place is None:
-            self._place = JournalPlace(
-                None if self.journal is None else journals.locate(self.journal)
-            )
-        return self._place
+    def _place(self, sequence_id: str) -> JournalPlace:
+        """Return the journal of this frame's runs; in memory there is one for each sequence."""
+        if self.journal is not None:
+            sequence_id, path = "", journals.locate(self.journal)
+        else:
+            path = None
+        return self._places.setdefault(sequence_id, JournalPlace(path))
 
     @property
     def _columns(self) -> tuple[str | None, str | None]:
@@ -158,10 +158,7 @@ class Sender:
 
         def make() -> SubmissionPlan:
             plan = make_plan(frame, client=client, earlier_keys=earlier, **plan_arguments(value))
-            place = self.place()
-            if place.salt is None and not place.exists():
-                return plan
-            found = preview(plan, place, client)
+            found = preview(plan, self._place(plan.sequence_id))
             return plan.only(found.rows, _unsent(plan, found))
 
         return make
@@ -222,7 +219,8 @@ class Sender:
             yield f"The sequence is {status} and takes no leads."
         if not self.lead_count:
             yield "There is nothing to send."
-        if self.place().salt is not None and not self.place().exists():
+        place = self._place(self.plan.sequence_id)
+        if place.salt is not None and not place.exists():
             yield f"The journal {self.journal} is gone. Without it, rows would be sent twice."
         if self.sent_before and not again:
             yield "Some of these leads were already sent to this sequence. Confirm to send again."
@@ -241,8 +239,7 @@ class Sender:
 
     def tried_out(self) -> Outcomes:
         """Return the outcomes of a dry run; nothing is sent."""
-        place = self.place() if self.place().exists() else None
-        report = submit(self._made, journal=place, dry_run=True)
+        report = submit(self._made, journal=self._place(self._made.sequence_id), dry_run=True)
         return self._outcomes(
             report.rows, dict.fromkeys(self._made.positions.tolist(), WOULD_BE_SENT)
         )
@@ -251,16 +248,19 @@ class Sender:
         """Mark the current plan as sent, and return the outcomes so far."""
         self.sent_number = self.number
         self._renew()
-        return self._outcomes(
-            make_rows(self._made, {}), dict.fromkeys(self._made.positions.tolist(), WAITING)
-        )
+        rows = make_rows(self._made, {})
+        if self.report is not None:
+            # Unknown rows may have been sent once more since this plan was made.
+            is_there = ~self.report.rows["status"].isin(_NEVER_THERE)
+            rows = rows.mask(is_there, self.report.rows)
+        return self._outcomes(rows, dict.fromkeys(self._made.positions.tolist(), WAITING))
 
     def send(self, listener: Listener) -> SubmissionReport:
         """Send the plan, in any thread."""
         with self._alone():
             return submit(
                 self._made,
-                journal=self.place(),
+                journal=self._place(self._made.sequence_id),
                 progress=False,
                 watch=lambda run: self._watch(run, listener, with_rows=True),
                 is_confirmed=True,

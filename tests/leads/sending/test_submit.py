@@ -378,11 +378,11 @@ class TestDoubt:
         """Even what should not happen leaves a report of what was done."""
         with scripted(only_posts([added])) as service, connected(service) as client:
             whole = planned(client, leads(3), chunk_size=1)
-            first = {name: texts[:1] for name, texts in whole.checked.identifiers.items()}
+            first = whole.checked.overrides[:1]
             broken = dataclasses.replace(
-                whole, checked=dataclasses.replace(whole.checked, identifiers=first)
+                whole, checked=dataclasses.replace(whole.checked, overrides=first)
             )
-            report = stopped(broken, "IndexError")
+            report = stopped(broken, "ArrowIndexError")
         assert column(report) == ["added", "unknown", "not_sent"]
         assert report.error is not None
         assert isinstance(report.error.__cause__, IndexError)
@@ -606,7 +606,7 @@ class TestJournal:
             with Client(f"{service.url}/v2", "token", cache=None) as another:
                 if change == "service":
                     other = dataclasses.replace(other, client=another)
-                with pytest.raises(InvalidInputError, match=f"other {change}\\."):
+                with pytest.raises(InvalidInputError, match=f"different {change}\\."):
                     submit(other, journal=tmp_path / "j")
             assert len(sent(service)) == 1
 
