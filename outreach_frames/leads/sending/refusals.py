@@ -24,6 +24,7 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 
 _DETAIL_CHARACTERS: Final = 500
 _SENT_BEFORE: Final = "It was sent before, with no known outcome."
+_MAY_HAVE_ACTED: Final = "The service may have acted all the same."
 
 
 class NextStep(Enum):
@@ -86,11 +87,10 @@ def classify(error: OutreachError) -> Classification:
             return Classification(
                 _outcome(statuses.REJECTED, error, "A smaller chunk_size may help."), NextStep.GO_ON
             )
-        case UnsafeLinkError():
-            # A redirect: the next request would meet the same.
-            return Classification(_outcome(statuses.UNKNOWN, error), NextStep.STOP)
         case ServiceError(may_have_acted=True):
-            return Classification(_outcome(statuses.UNKNOWN, error), NextStep.DOUBT)
+            # After a redirect the next request would meet the same.
+            then = NextStep.STOP if isinstance(error, UnsafeLinkError) else NextStep.DOUBT
+            return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), then)
     return Classification(_outcome(statuses.NOT_SENT, error), NextStep.STOP)
 
 
@@ -150,4 +150,4 @@ def _text(problem: ValidationProblem) -> str:
 
 
 def _outcome(status: str, error: OutreachError, advice: str = "") -> RowOutcome:
-    return RowOutcome(status, shorten(f"{error} {advice}".strip(), _DETAIL_CHARACTERS))
+    return RowOutcome(status, f"{shorten(str(error), _DETAIL_CHARACTERS)} {advice}".strip())

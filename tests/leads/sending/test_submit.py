@@ -285,7 +285,7 @@ class TestRefusals:
             assert len(sent(service)) == len(turns)
         assert column(report) == ["rejected"] * 4 + ["added"] + ["rejected"] * 3 + ["not_sent"] * 2
 
-    @pytest.mark.parametrize("status", [401, 403, 404, 405, 418])
+    @pytest.mark.parametrize("status", [401, 403, 404, 405, 425])
     def test_nothing_was_done(self, status: int) -> None:
         """A token that is not accepted, or an unknown sequence, stops the run with nothing done."""
         turns = [added, script.json({"error": "no"}, status)]
@@ -298,6 +298,45 @@ class TestRefusals:
         assert report.error.status_code == status
         with pytest.raises(ServiceError):
             report.raise_for_error()
+
+
+REJECTED = {400, 413, 422}
+NOT_SENT = {401, 403, 404, 405, 425, 429}
+
+
+class TestEveryStatus:
+    """What an HTTP status in place of a result proves."""
+
+    @pytest.mark.parametrize("status", [101, 103, *range(300, 600), 600, 999])
+    def test_without_a_time_to_wait(self, status: int) -> None:
+        """Only statuses that prove a refusal leave rows rejected or not sent."""
+
+        def reply(received: Received) -> Reply:
+            is_first = b"lead0" in received.body
+            return script.json({"error": "no"}, status) if is_first else added(received)
+
+        with scripted(only_posts(repeat(reply))) as service, connected(service) as client:
+            report = stopped(planned(client, leads(2), chunk_size=1))
+        if status in REJECTED:
+            expected = ["rejected", "added"]
+        elif status in NOT_SENT:
+            expected = ["not_sent", "not_sent"]
+        else:
+            # Where one request is redirected, all are.
+            expected = ["unknown", "not_sent" if 300 <= status < 400 else "added"]
+        assert column(report) == expected
+        says_so = "may have acted" in column(report, "detail")[0]
+        assert says_so == (expected[0] == "unknown")
+
+    @pytest.mark.parametrize(
+        ("status", "expected"), [(429, "not_sent"), (503, "not_sent"), (500, "unknown")]
+    )
+    def test_with_a_time_to_wait(self, status: int, expected: str) -> None:
+        """A service that is busy did nothing where it says when to come again."""
+        busy = script.json({}, status, {"Retry-After": "0"})
+        with scripted(only_posts(repeat(busy))) as service, connected(service) as client:
+            report = stopped(planned(client, leads(1)))
+        assert column(report) == [expected]
 
 
 class TestDoubt:
