@@ -115,14 +115,21 @@ def classify_resend(error: OutreachError) -> Classification:
 def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
     """Say what a response means for a row that was sent before with no known outcome.
 
+    A row that is skipped for any other reason than being there may be there, too: the earlier send
+    may have added it before that reason came up.
+
     >>> reclassify_resent(RowOutcome("already_in_sequence")).status
     'present'
+    >>> reclassify_resent(RowOutcome("recently_contacted")).status
+    'unknown'
     """
     if outcome.status in {statuses.ADDED, statuses.UNKNOWN}:
         return outcome
     if outcome.status == statuses.ALREADY_IN_SEQUENCE:
         return replace(outcome, status=statuses.PRESENT)
-    return replace(outcome, detail=f"{outcome.detail} {_SENT_BEFORE}".strip())
+    suffix = spec.SKIPPED_SUFFIX if outcome.status in statuses.SKIPPED else ""
+    detail = f"It is skipped now ({outcome.status}{suffix}). {outcome.detail}".rstrip()
+    return replace(outcome, status=statuses.UNKNOWN, detail=f"{detail} {_SENT_BEFORE}")
 
 
 def _refused(error: ValidationFailedError) -> Classification:

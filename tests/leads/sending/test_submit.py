@@ -484,21 +484,39 @@ class TestRetryUnknown:
             assert column(report.retry_unknown()) == ["added"] * 6
             assert sent(service)[3:] == [["lead0", "lead1"], ["lead4", "lead5"]]
 
-    def test_skipped_the_second_time(self) -> None:
-        """A lead that is skipped now may be so because of the first send; the detail says it."""
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *(field.name for field in spec.ADD_LEADS_RESULT[2:]),
+            "on_holiday_and_skipped",
+            "unknown_and_skipped",
+        ],
+    )
+    def test_skipped_the_second_time(self, name: str, tmp_path: Path) -> None:
+        """A lead that is skipped now may be in the sequence since the first send."""
+        journal = tmp_path / "journal"
+        is_duplicate = name.startswith("duplicate_")
 
         def skipped(received: Received) -> Reply:
             (lead,) = received.json["leads"]
-            recent = {"recently_contacted_and_skipped": [lead]}
-            return script.json({"total": 1, "total_added_to_sequence": 0} | recent)
+            entry = lead["email"] if is_duplicate else lead
+            return script.json({"total": 1, "total_added_to_sequence": 0, name: [entry]})
 
-        with (
-            scripted(only_posts([script.reset(), skipped])) as service,
-            connected(service) as client,
-        ):
-            report = stopped(planned(client, leads(1))).retry_unknown()
-        assert column(report) == ["recently_contacted"]
-        assert "sent before" in column(report, "detail")[0]
+        turns = [script.reset(), skipped]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            plan = planned(client, leads(1))
+            report = stopped(plan, journal=journal)
+            if name == "already_in_sequence_and_skipped":
+                assert column(report.retry_unknown()) == ["present"]
+                return
+            with pytest.warns(OutreachWarning, match="1 is unknown"):
+                report = report.retry_unknown()
+            assert column(report) == ["unknown"]
+            (detail,) = column(report, "detail")
+            assert ("duplicate_in_request" if is_duplicate else name) in detail
+            assert "sent before" in detail
+            assert column(stopped(plan, journal=journal)) == ["unknown"]
+            assert len(sent(service)) == 2
 
     def test_twice(self) -> None:
         """One report sends what is unknown once; the report of that knows what became of it."""
