@@ -366,6 +366,18 @@ class TestDoubt:
         assert column(report) == ["added", "unknown", "added"]
         assert column(report, "detail")[1]
 
+    @pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "duplicate_profnet_urls"])
+    def test_a_host_of_a_thousand_labels(self, name: str) -> None:
+        """An odd URL in a list is of no lead that was sent, and ends nothing."""
+        url = f"https://{'m.' * 1000}x.example/in/a"
+
+        entry = url if name.startswith("duplicate_") else {"profnet_url": url}
+        odd = script.json({"total": 2, "total_added_to_sequence": 2, name: [entry]})
+        with scripted(only_posts([odd, added])) as service, connected(service) as client:
+            report = stopped(planned(client, leads(4)), "2 are unknown")
+        assert column(report) == ["unknown"] * 2 + ["added"] * 2
+        assert any("m.m.m." in note for note in report.notes)
+
     def test_no_response_in_time(self) -> None:
         """A service that is too slow leaves its rows unknown."""
         turns = [script.delayed(5, script.json({})), added]
