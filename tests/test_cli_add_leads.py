@@ -101,6 +101,26 @@ def test_a_journal_makes_the_second_run_send_nothing(
     assert sum(map(len, files)) == 1200
 
 
+@pytest.mark.parametrize("own", ["", "status", "chunk"])
+def test_a_failed_file_that_was_corrected(tmp_path: Path, sequence: str, own: str) -> None:
+    """Its old outcomes make room for the new ones; columns of the analyst's own stay."""
+    path, email = tmp_path / "leads.csv", f"cli.corrected{own}@brightforge.example"
+    path.write_text(f"email,{own}\nn/a,mine\n" if own else "email\nn/a\n")
+    for number, code in enumerate((4, 4, 0)):
+        results = tmp_path / str(number)
+        command = ["add-leads", str(path), "--sequence", sequence, "--results", str(results)]
+        assert main(command) == code
+        path = results / ("failed.csv" if code else "added.csv")
+        written = pd.read_csv(path, dtype="str")
+        status = "outreach_status" if own == "status" else "status"
+        columns = ["email", *filter(None, [own]), status, "detail", "error_code"]
+        assert written.columns.to_list() == columns
+        assert written[status].to_list() == ["invalid" if code else "added"]
+        assert not own or written[own].to_list() == ["mine"]
+        if number == 1:
+            path.write_text(path.read_text().replace("n/a", email, 1))
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -36,13 +36,17 @@ _MESSAGE_DEPTH = 8
 
 _NOT_ACCEPTED = "The token is not accepted here: check api_key or OUTREACH_API_KEY."
 
-# Which exception an error status becomes, and what to do about it.
+# The statuses that prove that the service did not act: their exceptions, and what to do. Any other
+# may come from something in between that gave up waiting while the service acted.
 _STATUSES: dict[int, tuple[type[StatusError], str]] = {
     400: (BadRequestError, "The service cannot make sense of the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
     403: (AuthenticationError, _NOT_ACCEPTED),
     404: (NotFoundError, "Nothing was found there: check the id, and that base_url is right."),
+    405: (StatusError, "The service does not offer this there: check base_url."),
+    413: (StatusError, "The request is too large."),
     422: (ValidationFailedError, "The service understood the request and cannot do it."),
+    425: (StatusError, "The service will not act yet: try again later."),
     429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
 }
 _OTHER = (StatusError, "Check the arguments and base_url.")
@@ -142,7 +146,7 @@ def status_error(
         "retry_after": retry_after,
         "retryable": status == 429 or status >= 500,
         # A 503 that names a time was refused before anything was done.
-        "may_have_acted": status >= 500 and not (status == 503 and retry_after is not None),
+        "may_have_acted": status not in _STATUSES and (status != 503 or retry_after is None),
     }
     if kind is ValidationFailedError:
         return ValidationFailedError(message, validation_errors=_problems(value, redact), **facts)

@@ -66,6 +66,22 @@ def test_each_outcome_is_told(client: Client) -> None:
     assert frame["daily_email_limit"].tolist()[::2] == [30, 40]
 
 
+@pytest.mark.parametrize(
+    ("status", "outcome"),
+    [
+        *dict.fromkeys((400, 404, 405, 413, 422, 425), "failed").items(),
+        *dict.fromkeys((303, 408, 409, 418, 499, 500), "unknown").items(),
+    ],
+)
+def test_only_a_refusal_is_a_failure(status: int, outcome: str) -> None:
+    """A limit that may have changed is unknown, and the next one is sent all the same."""
+    replies = [json({"error": "no"}, status), json({"id": "m2", "daily_email_limit": 40})]
+    with scripted(replies) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match=f"1 {outcome}"):
+            frame = of.set_daily_email_limit(IDS[:2], 40)
+    assert frame["outcome"].tolist() == [outcome, "changed"]
+
+
 def test_a_refused_token_stops_the_rest() -> None:
     """After a 401 no further request is sent, and the rest is not_sent."""
     with scripted([json({}, 401)]) as service, of.connect(service.url, "token", cache=None):

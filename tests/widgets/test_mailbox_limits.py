@@ -342,6 +342,26 @@ def test_what_the_service_reports_counts(limit: int, status: str, reported: list
         in_a_kernel(use)
 
 
+@pytest.mark.parametrize(
+    ("status", "result", "words"),
+    [(404, "failed", "Not changed"), (409, "unknown", "May have changed")],
+)
+def test_a_status_that_proves_no_refusal(status: int, result: str, words: str) -> None:
+    """Only a status that proves that nothing was done is shown as no change."""
+
+    def reply(received: Received) -> Reply:
+        return responding(40)(received) if received.method == "GET" else json({}, status)
+
+    with scripted(reply) as service, of.connect(service.url, "token", cache=None):
+
+        async def use() -> None:
+            results = await changed(MailboxLimits(), {"m1": 60})
+            assert results["status"].tolist() == [result]
+            assert results["detail"].iloc[0].startswith(words)
+
+        in_a_kernel(use)
+
+
 def test_limits_go_to_the_account_they_were_read_from() -> None:
     """After a new `connect` nothing is sent before the mailboxes are read from there, too."""
     with (

@@ -24,6 +24,7 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 
 _DETAIL_CHARACTERS: Final = 500
 _SENT_BEFORE: Final = "It was sent before, with no known outcome."
+_MAY_HAVE_ACTED: Final = "The service may have acted all the same."
 
 
 class NextStep(Enum):
@@ -86,11 +87,10 @@ def classify(error: OutreachError) -> Classification:
             return Classification(
                 _outcome(statuses.REJECTED, error, "A smaller chunk_size may help."), NextStep.GO_ON
             )
-        case UnsafeLinkError():
-            # A redirect: the next request would meet the same.
-            return Classification(_outcome(statuses.UNKNOWN, error), NextStep.STOP)
         case ServiceError(may_have_acted=True):
-            return Classification(_outcome(statuses.UNKNOWN, error), NextStep.DOUBT)
+            # After a redirect the next request would meet the same.
+            then = NextStep.STOP if isinstance(error, UnsafeLinkError) else NextStep.DOUBT
+            return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), then)
     return Classification(_outcome(statuses.NOT_SENT, error), NextStep.STOP)
 
 
@@ -115,14 +115,21 @@ def classify_resend(error: OutreachError) -> Classification:
 def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
     """Say what a response means for a row that was sent before with no known outcome.
 
+    A row that is skipped for any other reason than being there may be there, too: the earlier send
+    may have added it before that reason came up.
+
     >>> reclassify_resent(RowOutcome("already_in_sequence")).status
     'present'
+    >>> reclassify_resent(RowOutcome("recently_contacted")).status
+    'unknown'
     """
     if outcome.status in {statuses.ADDED, statuses.UNKNOWN}:
         return outcome
     if outcome.status == statuses.ALREADY_IN_SEQUENCE:
         return replace(outcome, status=statuses.PRESENT)
-    return replace(outcome, detail=f"{outcome.detail} {_SENT_BEFORE}".strip())
+    suffix = spec.SKIPPED_SUFFIX if outcome.status in statuses.SKIPPED else ""
+    detail = f"It is skipped now ({outcome.status}{suffix}). {outcome.detail}".rstrip()
+    return replace(outcome, status=statuses.UNKNOWN, detail=f"{detail} {_SENT_BEFORE}")
 
 
 def _refused(error: ValidationFailedError) -> Classification:
@@ -150,4 +157,4 @@ def _text(problem: ValidationProblem) -> str:
 
 
 def _outcome(status: str, error: OutreachError, advice: str = "") -> RowOutcome:
-    return RowOutcome(status, shorten(f"{error} {advice}".strip(), _DETAIL_CHARACTERS))
+    return RowOutcome(status, f"{shorten(str(error), _DETAIL_CHARACTERS)} {advice}".strip())

@@ -17,9 +17,9 @@ from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.excel import write_sheets
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import report_card
-from outreach_frames.leads.sending.rows import TOLD, typed
+from outreach_frames.leads.sending.rows import TOLD, UNTOLD, typed
 from outreach_frames.leads.sending.run import Monitor
-from outreach_frames.tables.columns import append_columns, text_names
+from outreach_frames.tables.columns import append_columns, drop_appended, text_names
 
 
 class SubmissionReport:
@@ -83,7 +83,7 @@ class SubmissionReport:
         self.error: Final = error
         self.dry_run: Final = dry_run
         # A shallow copy: what is done to the analyst's frame from now on does not reach it.
-        self._frame = frame.copy(deep=False)
+        self._frame = drop_appended(frame, TOLD, UNTOLD).copy(deep=False)
         self._retry = retry
 
     @property
@@ -94,6 +94,7 @@ class SubmissionReport:
         -------
         DataFrame
             With the input's index and columns; a name that is taken gets `outreach_` in front.
+            Columns that an earlier report appended are replaced.
         """
         return append_columns(self._frame, self.rows.drop(columns="index"))
 

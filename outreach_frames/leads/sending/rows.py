@@ -21,8 +21,9 @@ _DTYPES: Final = {
     "chunk": "Int64",
     "attempts": "Int64",
 }
-# What files say of a row, too.
+# What files say of a row, too, and what they do not.
 TOLD: Final = ("status", "detail", "error_code")
+UNTOLD: Final = ("chunk", "attempts")
 
 
 def make_rows(

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.errors import OutreachWarning, ValidationFailedError
+from outreach_frames.errors import AuthenticationError, OutreachWarning, ValidationFailedError
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
+from tests import scripted as script
 from tests.examples import share_of_examples
-from tests.leads.sending.lead_service import added, connected, refused
+from tests.leads.sending.lead_service import added, connected, only_posts, refused, sent
 from tests.scripted import Received, Reply, scripted
 
 
@@ -111,6 +112,30 @@ def test_another_reason_ends_the_search() -> None:
             report = submit(plan, progress=False)
     assert set(report.rows["status"]) == {"added", "rejected"}
     assert report.rows["error_code"].dropna().unique().tolist() == ["missing_ai_credits"]
+
+
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+@pytest.mark.parametrize("answered", [1, 2, 3])
+@pytest.mark.parametrize("is_retry", [False, True])
+def test_a_401_ends_the_search(is_retry: bool, answered: int) -> None:
+    """What waited for its turn was not sent; where it was sent before, it remains unknown."""
+    frame, service = frame_of(40, 8, 0.5), NeedingFields("f3")
+    first = [script.reset()] if is_retry else []
+    turns = [*first, *[service] * answered, script.json({"error": "who?"}, 401)]
+    with scripted(only_posts(turns)) as running, connected(running) as client:
+        data = [name for name in frame.columns if name != "email"]
+        report = submit(make_plan(frame, "s1", data=data, client=client), progress=False)
+        if is_retry:
+            assert set(report.rows["status"]) == {"unknown"}
+            report = report.retry_unknown()
+        assert len(sent(running)) == len(turns)
+        # The last request was about a part of those that were not added.
+        assert len(sent(running)[-1]) < len(frame) - len(service.accepted)
+    assert isinstance(report.error, AuthenticationError)
+    assert bool(service.accepted) == (answered > 1)
+    left = "unknown" if is_retry else "not_sent"
+    expected = ["added" if email in service.accepted else left for email in frame["email"]]
+    assert report.rows["status"].tolist() == expected
 
 
 @share_of_examples(0.5)

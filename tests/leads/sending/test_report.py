@@ -5,12 +5,15 @@ from __future__ import annotations
 import html
 import pickle
 import re
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -155,6 +158,103 @@ def test_no_column_is_lost_to_a_name() -> None:
         "attempts",
     ]
     assert made.iloc[0].to_list()[:5] == [1, 2, 3, 4, "added"]
+
+
+OUTCOMES = ["status", "detail", "error_code", "chunk", "attempts"]
+PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
+
+
+@pytest.mark.parametrize(
+    ("columns", "kept", "appended"),
+    [
+        (["email", *OUTCOMES], ["email"], OUTCOMES),
+        (["email", *OUTCOMES[:3]], ["email"], OUTCOMES),
+        # As to_excel has them, and in a table whose columns were moved.
+        (["email", "status", "error_code", "detail"], ["email"], OUTCOMES),
+        (["error_code", "status", "email", "detail"], ["email"], OUTCOMES),
+        # The status is the analyst's own.
+        (
+            ["status", "outreach_status", *OUTCOMES[1:]],
+            ["status"],
+            ["outreach_status", *OUTCOMES[1:]],
+        ),
+        (
+            ["outreach_status", "status", "detail", "error_code"],
+            ["status"],
+            ["outreach_status", *OUTCOMES[1:]],
+        ),
+        # What was added since is kept, even under a name that a report has.
+        (
+            [*OUTCOMES[:3], "note", "attempts"],
+            ["note", "attempts"],
+            [*OUTCOMES[:4], "outreach_attempts"],
+        ),
+        # Neither of these is all that a report appends.
+        (
+            ["status", "detail"],
+            ["status", "detail"],
+            ["outreach_status", "outreach_detail", *OUTCOMES[2:]],
+        ),
+        (
+            ["chunk", "attempts"],
+            ["chunk", "attempts"],
+            [*OUTCOMES[:3], "outreach_chunk", "outreach_attempts"],
+        ),
+        ([*OUTCOMES[:3], "status"], [*OUTCOMES[:3], "status"], [*PREFIXED, *OUTCOMES[3:]]),
+    ],
+)
+def test_an_earlier_report_s_columns_are_replaced(
+    columns: list[str], kept: list[str], appended: list[str]
+) -> None:
+    """A complete set of a report's columns makes room for the new one; any other column stays."""
+    frame = pd.DataFrame([["old"] * len(columns)], columns=columns)
+    made = report(["added"], frame).frame
+    assert made.columns.to_list() == [*kept, *appended]
+    assert made.iloc[0].to_list()[: len(kept) + 1] == ["old"] * len(kept) + ["added"]
+
+
+def test_an_earlier_report_s_columns_of_several_levels() -> None:
+    """Names of two levels are recognised, and a group of columns of such a name is not."""
+    own = [("status", "of us"), ("detail", "of us"), ("error_code", "of us")]
+    frame = pd.DataFrame([[1, 2, 3]], columns=pd.MultiIndex.from_tuples(own))
+    once = report(["rejected"], frame).frame
+    twice = report(["added"], once).frame
+    assert twice.columns.to_list() == once.columns.to_list()
+    assert twice.iloc[0].to_list()[:4] == [1, 2, 3, "added"]
+
+
+def through_a_file(made: SubmissionReport) -> pd.DataFrame:
+    """Return the rows that failed as they are after they were written and read."""
+    with tempfile.TemporaryDirectory() as folder:
+        return of.read_prospects(made.to_csv(folder) / "failed.csv")
+
+
+def is_complete(columns: list[str]) -> bool:
+    """Whether a report could have appended three of the columns."""
+    return all(any(each.endswith(name) for each in columns) for name in OUTCOMES[:3])
+
+
+@given(
+    columns=st.lists(
+        st.sampled_from(
+            [prefix + name for prefix in ("", "outreach_", "outreach_" * 2) for name in OUTCOMES]
+            + ["email", "outreach_", "my_status"]
+        ),
+        unique=True,
+    ).filter(lambda columns: not is_complete(columns)),
+    by_file=st.lists(st.booleans(), min_size=2, max_size=4),
+)
+def test_any_columns_survive_any_number_of_runs(columns: list[str], by_file: list[bool]) -> None:
+    """Whatever an input has is kept, each run's outcomes replace the last one's, and no more."""
+    own = pd.DataFrame([[f"own {name}" for name in columns]] * 2, columns=columns, dtype="str")
+    frame, names = own, {}
+    for number, is_file in enumerate(by_file):
+        status = ["rejected", "not_sent", "unknown", "invalid"][number]
+        made = report([status] * 2, frame)
+        frame = through_a_file(made) if is_file else made.frame
+        pd.testing.assert_frame_equal(frame[columns], own, check_column_type=False)
+        assert frame.columns.to_list() == names.setdefault(is_file, frame.columns.to_list())
+        assert frame.iloc[:, len(columns)].to_list() == [status] * 2
 
 
 @pytest.mark.parametrize(

@@ -285,7 +285,7 @@ class TestRefusals:
             assert len(sent(service)) == len(turns)
         assert column(report) == ["rejected"] * 4 + ["added"] + ["rejected"] * 3 + ["not_sent"] * 2
 
-    @pytest.mark.parametrize("status", [401, 403, 404, 405, 418])
+    @pytest.mark.parametrize("status", [401, 403, 404, 405, 425])
     def test_nothing_was_done(self, status: int) -> None:
         """A token that is not accepted, or an unknown sequence, stops the run with nothing done."""
         turns = [added, script.json({"error": "no"}, status)]
@@ -298,6 +298,45 @@ class TestRefusals:
         assert report.error.status_code == status
         with pytest.raises(ServiceError):
             report.raise_for_error()
+
+
+REJECTED = {400, 413, 422}
+NOT_SENT = {401, 403, 404, 405, 425, 429}
+
+
+class TestEveryStatus:
+    """What an HTTP status in place of a result proves."""
+
+    @pytest.mark.parametrize("status", [101, 103, *range(300, 600), 600, 999])
+    def test_without_a_time_to_wait(self, status: int) -> None:
+        """Only statuses that prove a refusal leave rows rejected or not sent."""
+
+        def reply(received: Received) -> Reply:
+            is_first = b"lead0" in received.body
+            return script.json({"error": "no"}, status) if is_first else added(received)
+
+        with scripted(only_posts(repeat(reply))) as service, connected(service) as client:
+            report = stopped(planned(client, leads(2), chunk_size=1))
+        if status in REJECTED:
+            expected = ["rejected", "added"]
+        elif status in NOT_SENT:
+            expected = ["not_sent", "not_sent"]
+        else:
+            # Where one request is redirected, all are.
+            expected = ["unknown", "not_sent" if 300 <= status < 400 else "added"]
+        assert column(report) == expected
+        says_so = "may have acted" in column(report, "detail")[0]
+        assert says_so == (expected[0] == "unknown")
+
+    @pytest.mark.parametrize(
+        ("status", "expected"), [(429, "not_sent"), (503, "not_sent"), (500, "unknown")]
+    )
+    def test_with_a_time_to_wait(self, status: int, expected: str) -> None:
+        """A service that is busy did nothing where it says when to come again."""
+        busy = script.json({}, status, {"Retry-After": "0"})
+        with scripted(only_posts(repeat(busy))) as service, connected(service) as client:
+            report = stopped(planned(client, leads(1)))
+        assert column(report) == [expected]
 
 
 class TestDoubt:
@@ -326,6 +365,18 @@ class TestDoubt:
             assert sent(service) == [["lead0"], ["lead1"], ["lead2"]]
         assert column(report) == ["added", "unknown", "added"]
         assert column(report, "detail")[1]
+
+    @pytest.mark.parametrize("name", ["recently_contacted_and_skipped", "duplicate_profnet_urls"])
+    def test_a_host_of_a_thousand_labels(self, name: str) -> None:
+        """An odd URL in a list is of no lead that was sent, and ends nothing."""
+        url = f"https://{'m.' * 1000}x.example/in/a"
+
+        entry = url if name.startswith("duplicate_") else {"profnet_url": url}
+        odd = script.json({"total": 2, "total_added_to_sequence": 2, name: [entry]})
+        with scripted(only_posts([odd, added])) as service, connected(service) as client:
+            report = stopped(planned(client, leads(4)), "2 are unknown")
+        assert column(report) == ["unknown"] * 2 + ["added"] * 2
+        assert any("m.m.m." in note for note in report.notes)
 
     def test_no_response_in_time(self) -> None:
         """A service that is too slow leaves its rows unknown."""
@@ -445,21 +496,39 @@ class TestRetryUnknown:
             assert column(report.retry_unknown()) == ["added"] * 6
             assert sent(service)[3:] == [["lead0", "lead1"], ["lead4", "lead5"]]
 
-    def test_skipped_the_second_time(self) -> None:
-        """A lead that is skipped now may be so because of the first send; the detail says it."""
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *(field.name for field in spec.ADD_LEADS_RESULT[2:]),
+            "on_holiday_and_skipped",
+            "unknown_and_skipped",
+        ],
+    )
+    def test_skipped_the_second_time(self, name: str, tmp_path: Path) -> None:
+        """A lead that is skipped now may be in the sequence since the first send."""
+        journal = tmp_path / "journal"
+        is_duplicate = name.startswith("duplicate_")
 
         def skipped(received: Received) -> Reply:
             (lead,) = received.json["leads"]
-            recent = {"recently_contacted_and_skipped": [lead]}
-            return script.json({"total": 1, "total_added_to_sequence": 0} | recent)
+            entry = lead["email"] if is_duplicate else lead
+            return script.json({"total": 1, "total_added_to_sequence": 0, name: [entry]})
 
-        with (
-            scripted(only_posts([script.reset(), skipped])) as service,
-            connected(service) as client,
-        ):
-            report = stopped(planned(client, leads(1))).retry_unknown()
-        assert column(report) == ["recently_contacted"]
-        assert "sent before" in column(report, "detail")[0]
+        turns = [script.reset(), skipped]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            plan = planned(client, leads(1))
+            report = stopped(plan, journal=journal)
+            if name == "already_in_sequence_and_skipped":
+                assert column(report.retry_unknown()) == ["present"]
+                return
+            with pytest.warns(OutreachWarning, match="1 is unknown"):
+                report = report.retry_unknown()
+            assert column(report) == ["unknown"]
+            (detail,) = column(report, "detail")
+            assert ("duplicate_in_request" if is_duplicate else name) in detail
+            assert "sent before" in detail
+            assert column(stopped(plan, journal=journal)) == ["unknown"]
+            assert len(sent(service)) == 2
 
     def test_twice(self) -> None:
         """One report sends what is unknown once; the report of that knows what became of it."""
