@@ -103,7 +103,8 @@ class PreparedLeads:
         """Return the same where other rows are sent for their persons."""
         if kept is self.kept:
             return self.outcome_of_unsent()
-        return unsent_rows(self._frame.index, self.checked, self.keys, kept)
+        linked_by = "other rows or the journal"
+        return unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
 
     def only(self, positions: Positions, unsent: pd.DataFrame) -> Self:
         """Restrict the plan to rows; `unsent` are the outcomes of the others."""

@@ -19,6 +19,7 @@ def unsent_rows(
     checked: Checked,
     keys: pa.RecordBatch,
     kept: np.ndarray[Any, Any],
+    linked_by: str = "other rows",
 ) -> pd.DataFrame:
     """Return every row that is not sent: position, status, detail, error_code."""
     problems = checked.problems
@@ -34,7 +35,8 @@ def unsent_rows(
                 dtype="str",
             ),
             "detail": pd.Series(
-                [*details, *_reasons(index, keys, duplicates, kept[duplicates])], dtype="str"
+                [*details, *_reasons(index, keys, duplicates, kept[duplicates], linked_by)],
+                dtype="str",
             ),
             "error_code": pd.Series([*codes, *[None] * len(duplicates)], dtype="str"),
         }
@@ -47,9 +49,10 @@ def _reasons(
     keys: pa.RecordBatch,
     duplicates: np.ndarray[Any, Any],
     kept: np.ndarray[Any, Any],
+    linked_by: str,
 ) -> list[str]:
     """Say what each duplicate has in common with the row that is kept."""
-    reasons = ["same person, linked by other rows,"] * len(duplicates)
+    reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
     for field in reversed(keys.schema.names):
         mine, theirs = (keys.column(field).take(pa.array(rows)) for rows in (duplicates, kept))
         for place in np.flatnonzero(pc.equal(mine, theirs).fill_null(False)).tolist():

@@ -323,15 +323,15 @@ def _client_of(own: Client | None, given: Client | None) -> Client:
 
 
 def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, Entry]:
-    """Return what is known of each row; other runs may have resumed the journal."""
-    newer = {
-        position: entry
-        for position, entry in stored.items()
-        if position not in own
-        or own[position].outcome.status == statuses.UNKNOWN
-        or own[position].attempts < entry.attempts
+    """Return the recorded outcomes, and what a report knows beyond what could be written."""
+    return {
+        row: own[row]
+        if row in own
+        and own[row].outcome.status != statuses.UNKNOWN
+        and own[row].attempts >= entry.attempts
+        else entry
+        for row, entry in stored.items()
     }
-    return {**own, **newer}
 
 
 def _is_unknown(entry: Entry | None) -> bool:

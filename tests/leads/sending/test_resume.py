@@ -1,0 +1,355 @@
+"""Later runs with one journal: each person is sent once, whatever their rows look like by then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests import scripted as script
+from tests.leads.sending.lead_service import added, connected, only_posts
+from tests.scripted import Received, Reply, Service, scripted
+
+Row = tuple[str | None, str | None]
+
+A, A2, B, C = (f"{name}@example.com" for name in ("a", "a2", "b", "c"))
+U, V = (f"https://profnet.example/in/{name}" for name in ("u", "v"))
+# A company's page, which colleagues may share.
+W = "https://profnet.example/company/w"
+
+
+def frame_of(rows: Iterable[Row]) -> pd.DataFrame:
+    """Make a frame of identifiers."""
+    return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="str")
+
+
+def sent(service: Service) -> list[list[Row]]:
+    """Return the identifiers of each request."""
+    return [
+        [(lead.get("email"), lead.get("profnet_url")) for lead in each.json["leads"]]
+        for each in service.requests
+        if each.method == "POST"
+    ]
+
+
+def skipped(name: str) -> Any:
+    """Return a reply that lists all leads as skipped."""
+
+    def reply(received: Received) -> Reply:
+        leads = received.json["leads"]
+        listed = [{key: lead.get(key) for key in ("email", "profnet_url")} for lead in leads]
+        result = {"total": len(leads), "total_added_to_sequence": 0, name: listed}
+        return script.json(result)
+
+    return reply
+
+
+def add(
+    client: Client, rows: Iterable[Row], path: Path, go: Any = None, **options: Any
+) -> SubmissionReport:
+    """Add rows to a sequence; `go` is a further column."""
+    frame = frame_of(rows)
+    if go is not None:
+        frame["go"] = go
+    options = {"progress": False, "client": client, "journal": path, **options}
+    return frame.outreach.add_to_sequence("s1", **options)
+
+
+def statuses(report: SubmissionReport) -> list[str]:
+    """Return the status of each row."""
+    return report.rows["status"].tolist()
+
+
+def details(report: SubmissionReport) -> list[str]:
+    """Return the detail of each row."""
+    return report.rows["detail"].tolist()
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return where a journal may be."""
+    return tmp_path / "leads.journal"
+
+
+MANY = range(30)
+EMAILS: list[Row] = [(f"p{n}@example.com", None) for n in MANY]
+URLS: list[Row] = [(None, f"https://profnet.example/in/p{n}") for n in MANY]
+BOTH: list[Row] = [(email, url) for (email, _), (_, url) in zip(EMAILS, URLS, strict=True)]
+
+# First runs, later runs that send nobody, and the statuses of the last one.
+HISTORIES: dict[str, tuple[list[Row], list[list[Row]], list[str]]] = {
+    "reversed": (
+        [(A, None), (A, U), (None, U)],
+        [[(None, U), (A, U), (A, None)]],
+        ["duplicate_in_frame", "duplicate_in_frame", "added"],
+    ),
+    "in another order, 30 people": (
+        [*EMAILS, *URLS, *BOTH],
+        [[*URLS, *EMAILS, *BOTH]],
+        ["duplicate_in_frame"] * 30 + ["added"] * 30 + ["duplicate_in_frame"] * 30,
+    ),
+    "duplicates alone": ([*EMAILS, *BOTH, *URLS], [URLS], ["added"] * 30),
+    "another address, then without the URL": (
+        [(A, U), (A2, U)],
+        [[(A2, None)]],
+        ["added"],
+    ),
+    "a URL gained, then the URL alone": ([(A, None)], [[(A, U)], [(None, U)]], ["added"]),
+    "an address gained, then corrected": ([(None, U)], [[(A, U)], [(A, V)], [(A2, V)]], ["added"]),
+    "linked by a run that sent nobody": (
+        [(A, None), (B, V)],
+        [[(A, V)], [(None, V), (A, None), (B, None)]],
+        ["added", "added", "duplicate_in_frame"],
+    ),
+    "a weak URL alone": ([(None, W)], [[(None, W), (None, W)]], ["added", "duplicate_in_frame"]),
+    "spelled in another way": (
+        [(A, U)],
+        [[("A@EXAMPLE.com", "http://www.PROFNET.example/in/U/?trk=x")]],
+        ["added"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("first", "later", "expected"), HISTORIES.values(), ids=HISTORIES)
+def test_nobody_is_sent_by_another_row(
+    first: list[Row], later: list[list[Row]], expected: list[str], path: Path
+) -> None:
+    """Whoever a journal has is not sent again by a row that it, or an earlier run, links to it."""
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        add(client, first, path)
+        for rows in later:
+            report = add(client, rows, path)
+        assert len(sent(service)) == 1
+        assert statuses(report) == expected
+
+
+@pytest.mark.parametrize("is_dry", [True, False])
+def test_an_extension_is_recorded_by_a_run_and_not_by_a_dry_one(is_dry: bool, path: Path) -> None:
+    """What a dry run sees of a person is not known to the next run."""
+    with scripted(only_posts([added, added])) as service, connected(service) as client:
+        add(client, [(A, None)], path)
+        assert statuses(add(client, [(A, U)], path, dry_run=is_dry)) == ["added"]
+        add(client, [(None, U)], path)
+        assert len(sent(service)) == 1 + is_dry
+
+
+def test_colleagues_who_share_a_page(path: Path) -> None:
+    """A weak URL is not taken for a person who has an address, in either order of the runs."""
+    alone, with_email = [(None, W)], [(A, W), (B, W), (None, W)]
+    with scripted(only_posts([added] * 6)) as service, connected(service) as client:
+        add(client, alone, path)
+        report = add(client, with_email, path)
+        assert sent(service) == [[(None, W)], [(A, W)], [(B, W)]]
+        assert statuses(report) == ["added"] * 3
+        other = path.with_name("other")
+        with pytest.warns(OutreachWarning, match="2 of 2 leads were sent"):
+            add(client, with_email[:2], other)
+        with pytest.warns(OutreachWarning, match="1 of 1 lead was sent"):
+            assert statuses(add(client, alone, other)) == ["added"]
+        assert sent(service)[-1] == [(None, W)]
+
+
+@pytest.mark.parametrize(
+    ("row", "detail"),
+    [
+        ((A, None), ""),
+        ((A, U), ""),
+        (("A@example.COM", U), ""),
+        ((A2, U), "It was sent before with another email, and is not sent again."),
+        ((A, V), "It was sent before with another profnet_url, and is not sent again."),
+    ],
+)
+def test_the_detail_names_identifiers_that_were_not_sent(row: Row, detail: str, path: Path) -> None:
+    """An outcome of another email or URL than the row's says so by kind."""
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        add(client, [(A, U)], path)
+        report = add(client, [row], path)
+    assert (statuses(report), details(report)) == (["added"], [detail])
+
+
+def test_the_detail_says_what_was_not_sent_at_all(path: Path) -> None:
+    """A row whose lead was sent without one of its identifiers says which."""
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        add(client, [(A, None), (A, U)], path)
+        report = add(client, [(None, U)], path)
+    assert details(report) == [
+        "It was sent before without this profnet_url, and is not sent again."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("row", "changed"),
+    [
+        ((A, U), "profnet_url"),
+        (("A@example.com", None), "email"),
+        (("A@example.com", U), "email and profnet_url"),
+    ],
+)
+def test_unknown_rows_are_sent_again_as_they_were(row: Row, changed: str, path: Path) -> None:
+    """A row whose text changed stays unknown, and its detail names what changed."""
+    turns = [script.reset(), skipped("already_in_sequence_and_skipped")]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning):
+            add(client, [(A, None)], path)
+        with pytest.warns(OutreachWarning):
+            report = add(client, [row], path)
+        with pytest.warns(OutreachWarning):
+            report = report.retry_unknown()
+        assert statuses(report) == ["unknown"]
+        assert f"Its {changed} changed since it was sent" in details(report)[0]
+        assert len(sent(service)) == 1
+        with pytest.warns(OutreachWarning):
+            report = add(client, [row, (A, None)], path)
+        assert sorted(statuses(report)) == ["duplicate_in_frame", "unknown"]
+        assert statuses(report.retry_unknown()) == ["duplicate_in_frame", "present"]
+        assert sent(service)[1:] == [[(A, None)]]
+
+
+def test_an_unknown_row_of_a_person_with_another_lead_is_not_sent_again(path: Path) -> None:
+    """Where two leads turn out to be one person, a retry of one could be the person's second."""
+    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning):
+            add(client, [(A, None)], path)
+        add(client, [(None, U)], path)
+        with pytest.warns(OutreachWarning):
+            report = add(client, [(A, U), (A, None), (None, U)], path)
+        assert statuses(report) == ["duplicate_in_frame", "unknown", "added"]
+        with pytest.warns(OutreachWarning):
+            report = report.retry_unknown()
+        assert statuses(report) == ["duplicate_in_frame", "unknown", "added"]
+        assert "Another lead of this person" in details(report)[1]
+        assert len(sent(service)) == 2
+
+
+SKIPS = {
+    "recently_contacted": "ignore_recently_contacted",
+    "in_exclusion_list": "ignore_exclusion_list",
+}
+
+
+@pytest.mark.parametrize("status", SKIPS)
+def test_a_skipped_row_is_sent_with_the_override_for_its_list(status: str, path: Path) -> None:
+    """It is sent once it carries that override, and not with another one or a second time."""
+    skip = skipped(f"{status}_and_skipped")
+    right, wrong = {SKIPS[status]: "go"}, dict.fromkeys(SKIPS.values(), "go")
+    del wrong[SKIPS[status]]
+    rows: list[Row] = [(A, None), (B, None)]
+    turns = [skip, skip, added]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        assert statuses(add(client, rows, path)) == [status] * 2
+        assert statuses(add(client, rows, path, overrides=wrong, go=True)) == [status] * 2
+        assert len(sent(service)) == 1
+        dry = add(client, rows, path, overrides=right, go=[True, False], dry_run=True)
+        assert statuses(dry) == ["not_sent", status]
+        report = add(client, rows, path, overrides=right, go=[True, False])
+        assert statuses(report) == [status] * 2
+        assert statuses(add(client, rows, path, overrides=right, go=[True, False])) == [status] * 2
+        assert sent(service)[1:] == [[(A, None)]]
+        report = add(client, rows, path, overrides=right, go=True)
+        assert statuses(report) == [status, "added"]
+        assert report.rows["attempts"].tolist() == [2, 2]
+        assert sent(service)[2:] == [[(B, None)]]
+
+
+def test_an_override_sends_no_person_who_was_added_by_another_row(path: Path) -> None:
+    """A skipped row is withheld where its person has another lead that may have acted."""
+    skip = skipped("recently_contacted_and_skipped")
+    with scripted(only_posts([skip, added])) as service, connected(service) as client:
+        add(client, [(A, None)], path)
+        add(client, [(None, U)], path)
+        add(client, [(A, U)], path)
+        report = add(client, [(A, None)], path, overrides=True)
+        assert statuses(report) == ["recently_contacted"]
+        assert len(sent(service)) == 2
+
+
+def test_a_shifted_column_changes_no_recorded_outcome(path: Path) -> None:
+    """After a run with the URLs one row off, the right frame has the outcomes that it had."""
+    turns = [added, skipped("in_exclusion_list_and_skipped"), script.reset(), added]
+    first = BOTH[:9]
+    shifted = [
+        (email, url) for (email, _), (_, url) in zip(first, [BOTH[20], *first], strict=False)
+    ]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning):
+            before = add(client, first, path, chunk_size=3)
+        with pytest.warns(OutreachWarning):
+            add(client, shifted, path, chunk_size=3)
+        with pytest.warns(OutreachWarning):
+            after = add(client, [*first, BOTH[20], BOTH[21]], path, chunk_size=3)
+        assert statuses(after)[:9] == statuses(before)
+        assert details(after)[:9] == details(before)
+        # Seen in the shifted frame alone: withheld, and the detail says so.
+        assert statuses(after)[9:] == ["duplicate_in_frame", "added"]
+        assert details(after)[9] == "same person, linked by other rows or the journal, as row 0"
+        assert sent(service)[3:] == [[BOTH[21]]]
+
+
+def test_duplicates_of_a_row_that_was_not_sent_are_not_sent(path: Path) -> None:
+    """A run that ends early leaves none of a person's rows behind as a duplicate."""
+    refused = script.json({"error": "who?"}, 401)
+    with scripted(only_posts([refused, added])) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning):
+            report = add(client, [(A, U), (None, U), (A, None)], path)
+        assert statuses(report) == ["not_sent"] * 3
+        assert details(report)[1] == "same profnet_url as row 0, which was not sent"
+        report = add(client, [(A, U), (None, U), (A, None)], path)
+        assert statuses(report) == ["added", "duplicate_in_frame", "duplicate_in_frame"]
+
+
+@pytest.mark.parametrize("moment", ["report", "plan"])
+@pytest.mark.parametrize("loss", ["removed", "another", "older"])
+def test_a_journal_that_was_used_cannot_be_lost_or_exchanged(
+    moment: str, loss: str, path: Path
+) -> None:
+    """A plan and a report that used a journal refuse to go on with none or another one."""
+    turns = [script.reset(), added, added, added, added]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
+        with pytest.warns(OutreachWarning):
+            report = plan.submit(journal=path)
+        older = path.read_bytes()
+        if loss == "removed":
+            path.unlink()
+        elif loss == "another":
+            path.unlink()
+            add(client, [(B, None)], path)
+        else:
+            with pytest.warns(OutreachWarning):
+                report = plan.submit(journal=path)
+            path.write_bytes(older)
+        before = len(sent(service))
+        again = report.retry_unknown if moment == "report" else lambda: plan.submit(journal=path)
+        said = {"removed": "is gone", "another": "another journal", "older": "an older copy"}
+        with pytest.raises(InvalidInputError, match=f"{said[loss]}.*Nothing was sent"):
+            again()
+        assert len(sent(service)) == before
+        if loss == "removed":
+            with pytest.warns(OutreachWarning, match="1 of 1 lead was sent"):
+                new = add(client, [(A, None)], path)
+            assert statuses(new) == ["added"]
+
+
+def test_a_cell_without_a_journal_warns_of_leads_that_were_sent_before() -> None:
+    """A warning says how many persons this process sent to the sequence, by whatever row."""
+    refused = script.json({"error": "no"}, 400)
+    turns = [added, added, added, refused, added]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+
+        def cell(rows: list[Row], sequence: str = "s1") -> SubmissionReport:
+            return frame_of(rows).outreach.add_to_sequence(sequence, client=client, progress=False)
+
+        cell([(A, None), (A, U), (B, None)])
+        with pytest.warns(OutreachWarning, match="1 of 2 leads was sent to this sequence before"):
+            cell([(None, U), (C, None)])
+        cell([(A, None)], "s2")
+        with pytest.warns(OutreachWarning, match="rejected"):
+            cell([("d@example.com", None)])
+        assert statuses(cell([("d@example.com", None)])) == ["added"]
+        assert len(sent(service)) == 5
