@@ -86,6 +86,24 @@ def test_a_dry_run_sends_nothing(
     assert "Nothing was sent" in capsys.readouterr().out
 
 
+def test_a_dry_run_with_a_journal_has_the_outcomes_of_the_real_one(
+    tmp_path: Path, sandbox: Sandbox, sequence: str
+) -> None:
+    """--dry-run reports recorded outcomes, and changes neither the sequence nor the journal."""
+    journal, results = tmp_path / "leads.journal", tmp_path / "results"
+    command = ["--sequence", sequence, "--journal", str(journal), "--results", str(results)]
+    first = leads_file(tmp_path, "cli.six@brightforge.example")
+    assert main(["add-leads", str(first), *command, "--dry-run"]) == 0
+    assert not journal.exists()
+    assert main(["add-leads", str(first), *command]) == 0
+    content, before = journal.read_bytes(), len(sandbox.leads(sequence))
+    both = leads_file(tmp_path, "CLI.six@brightforge.example", "cli.seven@brightforge.example")
+    assert main(["add-leads", str(both), *command, "--dry-run"]) == 0
+    assert (journal.read_bytes(), len(sandbox.leads(sequence))) == (content, before)
+    assert pd.read_csv(results / "added.csv")["email"].tolist() == ["CLI.six@brightforge.example"]
+    assert pd.read_csv(results / "failed.csv")["status"].tolist() == ["not_sent"]
+
+
 def test_a_journal_makes_the_second_run_send_nothing(
     tmp_path: Path, sandbox: Sandbox, sequence: str
 ) -> None:

@@ -301,3 +301,91 @@ def test_the_live_table_has_what_was_learned_since_the_rows_were_checked() -> No
 
     with serving(script.hang_up(), REFUSED) as (_, client):
         run(test())
+
+
+def test_the_outcomes_of_a_second_run_are_those_of_the_report(tmp_path: Path) -> None:
+    """The frame, the failed rows and the saved files have each row's last outcome, once."""
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 2), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["rejected"] * CHUNK + ["added"] * 2
+        await page.check()
+        page.send()
+        await page.idle()
+        report = page.widget.report
+        assert report is not None
+        outcomes = ["email", "status", "detail", "error_code", "chunk", "attempts"]
+        assert report.frame.columns.tolist() == outcomes
+        assert report.frame["status"].tolist() == ["added"] * (CHUNK + 2)
+        assert page.widget.failed.empty
+        page.click("save", folder=str(tmp_path / "out"))
+        written = pd.read_csv(tmp_path / "out" / "added.csv")
+        assert written.columns.tolist() == outcomes[:4]
+        assert written["status"].tolist() == ["added"] * (CHUNK + 2)
+
+    with serving(REFUSED) as (_, client):
+        run(test())
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_first_by_one_column_and_then_by_the_other(has_journal: bool, tmp_path: Path) -> None:
+    """Rows that one column links to a person who was sent are not sent by another column."""
+    frame = pd.DataFrame(
+        {
+            "email": ["a@example.com", "a2@example.com", "b@example.com"],
+            "profnet_url": ["https://profnet.example/in/a"] * 2 + [None],
+        }
+    )
+    journal = tmp_path / "leads.journal" if has_journal else None
+
+    async def test() -> None:
+        page = Page(frame, client, journal=journal)
+        await page.check(email=None)
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added", "duplicate_in_frame", "invalid"]
+        await page.check(email="email", profnet_url=None)
+        assert page.state["button"] == "Add 1 lead to 'The s1'"
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added", "duplicate_in_frame", "added"]
+        assert page.widget.report is not None
+        assert "without this email" in page.widget.report.rows["detail"][0]
+        posts = [one.json["leads"] for one in service.requests if one.method == "POST"]
+        assert posts[1:] == [[{"email": "b@example.com"}]]
+
+    with serving() as (service, client):
+        run(test())
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_the_widget_asks_about_leads_that_a_cell_sent(has_journal: bool, tmp_path: Path) -> None:
+    """It counts them by person, whether or not it has a journal, and sends them on request."""
+    frame = pd.DataFrame({"email": ["a@example.com", "b@example.com"]})
+    in_cell = pd.DataFrame(
+        {
+            "email": [None, "A@example.com"],
+            "profnet_url": ["https://profnet.example/in/a"] * 2,
+        }
+    )
+    journal = tmp_path / "leads.journal" if has_journal else None
+
+    async def test() -> None:
+        if journal is not None:
+            empty = frame[:0]
+            empty.outreach.add_to_sequence("s1", client=client, journal=journal, progress=False)
+        in_cell.outreach.add_to_sequence("s1", client=client, progress=False)
+        page = Page(frame, client, journal=journal)
+        await page.check()
+        assert page.state["sent_before"] == 1
+        page.send()
+        assert "already sent to this sequence" in page.notices
+        page.send(again=True)
+        await page.idle()
+        assert page.statuses == ["added"] * 2
+
+    with serving() as (_, client):
+        run(test())
