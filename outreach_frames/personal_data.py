@@ -30,7 +30,8 @@ from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
 from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.identity.persons import Identifiers, identifiers
-from outreach_frames.leads.sending.journal import count_leads, is_journal
+from outreach_frames.leads.sending.journal import count_leads
+from outreach_frames.leads.sending.journal_place import is_journal
 from outreach_frames.tables.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}

@@ -18,14 +18,12 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing
 from datetime import UTC, datetime
 from itertools import count
 from os.path import samestat
 from pathlib import Path
-from threading import Lock
 from typing import Any, Final, Self
 
 import numpy as np
@@ -37,33 +35,17 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
+from outreach_frames.leads.sending.journal_place import (
+    DO_NOT_START_ANEW,
+    WHAT,
+    JournalPlace,
+    lost,
+    nothing_sent,
+    require_journal,
+)
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.resume import Entry, Recorded, Resumption, Sent, resume
 
-FORMAT: Final = 3
-# In the file's header: "leads" read as a number, so that no other program's file is taken for one.
-_APPLICATION_ID: Final = 0x6C656164
-_KINDS: Final = Identifiers._fields
-_SCHEMA: Final = f"""
-PRAGMA application_id = {_APPLICATION_ID};
-PRAGMA user_version = {FORMAT};
-CREATE TABLE submission (part TEXT PRIMARY KEY, value TEXT NOT NULL);
-CREATE TABLE salt (salt BLOB NOT NULL);
-CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL);
-CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
--- No status: it is being sent. The identifiers are hashes of their text as it was sent.
-CREATE TABLE leads (
-    lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
-    chunk INTEGER NOT NULL, attempts INTEGER NOT NULL, sent_at TEXT NOT NULL, mailbox BLOB,
-    email BLOB, profnet_url BLOB, overrides TEXT
-);
--- The identifiers of each row of a lead's person, as hashes of their keys.
-CREATE TABLE sets (
-    lead INTEGER NOT NULL, is_sent INTEGER NOT NULL, email BLOB, url BLOB, weak_url BLOB
-);
-CREATE INDEX sets_of_lead ON sets (lead);
-"""
-_SALT: Final = "INSERT INTO salt VALUES (?)"
 _BEGIN: Final = """
 INSERT INTO leads (lead, chunk, attempts, sent_at, email, profnet_url, overrides)
 VALUES (?, ?, 1, ?, ?, ?, ?)
@@ -75,89 +57,13 @@ ON CONFLICT (lead) DO UPDATE SET status = NULL, detail = NULL, error_code = NULL
 _FINISH: Final = "UPDATE leads SET status = ?, detail = ?, error_code = ? WHERE lead = ?"
 _ADD_SET: Final = "INSERT INTO sets VALUES (?, ?, ?, ?, ?)"
 _HASH_BYTES: Final = 16
+_KINDS: Final = Identifiers._fields
 
-_WHAT: Final = "journal"
 _INTERRUPTED: Final = "The run ended while it was being sent."
-_NOTHING_SENT: Final = "Nothing was sent."
 _IF_DAMAGED: Final = (
     "Restore it from a backup. Without one, a new journal starts from the beginning, and the "
     "service is asked again about rows that it may already have."
 )
-_DO_NOT_START_ANEW: Final = (
-    "A new journal would send all leads again: plan only the rows that the report "
-    "(of.last_report() has it) has as rejected or not_sent."
-)
-# Journals that were lost while this process had them open; a new one would begin with nobody sent.
-_lost: set[Path] = set()
-# Where relative paths led when they were first given: the working folder may change.
-_seen: dict[str, Path] = {}
-
-
-@dataclass(eq=False)
-class JournalPlace:
-    """Which journal a plan, a report or a widget uses: once it is used, no other one.
-
-    Attributes
-    ----------
-    path : Path or None
-        The file; None for a journal in memory, which a widget has.
-    salt : bytes or None
-        The salt of the journal that was used, None before.
-    runs : int
-        How many runs it had then, so that an older copy of it is noticed.
-    """
-
-    path: Path | None
-    salt: bytes | None = None
-    runs: int = 0
-
-    def __post_init__(self) -> None:
-        self._lock = Lock()
-        self._memory: sqlite3.Connection | None = None
-
-    @property
-    def name(self) -> str:
-        """The journal in a message."""
-        return "journal in memory" if self.path is None else f"journal {self.path}"
-
-    def exists(self) -> bool:
-        """Return whether the journal is there."""
-        return self._memory is not None if self.path is None else self.path.exists()
-
-    @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other runs out of the journal."""
-        if self.path is not None:
-            with sqlite_file.locked(self.path, _WHAT):
-                yield
-            return
-        if not self._lock.acquire(blocking=False):
-            raise InvalidInputError("Another run sends these rows. Wait until it is done.")
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    def connect(self) -> sqlite3.Connection:
-        """Open the journal, which is there."""
-        if self.path is not None:
-            return sqlite_file.connect(self.path)
-        assert self._memory is not None
-        return self._memory
-
-    def create(self, fill: Callable[[sqlite3.Connection], object]) -> None:
-        """Make an empty journal."""
-        if self.path is not None:
-            sqlite_file.create(self.path, _SCHEMA, fill)
-            return
-        self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        self._memory.executescript(_SCHEMA)
-        fill(self._memory)
-
-    def disconnect(self, connection: sqlite3.Connection) -> None:
-        """Close the journal; one in memory stays open."""
-        if connection is not self._memory:
-            connection.close()
 
 
 class Journal:
@@ -198,7 +104,7 @@ class Journal:
         if place.path is None:
             # In a widget the settings may change between two runs.
             submission = {part: submission[part] for part in submission if part != SETTINGS}
-        with _nothing_sent(), ExitStack() as stack:
+        with nothing_sent(), ExitStack() as stack:
             if not dry_run or place.exists():
                 stack.enter_context(place.locked())
             with self._explained(InvalidInputError):
@@ -280,7 +186,7 @@ class Journal:
 
     def _explained(self, kind: type[OutreachError]) -> AbstractContextManager[None]:
         path = self.path or Path(":memory:")
-        return sqlite_file.explained(path, _WHAT, damaged=_IF_DAMAGED, kind=kind)
+        return sqlite_file.explained(path, WHAT, damaged=_IF_DAMAGED, kind=kind)
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(query).fetchall()
@@ -295,7 +201,7 @@ class Journal:
 
         def fill(connection: sqlite3.Connection) -> None:
             connection.executemany("INSERT INTO submission VALUES (?, ?)", submission.items())
-            connection.execute(_SALT, (secrets.token_bytes(_HASH_BYTES),))
+            connection.execute("INSERT INTO salt VALUES (?)", (secrets.token_bytes(_HASH_BYTES),))
 
         place = self._place
         if not place.exists():
@@ -305,11 +211,9 @@ class Journal:
                     "would be sent again. Put it back, or make a new plan of rows that were not "
                     "sent."
                 )
-            if dry_run:
-                place = JournalPlace(None)
             place.create(fill)
         if place.path is not None:
-            _require_journal(place.path)
+            require_journal(place.path)
             if not dry_run:
                 place.path.chmod(0o600)
         connection = place.connect()
@@ -352,21 +256,21 @@ class Journal:
         if in_place:
             return
         self.is_lost = True
-        _lost.add(self.path)
+        lost.add(self.path)
         if self.path.exists():
             raise OutreachError(
                 f"The journal {self.path} was replaced by another file during the run. "
-                f"{_DO_NOT_START_ANEW}"
+                f"{DO_NOT_START_ANEW}"
             )
         try:
             sqlite_file.save(self._connection, self.path)
         except (OutreachError, OSError, sqlite3.Error) as error:
             raise OutreachError(
                 f"The journal {self.path} was removed during the run and cannot be written again "
-                f"({error}). {_DO_NOT_START_ANEW}"
+                f"({error}). {DO_NOT_START_ANEW}"
             ) from error
         self.is_lost = False
-        _lost.discard(self.path)
+        lost.discard(self.path)
         raise OutreachError(
             f"The journal {self.path} was removed during the run. It was written again, with all "
             "that this run knew."
@@ -469,18 +373,12 @@ def _hash(kind: str, text: str, salt: bytes) -> bytes:
     return hashlib.blake2b(content, key=salt, digest_size=_HASH_BYTES).digest()
 
 
-def is_journal(path: Path) -> bool:
-    """Return whether a file is a journal, of this or of another format."""
-    header = sqlite_file.read_header(path)
-    return header is not None and header[0] == _APPLICATION_ID
-
-
 def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
     """Count a journal's leads that are one of some people, or whose details name one.
 
     Notes that name one count too.
     """
-    _require_journal(path)
+    require_journal(path)
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         rows = connection.execute("SELECT lead, detail FROM leads")
         found = {lead for lead, detail in rows if detail and holds(detail)}
@@ -491,52 +389,3 @@ def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -
                 found.update(lead for (lead,) in connection.execute(query, (digest,)))
         notes = connection.execute("SELECT text FROM notes")
         return len(found) + sum(holds(text) for (text,) in notes)
-
-
-def locate(path: str | Path) -> Path:
-    """Return the absolute path of a journal.
-
-    Raises
-    ------
-    InvalidInputError
-        There cannot be a journal, or it would not be the one that it was before.
-    """
-    with _nothing_sent():
-        place = sqlite_file.locate(path, _WHAT)
-        if place in _lost:
-            raise InvalidInputError(
-                f"The journal {place} was lost during an earlier run. {_DO_NOT_START_ANEW} "
-                "Give them a journal of another name."
-            )
-        if not Path(path).expanduser().is_absolute():
-            before = _seen.setdefault(str(path), place)
-            if before != place and before.exists() and not place.exists():
-                raise InvalidInputError(
-                    f"The journal {path} was {before} before; the working folder has changed "
-                    "since. Give its whole path."
-                )
-    return place
-
-
-@contextmanager
-def _nothing_sent() -> Iterator[None]:
-    """Add to errors that nothing was sent."""
-    try:
-        yield
-    except InvalidInputError as error:
-        raise InvalidInputError(f"{error} {_NOTHING_SENT}") from error
-
-
-def _require_journal(path: Path) -> None:
-    """Refuse a file of another kind or format before anything about it changes."""
-    kind, version = sqlite_file.read_header(path) or (None, None)
-    if kind != _APPLICATION_ID:
-        raise InvalidInputError(
-            f"{path} is not a journal of a submission, or damaged. Give another path; a file that "
-            "is not there is made."
-        )
-    if version != FORMAT:
-        raise InvalidInputError(
-            f"The journal {path} was made by another version of this package (format {version}, "
-            f"not {FORMAT}). Finish with that version."
-        )

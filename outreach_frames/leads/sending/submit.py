@@ -22,9 +22,9 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import Positions, PreparedLeads
-from outreach_frames.leads.sending import journal as journals
 from outreach_frames.leads.sending import sent_before
-from outreach_frames.leads.sending.journal import Journal, JournalPlace
+from outreach_frames.leads.sending.journal import Journal
+from outreach_frames.leads.sending.journal_place import JournalPlace, locate
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import SubmissionReport, remembered
 from outreach_frames.leads.sending.resume import Entry, Resumption
@@ -151,7 +151,7 @@ def _without_journal(plan: PreparedLeads) -> Resumption:
 
 def _place(journal: str | Path | JournalPlace) -> JournalPlace:
     # Absolute from here on: the working folder may change before the unknown rows are retried.
-    return journal if isinstance(journal, JournalPlace) else JournalPlace(journals.locate(journal))
+    return journal if isinstance(journal, JournalPlace) else JournalPlace(locate(journal))
 
 
 def _submission(plan: PreparedLeads, client: Client | None) -> dict[str, str]:

@@ -18,9 +18,8 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
-from outreach_frames.leads.sending import journal as journals
 from outreach_frames.leads.sending import sent_before
-from outreach_frames.leads.sending.journal import JournalPlace
+from outreach_frames.leads.sending.journal_place import JournalPlace, locate
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.resume import Resumption
 from outreach_frames.leads.sending.rows import TOLD, make_rows
@@ -130,7 +129,7 @@ class Sender:
     def _place(self, sequence_id: str) -> JournalPlace:
         """Return the journal of this frame's runs; in memory there is one for each sequence."""
         if self.journal is not None:
-            sequence_id, path = "", journals.locate(self.journal)
+            sequence_id, path = "", locate(self.journal)
         else:
             path = None
         return self._places.setdefault(sequence_id, JournalPlace(path))
