@@ -131,9 +131,13 @@ class Journal:
         resumption = resume(plan, hashes, self._recorded, again=again, sent_of=self._sent)
         self._sets = list(zip(*(column.to_pylist() for column in hashes), strict=True))
         self._resumption = resumption
+        self._duplicates: dict[int, list[int]] = {}
+        for row in np.flatnonzero(resumption.kept != np.arange(len(plan.frame))).tolist():
+            self._duplicates.setdefault(int(resumption.kept[row]), []).append(row)
         if resumption.extensions and not dry_run:
             with self._explained(InvalidInputError), sqlite_file.transaction(self._connection):
-                self._add_sets((lead, False, place) for lead, place in resumption.extensions)
+                sets = ((lead, False, *self._sets[place]) for lead, place in resumption.extensions)
+                self._execute(_ADD_SET, sets)
         return resumption
 
     def begin(self, chunk: int, positions: Sequence[int]) -> None:
@@ -327,12 +331,10 @@ class Journal:
             self._execute("DELETE FROM sets WHERE lead = ?", [(lead,)])
         elif entry is not None:
             self._execute("UPDATE sets SET is_sent = FALSE WHERE lead = ?", [(lead,)])
-        places = self._resumption.sets.get(position, [position])
-        self._add_sets((lead, place == position, place) for place in places)
-
-    def _add_sets(self, sets: Iterable[tuple[int, bool, int]]) -> None:
-        values = ((lead, is_sent, *self._sets[place]) for lead, is_sent, place in sets)
-        self._execute(_ADD_SET, values)
+        own, size = self._sets[position], len(self._plan.frame)
+        rows = [position, *self._duplicates.get(position, [])]
+        sets = dict.fromkeys(one for row in rows for one in self._sets[row::size] if any(one))
+        self._execute(_ADD_SET, ((lead, one == own, *one) for one in sets))
 
     def _hashed(self, of: Identifiers) -> Identifiers:
         """Return the hashes by which the file knows identifiers."""

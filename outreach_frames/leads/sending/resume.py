@@ -92,8 +92,6 @@ class Resumption:
         Recorded outcomes, by row; those of rows to send are from earlier runs.
     leads : dict of int to int
         The recorded leads of rows to send.
-    sets : dict of int to list of int
-        The places of the identifier sets of a new person, where they are more than the row's own.
     extensions : list of (int, int)
         Leads, and the places of further identifier sets of their persons.
     """
@@ -102,7 +100,6 @@ class Resumption:
     kept: Rows
     entries: dict[int, Entry] = field(default_factory=dict)
     leads: dict[int, int] = field(default_factory=dict)
-    sets: dict[int, list[int]] = field(default_factory=dict)
     extensions: list[tuple[int, int]] = field(default_factory=list)
 
 
@@ -342,21 +339,17 @@ class _People:
         """Yield leads with the places of their persons' sets that are not recorded."""
         seen = {NONE}
         for place in self._unrecorded.tolist():
-            number = self.set_number(place)
+            number = self._set[self.begin + place]
             if number not in seen:
                 seen.add(number)
                 yield self._lead_of_row[place % self.size], place
 
-    def set_number(self, place: int) -> int:
-        """Return the number of the identifier set at a place of the present rows."""
-        return self._set[self.begin + place]
-
 
 def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
     """Add the persons that nothing is recorded of; return the row to send of each."""
-    size, persons = people.size, people.person_of_place
-    rows = np.flatnonzero(people.is_valid & ~people.is_known[:size])
-    _, places, inverse = np.unique(persons[rows], return_index=True, return_inverse=True)
+    rows = np.flatnonzero(people.is_valid & ~people.is_known[: people.size])
+    persons = people.person_of_place[rows]
+    _, places, inverse = np.unique(persons, return_index=True, return_inverse=True)
     resumption.kept[rows] = rows[places][inverse]
     first: list[int] = np.sort(rows[places]).tolist()
     for row in first:
@@ -364,14 +357,6 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
         if lead is not None:
             resumption.leads[row] = lead
             resumption.entries[row] = people.entry(lead)
-    row_of_person = dict(zip(persons[first].tolist(), first, strict=True))
-    _, inverse, times = np.unique(persons, return_inverse=True, return_counts=True)
-    for place in np.flatnonzero((times[inverse] > 1) & ~people.is_known).tolist():
-        lead_row = row_of_person.get(int(persons[place]))
-        if lead_row is not None and people.set_number(place) != NONE:
-            known = resumption.sets.setdefault(lead_row, [lead_row])
-            if people.set_number(place) not in map(people.set_number, known):
-                known.append(place)
     return first
 
 

@@ -118,21 +118,13 @@ class Sender:
         """The plan's sequence, for a message."""
         return repr(self._made.sequence.name or self._made.sequence_id)
 
-    @property
-    def _has_journal(self) -> bool:
-        """Whether there is a journal already, as far as that may be seen."""
-        try:
-            return self.journal is not None and self.journal.exists()
-        except OSError:
-            return False
-
     def _place(self, sequence_id: str) -> JournalPlace:
         """Return the journal of this frame's runs; in memory there is one for each sequence."""
-        if self.journal is not None:
-            sequence_id, path = "", locate(self.journal)
-        else:
-            path = None
-        return self._places.setdefault(sequence_id, JournalPlace(path))
+        name = sequence_id if self.journal is None else ""
+        if name not in self._places:
+            path = None if self.journal is None else locate(self.journal)
+            self._places[name] = JournalPlace(path)
+        return self._places[name]
 
     @property
     def _columns(self) -> tuple[str | None, str | None]:
@@ -232,7 +224,7 @@ class Sender:
                 "were then; rows that were added or skipped, or may have arrived, are not sent "
                 "again. To start over with all rows, make a new widget."
             )
-        if self._has_journal:
+        if self.journal is not None and self._place("").exists():
             return f"Rows that the journal {self.journal} has recorded as sent are left out."
         return ""
 
@@ -270,7 +262,7 @@ class Sender:
         if not self.goes_on:
             self._keys = {}
         self._keys[self._columns] = self._made.keys
-        self._keep(report)
+        self.sent_again(report)
 
     def begin_again(self) -> int:
         """Prepare to send the unknown rows once more; return how many there are."""
@@ -285,10 +277,6 @@ class Sender:
             return self.report.retry_unknown(
                 watch=lambda run: self._watch(run, listener, with_rows=False)
             )
-
-    def sent_again(self, report: SubmissionReport) -> None:
-        """Take the report after unknown rows were sent once more."""
-        self._keep(report)
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
@@ -341,7 +329,8 @@ class Sender:
         rows.loc[list(shown), "detail"] = ""
         return Outcomes(rows, self._made.frame, self._columns)
 
-    def _keep(self, report: SubmissionReport) -> None:
+    def sent_again(self, report: SubmissionReport) -> None:
+        """Take the report after unknown rows were sent once more."""
         self.report = report
         self.outcomes = Outcomes(report.rows, self._made.frame, self._columns)
 
