@@ -18,7 +18,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 import sqlite3
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing
 from datetime import UTC, datetime
 from itertools import count
@@ -150,7 +150,9 @@ class Journal:
                 leads[position] = next(self._new_leads)
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
             for position in fresh:
-                self._record_sets(position, leads[position])
+                self._forget_sent(leads[position])
+            sets = ((leads[row], *one) for row in fresh for one in self._sets_of(row))
+            self._execute(_ADD_SET, sets)
             self._execute(
                 _BEGIN,
                 [
@@ -323,18 +325,21 @@ class Journal:
         query = "SELECT email, profnet_url, overrides FROM leads WHERE lead = ?"
         return Sent(*self._connection.execute(query, (lead,)).fetchone())
 
-    def _record_sets(self, position: int, lead: int) -> None:
-        """Record the identifiers of a row's person, the row's own marked as sent."""
+    def _forget_sent(self, lead: int) -> None:
+        """Drop from the file what an earlier run sent of a lead that is sent again."""
         entry = self._recorded.entries.get(lead)
         if entry is not None and entry.outcome.status in statuses.TRIED_AGAIN:
             # It reached nobody: it is known by what is sent now, as the row may be corrected.
             self._execute("DELETE FROM sets WHERE lead = ?", [(lead,)])
         elif entry is not None:
             self._execute("UPDATE sets SET is_sent = FALSE WHERE lead = ?", [(lead,)])
-        own, size = self._sets[position], len(self._plan.frame)
-        rows = [position, *self._duplicates.get(position, [])]
-        sets = dict.fromkeys(one for row in rows for one in self._sets[row::size] if any(one))
-        self._execute(_ADD_SET, ((lead, one == own, *one) for one in sets))
+
+    def _sets_of(self, position: int) -> Iterator[tuple[bool, *tuple[bytes | None, ...]]]:
+        """Yield the identifiers of each row of a row's person, and whether they are its own."""
+        rows, size = [position, *self._duplicates.get(position, [])], len(self._resumption.kept)
+        own = self._sets[position]
+        for one in dict.fromkeys(one for row in rows for one in self._sets[row::size] if any(one)):
+            yield one == own, *one
 
     def _hashed(self, of: Identifiers) -> Identifiers:
         """Return the hashes by which the file knows identifiers."""
