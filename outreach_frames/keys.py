@@ -141,7 +141,8 @@ def texts_of(column: pd.Series[Any]) -> pa.Array:
     """Return a column's text; a cell of another type has none."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
-            return pa.array(column.array, pa.large_string(), from_pandas=True)
+            texts = pa.array(column.array, pa.large_string(), from_pandas=True)
+            return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         except (UnicodeEncodeError, pa.ArrowInvalid, TypeError):
             pass
     cells = column.astype(object).tolist()
