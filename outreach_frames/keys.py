@@ -110,9 +110,9 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
 
     Notes
     -----
-    Rows of one key are duplicates in `add_to_sequence` too, unless the URL is not certain and their
-    addresses differ. pandas' `merge` joins missing keys to missing keys: drop them first, or use
-    `df.outreach.match`.
+    Rows of one key are duplicates in `add_to_sequence` and match in `df.outreach.match` too; by
+    a URL other than `/in/<name>` only if they have no address. pandas' `merge` joins missing keys
+    to missing keys: drop them first, or use `df.outreach.match`.
 
     Examples
     --------

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from outreach_frames.common.text import plural, quoted, shorten
-from outreach_frames.history.identity import Matching
 from outreach_frames.history.snapshots import filter_differences
 from outreach_frames.history.source import Source
+from outreach_frames.identity.matching import Matching
 
 _NAMES: Final = ("before", "after")
 _COLUMNS_SHOWN: Final = 5
@@ -60,7 +60,7 @@ def of_rows(people: Matching) -> Iterator[str]:
                 f"{plural(count, 'row')} {name} {verb} of somebody who has an earlier row there; "
                 "the first row was compared."
             )
-        if count := len(side.nameless):
+        if count := len(side.keyless):
             verb = "has" if count == 1 else "have"
             yield (
                 f"{plural(count, 'row')} {name} {verb} neither id nor profile URL, and "

@@ -18,11 +18,11 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.history import caveats
 from outreach_frames.history.headcounts import Headcounts, compare_headcounts
-from outreach_frames.history.identity import Matching, match_rows
 from outreach_frames.history.result import PeopleComparison
 from outreach_frames.history.source import Source, last_two, source_of
 from outreach_frames.history.values import TEXT, Mask, differ, texts
 from outreach_frames.identity.keys import company_name_keys, company_url_keys, profnet_url_keys
+from outreach_frames.identity.matching import Matching, match_rows
 from outreach_frames.tables.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.schema import to_frame
