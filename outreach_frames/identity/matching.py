@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -161,6 +161,28 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
         other_lack &= level[1] == NONE
     pairs = np.flatnonzero(partner != NONE)
     return Matching(old, new, pairs, partner[pairs], np.flatnonzero(waiting), np.flatnonzero(free))
+
+
+def match_remaining(found: Matching, before: pa.Array, after: pa.Array) -> Matching:
+    """Match the remaining rows by one more key, although their stronger keys differ.
+
+    The keys are those of the rows `gone` and `new`.
+
+    >>> found = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a"])])
+    >>> found = match_remaining(found, pa.array(["u"]), pa.array(["u"]))
+    >>> found.pairs_before.tolist(), found.pairs_after.tolist(), found.gone.tolist()
+    ([0, 1], [1, 0], [])
+    """
+    rows, others = _first_pairs(_numbered(before, after), True, True)
+    pairs = np.concatenate([found.pairs_before, found.gone[rows]])
+    order = np.argsort(pairs)
+    return replace(
+        found,
+        pairs_before=pairs[order],
+        pairs_after=np.concatenate([found.pairs_after, found.new[others]])[order],
+        gone=np.delete(found.gone, rows),
+        new=np.delete(found.new, others),
+    )
 
 
 def _matchable(keys: Keys) -> Keys:
