@@ -110,9 +110,9 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
 
     Notes
     -----
-    Rows of one key are duplicates in `add_to_sequence` too, unless the URL is not certain and their
-    addresses differ. pandas' `merge` joins missing keys to missing keys: drop them first, or use
-    `df.outreach.match`.
+    Rows of one key are duplicates in `add_to_sequence` and match in `df.outreach.match` too; by
+    a URL other than `/in/<name>` only if they have no address. pandas' `merge` joins missing keys
+    to missing keys: drop them first, or use `df.outreach.match`.
 
     Examples
     --------
@@ -141,7 +141,8 @@ def texts_of(column: pd.Series[Any]) -> pa.Array:
     """Return a column's text; a cell of another type has none."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
-            return pa.array(column.array, pa.large_string(), from_pandas=True)
+            texts = pa.array(column.array, pa.large_string(), from_pandas=True)
+            return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         except (UnicodeEncodeError, pa.ArrowInvalid, TypeError):
             pass
     cells = column.astype(object).tolist()

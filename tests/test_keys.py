@@ -42,6 +42,13 @@ def test_cells_without_a_key_are_missing(kind: str, dtype: Any) -> None:
     assert [None if pd.isna(key) else key for key in found] == EXPECTED[kind]
 
 
+@pytest.mark.parametrize("keys", KEYS, ids=lambda keys: keys.__name__)
+def test_a_concatenated_column_has_the_same_keys(keys: Callable[[Any], pd.Series[str]]) -> None:
+    """A column that is stored in several chunks has the keys of its parts."""
+    parts = [pd.Series(CELLS[:4], dtype="str"), pd.Series(["Ada@Bücher.example"], dtype="str")]
+    pd.testing.assert_series_equal(keys(pd.concat(parts)), pd.concat(map(keys, parts)))
+
+
 @pytest.mark.parametrize("values", ["ada@acme.example", 5, {"a": "b"}, pd.DataFrame({"a": ["b"]})])
 def test_keys_are_of_columns(values: Any) -> None:
     """One text or a whole frame is an error, and not taken for a list of letters or names."""

@@ -1,9 +1,8 @@
-"""Rows of one table that are in another: by e-mail address, profile URL, or domain."""
+"""Rows of one table that are in another, by e-mail address, profile URL or domain."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -11,11 +10,15 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames import keys, spec
+from outreach_frames import spec
 from outreach_frames.accounts.companies import column_of
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.domains import domain_keys
+from outreach_frames.identity.keys import email_keys, profnet_url_keys
+from outreach_frames.identity.matching import Found, Keys, find_rows, same_persons
+from outreach_frames.keys import texts_of
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _Columns = dict[str, tuple[Hashable, Hashable]]
@@ -24,11 +27,10 @@ MatchKey = Hashable | tuple[Hashable, Hashable | list[Hashable]]
 
 _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 _DOMAIN: Final = "domain"
-# From the strongest: each is tried on the rows that those before it left over.
-_KEYS: Final[Mapping[str, Callable[[pd.Series[Any]], pd.Series[str]]]] = {
-    _EMAIL: keys.email,
-    _PROFNET_URL: keys.profnet_url,
-    _DOMAIN: keys.domain,
+_KEYS: Final[Mapping[str, Callable[[pa.Array], pa.Array]]] = {
+    _EMAIL: email_keys,
+    _PROFNET_URL: profnet_url_keys,
+    _DOMAIN: domain_keys,
 }
 # A domain says who the employer is, not who the person is: only where it is asked for.
 _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
@@ -50,9 +52,11 @@ def match(
 ) -> pd.DataFrame:
     """Find each row's counterpart in another table.
 
-    The keys are tried from the strongest: e-mail address, profile URL, domain. Missing never
-    matches missing. With no key named, `email` and `profnet_url` are used where both tables have
-    a column of that name; never the domain.
+    The keys are tried from the strongest: e-mail address, profile URL, domain. A profile URL other
+    than `/in/<name>` is weak: it matches only where both rows have nothing else, neither an address
+    nor a `/in/<name>`, in the columns compared. Missing never matches missing. With no key named,
+    `email` and `profnet_url` are used where both tables have a column of that name; never the
+    domain.
 
     Parameters
     ----------
@@ -93,7 +97,8 @@ def match(
     there = as_frame(other, "match()")
     columns = _columns(frame, there, named, "the other table")
     _check_all_there(named, [columns])
-    found = _found(frame, there, columns, "the other table")
+    ours = _read(frame, {kind: name for kind, (name, _) in columns.items()})
+    found = _find(ours, there, columns, "the other table")
     rows = pd.array(found.rows, dtype="Int64")
     rows[found.rows < 0] = pd.NA
     return pd.DataFrame(
@@ -114,7 +119,11 @@ def without(
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
 ) -> pd.DataFrame:
-    """Leave out the rows that are in other tables, such as customers or a suppression list.
+    """Leave out the people who are in other tables, such as customers or a suppression list.
+
+    Rows match as in `match`. All rows of a person are left out if one of them matches. Rows of this
+    table are one person if they share an address or a profile URL `/in/<name>`, over any number of
+    steps; by any other URL only rows that have nothing else. The other tables link nobody.
 
     Parameters
     ----------
@@ -128,7 +137,8 @@ def without(
     Returns
     -------
     DataFrame
-        The rows that match in none of the tables, in their order and with their labels.
+        The rows of the people who match in none of the tables, in their order and with their
+        labels.
 
     Raises
     ------
@@ -143,6 +153,9 @@ def without(
 
     Notes
     -----
+    The columns named as keys say which rows are one person; with none named, this table's `email`
+    and `profnet_url`, whether the other tables have them or not.
+
     Found people have no e-mail column. Compare them by profile URL and, where nobody at a customer
     is wanted, by domain; compare the addresses once contacts have been fetched.
 
@@ -163,12 +176,16 @@ def without(
         _columns(frame, other, named, table) for other, table in zip(there, tables, strict=True)
     ]
     _check_all_there(named, columns)
-    stays = np.ones(len(frame), dtype=bool)
+    # A column that no other table has may still link the rows of a person.
+    chosen = {kind: _pair(kind, key)[0] for kind, key in named.items() if key is not None}
+    ours = _read(frame, chosen or {kind: kind for kind in _DEFAULT if kind in frame})
+    is_found = np.zeros(len(frame), dtype=bool)
     has_no_key = np.zeros(len(frame), dtype=bool)
     for other, used, table in zip(there, columns, tables, strict=True):
-        found = _found(frame, other, used, table)
-        stays &= found.rows < 0
-        has_no_key |= ~found.has_key
+        compared = ours._replace(**{kind: _missing(frame) for kind in _KEYS if kind not in used})
+        is_found |= _find(compared, other, used, table).counts > 0
+        has_no_key |= pc.coalesce(*compared).is_null().to_numpy(zero_copy_only=False)
+    stays = ~same_persons(ours, is_found)
     _warn_of_gaps(frame, there, columns, named)
     if left := int((stays & has_no_key).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
@@ -180,54 +197,32 @@ def without(
     return frame.loc[stays]
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """For each row: the row of the other table or -1, by which key, how many, and whether any."""
-
-    rows: np.ndarray[Any, Any]
-    kinds: np.ndarray[Any, Any]
-    counts: np.ndarray[Any, Any]
-    has_key: np.ndarray[Any, Any]
-
-
-def _found(frame: pd.DataFrame, other: pd.DataFrame, columns: _Columns, table: str) -> _Found:
-    size = len(frame)
-    found = _Found(
-        np.full(size, -1), np.full(size, -1), np.zeros(size, np.int64), np.zeros(size, bool)
-    )
-    for kind, (ours, theirs) in columns.items():
-        keys_of = _KEYS[kind]
-        wanted = pa.array(keys_of(column_of(frame, ours)), pa.large_string(), from_pandas=True)
-        given = column_of(other, theirs)
-        there = pa.array(keys_of(given), pa.large_string(), from_pandas=True)
-        if there.null_count == len(there) and given.dropna().astype(str).str.strip().any():
+def _find(ours: Keys, other: pd.DataFrame, columns: _Columns, table: str) -> Found:
+    """Find the rows in another table, and warn of columns there that hold no keys."""
+    theirs = _read(other, {kind: name for kind, (_, name) in columns.items()})
+    for kind, (_, name) in columns.items():
+        keys = getattr(theirs, kind)
+        if keys.null_count == len(keys) and other[name].dropna().astype(str).str.strip().any():
             # Such as hashes, or bytes: they would match nobody, and look as if nobody were there.
             warn(
-                f"No value in the column {quoted(theirs)} of {table} can be read as "
+                f"No value in the column {quoted(name)} of {table} can be read as "
                 f"{_ARTICLES[kind]} {_NOUNS[kind]}: nobody matches by it."
             )
-        codes, first, times = _positions(wanted, there)
-        is_new = (found.rows < 0) & (codes >= 0)
-        found.rows[is_new] = first[codes[is_new]]
-        found.counts[is_new] = times[codes[is_new]]
-        found.kinds[is_new] = list(_KEYS).index(kind)
-        found.has_key[:] |= wanted.is_valid().to_numpy(zero_copy_only=False)
-    return found
+    return find_rows(ours, theirs)
 
 
-def _positions(
-    wanted: pa.Array, there: pa.Array
-) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Return each wanted key's number or -1; and by number, where it is first, and how often."""
-    encoded = there.dictionary_encode()
-    numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-    rows = np.flatnonzero(numbers >= 0)
-    first = np.zeros(len(encoded.dictionary), np.int64)
-    # Written backwards, so that of several rows the first remains.
-    first[numbers[rows[::-1]]] = rows[::-1]
-    times = np.bincount(numbers[rows], minlength=len(first))
-    codes = pc.index_in(wanted, value_set=encoded.dictionary, skip_nulls=True)
-    return codes.fill_null(-1).to_numpy(zero_copy_only=False), first, times
+def _read(frame: pd.DataFrame, columns: Mapping[str, Hashable]) -> Keys:
+    """Return the keys in some columns by kind; those of other kinds are missing."""
+    return Keys(
+        *(
+            keys(texts_of(column_of(frame, columns[kind]))) if kind in columns else _missing(frame)
+            for kind, keys in _KEYS.items()
+        )
+    )
+
+
+def _missing(frame: pd.DataFrame) -> pa.Array:
+    return pa.nulls(len(frame), pa.large_string())
 
 
 def _labels(index: pd.Index[Any]) -> pd.Series[Any]:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from outreach_frames.common.text import plural, quoted, shorten
-from outreach_frames.history.identity import Matching
 from outreach_frames.history.snapshots import filter_differences
 from outreach_frames.history.source import Source
+from outreach_frames.identity.matching import Matching
 
 _NAMES: Final = ("before", "after")
-_COLUMNS_SHOWN: Final = 5
+_SHOWN: Final = 5
 
 
 def of_searches(before: Source, after: Source, people: Matching) -> Iterator[str]:
@@ -60,12 +60,19 @@ def of_rows(people: Matching) -> Iterator[str]:
                 f"{plural(count, 'row')} {name} {verb} of somebody who has an earlier row there; "
                 "the first row was compared."
             )
-        if count := len(side.nameless):
+        if count := len(side.keyless):
             verb = "has" if count == 1 else "have"
             yield (
-                f"{plural(count, 'row')} {name} {verb} neither id nor profile URL, and "
+                f"{plural(count, 'row')} {name} {verb} neither id nor profile URL /in/<name>, and "
                 f"{'was' if count == 1 else 'were'} not compared."
             )
+
+
+def of_new_ids(ids: Sequence[str]) -> Iterator[str]:
+    """Name the people who were matched by profile URL although their ids differ."""
+    if ids:
+        count = plural(len(ids), "person has", "people have")
+        yield f"{count} another id after, matched by profile URL: {_listed([*map(quoted, ids)])}."
 
 
 def of_columns(before: Source, after: Source) -> Iterator[str]:
@@ -73,10 +80,13 @@ def of_columns(before: Source, after: Source) -> Iterator[str]:
     for name, side, other in (("before", before, after), ("after", after, before)):
         alone = [column for column in side.columns if column not in set(other.columns)]
         if alone:
-            shown = ", ".join(alone[:_COLUMNS_SHOWN])
-            rest = len(alone) - _COLUMNS_SHOWN
-            more = f" and {rest:,} more" if rest > 0 else ""
-            yield f"Only the people {name} have these columns, not compared: {shown}{more}."
+            yield f"Only the people {name} have these columns, not compared: {_listed(alone)}."
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Join the first few names, and count the rest."""
+    rest = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {rest:,} more" if rest > 0 else "")
 
 
 def _written(limit: object) -> str:

@@ -18,11 +18,17 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.history import caveats
 from outreach_frames.history.headcounts import Headcounts, compare_headcounts
-from outreach_frames.history.identity import Matching, match_rows
 from outreach_frames.history.result import PeopleComparison
 from outreach_frames.history.source import Source, last_two, source_of
 from outreach_frames.history.values import TEXT, Mask, differ, texts
-from outreach_frames.identity.keys import company_name_keys, company_url_keys, profnet_url_keys
+from outreach_frames.identity.keys import (
+    certain_keys,
+    company_name_keys,
+    company_url_keys,
+    profnet_url_keys,
+)
+from outreach_frames.identity.matching import Matching, match_remaining, match_rows
+from outreach_frames.identity.persons import Rows
 from outreach_frames.tables.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.schema import to_frame
@@ -40,9 +46,10 @@ def compare_people(
 ) -> PeopleComparison:
     """Compare two tables of people: who is new, who is not seen any more, and what changed.
 
-    People are matched by id; where one of two rows has none, by profile URL. Who is not seen any
-    more need not have left: where the two searches differ, or one is incomplete, the result says
-    so.
+    People are matched by id, then by profile URL `/in/<name>`: the same URL under another id is one
+    person, and the result says so. Other URLs match nobody, as they do not prove who it is. Who is
+    not seen any more need not have left: where the two searches differ, or one is incomplete, the
+    result says so.
 
     Parameters
     ----------
@@ -67,7 +74,8 @@ def compare_people(
     Warns
     -----
     OutreachWarning
-        The searches had other filters or limits, one is incomplete, or rows could not be compared.
+        The searches had other filters or limits, one is incomplete, people have another id after,
+        or rows could not be compared.
 
     Notes
     -----
@@ -88,10 +96,10 @@ def compare_people(
         old, new, unfinished = last_two(before)
     else:
         old, new = source_of(before, "before"), source_of(after, "after")
-    people = _match_people(old, new)
+    people, new_ids = _match_people(old, new)
     pairs = _Pairs(old, new, people)
     differences = [*unfinished, *caveats.of_searches(old, new, people)]
-    rows = list(caveats.of_rows(people))
+    rows = [*caveats.of_new_ids(new_ids), *caveats.of_rows(people)]
     comparison = PeopleComparison(
         appeared=new.take(people.new),
         disappeared=old.take(people.gone),
@@ -119,12 +127,7 @@ class _Pairs:
 
     def read(self, name: str, rows: Any = slice(None)) -> tuple[pa.Array, pa.Array]:
         """Return a column of both sides; all missing where a side has it not."""
-        before, after = (
-            side.column(name).take(pa.array(own[rows]))
-            if name in side.columns
-            else pa.nulls(len(own[rows]))
-            for side, own in self._sides
-        )
+        before, after = (_column(side, name, own[rows]) for side, own in self._sides)
         return before, after
 
     def text(self, name: str) -> tuple[pa.Array, pa.Array]:
@@ -217,14 +220,19 @@ def _headcounts(before: Source, after: Source) -> Headcounts:
     return compare_headcounts(before, after, companies)
 
 
-def _match_people(before: Source, after: Source) -> Matching:
+def _match_people(before: Source, after: Source) -> tuple[Matching, list[str]]:
+    """Match people by id, then by URL, and return the new ids of those whose ids differ."""
     for side in (before, after):
         if _ID not in side.columns and _URL not in side.columns:
             raise InvalidInputError(
                 f"{side.name} has neither a column {_ID!r} nor {_URL!r}, by which people are "
                 "matched. Use frames of search_people(), or files of export_people()."
             )
-    return match_rows(*_keys((before, after), (_ID, _URL)))
+    found = match_rows(*_keys((before, after), (_ID, _URL)))
+    sides = (before, found.gone), (after, found.new)
+    people = match_remaining(found, *(_key(_URL, _column(side, _URL, of)) for side, of in sides))
+    renamed = np.setdiff1d(found.new, people.new, assume_unique=True)
+    return people, _key(_ID, _column(after, _ID, renamed)).to_pylist()
 
 
 def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]:
@@ -237,6 +245,11 @@ def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]
         if not any(of_side[-1].null_count for of_side in keys):
             break  # nobody lacks this one, so that no other is asked
     return keys
+
+
+def _column(side: Source, name: str, rows: Rows) -> pa.Array:
+    """Return some rows of a column; all missing where the side lacks it."""
+    return side.column(name).take(pa.array(rows)) if name in side.columns else pa.nulls(len(rows))
 
 
 def _key(name: str, column: pa.Array) -> pa.Array:
@@ -255,7 +268,7 @@ def _filled(column: pa.Array) -> pa.Array:
 
 
 _FORMS: Final[Mapping[str, Callable[[pa.Array], pa.Array]]] = {
-    _URL: profnet_url_keys,
+    _URL: lambda urls: certain_keys(profnet_url_keys(urls)),
     f"{COMPANY_PREFIX}{_URL}": company_url_keys,
     f"{COMPANY_PREFIX}{_NAME}": company_name_keys,
 }

@@ -13,9 +13,10 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.history.identity import Matching, Rows
 from outreach_frames.history.source import Source
 from outreach_frames.history.values import TEXT, texts
+from outreach_frames.identity.matching import Matching
+from outreach_frames.identity.persons import Rows
 from outreach_frames.tables.companies import COMPANY_PREFIX, company_labels
 
 _COLUMNS: Final = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
@@ -15,13 +14,15 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning
 
 KINDS = ["email", "profnet_url", "domain"]
 URL = "https://profnet.example/in"
-CELLS = {
+WEAK_URL = "https://profnet.example/view?id=1"
+CELLS: dict[str, list[str | None]] = {
     "email": ["a@x.example", "A@X.example ", "b@x.example", "n/a", None],
-    "profnet_url": [f"{URL}/a", "www.profnet.example/in/A/?utm_source=x", f"{URL}/b", "", None],
+    "profnet_url": [f"{URL}/a", "www.profnet.example/in/A/?utm_source=x", f"{URL}/b", WEAK_URL, ""],
     "domain": ["x.example", "https://www.X.example/y", "y.example", "localhost", None],
 }
-NO_KEY = "ignore:.*(to compare by|matches by it):outreach_frames.errors.OutreachWarning"
+QUIET = "ignore::outreach_frames.errors.OutreachWarning"
 TABLES = st.lists(st.tuples(*(st.sampled_from(CELLS[kind]) for kind in KINDS)), max_size=7)
+SOME_KINDS = st.sets(st.sampled_from(KINDS), min_size=1)
 
 
 def frame_of(rows: list[Any], labels: str) -> pd.DataFrame:
@@ -30,36 +31,150 @@ def frame_of(rows: list[Any], labels: str) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=KINDS, index=index).astype("str")
 
 
-@pytest.mark.filterwarnings(NO_KEY)
-@given(ours=TABLES, theirs=TABLES, kinds=st.sets(st.sampled_from(KINDS), min_size=1))
-def test_it_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds: set[str]) -> None:
+def keys_of(frame: pd.DataFrame, kinds: set[str]) -> list[dict[str, str]]:
+    """Return each row's keys; a weak URL only where the row has nothing else."""
+    columns = {
+        kind: getattr(of.keys, kind)(frame[kind]).tolist() for kind in KINDS if kind in kinds
+    }
+    rows = [
+        {kind: column[row] for kind, column in columns.items() if not pd.isna(column[row])}
+        for row in range(len(frame))
+    ]
+    for row in rows:
+        if "email" in row and "/in/" not in row.get("profnet_url", ""):
+            row.pop("profnet_url", None)
+    return rows
+
+
+def share(one: dict[str, str], other: dict[str, str], kind: str) -> bool:
+    """Whether two rows have the same key of a kind."""
+    return kind in one and one[kind] == other.get(kind)
+
+
+@pytest.mark.filterwarnings(QUIET)
+@given(ours=TABLES, theirs=TABLES, kinds=SOME_KINDS)
+def test_a_match_equals_a_nested_loop(ours: list[Any], theirs: list[Any], kinds: set[str]) -> None:
     """Each row matches the first row of the same key, by the strongest key that matches any."""
     left, right = frame_of(ours, "ab"), frame_of(theirs, "xy")
-    named: dict[str, Any] = {kind: kind for kind in kinds}
-    keys = {
-        kind: (getattr(of.keys, kind)(left[kind]).tolist(), getattr(of.keys, kind)(right[kind]))
-        for kind in KINDS
-    }
+    there = keys_of(right, kinds)
     expected = []
-    for row in range(len(left)):
-        found: tuple[Any, ...] = (None, None, None, 0)
-        for kind in KINDS:
-            mine, there = keys[kind]
-            if kind in kinds and found[0] is None and not pd.isna(mine[row]):
-                rows = [place for place, key in enumerate(there) if key == mine[row]]
-                if rows:
-                    found = (rows[0], right.index[rows[0]], kind, len(rows))
-        expected.append(found)
+    for row in keys_of(left, kinds):
+        by_kind = {
+            kind: [place for place, other in enumerate(there) if share(row, other, kind)]
+            for kind in KINDS
+        }
+        found = [
+            (rows[0], right.index[rows[0]], kind, len(rows))
+            for kind, rows in by_kind.items()
+            if rows
+        ]
+        expected.append(found[0] if found else (None, None, None, 0))
+    named: dict[str, Any] = {kind: kind for kind in kinds}
     matches = left.outreach.match(right, **named)
     assert matches.index.equals(left.index)
     assert [
         tuple(None if pd.isna(cell) else cell for cell in row)
         for row in matches.itertuples(index=False)
     ] == expected
-    kept = left.outreach.without(right, **named)
+
+
+@pytest.mark.filterwarnings(QUIET)
+@given(
+    ours=TABLES,
+    others=st.lists(st.tuples(TABLES, SOME_KINDS), min_size=1, max_size=3),
+)
+def test_what_is_left_equals_a_nested_loop(
+    ours: list[Any], others: list[tuple[list[Any], set[str]]]
+) -> None:
+    """Every row of a person is left out if one matches in any table, and no other row is."""
+    frame = frame_of(ours, "ab")
+    kinds = set().union(*(some for _, some in others))
+    tables = [frame_of(rows, "xy")[[*some]] for rows, some in others]
+    out = {
+        place
+        for (rows, some) in others
+        for place, row in enumerate(keys_of(frame, some))
+        for other in keys_of(frame_of(rows, "xy"), some)
+        if any(share(row, other, kind) for kind in KINDS)
+    }
+    rows = keys_of(frame, kinds)
+    for _ in rows:
+        out |= {
+            place
+            for place, row in enumerate(rows)
+            for one in out
+            if share(row, rows[one], "email") or share(row, rows[one], "profnet_url")
+        }
+    named: dict[str, Any] = {kind: kind for kind in kinds}
     pd.testing.assert_frame_equal(
-        kept, left.loc[np.array([row[0] is None for row in expected], bool)]
+        frame.outreach.without(*tables, **named),
+        frame.iloc[[place for place in range(len(frame)) if place not in out]],
     )
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs", "matches"),
+    [
+        ((None, WEAK_URL), (None, WEAK_URL), True),
+        (("a@x.example", WEAK_URL), (None, WEAK_URL), False),
+        ((None, WEAK_URL), ("a@x.example", WEAK_URL), False),
+        (("a@x.example", WEAK_URL), ("b@x.example", WEAK_URL), False),
+        (("a@x.example", f"{URL}/a"), ("b@x.example", f"{URL}/a"), True),
+    ],
+)
+def test_a_weak_url_matches_where_there_is_nothing_else(
+    ours: Any, theirs: Any, matches: bool
+) -> None:
+    """A URL other than a profile's says who it is only where neither row has an address."""
+    one, other = (pd.DataFrame([row], columns=KINDS[:2]) for row in (ours, theirs))
+    assert one.outreach.match(other)["match_row"].notna().tolist() == [matches]
+    assert one.outreach.without(other).empty == matches
+
+
+def test_what_else_a_row_has_counts_where_it_is_compared() -> None:
+    """A table without addresses matches by a weak URL, whatever others are compared by."""
+    frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [WEAK_URL]})
+    kept = frame.outreach.without(
+        pd.DataFrame({"email": ["b@x.example"]}), pd.DataFrame({"profnet_url": [WEAK_URL]})
+    )
+    assert kept.empty
+
+
+PERSON = [("a@x.example", f"{URL}/a"), ("b@x.example", f"{URL}/a"), ("b@x.example", f"{URL}/b")]
+PEOPLE = [
+    *PERSON,
+    ("c@x.example", f"{URL}/c"),
+    ("d@x.example", WEAK_URL),
+    ("e@x.example", WEAK_URL),
+]
+
+
+@pytest.mark.parametrize(
+    ("listed", "left"),
+    [
+        ({"email": ["a@x.example"]}, "cde"),
+        ({"profnet_url": [f"{URL}/b"]}, "cde"),
+        ({"email": ["d@x.example"], "profnet_url": [WEAK_URL]}, "abbce"),
+    ],
+)
+def test_all_rows_of_a_person_are_left_out(listed: dict[str, Any], left: str) -> None:
+    """A row goes with those that it shares an identifier with, but a weak URL links nobody else."""
+    frame = pd.DataFrame(PEOPLE, columns=["email", "profnet_url"])
+    kept = frame.outreach.without(pd.DataFrame(listed))
+    assert "".join(kept["email"].str[0]) == left
+
+
+def test_the_keys_named_say_which_rows_are_one_person() -> None:
+    """A profile URL links rows only where it is a key; a domain links none."""
+    frame = pd.DataFrame(PERSON, columns=["email", "profnet_url"])
+    frame["domain"] = ["x.example", "y.example", "z.example"]
+    other = pd.DataFrame(
+        {"email": ["a@x.example"], "profnet_url": [f"{URL}/q"], "domain": ["x.example"]}
+    )
+    assert frame.outreach.without(other, email="email").index.tolist() == [1, 2]
+    assert frame.outreach.without(other, domain="domain").index.tolist() == [1, 2]
+    by_url = frame.outreach.without(other, domain="domain", profnet_url="profnet_url")
+    assert by_url.index.tolist() == [2]
 
 
 def test_the_columns_are_those_promised() -> None:

@@ -38,9 +38,9 @@ class Expected(NamedTuple):
 
 
 def key_of(person: Record) -> str | None:
-    """Return the profile URL as it is compared."""
-    url = person.get("profnet_url")
-    return url and url.removeprefix("https://").lower().rstrip("/")
+    """Return the profile URL as it is compared, if it is certain."""
+    url = person.get("profnet_url") or ""
+    return url.removeprefix("https://").lower().rstrip("/") if "/in/" in url else None
 
 
 def first_of_each(people: list[Record]) -> list[int]:
@@ -71,13 +71,14 @@ def matched(before: list[Record], after: list[Record]) -> Expected:
         for other in new:
             if before[one].get("id") and before[one]["id"] == after[other].get("id"):
                 partner[one] = other
-    for ours_lack in (True, False):
-        for one in old:
-            for other in new:
-                lacks = not (before[one] if ours_lack else after[other]).get("id")
-                same = key_of(before[one]) and key_of(before[one]) == key_of(after[other])
-                if one not in partner and free(other) and lacks and same:
-                    partner[one] = other
+    asked = set()
+    for one in old:
+        for other in new:
+            url = key_of(before[one])
+            same = url is not None and url == key_of(after[other]) and url not in asked
+            if one not in partner and free(other) and same:
+                partner[one] = other
+                asked.add(url)
     return Expected(
         sorted(partner.items()),
         [place for place in old if place not in partner],

@@ -27,7 +27,8 @@ from tests.history.people import (
 QUIET = "ignore::outreach_frames.errors.OutreachWarning"
 URL = "https://profnet.example/in/"
 IDS = st.sampled_from([None, "a", "b", "c", "d"])
-URLS = st.sampled_from([None, f"{URL}ada", f"{URL}Ada/", f"{URL}bo", f"{URL}cy"])
+WEAK_URL = "https://profnet.example/view?id=1"
+URLS = st.sampled_from([None, f"{URL}ada", f"{URL}Ada/", f"{URL}bo", f"{URL}cy", WEAK_URL])
 COUNTS = st.one_of(st.none(), st.integers(0, 3))
 LANGUAGES = st.lists(
     st.fixed_dictionaries(
@@ -134,10 +135,26 @@ def test_an_employer_written_in_another_way_is_the_same(after: Record) -> None:
     url = "https://profnet.example/company/x"
     company = {"id": "x", "profnet_url": url, "name": "Á GmbH"}
     counts = [{"department_headcount": {"finance": count}} for count in (1, 3)]
-    before = frame_of([{"id": "1", "company": company | counts[0]}])
-    comparison = of.compare_people(before, frame_of([{"id": "1", "company": after | counts[1]}]))
-    assert comparison.employer_changes.empty
-    assert comparison.headcount["change"].dropna().tolist() == [2]
+    one = frame_of([{"id": "1", "company": company | counts[0]}])
+    other = frame_of([{"id": "1", "company": after | counts[1]}])
+    for pair, change in (((one, other), 2), ((other, one), -2)):
+        comparison = of.compare_people(*pair)
+        assert comparison.employer_changes.empty
+        assert comparison.headcount["change"].dropna().tolist() == [change]
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_companies_of_different_ids_are_different() -> None:
+    """The same profile URL makes no two companies one whose ids differ, unlike people."""
+    company = {
+        "profnet_url": "https://profnet.example/company/x",
+        "department_headcount": {"finance": 1},
+    }
+    before, after = (
+        frame_of([{"company": company | {"id": name}}, {"company": {"name": name}}])
+        for name in ("one", "other")
+    )
+    assert of.compare_people(before, after).headcount["change"].isna().all()
 
 
 @pytest.mark.filterwarnings(QUIET)
@@ -324,6 +341,44 @@ def test_rows_that_cannot_be_compared_are_said() -> None:
     assert comparison.changed.empty
     assert comparison.disappeared.empty
     assert "first row was compared" in comparison.summary()["note"].str.cat()
+
+
+def test_a_profile_under_another_id_is_one_person() -> None:
+    """The same profile URL matches people whose ids differ, and a note names their new ids."""
+    before = [{"id": f"old{n}", "profnet_url": f"{URL}p{n}", "title": "CTO"} for n in range(7)]
+    after = [{"id": f"new{n}", "profnet_url": f"{URL}P{n}/", "title": "CEO"} for n in range(7)]
+    note = (
+        "7 people have another id after, matched by profile URL: 'new0', 'new1', 'new2', 'new3', "
+        "'new4' and 2 more."
+    )
+    with pytest.warns(OutreachWarning) as warned:
+        comparison = of.compare_people(frame_of(before), frame_of(after))
+    assert note in [str(one.message) for one in warned]
+    assert note in comparison.notes
+    assert comparison.appeared.empty
+    assert comparison.disappeared.empty
+    titles = comparison.changed[comparison.changed["field"] == "title"]
+    assert titles["person_id"].tolist() == [f"new{n}" for n in range(7)]
+
+
+def test_the_same_id_goes_before_the_same_profile() -> None:
+    """Where people exchanged their profile URLs they are still themselves, and nothing is noted."""
+    ada, bo = {"id": "1", "profnet_url": f"{URL}ada"}, {"id": "2", "profnet_url": f"{URL}bo"}
+    after = frame_of([ada | {"id": "2"}, bo | {"id": "1"}, {"id": "3"}])
+    comparison = of.compare_people(frame_of([ada, bo]), after)
+    assert comparison.appeared["id"].tolist() == ["3"]
+    assert set(comparison.changed["field"]) == {"profnet_url"}
+    assert "another id" not in " ".join(comparison.notes)
+
+
+def test_a_weak_url_matches_nobody() -> None:
+    """A URL other than a profile's does not prove who it is, and who has no more is counted."""
+    before = frame_of([{"id": "1", "profnet_url": WEAK_URL}, {"profnet_url": WEAK_URL}])
+    after = frame_of([{"id": "2", "profnet_url": WEAK_URL}])
+    with pytest.warns(OutreachWarning, match="1 row before has neither id nor profile URL /in/"):
+        comparison = of.compare_people(before, after)
+    assert comparison.appeared["id"].tolist() == ["2"]
+    assert comparison.disappeared["id"].tolist() == ["1"]
 
 
 def test_a_search_is_as_complete_as_it_has_people() -> None:
