@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from outreach_frames.identity.keys import certain_keys
 
 Rows = np.ndarray[Any, np.dtype[np.int64]]
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 NONE: Final = -1
 
@@ -29,7 +30,7 @@ class Identifiers(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Identifiers as numbers that are equal where the identifiers are; -1 where there is none.
+    """Identifiers as numbers: equal numbers are equal identifiers, -1 is missing.
 
     `first` is the email or the weak URL, since no row is identified by both; `url` the certain one.
     """
@@ -64,7 +65,7 @@ def numbers_of(of: Identifiers) -> Numbers:
 def person_numbers(
     keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
 ) -> list[Rows]:
-    """Return what links rows into persons.
+    """Return the columns of numbers that link rows into persons.
 
     Parameters
     ----------
