@@ -26,7 +26,7 @@ SIMPLE_EMAIL: Final = (
 )
 SIMPLE_EMAIL_LENGTH: Final = 64
 
-# Profiles whose host begins with no label that is left out, but for `www`.
+# Profile URLs whose host needs no label removed except `www`.
 _SIMPLE_PROFILE: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[Ww][Ww][Ww]\.)?"
     r"[A-Za-z0-9-]{4,}(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]+/[Ii][Nn]/[A-Za-z0-9_~.-]*[A-Za-z0-9]/*"
@@ -42,7 +42,9 @@ _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
 # Names in a profile's path that mean the visitor, or that programs write for a missing value.
 _PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown")
 # Every placeholder matches, and few other URLs do.
-_MAY_BE_PLACEHOLDER: Final = rf"(?i)/in/*(?:[?#]|\s*\z|/(?:%|{'|'.join(_PLACEHOLDER_NAMES)}))"
+_MAY_BE_PLACEHOLDER: Final = (
+    rf"(?i)/in/*(?:[?#]|\s*\z|/(?:[^/?#]*%|{'|'.join(_PLACEHOLDER_NAMES)}))"
+)
 # Parameters that tell where a link was found, or in which language to show the page.
 _TRACKING: Final = re.compile(
     r"utm_\w+|_hs\w+|vero_\w+|trk\w*|dclid|fbclid|gclid|msclkid|twclid|yclid|gbraid|wbraid|igshid|"
@@ -143,7 +145,7 @@ def page_forms(url: str) -> tuple[str, ...]:
 
 
 def is_certain(key: str) -> bool:
-    """Whether a profile URL's key tells for certain who it is.
+    """Whether a profile URL's key is a certain identifier.
 
     >>> is_certain("profnet.example/in/anna"), is_certain("https://profnet.example/view?id=7")
     (True, False)
@@ -191,12 +193,12 @@ def are_placeholder_urls(texts: pa.Array) -> pa.Array:
 
 
 def certain_keys(keys: pa.Array) -> pa.Array:
-    """Return the keys of profile URLs that tell for certain who it is; the rest is missing."""
+    """Keep the certain keys of profile URLs; others become missing."""
     return pc.if_else(pc.starts_with(keys, _UNCERTAIN), pa.scalar(None, keys.type), keys)
 
 
 def company_url_keys(texts: pa.Array) -> pa.Array:
-    """Return the form in which companies' profile URLs are compared, whose case says nothing."""
+    """Return the form in which companies' profile URLs are compared, ignoring case."""
     return pc.utf8_lower(profnet_url_keys(texts))
 
 
@@ -227,7 +229,7 @@ def _host(name: str) -> str:
     if not name.isascii():
         import idna  # noqa: PLC0415 - slow to import, and seldom needed
 
-        # What no domain can be called is compared as it is written.
+        # An invalid domain is compared as it is written.
         with suppress(idna.IDNAError):
             name = idna.encode(name, uts46=True).decode()
     host = name.rstrip(".")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.common.text import quoted
 from outreach_frames.identity.domains import LONGEST_HOST
-from outreach_frames.identity.keys import are_simple_emails
+from outreach_frames.identity.keys import are_simple_emails, profnet_url_key
 
 SIMPLE_URL: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[A-Za-z0-9-]+\.)+[A-Za-z]+/[A-Za-z0-9_~./-]*[A-Za-z0-9_~-]/*"
@@ -79,14 +79,14 @@ def _url_reason(text: str) -> str | None:
     try:
         parts = urlsplit(text if scheme else f"//{text}")
         _ = parts.port
-        is_host = len(parts.hostname or "") <= LONGEST_HOST
     except ValueError:
-        is_host = False
-    if not is_host:
         return "its host cannot be read."
     if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
         return "it must have the shape https://host.example/in/name."
-    return None if parts.path.strip("/") else "it leads to no profile, as nothing follows the host."
+    if not parts.path.strip("/"):
+        return "it leads to no profile, as nothing follows the host."
+    # Without a key it could not be recognised in a later run.
+    return None if profnet_url_key(text) else "its host cannot be read."
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-import orjson
 import pyarrow as pa
 
 from outreach_frames import spec
@@ -28,14 +26,15 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.outcome import RowOutcome
 
-_OTHER_IDENTIFIERS: Final = "It was sent before {}, and is not sent again."
+_OTHER_IDENTIFIERS: Final = "It was sent {} and is not sent again."
 _CHANGED: Final = "Its {} changed since it was sent, so it was not sent again."
 _OTHER_LEAD: Final = "Another lead of this person may have arrived, so it was not sent again."
 
 _OVERRIDES: Final = {
     statuses.status_of_list(name): override for name, override in spec.CHECK_OVERRIDES.items()
 }
-_SKIPPED: Final = 2
+# Statuses of leads that are, or may be, in the sequence.
+_MAY_BE_THERE: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREADY_IN_SEQUENCE}
 
 
 class Entry(NamedTuple):
@@ -135,7 +134,7 @@ def resume(
         if again:
             resent, note = people.unknown_row(lead, shown, rows, sent_of)
         else:
-            resent = people.overridden_row(lead, rows)
+            resent = people.take_overridden_row(lead, rows)
         if resent is not None:
             shown = resent
             to_send.append(shown)
@@ -162,6 +161,7 @@ class _People:
         self.size = len(plan.frame)
         self.is_valid = plan.checked.is_valid
         self._overrides, self._recorded = plan.checked.overrides, recorded
+        self._carries_none = self._overrides.null_count == self.size
         tried_again = [
             lead
             for lead, entry in recorded.entries.items()
@@ -191,7 +191,11 @@ class _People:
         self._lead_of_url = _first_leads(self._url, leads)
         sent = np.flatnonzero(recorded.is_sent[reached])
         self._sent_place = dict(zip(leads[sent].tolist(), sent.tolist(), strict=True))
-        self._lead_and_person = leads.tolist(), persons[: self.begin].tolist()
+        self._leads_of_person: dict[int, set[int]] = {}
+        for lead, person in zip(leads.tolist(), persons.tolist(), strict=False):
+            self._leads_of_person.setdefault(person, set()).add(lead)
+        self._best: dict[int, int] = {}
+        self._arrived: dict[int, int] = {}
         self._lead_of_row: dict[int, int] = {}
         self._lead_tried_again: dict[tuple[int, int], int] = {}
         for place, lead in enumerate(recorded.leads[others].tolist(), self.end):
@@ -199,13 +203,6 @@ class _People:
             self._lead_tried_again[1, self._url[place]] = lead
         self._taken: set[int] = set()
         self._resent: set[int] = set()
-
-    @cached_property
-    def _leads_of_person(self) -> dict[int, set[int]]:
-        leads: dict[int, set[int]] = {}
-        for lead, person in zip(*self._lead_and_person, strict=True):
-            leads.setdefault(person, set()).add(lead)
-        return leads
 
     def _links(self, leads: Rows) -> Rows:
         """Return what links sets besides their identifiers: the same lead, or the same row."""
@@ -215,8 +212,8 @@ class _People:
         is_several = self.end - self.begin > self.size
         return np.concatenate([of_leads, rows + len(leads) if is_several else rows * 0 + NONE])
 
-    def lead_tried_again(self, row: int) -> int | None:
-        """Return the lead with a row's email or URL that an earlier run left to be tried again."""
+    def take_lead_tried_again(self, row: int) -> int | None:
+        """Take the lead with a row's email or URL that an earlier run left to be tried again."""
         place = self.begin + row
         for kind, numbers in enumerate((self._first, self._url)):
             lead = self._lead_tried_again.get((kind, numbers[place]))
@@ -243,12 +240,17 @@ class _People:
         for place in (*earlier, now):
             if self._set[place] in self._lead_of_set:
                 return self._lead_of_set[self._set[place]]
-        numbers = (self._lead_of_first, self._first[now]), (self._lead_of_url, self._url[now])
-        owners = [lead_of.get(number) for lead_of, number in numbers if number != NONE]
-        if owners and owners[0] is not None and None not in owners:
-            return owners[0]
-        leads = self._leads_of_person[int(self.person_of_place[row])]
-        return min(leads, key=lambda lead: (_rank(self.entry(lead)), lead))
+        owners = self._lead_of_first.get(self._first[now]), self._lead_of_url.get(self._url[now])
+        known = [lead for lead in owners if lead is not None]
+        return known[0] if known else self._best_lead(row)
+
+    def _best_lead(self, row: int) -> int:
+        """Return the lead of a row's person that is preferred of several."""
+        person = int(self.person_of_place[row])
+        if person not in self._best:
+            leads = self._leads_of_person[person]
+            self._best[person] = min(leads, key=lambda lead: (_rank(self.entry(lead)), lead))
+        return self._best[person]
 
     def _places(self, row: int) -> range:
         """Return the places of a row's identifier sets, that by the plan's own columns first."""
@@ -287,22 +289,23 @@ class _People:
             return {email: NONE, profnet_url: first}
         return {email: first, profnet_url: url}
 
-    def overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
-        """Return the row to send again as it carries the override of what it was skipped for."""
+    def take_overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
+        """Take the row to send again as it carries the override of what it was skipped for."""
         override = _OVERRIDES.get(self.entry(lead).outcome.status)
-        if override is None:
+        if override is None or self._carries_none:
             return None
+        carrying = [
+            row
+            for row in rows
+            if self.is_valid[row] and override in (self._overrides[row].as_py() or "")
+        ]
         person = int(self.person_of_place[rows[0]])
-        if person in self._resent or self._acted(person):
+        if not carrying or person in self._resent or self._arrived_leads(person):
             return None
-        if override in orjson.loads(self._recorded.sent(lead).overrides or "{}"):
+        if override in (self._recorded.sent(lead).overrides or ""):
             return None
-        for row in rows:
-            text = self._overrides[row].as_py()
-            if self.is_valid[row] and text is not None and override in orjson.loads(text):
-                self._resent.add(person)
-                return row
-        return None
+        self._resent.add(person)
+        return carrying[0]
 
     def unknown_row(
         self,
@@ -314,7 +317,7 @@ class _People:
         """Return the row that is exactly what was sent of an unknown lead, or why none is."""
         if self.entry(lead).outcome.status != statuses.UNKNOWN:
             return None, ""
-        if self._acted(int(self.person_of_place[nearest])) > 1:
+        if self._arrived_leads(int(self.person_of_place[nearest])) > 1:
             return None, _OTHER_LEAD
         before = self._recorded.sent(lead)
         valid = [row for row in rows if self.is_valid[row]]
@@ -330,10 +333,12 @@ class _People:
         ]
         return None, _CHANGED.format(" and ".join(changed))
 
-    def _acted(self, person: int) -> int:
-        """Count the leads of a person that may have acted."""
-        leads = self._leads_of_person[person]
-        return sum(_rank(self.entry(lead)) < _SKIPPED for lead in leads)
+    def _arrived_leads(self, person: int) -> int:
+        """Count the leads of a person that are, or may be, in the sequence."""
+        if person not in self._arrived:
+            leads = map(self.entry, self._leads_of_person[person])
+            self._arrived[person] = sum(one.outcome.status in _MAY_BE_THERE for one in leads)
+        return self._arrived[person]
 
     def unrecorded_sets(self) -> Iterator[tuple[int, int]]:
         """Yield leads with the places of their persons' sets that are not recorded."""
@@ -353,7 +358,7 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
     resumption.kept[rows] = rows[places][inverse]
     first: list[int] = np.sort(rows[places]).tolist()
     for row in first:
-        lead = people.lead_tried_again(row)
+        lead = people.take_lead_tried_again(row)
         if lead is not None:
             resumption.leads[row] = lead
             resumption.entries[row] = people.entry(lead)
@@ -377,4 +382,4 @@ def _rank(entry: Entry) -> int:
     """Return the rank of a lead among those of its person: there, unknown, skipped."""
     if entry.outcome.status in statuses.IN_SEQUENCE:
         return 0
-    return 1 if entry.outcome.status == statuses.UNKNOWN else _SKIPPED
+    return 1 if entry.outcome.status == statuses.UNKNOWN else 2

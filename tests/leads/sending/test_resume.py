@@ -161,8 +161,8 @@ def test_colleagues_who_share_a_page(path: Path) -> None:
         ((A, None), ""),
         ((A, U), ""),
         (("A@example.COM", U), ""),
-        ((A2, U), "It was sent before with another email, and is not sent again."),
-        ((A, V), "It was sent before with another profnet_url, and is not sent again."),
+        ((A2, U), "It was sent with another email and is not sent again."),
+        ((A, V), "It was sent with another profnet_url and is not sent again."),
     ],
 )
 def test_the_detail_names_identifiers_that_were_not_sent(row: Row, detail: str, path: Path) -> None:
@@ -178,9 +178,7 @@ def test_the_detail_says_what_was_not_sent_at_all(path: Path) -> None:
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, None), (A, U)], path)
         report = add(client, [(None, U)], path)
-    assert details(report) == [
-        "It was sent before without this profnet_url, and is not sent again."
-    ]
+    assert details(report) == ["It was sent without this profnet_url and is not sent again."]
 
 
 @pytest.mark.parametrize(
