@@ -17,13 +17,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, closing
+from contextlib import AbstractContextManager, ExitStack, closing, suppress
 from datetime import UTC, datetime
 from itertools import count
 from os.path import samestat
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
 import numpy as np
@@ -55,6 +57,7 @@ ON CONFLICT (lead) DO UPDATE SET status = NULL, detail = NULL, error_code = NULL
     sent_at = iif(status = 'unknown', sent_at, excluded.sent_at)
 """
 _FINISH: Final = "UPDATE leads SET status = ?, detail = ?, error_code = ? WHERE lead = ?"
+_END_RUN: Final = "UPDATE runs SET mark = ? WHERE run = (SELECT max(run) FROM runs)"
 _ADD_SET: Final = "INSERT INTO sets VALUES (?, ?, ?, ?, ?)"
 _HASH_BYTES: Final = 16
 _KINDS: Final = Identifiers._fields
@@ -86,7 +89,7 @@ class Journal:
     last_chunk : int
         The number of the last request.
     is_lost : bool
-        Whether the file is gone, so that it must not be begun anew.
+        Whether the file is gone, so that no new one may replace it.
 
     Raises
     ------
@@ -105,17 +108,18 @@ class Journal:
             # In a widget the settings may change between two runs.
             submission = {part: submission[part] for part in submission if part != SETTINGS}
         with nothing_sent(), ExitStack() as stack:
-            if not dry_run or place.exists():
-                stack.enter_context(place.locked())
+            stack.enter_context(place.locked(dry_run=dry_run))
             with self._explained(InvalidInputError):
                 self._connection = self._open(stack, submission, dry_run=dry_run)
                 self._require_same(submission)
+                self._salt = _read_salt(self._connection)
                 self._require_used()
-                self._file = None
                 if not dry_run:
-                    self._file = None if self.path is None else self.path.stat()
+                    if self.path is not None:
+                        self._file = self.path.stat()
                     with sqlite_file.transaction(self._connection):
                         self._begin_run()
+                    stack.callback(self._end_run)
                 try:
                     self._recorded = self._read()
                 except (AttributeError, KeyError, TypeError, ValueError) as error:
@@ -136,8 +140,10 @@ class Journal:
             self._duplicates.setdefault(int(resumption.kept[row]), []).append(row)
         if resumption.extensions and not dry_run:
             with self._explained(InvalidInputError), sqlite_file.transaction(self._connection):
-                sets = ((lead, False, *self._sets[place]) for lead, place in resumption.extensions)
-                self._execute(_ADD_SET, sets)
+                for lead, place, kind in resumption.extensions:
+                    one = self._sets[place]
+                    kept = [each if kind in {None, at} else None for at, each in enumerate(one)]
+                    self._connection.execute(_ADD_SET, (lead, False, *kept))
         return resumption
 
     def begin(self, chunk: int, positions: Sequence[int]) -> None:
@@ -211,21 +217,22 @@ class Journal:
 
         place = self._place
         if not place.exists():
-            if place.salt is not None:
+            if place.mark is not None:
                 raise InvalidInputError(
                     f"The {place.name} is gone, and these leads were sent with it. Without it they "
-                    "would be sent again. Put it back, or make a new plan of rows that were not "
-                    "sent."
+                    "would be sent again. Restore it, or plan only the rows that the report has as "
+                    "rejected or not_sent."
                 )
             place.create(fill)
-        if place.path is not None:
-            require_journal(place.path)
-            if not dry_run:
-                place.path.chmod(0o600)
-        connection = place.connect()
-        stack.callback(place.disconnect, connection)
-        if place.path is not None:
-            sqlite_file.require_whole(connection, place.path)
+        path = place.path
+        if path is None:
+            return place.memory
+        require_journal(path)
+        if dry_run:
+            path = _copy(path, Path(stack.enter_context(TemporaryDirectory())))
+        path.chmod(0o600)
+        connection = stack.enter_context(closing(sqlite_file.connect(path)))
+        sqlite_file.require_whole(connection, path)
         return connection
 
     def _require_same(self, submission: Mapping[str, str]) -> None:
@@ -240,26 +247,17 @@ class Journal:
 
     def _require_used(self) -> None:
         """Refuse another journal than the one that was used before, and an older copy of it."""
-        ((self._salt,),) = self._rows("SELECT salt FROM salt")
-        ((runs,),) = self._rows("SELECT count(*) FROM runs")
-        place = self._place
-        if place.salt not in (None, self._salt) or runs < place.runs:
-            what = "another journal" if place.salt != self._salt else "an older copy of it"
+        mark = self._place.mark
+        if mark is not None and (mark,) not in self._rows("SELECT mark FROM runs"):
             raise InvalidInputError(
-                f"The {place.name} was replaced by {what} since these leads were sent with it. "
-                "With this one they would be sent again. Put the right one back, or make a new "
-                "plan of rows that were not sent."
+                f"The {self._place.name} was replaced by another journal, or by an older copy of "
+                "it, after these leads were sent. With this one they would be sent again. Restore "
+                "the right one, or plan only the rows that the report has as rejected or not_sent."
             )
 
     def _require_in_place(self) -> None:
-        """Refuse to go on in a file that was moved or replaced."""
-        if self._file is None or self.path is None:
-            return
-        try:
-            in_place = samestat(self._file, self.path.stat())
-        except OSError:
-            in_place = False
-        if in_place:
+        """Raise if the file was moved or replaced."""
+        if self.path is None or self._is_in_place():
             return
         self.is_lost = True
         lost.add(self.path)
@@ -282,15 +280,31 @@ class Journal:
             "that this run knew."
         )
 
+    def _is_in_place(self) -> bool:
+        """Return whether the file is still the one that was opened."""
+        try:
+            return self.path is None or samestat(self._file, self.path.stat())
+        except OSError:
+            return False
+
     def _begin_run(self) -> None:
         """Check that the file can be written, and mark no lead as being sent."""
-        self._execute("INSERT INTO runs (began_at) VALUES (?)", [(_now(),)])
+        mark = secrets.token_bytes(_HASH_BYTES)
+        self._execute("INSERT INTO runs (began_at, mark) VALUES (?, ?)", [(_now(), mark)])
         self._execute(
             "UPDATE leads SET status = ?, detail = ? WHERE status IS NULL",
             [(statuses.UNKNOWN, _INTERRUPTED)],
         )
-        ((runs,),) = self._rows("SELECT count(*) FROM runs")
-        self._place.salt, self._place.runs = self._salt, runs
+        self._place.mark = mark
+
+    def _end_run(self) -> None:
+        """Give the run another mark, which a copy that was made during the run lacks."""
+        mark = secrets.token_bytes(_HASH_BYTES)
+        if self._is_in_place():
+            with suppress(sqlite3.Error):
+                with sqlite_file.transaction(self._connection):
+                    self._execute(_END_RUN, [(mark,)])
+                self._place.mark = mark
 
     def _read(self) -> Recorded:
         """Read what earlier runs recorded."""
@@ -298,6 +312,8 @@ class Journal:
         for lead, status, detail, error_code, chunk, attempts in self._rows(
             "SELECT lead, status, detail, error_code, chunk, attempts FROM leads"
         ):
+            if not all(isinstance(text, str | None) for text in (status, detail, error_code)):
+                raise TypeError("an outcome that is not text")
             outcome = (
                 RowOutcome(statuses.UNKNOWN, _INTERRUPTED)
                 if status is None
@@ -306,7 +322,7 @@ class Journal:
             entries[lead] = Entry(outcome, int(chunk), int(attempts))
         rows = self._rows("SELECT lead, is_sent, email, url, weak_url FROM sets ORDER BY rowid")
         leads, is_sent, *hashes = zip(*rows, strict=True) if rows else [()] * 5
-        known = {lead for lead, was_sent in zip(leads, is_sent, strict=True) if was_sent}
+        known = {lead for lead, was_sent, *one in rows if was_sent and any(one)}
         if known != entries.keys() or not known.issuperset(leads):
             raise KeyError("leads without identifiers")
         self.last_chunk: int = max((entry.chunk or 0 for entry in entries.values()), default=0)
@@ -364,6 +380,21 @@ class Journal:
         ]
 
 
+def _copy(path: Path, folder: Path) -> Path:
+    """Copy a journal, with what a run that was killed left beside it."""
+    for suffix in ("", "-journal"):
+        with suppress(FileNotFoundError):
+            shutil.copy(f"{path}{suffix}", folder / f"journal{suffix}")
+    return folder / "journal"
+
+
+def _read_salt(connection: sqlite3.Connection) -> bytes:
+    match connection.execute("SELECT salt FROM salt").fetchall():
+        case [(bytes(salt),)] if len(salt) == _HASH_BYTES:
+            return salt
+    raise sqlite3.DatabaseError("no salt")
+
+
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
 
@@ -389,7 +420,7 @@ def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         rows = connection.execute("SELECT lead, detail FROM leads")
         found = {lead for lead, detail in rows if detail and holds(detail)}
-        (salt,) = connection.execute("SELECT salt FROM salt").fetchone()
+        salt = _read_salt(connection)
         for kind, keys in zip(_KINDS, people, strict=True):
             query = f"SELECT lead FROM sets WHERE {kind} = ?"  # noqa: S608 - a column's name
             for digest in _hashes(kind, keys, salt).to_pylist():

@@ -23,7 +23,7 @@ PRAGMA application_id = {_APPLICATION_ID};
 PRAGMA user_version = {FORMAT};
 CREATE TABLE submission (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE salt (salt BLOB NOT NULL);
-CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL);
+CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL, mark BLOB NOT NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
 -- No status: it is being sent. The identifiers are hashes of their text as it was sent.
 CREATE TABLE leads (
@@ -55,15 +55,12 @@ class JournalPlace:
     ----------
     path : Path or None
         The file; None for a journal in memory, which a widget has.
-    salt : bytes or None
-        The salt of the journal that was used, None before.
-    runs : int
-        How many runs it had then, so that an older copy of it is noticed.
+    mark : bytes or None
+        The mark of the last run that used it, which another journal and an older copy lack.
     """
 
     path: Path | None
-    salt: bytes | None = None
-    runs: int = 0
+    mark: bytes | None = None
 
     def __post_init__(self) -> None:
         self._lock = Lock()
@@ -79,9 +76,12 @@ class JournalPlace:
         return self._memory is not None if self.path is None else self.path.exists()
 
     @contextmanager
-    def locked(self) -> Iterator[None]:
-        """Keep other runs out of the journal."""
+    def locked(self, *, dry_run: bool) -> Iterator[None]:
+        """Keep other runs out of the journal; a dry run makes no file for that."""
         if self.path is not None:
+            if dry_run and not Path(f"{self.path}.lock").exists():
+                yield
+                return
             with sqlite_file.locked(self.path, WHAT):
                 yield
             return
@@ -92,10 +92,9 @@ class JournalPlace:
         finally:
             self._lock.release()
 
-    def connect(self) -> sqlite3.Connection:
-        """Open the journal, which is there."""
-        if self.path is not None:
-            return sqlite_file.connect(self.path)
+    @property
+    def memory(self) -> sqlite3.Connection:
+        """The journal in memory, which stays open."""
         assert self._memory is not None
         return self._memory
 
@@ -108,11 +107,6 @@ class JournalPlace:
         finalize(self, self._memory.close)
         self._memory.executescript(_SCHEMA)
         fill(self._memory)
-
-    def disconnect(self, connection: sqlite3.Connection) -> None:
-        """Close the journal; one in memory stays open."""
-        if connection is not self._memory:
-            connection.close()
 
 
 def locate(path: str | Path) -> Path:

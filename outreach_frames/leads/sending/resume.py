@@ -91,15 +91,16 @@ class Resumption:
         Recorded outcomes, by row; those of rows to send are from earlier runs.
     leads : dict of int to int
         The recorded leads of rows to send.
-    extensions : list of (int, int)
-        Leads, and the places of further identifier sets of their persons.
+    extensions : list of (int, int, int or None)
+        Leads, the places of further identifier sets of their persons, and the position of the one
+        identifier of the set that the lead gets; None for the whole set.
     """
 
     rows: Rows
     kept: Rows
     entries: dict[int, Entry] = field(default_factory=dict)
     leads: dict[int, int] = field(default_factory=dict)
-    extensions: list[tuple[int, int]] = field(default_factory=list)
+    extensions: list[tuple[int, int, int | None]] = field(default_factory=list)
 
 
 def resume(
@@ -340,14 +341,21 @@ class _People:
             self._arrived[person] = sum(one.outcome.status in _MAY_BE_THERE for one in leads)
         return self._arrived[person]
 
-    def unrecorded_sets(self) -> Iterator[tuple[int, int]]:
+    def unrecorded_sets(self) -> Iterator[tuple[int, int, int | None]]:
         """Yield leads with the places of their persons' sets that are not recorded."""
         seen = {NONE}
         for place in self._unrecorded.tolist():
-            number = self._set[self.begin + place]
-            if number not in seen:
-                seen.add(number)
-                yield self._lead_of_row[place % self.size], place
+            at = self.begin + place
+            if self._set[at] in seen:
+                continue
+            seen.add(self._set[at])
+            row = place % self.size
+            lead, best = self._lead_of_row[row], self._best_lead(row)
+            owners = (self._first[at], self._lead_of_first), (self._url[at], self._lead_of_url)
+            for kind, (identifier, lead_of) in enumerate(owners):
+                if lead != best and identifier != NONE and identifier not in lead_of:
+                    yield best, place, kind
+            yield lead, place, None
 
 
 def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:

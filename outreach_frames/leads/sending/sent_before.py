@@ -5,7 +5,7 @@ Without a journal nothing outlives the process, and nothing is withheld: this is
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 
@@ -20,21 +20,38 @@ _Target = tuple[str, str]
 
 _lock = Lock()
 _sent: dict[_Target, list[pa.RecordBatch]] = {}
+_running: dict[_Target, list[Callable[[], list[pa.RecordBatch]]]] = {}
 _under_way: set[_Target] = set()
 
 
-def add(client: Client, plan: PreparedLeads, rows: Positions) -> None:
-    """Add the persons of rows that were sent, or may have been."""
-    batches = [keys.take(pa.array(rows)) for keys in (plan.keys, *plan.earlier_keys)]
+@contextmanager
+def recording(
+    client: Client, plan: PreparedLeads, sent_rows: Callable[[], Positions]
+) -> Iterator[None]:
+    """Add the persons of rows that a run sends, or may have sent, while it goes on and after it."""
+
+    def sent() -> list[pa.RecordBatch]:
+        rows = pa.array(sent_rows())
+        return [keys.take(rows) for keys in (plan.keys, *plan.earlier_keys)]
+
+    target = _target(client, plan)
     with _lock:
-        _sent.setdefault(_target(client, plan), []).extend(batches)
+        _running.setdefault(target, []).append(sent)
+    try:
+        yield
+    finally:
+        with _lock:
+            _running[target].remove(sent)
+            _sent.setdefault(target, []).extend(sent())
 
 
 def are_sent(client: Client, plan: PreparedLeads, rows: Positions) -> Mask:
     """Return whether the persons of rows were sent before."""
+    target = _target(client, plan)
     with _lock:
-        before = list(_sent.get(_target(client, plan), []))
-    if not before or not len(rows):
+        running = [batch for sent in _running.get(target, []) for batch in sent()]
+        before = [*_sent.get(target, []), *running]
+    if not any(map(len, before)) or not len(rows):
         return np.zeros(len(rows), dtype=bool)
     known = pa.concat_batches(before)
     numbers = person_numbers([plan.keys, *plan.earlier_keys], known)

@@ -54,8 +54,8 @@ def submit(
         What to send. It is sent once; with a journal, again for the rows that remain.
     journal : str, Path or JournalPlace, optional
         A file that records the outcome of each lead, whatever ends the run. With the same journal
-        again, nobody is sent whom the service accepted or skipped, under whatever identifier; what
-        it refused or never got is sent again; what may or may not have arrived stays `unknown`.
+        again, a person whom the service accepted or skipped is not sent again, by any identifier;
+        what it refused or never got is sent again; what may or may not have arrived stays `unknown`.
         Rows may be corrected, added and reordered in between. Sequence, settings and service must
         be the same.
     progress : bool, optional
@@ -122,13 +122,12 @@ def preview(
     plan: PreparedLeads, journal: str | Path | JournalPlace | None, client: Client | None = None
 ) -> Resumption:
     """Decide about every row as a run would, and change nothing."""
-    if journal is None:
-        return _without_journal(plan)
-    place = _place(journal)
-    _, first = plan.submissions.get("first", (None, None))
-    if isinstance(first, JournalPlace) and first.path == place.path:
-        place = first
-    if place.salt is None and not place.exists():
+    place = None if journal is None else _place(journal)
+    if "first" in plan.submissions:
+        where, first = plan.submissions["first"]
+        _require_same_journal(where, first, where if client is None else client.base_url, place)
+        place = first if isinstance(first, JournalPlace) else None
+    if place is None or (place.mark is None and not place.exists()):
         return _without_journal(plan)
     with Journal(place, _submission(plan, client or plan.client), dry_run=True) as opened:
         return opened.resume(plan, again=False, dry_run=True)
@@ -179,36 +178,44 @@ class _Claim:
 
     @property
     def is_unused(self) -> bool:
-        """Whether nothing was sent, for certain."""
+        """Whether certainly nothing was sent."""
         return self.run is None or (self.run.done.is_set() and not self.run.requests)
 
 
 @contextmanager
 def _once(plan: PreparedLeads, service: str, journal: JournalPlace | None) -> Iterator[_Claim]:
-    """Refuse to send a plan twice, unless a journal knows what to leave out."""
+    """Refuse to send a plan twice, unless a journal has the outcomes."""
     mine: object = object() if journal is None else journal
     # One step, so that one of several threads has it.
     where, first = plan.submissions.setdefault("first", (service, mine))
-    used = first if isinstance(first, JournalPlace) else None
-    is_same = used is not None and journal is not None and used.path == journal.path is not None
-    if first is not mine and not (is_same and where == service):
-        before = "without a journal" if used is None else f"with the {used.name}"
-        instead = (
-            "Submit it with that journal"
-            if used is not None and where == service
-            else "Plan only the rows that the report has as rejected or not_sent"
-        )
-        raise InvalidInputError(
-            f"This plan was submitted before, {before}, to {where}; submitting it again would send "
-            f"its leads twice. {instead}. Nothing was sent."
-        )
-    claim = _Claim(used)
+    if first is not mine:
+        _require_same_journal(where, first, service, journal)
+    claim = _Claim(first if isinstance(first, JournalPlace) else None)
     try:
         yield claim
     except BaseException:
         if first is mine and claim.is_unused:
             del plan.submissions["first"]
         raise
+
+
+def _require_same_journal(
+    where: str, first: object, service: str, journal: JournalPlace | None
+) -> None:
+    """Refuse a plan that was submitted to another service, or without this journal."""
+    used = first if isinstance(first, JournalPlace) and where == service else None
+    if used is not None and journal is not None and used.path == journal.path:
+        return
+    before = f"with the {first.name}" if isinstance(first, JournalPlace) else "without a journal"
+    instead = (
+        "Submit it with that journal"
+        if used is not None and used.path is not None
+        else "Plan only the rows that the report has as rejected or not_sent"
+    )
+    raise InvalidInputError(
+        f"This plan was submitted before, {before}, to {where}; submitting it again would send "
+        f"its leads twice. {instead}. Nothing was sent."
+    )
 
 
 def _retry(
@@ -279,10 +286,8 @@ def _submit(
             return _report(plan, final, found.kept, error=error, notes=every_note, retry=retry)
 
         with remembered(lambda: report_now(run.error)) as remember:
-            try:
+            with sent_before.recording(task.client, plan, lambda: _sent_rows(run, found.kept)):
                 error = supervise(run, list(chunks), signals, progress=task.progress, monitor=watch)
-            finally:
-                _remember_sent(task, run, found.kept)
             report = report_now(error)
             remember(report)
         return _told(report, _advice(report, is_safe=journal is not None and not journal.is_lost))
@@ -295,16 +300,16 @@ def _warn_of_sent_before(task: _Task, rows: Positions) -> None:
         warn(
             f"{before:,} of {leads} {'was' if before == 1 else 'were'} sent to this sequence "
             "before, in this Python process. The service skips those that are in it by the same "
-            "email and profile URL, not by others. Pass journal= to the first call and to later "
-            "ones to send nobody twice."
+            "email and profile URL, not by others. Pass the same journal= to every call, so that "
+            "nobody is sent twice."
         )
 
 
-def _remember_sent(task: _Task, run: Run, kept: Positions) -> None:
+def _sent_rows(run: Run, kept: Positions) -> Positions:
+    """Return the rows of persons who a run has sent, or may have."""
     acted = statuses.IN_SEQUENCE | {statuses.UNKNOWN}
     sent = [row for row in list(run.begun) if run.entries[row].outcome.status in acted]
-    if sent:
-        sent_before.add(task.client, task.plan, np.flatnonzero(np.isin(kept, sent)))
+    return np.flatnonzero(np.isin(kept, sent))
 
 
 def _client_of(own: Client | None, given: Client | None) -> Client:
@@ -412,15 +417,15 @@ def _open_ends(status: pd.Series[str]) -> str:
 
 
 def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
-    """Say what to do next; `is_safe` where a journal knows whom not to send again."""
+    """Say what to do next; `is_safe` where a journal has the outcomes."""
     status = set(report.rows["status"])
     advice = []
     if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:
         advice.append(
-            "To go on, correct what is wrong and submit again with the same journal: it leaves out "
-            "whom the service has."
+            "To resume, correct what is wrong and submit again with the same journal, which skips "
+            "recorded leads."
             if is_safe
-            else "To go on, plan only the rows that are rejected, not_sent or invalid."
+            else "To resume, plan only the rows that are rejected, not_sent or invalid."
         )
     if statuses.UNKNOWN in status:
         advice.append("report.retry_unknown() sends what is unknown once more.")

@@ -211,7 +211,7 @@ class Sender:
         if not self.lead_count:
             yield "There is nothing to send."
         place = self._place(self.plan.sequence_id)
-        if place.salt is not None and not place.exists():
+        if place.mark is not None and not place.exists():
             yield f"The journal {self.journal} is gone. Without it, rows would be sent twice."
         if self.sent_before and not again:
             yield "Some of these leads were already sent to this sequence. Confirm to send again."

@@ -324,7 +324,7 @@ def test_a_journal_that_was_used_cannot_be_lost_or_exchanged(
             path.write_bytes(older)
         before = len(sent(service))
         again = report.retry_unknown if moment == "report" else lambda: plan.submit(journal=path)
-        said = {"removed": "is gone", "another": "another journal", "older": "an older copy"}
+        said = {"removed": "is gone", "another": "another journal", "older": "older copy"}
         with pytest.raises(InvalidInputError, match=f"{said[loss]}.*Nothing was sent"):
             again()
         assert len(sent(service)) == before

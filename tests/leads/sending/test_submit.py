@@ -290,7 +290,7 @@ class TestRefusals:
         """A token that is not accepted, or an unknown sequence, stops the run with nothing done."""
         turns = [added, script.json({"error": "no"}, status)]
         with scripted(only_posts(turns)) as service, connected(service) as client:
-            report = stopped(planned(client, leads(6)), "To go on")
+            report = stopped(planned(client, leads(6)), "To resume")
             assert len(sent(service)) == 2
         assert column(report) == ["added"] * 2 + ["not_sent"] * 4
         assert column(report, "attempts") == [1, 1, 1, 1, 0, 0]
