@@ -8,6 +8,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import make_plan
 
@@ -183,6 +184,15 @@ def test_duplicates_are_those_of_a_slow_comparison(rows: list[Row]) -> None:
     expected = slowly_kept(rows)
     said = {row: int(detail.rpartition(" ")[2]) for row, detail in details(frame_of(rows)).items()}
     assert said == {row: kept for row, kept in enumerate(expected) if row != kept}
+
+
+@given(st.lists(st.tuples(st.none() | ADDRESSES, st.none() | URLS)), st.integers(0, 9))
+def test_the_first_row_of_a_person(rows: list[Row], before: int) -> None:
+    """It is the first of all rows, those of another table come before; rows of nobody are alone."""
+    known, now = (
+        make_plan(frame_of(part), "seq_1").keys for part in (rows[:before], rows[before:])
+    )
+    assert first_rows(person_numbers([now], known)).tolist() == slowly_kept(rows)
 
 
 @given(st.lists(st.tuples(st.none() | ADDRESSES, st.none() | ADDRESSES, st.none() | URLS)))
