@@ -226,7 +226,7 @@ DTYPES = {
 @share_of_examples(0.3)
 @given(st.lists(st.fixed_dictionaries({n: st.none() | c for n, c in CELLS.items()}), max_size=5))
 def test_the_same_bytes_are_sent(rows: list[dict[str, Any]]) -> None:
-    """Leads, problems and fingerprints are equal for equal rows, whichever library has them."""
+    """Leads and problems are equal for equal rows, whichever library has them."""
     columns = {
         name: pd.array([row[name] for row in rows], dtype=dtype) for name, dtype in DTYPES.items()
     }
@@ -237,7 +237,6 @@ def test_the_same_bytes_are_sent(rows: list[dict[str, Any]]) -> None:
     for make in LIBRARIES.values():
         plan = of.outreach(make(frame)).plan("s1", **options)
         assert list(plan.payloads()) == list(expected.payloads())
-        assert plan.fingerprint == expected.fingerprint
         pd.testing.assert_frame_equal(plan.problems, expected.problems)
 
 

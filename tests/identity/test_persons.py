@@ -8,6 +8,7 @@ import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
+from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import make_plan
 
@@ -55,11 +56,11 @@ def test_a_query_or_a_fragment_can_tell_people_apart() -> None:
 def test_identifiers_are_sent_as_written() -> None:
     """What is compared in lower case leaves in the analyst's own."""
     plan = make_plan(frame_of([(EMAILS[0], PROFILES[1])]), "seq_1")
-    assert plan.identifiers(0) == (EMAILS[0], PROFILES[1])
+    assert plan.identifiers([0]) == [(EMAILS[0], PROFILES[1])]
 
 
 def test_each_duplicate_points_at_the_row_that_is_kept() -> None:
-    """Duplicates say what they share with the first row, directly or by way of others."""
+    """Duplicates say what they share with the first row, directly or through others."""
     rows: list[Row] = [
         ("a@x.example", None),
         ("b@x.example", "p.example/in/b"),
@@ -69,7 +70,7 @@ def test_each_duplicate_points_at_the_row_that_is_kept() -> None:
     ]
     assert details(frame_of(rows)) == {
         2: "same email as row 0",
-        3: "same person (by way of other rows) as row 0",
+        3: "same person, linked by other rows, as row 0",
         4: "same profnet_url as row 1",
     }
 
@@ -92,7 +93,7 @@ def test_a_later_row_can_join_earlier_ones() -> None:
         ("a@x.example", "p.example/in/a"),
     ]
     assert details(frame_of(rows)) == {
-        1: "same person (by way of other rows) as row 0",
+        1: "same person, linked by other rows, as row 0",
         2: "same email as row 0",
     }
 
@@ -145,11 +146,15 @@ def test_a_shared_url_is_kept_apart_in_requests() -> None:
     assert sorted(row for chunk in chunks for row in chunk.tolist()) == list(range(1000))
 
 
-def slowly_kept(rows: list[Row]) -> list[int]:
-    """Find the first row of each row's person, by comparing all rows with all."""
+def slowly_kept(rows: list[Row], people: int | None = None) -> list[int]:
+    """Find the first row of each row's person, by comparing all rows with all.
+
+    With fewer people than rows, the rows are those of the same people again, by other columns.
+    """
+    people = people or len(rows)
     groups = [{row} for row in range(len(rows))]
     for one, other in product(range(len(rows)), repeat=2):
-        if is_same(rows[one], rows[other]):
+        if is_same(rows[one], rows[other]) or one % people == other % people:
             joined = groups[one] | groups[other]
             for row in joined:
                 groups[row] = joined
@@ -179,3 +184,40 @@ def test_duplicates_are_those_of_a_slow_comparison(rows: list[Row]) -> None:
     expected = slowly_kept(rows)
     said = {row: int(detail.rpartition(" ")[2]) for row, detail in details(frame_of(rows)).items()}
     assert said == {row: kept for row, kept in enumerate(expected) if row != kept}
+
+
+@given(st.lists(st.tuples(st.none() | ADDRESSES, st.none() | URLS)), st.integers(0, 9))
+def test_the_first_row_of_a_person(rows: list[Row], before: int) -> None:
+    """It is the first of all rows, those of another table come before; rows of nobody are alone."""
+    known, now = (
+        make_plan(frame_of(part), "seq_1").keys for part in (rows[:before], rows[before:])
+    )
+    assert first_rows(person_numbers([now], known)).tolist() == slowly_kept(rows)
+
+
+@given(st.lists(st.tuples(st.none() | ADDRESSES, st.none() | ADDRESSES, st.none() | URLS)))
+def test_persons_by_several_columns(
+    people: list[tuple[str | None, str | None, str | None]],
+) -> None:
+    """Rows are one person where they are by the columns of now, of then, or one and the other."""
+    now: list[Row] = [(email, url) for email, _, url in people]
+    then: list[Row] = [(home, None) for _, home, _ in people]
+    earlier = make_plan(frame_of(then), "seq_1").keys
+    plan = make_plan(frame_of(now), "seq_1", earlier_keys=(earlier,))
+    persons = slowly_kept([*now, *then], len(people))[: len(people)]
+    valid = [row for row, cells in enumerate(now) if any(cells)]
+    first: dict[int, int] = {}
+    for row in valid:
+        first.setdefault(persons[row], row)
+    assert plan.positions.tolist() == sorted(first.values())
+    assert plan.kept[valid].tolist() == [first[persons[row]] for row in valid]
+
+
+def test_other_columns_are_told_as_a_link() -> None:
+    """A duplicate by the columns of an earlier plan says that other rows or columns link it."""
+    frame = frame_of([("a@x.example", None), ("b@x.example", None), ("c@x.example", None)])
+    earlier = make_plan(frame.assign(email=["b@x.example", "x@x.example", None]), "seq_1").keys
+    plan = make_plan(frame, "seq_1", earlier_keys=(earlier,))
+    unsent = plan.outcome_of_unsent()
+    assert unsent["position"].tolist() == [1]
+    assert unsent["detail"].tolist() == ["same person, linked by other rows, as row 0"]

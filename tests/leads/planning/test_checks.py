@@ -92,8 +92,8 @@ def test_only_frames_have_rows(frame: Any) -> None:
 
 def test_a_default_column_may_be_absent_and_a_named_one_may_not() -> None:
     """Either default column is enough; the same name given on purpose must be there."""
-    assert make_plan(FRAME[["profnet_url"]], SEQUENCE).identifiers(0) == (None, URL)
-    assert make_plan(FRAME[["email"]], SEQUENCE).identifiers(0) == (EMAIL, None)
+    assert make_plan(FRAME[["profnet_url"]], SEQUENCE).identifiers([0]) == [(None, URL)]
+    assert make_plan(FRAME[["email"]], SEQUENCE).identifiers([0]) == [(EMAIL, None)]
     with pytest.raises(InvalidInputError, match="no column 'email'"):
         make_plan(FRAME[["profnet_url"]], SEQUENCE, email="email")
 
@@ -176,6 +176,55 @@ def test_placeholder_text_is_missing_and_reported(text: str, field: str) -> None
     assert list(plan.problems["row"]) == [0, 1, 1]
 
 
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://profnet.example/in/",
+        "profnet.example/in",
+        "https://www.profnet.example/in//?trk=x",
+        "https://profnet.example/in/%20",
+        "https://profnet.example/in/me",
+        "https://profnet.example/in/me/details/skills",
+        "https://profnet.example/in/NaN?x=1",
+        "HTTP://WWW.Profnet.example/IN/None#top",
+        "de.profnet.example/in/null/",
+        "profnet.example/in/undefined",
+        "profnet.example/in/%75nknown",
+    ],
+)
+def test_a_placeholder_for_a_profile_is_missing_and_reported(url: str) -> None:
+    """A URL that identifies nobody never leaves, however written; its row may, by its email."""
+    frame = pd.DataFrame({"email": [EMAIL, None], "profnet_url": [url, f" {url}\n"]})
+    plan = make_plan(frame, SEQUENCE)
+    assert list(plan.payloads()) == [{"leads": [{"email": EMAIL}]}]
+    problems = plan.problems
+    assert list(problems["code"]) == ["placeholder", "placeholder", "missing_identifier"]
+    assert list(problems["row"]) == [0, 1, 1]
+    assert list(problems["column"].dropna()) == ["profnet_url", "profnet_url"]
+    assert problems["message"][0] == f"{url!r} is a placeholder and was treated as missing."
+    unsent = plan.outcome_of_unsent()
+    assert unsent[["position", "status", "error_code"]].to_numpy().tolist() == [
+        [1, "invalid", "missing_identifier"]
+    ]
+
+
+def test_a_placeholder_for_a_profile_makes_nobody_the_same_person() -> None:
+    """Rows that share it are all sent."""
+    emails = [f"{name}@x.example" for name in "abc"]
+    frame = pd.DataFrame({"email": emails, "profnet_url": "https://profnet.example/in/nan"})
+    plan = make_plan(frame, SEQUENCE)
+    assert plan.leads(plan.positions) == [{"email": email} for email in emails]
+
+
+@pytest.mark.parametrize("name", ["na", "n-a", "nan-b", "meg", "nonesuch", "null2", "unknown.x"])
+def test_a_name_like_a_placeholder_is_a_name(name: str) -> None:
+    """Profiles whose name only begins like one are sent, and so is /in/na."""
+    url = f"https://profnet.example/in/{name}"
+    plan = make_plan(pd.DataFrame({"profnet_url": [url]}), SEQUENCE)
+    assert plan.leads([0]) == [{"profnet_url": url}]
+    assert plan.problems.empty
+
+
 def test_placeholder_text_in_data_is_text() -> None:
     """What is not an identifier is sent as written."""
     frame = pd.DataFrame({"email": [EMAIL], "country": ["NA"]})
@@ -248,7 +297,7 @@ def test_what_is_no_address_is_not_sent_even_with_a_profile(text: object, advice
 def test_unusual_addresses_are_sent_as_written(text: str) -> None:
     """What the library takes for an address is sent, in the case that it is written in."""
     frame = pd.DataFrame({"email": [f"\u200b {text}\xa0"]})
-    assert make_plan(frame, SEQUENCE).identifiers(0) == (text, None)
+    assert make_plan(frame, SEQUENCE).identifiers([0]) == [(text, None)]
 
 
 @pytest.mark.parametrize(
@@ -263,7 +312,8 @@ def test_unusual_addresses_are_sent_as_written(text: str) -> None:
 )
 def test_profile_urls_are_sent_as_written(text: str) -> None:
     """A profile's URL may come with a scheme or without."""
-    assert make_plan(pd.DataFrame({"profnet_url": [text]}), SEQUENCE).identifiers(0) == (None, text)
+    plan = make_plan(pd.DataFrame({"profnet_url": [text]}), SEQUENCE)
+    assert plan.identifiers([0]) == [(None, text)]
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,10 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from outreach_frames.leads.sending.report import SubmissionReport
 from tests import scripted as script
-from tests.leads.sending.data.make_journal_1 import ROWS
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
 from tests.scripted import Received, Reply, Service, scripted
 
-DUMPS = Path(__file__).with_name("data")
+DUMP = Path(__file__).with_name("data") / "journal_3.sql"
 
 
 def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport:
@@ -29,16 +29,20 @@ def add(frame: pd.DataFrame, client: Client, **options: Any) -> SubmissionReport
     return frame.outreach.add_to_sequence("s1", client=client, **options)
 
 
-def restore(name: str, path: Path, service: Service) -> None:
+def restore(path: Path, service: Service) -> None:
     """Make the journal of which there is a dump."""
     with closing(sqlite3.connect(path)) as connection:
-        dump = (DUMPS / name).read_text(encoding="utf-8")
-        connection.executescript(dump.replace("{service}", service.url))
+        connection.executescript(DUMP.read_text(encoding="utf-8").replace("{service}", service.url))
 
 
 def column(report: SubmissionReport, name: str = "status") -> list[Any]:
     """Return a column of a report's rows."""
     return report.rows[name].tolist()
+
+
+def people(*rows: tuple[str | None, str | None]) -> pd.DataFrame:
+    """Make leads of an address and a profile."""
+    return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="object")
 
 
 def emails(*names: str) -> pd.DataFrame:
@@ -68,13 +72,53 @@ class TestCorrectedRows:
             assert sent(service)[-1] == ["c", "d", "g"]
 
     def test_added_and_reordered_rows(self, tmp_path: Path) -> None:
-        """A frame that has grown and was sorted is settled by lead."""
+        """A frame that has grown and was sorted is known by its leads."""
         with scripted(only_posts([added, added])) as service, connected(service) as client:
             add(emails("b", "d"), client, journal=tmp_path / "j")
             report = add(emails("a", "b", "c", "D"), client, journal=tmp_path / "j")
         assert column(report) == ["added"] * 4
         assert column(report, "chunk") == [2, 1, 2, 1]
         assert sent(service)[1:] == [["a", "c"]]
+
+    def test_a_corrected_row_is_unknown(self, tmp_path: Path) -> None:
+        """What was corrected, sent and lost is sent again as it was corrected."""
+        turns = [script.json({"error": "odd"}, 400), script.reset(), added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            add(
+                people(("typo.x@example.com", "profnet.example/in/a")),
+                client,
+                journal=tmp_path / "j",
+            )
+            row = ("a.x@example.com", "https://profnet.example/in/a")
+            report = add(people(row), client, journal=tmp_path / "j")
+            assert column(report.retry_unknown()) == ["added"]
+            assert sent(service) == [["typo"], ["a"], ["a"]]
+
+    @pytest.mark.parametrize(
+        ("row", "changed"),
+        [
+            (("A.x@example.com", "https://profnet.example/in/a"), "email"),
+            (("a.x@example.com", "profnet.example/in/a"), "profnet_url"),
+            (("a.x@example.com", None), "profnet_url"),
+            (("b.x@example.com", "profnet.example/in/a"), "email and profnet_url"),
+        ],
+    )
+    def test_an_unknown_row_that_changed(
+        self, row: tuple[str, str | None], changed: str, tmp_path: Path
+    ) -> None:
+        """It stays unknown, and its detail says which kind of identifier is another."""
+        before = ("a.x@example.com", "https://profnet.example/in/a")
+        with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+            add(people(before), client, journal=tmp_path / "j")
+            report = add(people(row), client, journal=tmp_path / "j").retry_unknown()
+            assert column(report) == ["unknown"]
+            assert column(report, "detail")[0].endswith(
+                f" Its {changed} changed since it was sent, so it was not sent again."
+            )
+            assert len(sent(service)) == 1
+            assert column(add(people(before), client, journal=tmp_path / "j")) == ["unknown"]
+            report = add(people(before), client, journal=tmp_path / "j").retry_unknown()
+            assert column(report) == ["added"]
 
     def test_after_a_new_token(self, tmp_path: Path) -> None:
         """A journal is not bound to the token: after a 401 the cure is a new one."""
@@ -88,21 +132,20 @@ class TestCorrectedRows:
         assert service.requests[-1].headers["Authorization"] == "Bearer new-token"
 
     def test_one_person_in_two_rows(self, tmp_path: Path) -> None:
-        """Rows that only the journal knows to be one person are never both sent."""
-        frame = pd.DataFrame(
-            {"email": ["a@example.com"], "profnet_url": ["https://profnet.example/in/a"]}
-        )
-        apart = pd.DataFrame(
-            {
-                "email": ["a@example.com", None],
-                "profnet_url": [None, "https://de.profnet.example/in/a/"],
-            }
-        )
+        """Rows that only the journal knows to be one person are sent once, exactly as before."""
+        sent_row = ("a@example.com", "https://profnet.example/in/a")
+        apart = [("a@example.com", None), (None, "https://de.profnet.example/in/a/")]
         with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
-            add(frame, client, journal=tmp_path / "j")
-            report = add(apart, client, journal=tmp_path / "j")
+            add(people(sent_row), client, journal=tmp_path / "j")
+            report = add(people(*apart), client, journal=tmp_path / "j").retry_unknown()
             assert column(report) == ["unknown", "duplicate_in_frame"]
-            assert column(report.retry_unknown()) == ["added", "duplicate_in_frame"]
+            assert column(report, "detail")[0].endswith(
+                "Its profnet_url changed since it was sent, so it was not sent again."
+            )
+            assert len(sent(service)) == 1
+            report = add(people(*apart, sent_row), client, journal=tmp_path / "j")
+            assert column(report) == ["duplicate_in_frame"] * 2 + ["unknown"]
+            assert column(report.retry_unknown()) == ["duplicate_in_frame"] * 2 + ["added"]
             assert len(sent(service)) == 2
 
 
@@ -165,54 +208,110 @@ class TestLostJournal:
         assert list((tmp_path / "b").iterdir()) == []
 
 
-def test_a_journal_on_disk_is_understood_for_good(tmp_path: Path) -> None:
-    """Whom a journal of today's format knows is known whatever becomes of hashes and settings."""
-    frame = emails("a", "b", "c", "d")
-    frame.loc[1, "email"] = None
-    frame["profnet_url"] = [None, "https://profnet.example/in/b", None, None]
-    with scripted(only_posts([added])) as service, connected(service) as client:
-        restore("journal_2.sql", tmp_path / "j", service)
-        report = add(frame, client, journal=tmp_path / "j")
-        assert column(report) == ["added"] * 3 + ["unknown"]
-        assert sent(service) == [["c"]]
-
-
-class TestFormerFormat:
-    """Journals that the former version made, which knows rows by their position."""
+class TestReplacedJournal:
+    """A plan or a report that has used a journal accepts no other one."""
 
     @staticmethod
-    def resumed(frame: pd.DataFrame, client: Client, path: Path) -> SubmissionReport:
-        """Submit as the former version did."""
-        return add(frame, client, data=["city"], journal=path)
+    def remove(journal: Path, _client: Client) -> None:
+        """Take the journal away."""
+        journal.unlink()
 
-    def test_goes_on_with_the_same_rows(self, tmp_path: Path) -> None:
-        """What was settled is not sent, what was refused is; from then on rows may change."""
-        path, frame = tmp_path / "j", pd.DataFrame(ROWS)
+    @staticmethod
+    def put_older(journal: Path, _client: Client) -> None:
+        """Put a copy from before the last run in its place."""
+        journal.with_name("copy").replace(journal)
+
+    @staticmethod
+    def put_other(journal: Path, client: Client) -> None:
+        """Put a journal of other leads to the same sequence in its place."""
+        for name in ("x", "y", "z"):
+            add(emails(name), client, journal=journal.with_name("other"))
+        journal.with_name("other").replace(journal)
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (remove, "is gone"),
+            (put_older, "replaced by an older copy of it"),
+            (put_other, "replaced by another journal"),
+        ],
+        ids=["removed", "older", "other"],
+    )
+    def test_the_same_plan_and_report(
+        self, change: Callable[[Path, Client], None], words: str, tmp_path: Path
+    ) -> None:
+        """Both are refused, a trial too, and nothing is sent or written."""
+        journal = tmp_path / "j"
+        turns = [script.reset(), script.json({"error": "odd"}, 400), *[added] * 4]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
+            plan.submit(journal=journal, progress=False)
+            (tmp_path / "copy").write_bytes(journal.read_bytes())
+            report = plan.submit(journal=journal, progress=False)
+            assert column(report) == ["unknown"] * 2 + ["added"]
+            change(journal, client)
+            before, requests = journal.exists() and journal.read_bytes(), len(sent(service))
+            for go_on in (
+                lambda: plan.submit(journal=journal),
+                lambda: plan.submit(journal=journal, dry_run=True),
+                report.retry_unknown,
+            ):
+                with pytest.raises(InvalidInputError, match=rf"{words}.*Nothing was sent"):
+                    go_on()
+            assert (journal.exists() and journal.read_bytes()) == before
+            assert len(sent(service)) == requests
+
+    def test_the_right_one_again(self, tmp_path: Path) -> None:
+        """Once the journal is back, plan and report go on with it."""
+        journal = tmp_path / "j"
+        turns = [script.reset(), script.json({"error": "odd"}, 400), added, added]
+        with scripted(only_posts(turns)) as service, connected(service) as client:
+            plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
+            report = plan.submit(journal=journal, progress=False)
+            journal.rename(tmp_path / "moved")
+            with pytest.raises(InvalidInputError, match="is gone"):
+                report.retry_unknown()
+            (tmp_path / "moved").rename(journal)
+            assert column(report.retry_unknown()) == ["added"] * 2 + ["rejected"]
+            assert column(plan.submit(journal=journal, progress=False)) == ["added"] * 3
+            assert sent(service)[2:] == [["a", "b"], ["c"]]
+
+    def test_a_new_plan(self, tmp_path: Path) -> None:
+        """It may begin a new journal, with a warning of whom this process has sent before."""
+        journal = tmp_path / "j"
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
-            restore("journal_1.sql", path, service)
-            report = self.resumed(frame, client, path)
-            assert column(report) == [
-                *["added"] * 3,
-                "invalid",
-                "duplicate_in_frame",
-                "added",
-                *["unknown"] * 2,
-                *["added"] * 2,
-            ]
-            assert sent(service) == [["", "cy@x"], ["lead2@example", "lead3@example"]]
-            report = self.resumed(frame.iloc[::-1].assign(city="Rome"), client, path)
-            assert column(report)[:4] == ["added"] * 2 + ["unknown"] * 2
-            assert len(sent(service)) == 2
+            add(emails("a", "b"), client, journal=journal)
+            journal.unlink()
+            with pytest.warns(OutreachWarning, match=r"^2 of 3 leads were sent to this sequence"):
+                report = add(emails("c", "B", "a"), client, journal=journal)
+            assert column(report) == ["added"] * 3
+            assert sent(service)[1:] == [["c", "B"], ["a"]]
 
-    def test_other_rows_are_refused(self, tmp_path: Path) -> None:
-        """Changed rows are refused with a word about the cure, and the file is left as it was."""
-        path, frame = tmp_path / "j", pd.DataFrame(ROWS)
-        with scripted(only_posts([])) as service, connected(service) as client:
-            restore("journal_1.sql", path, service)
-            before = path.read_bytes()
-            with pytest.raises(InvalidInputError, match=r"earlier version.*Nothing was sent"):
-                self.resumed(frame.iloc[1:], client, path)
-            assert path.read_bytes() == before
+
+def test_a_journal_on_disk_is_understood_for_good(tmp_path: Path) -> None:
+    """Whom a journal of today's format knows is known whatever becomes of hashes and settings."""
+    url = "https://profnet.example/"
+    rows = [
+        ("a2.x@example.com", None),
+        (None, f"{url}in/b"),
+        (None, f"{url}view?id=w"),
+        ("c.x@example.com", None),
+        ("d.x@example.com", None),
+        ("e.x@example.com", None),
+        ("f.x@example.com", None),
+    ]
+    with scripted(only_posts([added] * 3)) as service, connected(service) as client:
+        restore(tmp_path / "j", service)
+        report = add(people(*rows), client, journal=tmp_path / "j")
+        middle = ["unknown", "recently_contacted"]
+        assert column(report) == [*["added"] * 4, *middle, "added"]
+        assert "another email" in column(report, "detail")[0]
+        assert column(report, "detail")[1:4] == [""] * 3
+        assert column(report, "chunk") == [1, 2, 3, 7, 5, 6, 7]
+        assert column(report.retry_unknown())[4] == "added"
+        frame, override = people(rows[5]), {"ignore_recently_contacted": True}
+        assert column(add(frame, client, journal=tmp_path / "j", overrides=override)) == ["added"]
+        assert sent(service) == [["c", "f"], ["d"], ["e"]]
 
 
 class TestOwnClient:
