@@ -55,9 +55,9 @@ def submit(
     journal : str, Path or JournalPlace, optional
         A file that records the outcome of each lead, whatever ends the run. With the same journal
         again, a person whom the service accepted or skipped is not sent again, by any identifier;
-        what it refused or never got is sent again; what may or may not have arrived stays `unknown`.
-        Rows may be corrected, added and reordered in between. Sequence, settings and service must
-        be the same.
+        what it refused or never got is sent again; what may or may not have arrived stays
+        `unknown`. Rows may be corrected, added and reordered in between. Sequence, settings and
+        service must be the same.
     progress : bool, optional
         True shows a progress bar everywhere, False nowhere; else where somebody looks at it.
     dry_run : bool

@@ -24,7 +24,8 @@ import pytest
 
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
-from outreach_frames.leads.sending.journal import Journal, JournalPlace
+from outreach_frames.leads.sending.journal import Journal
+from outreach_frames.leads.sending.journal_place import JournalPlace
 from outreach_frames.sandbox import Fault, Sandbox, serve
 from tests import scripted as script
 from tests.scripted import Received, Reply, scripted

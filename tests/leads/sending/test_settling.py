@@ -232,7 +232,7 @@ class TestReplacedJournal:
         ("change", "words"),
         [
             (remove, "is gone"),
-            (put_older, "replaced by an older copy of it"),
+            (put_older, "by an older copy of it"),
             (put_other, "replaced by another journal"),
         ],
         ids=["removed", "older", "other"],

@@ -13,8 +13,8 @@ INSERT INTO "leads" VALUES(4,'rejected','POST /sequences/s1/leads: status 400, '
 INSERT INTO "leads" VALUES(5,'unknown','POST /sequences/s1/leads: no response from {service}: [Errno 104] Connection reset by peer. Check base_url and the network, or try again later. The service may have acted all the same.',NULL,5,1,'2026-11-22T20:53:17+00:00',NULL,X'EF245E805610A83CD8ADC261DCB1B65C',NULL,NULL);
 INSERT INTO "leads" VALUES(6,'recently_contacted','',NULL,6,1,'2026-11-22T20:53:17+00:00',NULL,X'40ECDEEF2CE3EBC03A0EB6E4B87C9468',NULL,NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
-CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL);
-INSERT INTO "runs" VALUES(1,'2026-11-22T20:53:17+00:00');
+CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL, mark BLOB NOT NULL);
+INSERT INTO "runs" VALUES(1,'2026-11-22T20:53:17+00:00',X'00112233445566778899AABBCCDDEEFF');
 CREATE TABLE salt (salt BLOB NOT NULL);
 INSERT INTO "salt" VALUES(X'249C8FBD206D449E72F3B2F1C80EEBD6');
 CREATE TABLE sets (
