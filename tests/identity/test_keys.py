@@ -300,7 +300,7 @@ NO_PROFILE = [
             "/in/%20",
             *(
                 f"/in/{name}"
-                for name in ("nan", "NaN", "None", "NULL", "undefined", "%75nknown", "me")
+                for name in ("nan", "NaN", "None", "NULL", "undefined", "%75nknown", "m%65", "me")
             ),
         ),
         ("", "/", "?x=anna", "/?trk=x", "#top", "/de", "/details/skills"),

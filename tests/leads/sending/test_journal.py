@@ -448,7 +448,7 @@ class TestRefused:
             "UPDATE sets SET email = 7",
             "UPDATE leads SET chunk = 'x'",
             "UPDATE sets SET email = NULL, url = NULL, weak_url = NULL",
-            "UPDATE leads SET detail = x'ff'",
+            "UPDATE leads SET status = 'added', detail = x'ff'",
             "DELETE FROM salt",
             "INSERT INTO salt VALUES (x'00')",
             "UPDATE salt SET salt = 7",

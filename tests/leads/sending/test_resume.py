@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -351,3 +353,119 @@ def test_a_cell_without_a_journal_warns_of_leads_that_were_sent_before() -> None
             cell([("d@example.com", None)])
         assert statuses(cell([("d@example.com", None)])) == ["added"]
         assert len(sent(service)) == 5
+
+
+def test_rows_that_a_wrong_url_links_keep_their_own_outcomes(path: Path) -> None:
+    """One URL in all rows by mistake takes no outcome back, and hides no unknown lead."""
+    wrong = "https://profnet.example/in/wrong"
+    rows: list[Row] = [(A, None), (B, None), (C, None)]
+    turns = [added, skipped("recently_contacted_and_skipped"), script.reset()]
+    expected = ["added", "recently_contacted", "unknown"]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        for url in (None, wrong, U, None):
+            with pytest.warns(OutreachWarning):
+                report = add(client, [(email, url) for email, _ in rows], path, chunk_size=1)
+            assert statuses(report) == expected
+        assert len(sent(service)) == 3
+        # The wrong URL alone is whoever is certainly in the sequence.
+        assert statuses(add(client, [(None, wrong)], path)) == ["added"]
+
+
+def test_an_override_sends_no_person_who_is_in_the_sequence_already(path: Path) -> None:
+    """A lead that the service found there keeps its person from being sent by another row."""
+    turns = [
+        skipped("already_in_sequence_and_skipped"),
+        skipped("recently_contacted_and_skipped"),
+    ]
+    with scripted(only_posts(turns)) as service, connected(service) as client:
+        add(client, [(A, None)], path)
+        add(client, [(None, U)], path)
+        report = add(client, [(A, None), (None, U), (A, U)], path, overrides=True)
+        assert statuses(report) == [
+            "already_in_sequence",
+            "recently_contacted",
+            "duplicate_in_frame",
+        ]
+        assert len(sent(service)) == 2
+
+
+def test_a_copy_made_during_the_run_is_an_older_one(path: Path) -> None:
+    """A plan does not accept the journal as it was while the plan was being sent."""
+    copies: list[bytes] = []
+
+    def copied(received: Received) -> Reply:
+        copies.append(path.read_bytes())
+        return added(received)
+
+    with scripted(only_posts([copied, copied])) as service, connected(service) as client:
+        frame = frame_of([(A, None), (B, None)])
+        plan = frame.outreach.plan("s1", client=client, chunk_size=1)
+        plan.submit(journal=path)
+        for copy in copies:
+            path.write_bytes(copy)
+            with pytest.raises(InvalidInputError, match=r"older copy.*Nothing was sent"):
+                plan.submit(journal=path)
+        assert len(sent(service)) == 2
+
+
+def test_a_dry_run_leaves_the_folder_as_it_is(path: Path) -> None:
+    """It makes no file, also in a folder where none may be made, and needs no connection."""
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        add(client, [(A, None)], path)
+        path.with_name(f"{path.name}.lock").unlink()
+        before = path.read_bytes()
+        path.parent.chmod(0o500)
+        try:
+            report = add(client, [(A, U), (B, None)], path, dry_run=True)
+        finally:
+            path.parent.chmod(0o700)
+    assert statuses(report) == ["added", "not_sent"]
+    assert (path.read_bytes(), list(path.parent.iterdir())) == (before, [path])
+    plan = frame_of([(A, None)]).outreach.plan("s1")
+    assert statuses(plan.submit(journal=path, dry_run=True)) == ["added"]
+
+
+def test_a_dry_run_of_a_plan_that_was_sent_is_refused_as_the_real_one_is(path: Path) -> None:
+    """It does not promise to send what submitting again would refuse."""
+    with scripted(only_posts([added, added])) as service, connected(service) as client:
+        plan = frame_of([(A, None)]).outreach.plan("s1", client=client)
+        plan.submit()
+        with pytest.raises(InvalidInputError, match=r"submitted before.*Nothing was sent"):
+            plan.submit(dry_run=True)
+        other = frame_of([(B, None)]).outreach.plan("s1", client=client)
+        other.submit(journal=path)
+        assert statuses(other.submit(journal=path, dry_run=True)) == ["added"]
+        with pytest.raises(InvalidInputError, match="with that journal"):
+            other.submit(dry_run=True)
+
+
+def test_a_cell_is_warned_of_leads_that_are_being_sent() -> None:
+    """A second run, in another thread, counts what the first one has sent so far."""
+    begun, go_on = threading.Event(), threading.Event()
+
+    def held(received: Received) -> Reply:
+        begun.set()
+        assert go_on.wait(20)
+        return added(received)
+
+    with scripted(only_posts([held, added])) as service, connected(service) as client:
+        options = {"client": client, "progress": False}
+        frame = frame_of([(A, None)])
+        with ThreadPoolExecutor(1) as executor:
+            first = executor.submit(frame.outreach.add_to_sequence, "s1", **options)
+            assert begun.wait(20)
+            try:
+                with pytest.warns(OutreachWarning, match="1 of 1 lead was sent"):
+                    frame.outreach.add_to_sequence("s1", **options)
+            finally:
+                go_on.set()
+            assert statuses(first.result()) == ["added"]
+
+
+@pytest.mark.parametrize("url", ["https://p.example/in/m%65", "https://a.\u3164/in/x"])
+def test_a_url_without_a_key_is_never_sent(url: str, path: Path) -> None:
+    """What could not be recognised in a later run is a problem of its row."""
+    with scripted(only_posts([])) as service, connected(service) as client:
+        with pytest.warns(OutreachWarning, match="invalid"):
+            assert statuses(add(client, [(None, url)], path)) == ["invalid"]
+        assert sent(service) == []
