@@ -44,6 +44,7 @@ LONG = (
     "leads/sending/test_report_in_every_case.py",
     "leads/sending/test_submit.py",
     "leads/test_end_to_end.py",
+    "leads/test_histories.py",
     "plots/",
     "resources/test_stored_people.py",
     "sandbox/test_conformance.py",

@@ -376,7 +376,9 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
 def _first_leads(numbers: Sequence[int], leads: Rows) -> dict[int, int]:
     """Return for each recorded number the lead that it was first recorded with."""
     recorded = zip(numbers[: len(leads)], leads.tolist(), strict=True)
-    return dict(reversed(list(recorded)))
+    found = dict(reversed(list(recorded)))
+    found.pop(NONE, None)
+    return found
 
 
 def _with_note(entry: Entry, note: str) -> Entry:

@@ -1,0 +1,1 @@
+"""Random histories of submissions with one journal, and an oracle that knows the rules."""

@@ -1,0 +1,272 @@
+"""Judges requests and reports by the specification, knowing only what was sent and replied.
+
+Two kinds of persons: those over present and recorded rows, who may not be sent twice; and those
+over all rows ever seen, among whose leads every outcome must have its reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from tests.leads.histories.story import OVERRIDES, Pair, Persons, Row, Run
+
+ALREADY = "already_in_sequence"
+DUPLICATE = "duplicate_in_frame"
+IN_SEQUENCE = {"added", "present"}
+TRIED_AGAIN = {"rejected", "not_sent"}
+
+
+class Broken(NamedTuple):
+    """A rule that a run broke, and how."""
+
+    rule: str
+    run: int
+    words: str
+
+
+@dataclass
+class Sent:
+    """A lead in a request; `known` is what the client can know of it, "" if that is nothing."""
+
+    run: int
+    texts: Pair
+    pair: Pair
+    carries: frozenset[str]
+    known: str = ""
+    committed: bool = False
+
+    @property
+    def may_have_acted(self) -> bool:
+        """Whether the service may have added it, as far as the client can know."""
+        return self.known in ("", "added")
+
+    @property
+    def is_skipped(self) -> bool:
+        """Whether the service proved that it skipped the lead."""
+        return not self.may_have_acted and self.known not in TRIED_AGAIN
+
+
+@dataclass
+class Oracle:
+    """Watches one story.
+
+    Attributes
+    ----------
+    run, number : Run and int
+        The run under way.
+    is_clean : bool
+        Whether the service did what it should, so far in this run.
+    sent : list of Sent
+        All leads in all requests.
+    recorded : list of pair
+        Rows of persons who may have been reached.
+    seen : list of pair
+        All rows.
+    broken : list of Broken
+        Broken rules.
+    """
+
+    run: Run = field(default_factory=lambda: Run(""))
+    number: int = -1
+    is_clean: bool = True
+    sent: list[Sent] = field(default_factory=list)
+    recorded: list[Pair] = field(default_factory=list)
+    seen: list[Pair] = field(default_factory=list)
+    broken: list[Broken] = field(default_factory=list)
+    _in_sequence: dict[Pair, str] = field(default_factory=dict)
+    _reports: dict[int, tuple[Run, Sequence[str]]] = field(default_factory=dict)
+
+    def begin(self, run: Run) -> None:
+        """Prepare for a run."""
+        self.run, self.number, self.is_clean = run, self.number + 1, True
+
+    def fail(self, rule: str, words: str) -> None:
+        """Note that a rule is broken."""
+        self.broken.append(Broken(rule, self.number, words))
+
+    def receive(self, leads: Iterable[Sent]) -> None:
+        """Judge the leads of a request before it is replied to."""
+        known = Persons([*self.recorded, *self._pairs])
+        for lead in leads:
+            self._judge_lead(lead, known)
+            self.sent.append(lead)
+
+    def end(self, statuses: Sequence[str] | None = None, details: Sequence[str] = ()) -> None:
+        """Judge the report, if there is one, and remember who is recorded."""
+        if self.run.how == "dry":
+            return
+        self.seen += self._pairs
+        if statuses is not None and len(statuses) != len(self.run.rows):
+            self.fail("one outcome", f"{len(statuses)} outcomes of {len(self.run.rows)} rows")
+        elif statuses is not None:
+            self._judge_report(statuses, details)
+            self._reports[self.number] = self.run, statuses
+        known = Persons([*self.recorded, *self._pairs])
+        reached = {known[one.pair] for one in self.sent if one.known not in TRIED_AGAIN}
+        self.recorded += [pair for pair in self._pairs if known[pair] in reached]
+
+    def end_without_run(self) -> None:
+        """Judge that nothing was sent and nothing recorded."""
+        self._judge_missing(Persons([*self.seen, *self._pairs]))
+
+    @property
+    def _rows(self) -> list[Row]:
+        return [row for row in self.run.rows if row.is_valid]
+
+    @property
+    def _pairs(self) -> list[Pair]:
+        return [row.pair for row in self._rows]
+
+    def _judge_lead(self, lead: Sent, known: Persons) -> None:
+        if self.run.how == "dry":
+            self.fail("dry run", f"{lead.texts} was sent")
+        if (lead.texts, lead.carries) not in [(row.texts, row.carries) for row in self._rows]:
+            self.fail("as it is", f"no row is {lead.texts} with {set(lead.carries)}")
+            return
+        earlier = [one for one in self.sent if known[one.pair] == known[lead.pair]]
+        acted = [one for one in earlier if one.may_have_acted]
+        if self.run.how == "retry":
+            same = [one for one in self.sent if one.texts == lead.texts]
+            if outcomes(same) != {"unknown"}:
+                self.fail("retry", f"{lead.texts} is sent again, and is {outcomes(same)}")
+            acted = [one for one in acted if one not in same or one.run == self.number]
+        elif not acted:
+            self._judge_skipped(lead, earlier)
+        if acted:
+            before = [(one.run, one.texts) for one in acted]
+            self.fail("twice", f"{lead.texts} is sent, and its person was in {before}")
+        for one in earlier:
+            if one.run == self.number and one.texts != lead.texts:
+                self.fail("one lead", f"{lead.texts} and {one.texts} in one run")
+
+    def _judge_skipped(self, lead: Sent, earlier: Sequence[Sent]) -> None:
+        """Allow another request for who was skipped only with the override for that list."""
+        skipped = {one.known for one in earlier if one.is_skipped}
+        carried = {status for status, name in OVERRIDES.items() if name in lead.carries}
+        if earlier and earlier[-1].is_skipped and not skipped & carried:
+            self.fail("skipped", f"{lead.texts} is sent, and its person was {skipped}")
+
+    def _judge_report(self, statuses: Sequence[str], details: Sequence[str]) -> None:
+        everybody = Persons(self.seen)
+        of_person: dict[str | None, set[str]] = {}
+        for row, status in zip(self.run.rows, statuses, strict=True):
+            if row.is_valid == (status == "invalid"):
+                self.fail("invalid", f"{row.email}, {row.url} is {status}")
+            if row.is_valid:
+                of_person.setdefault(everybody[row.pair], set()).add(status)
+        for row, status, detail in zip(self.run.rows, statuses, details, strict=True):
+            if row.is_valid:
+                person = everybody[row.pair]
+                sent = [one for one in self.sent if everybody[one.pair] == person]
+                self._judge_row(row, status, sent, of_person[person])
+                self._judge_detail(row, status, detail)
+        if self.is_clean:
+            self._judge_missing(everybody)
+        self._judge_unchanged(statuses, everybody)
+        if self.run.restores:
+            self._judge_restored(statuses)
+
+    def _judge_row(self, row: Row, status: str, sent: Sequence[Sent], of_person: set[str]) -> None:
+        """Hold a row's status to what was sent of its person."""
+        own = [one for one in sent if one.pair == row.pair]
+        allowed = outcomes(own)
+        if not any(one.may_have_acted for one in own):
+            for pair in {one.pair for one in sent}:
+                allowed |= outcomes([one for one in sent if one.pair == pair])
+            if not self.is_clean or self.run.how == "retry":
+                allowed |= {"not_sent"}
+        what = f"{row.email}, {row.url} is {status}"
+        if status == DUPLICATE:
+            if not of_person - {DUPLICATE, "not_sent"}:
+                self.fail("duplicate", f"{what}, and the others of its person are {of_person}")
+        elif status not in allowed:
+            self.fail("outcome", f"{what}, and may be {sorted(allowed)}")
+        if status in IN_SEQUENCE and not any(one.committed for one in sent):
+            self.fail("added", f"{what}, and nobody of its person was added")
+        before = self._in_sequence.get(row.pair)
+        if before and status not in (before, DUPLICATE):
+            self.fail("taken back", f"{what}, and was {before}")
+        if status in IN_SEQUENCE:
+            self._in_sequence[row.pair] = status
+
+    def _judge_detail(self, row: Row, status: str, detail: str) -> None:
+        """Require a reason where no identifier of a row was ever sent."""
+        was_sent = {key for one in self.sent for key in one.pair} - {None}
+        if status not in TRIED_AGAIN and not was_sent & set(row.pair) and not detail:
+            self.fail("detail", f"{row.email}, {row.url} is {status}, and nothing says why")
+
+    def _judge_missing(self, everybody: Persons) -> None:
+        """Require that a run without trouble has sent everybody whom it may send."""
+        groups: dict[str | None, list[Row]] = {}
+        for row in self._rows:
+            groups.setdefault(everybody[row.pair], []).append(row)
+        for person, rows in groups.items():
+            sent = [one for one in self.sent if everybody[one.pair] == person]
+            before = [one for one in sent if one.run != self.number]
+            if self.run.how == "retry":
+                is_due = len(rows) == 1 and outcomes(before) == {"unknown"}
+                is_due &= {one.texts for one in before} == {rows[0].texts}
+            else:
+                carried = frozenset.intersection(*(row.carries for row in rows))
+                is_due = not any(
+                    one.may_have_acted
+                    or (one.is_skipped and OVERRIDES.get(one.known) not in carried)
+                    for one in before
+                )
+            if is_due and len(sent) == len(before):
+                self.fail("missing", f"{[row.texts for row in rows]} was not sent")
+
+    def _judge_unchanged(self, statuses: Sequence[str], everybody: Persons) -> None:
+        """Require that the same rows in any order send nothing, and change only who is the lead."""
+        run, before = self._reports.get(self.number - 1, (Run(""), ()))
+        is_same = Counter(run.rows) == Counter(self.run.rows)
+        if not is_same or self.run.how == "retry" or TRIED_AGAIN & {*before, *statuses}:
+            return
+        sent = [one for one in self.sent if one.run == self.number]
+        if sent and not any(one.carries for one in sent):
+            self.fail("unchanged", f"{[one.texts for one in sent]} was sent")
+        counts = [
+            Counter((everybody[row.pair], status) for row, status in zip(rows, found, strict=True))
+            for rows, found in ((run.rows, before), (self.run.rows, statuses))
+        ]
+        if not sent and counts[0] != counts[1]:
+            self.fail("permuted", f"{before} became {statuses}")
+
+    def _judge_restored(self, statuses: Sequence[str]) -> None:
+        """Require that a column that was shifted for one run changed no outcome from before."""
+        run, before = self._reports.get(self.number - self.run.restores, (Run(""), ()))
+        if run.rows != self.run.rows[: len(run.rows)]:
+            return
+        known = Persons([row.pair for row in run.rows if row.is_valid])
+        changed = {known[one.pair] for one in self.sent if one.run >= self.number - 1}
+        changed |= {
+            known[row.pair]
+            for row, status in zip(run.rows, before, strict=True)
+            if status in TRIED_AGAIN
+        }
+        for email, url in (row.pair for row in self.run.rows[len(run.rows) :]):
+            changed |= {known[email, None], known[None, url]}
+        for row, status, now in zip(run.rows, before, statuses, strict=False):
+            if status != now and known[row.pair] not in changed:
+                self.fail("shifted", f"{row.email}, {row.url} was {status} and is {now}")
+
+
+def outcomes(sent: Sequence[Sent]) -> set[str]:
+    """Return the status that a lead has after it was sent so, if it was.
+
+    After a request that may have acted, no later refusal proves that it had not.
+    """
+    status, is_open = set[str](), False
+    for one in sent:
+        if one.known == ALREADY and is_open:
+            status = {"present"}
+        elif one.known == "added":
+            status = {"added"}
+        elif not one.known or is_open:
+            status, is_open = {"unknown"}, True
+        else:
+            status = {one.known}
+    return status

@@ -1,0 +1,202 @@
+"""Plays a story: real runs over HTTP, one after the other, with one journal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import multiprocessing
+import signal
+import threading
+import warnings
+from collections.abc import Callable
+from functools import cache
+from multiprocessing.context import ForkServerContext
+from pathlib import Path
+from typing import Any
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import OutreachError, OutreachWarning
+from tests.leads.histories.oracle import Broken, Oracle
+from tests.leads.histories.service import LeadService
+from tests.leads.histories.story import OVERRIDES, Run, Story, frame_of, shorter
+from tests.leads.sending.lead_service import connected
+from tests.scripted import Service, scripted
+from tests.widgets.lead_page import Page
+
+OPTIONS: dict[str, Any] = {
+    "overrides": {override: override for override in OVERRIDES.values()},
+}
+
+
+def play(story: Story, folder: Path) -> list[Broken]:
+    """Play a story, and return what it broke."""
+    oracle = Oracle()
+    books = LeadService(story, oracle)
+    with scripted(books) as service, warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        player = _Player(oracle, books, service, folder)
+        for run in story.runs:
+            books.fates = iter(run.fates)
+            with connected(service, max_wait=5) as client:
+                try:
+                    player.steps[run.how](run, client)
+                except (OutreachError, AssertionError) as error:
+                    oracle.fail("raised", repr(error))
+                    oracle.end()
+    return oracle.broken
+
+
+class _Player:
+    """Takes the steps of a story."""
+
+    def __init__(self, oracle: Oracle, books: LeadService, service: Service, folder: Path) -> None:
+        self.oracle, self.books, self.service = oracle, books, service
+        self.folder, self.journal = folder, folder / "journal"
+        # What can be used once more, with its rows: the latest first.
+        self.reports: list[tuple[Run, Any]] = []
+        self.plans: list[tuple[Run, Any]] = []
+        self.steps: dict[str, Callable[[Run, Client], None]] = {
+            "cell": self.cell,
+            "plan": self.plan,
+            "again": self.again,
+            "retry": self.retry,
+            "dry": self.dry,
+            "widget": self.widget,
+            "kill": self.killed,
+        }
+
+    def cell(self, run: Run, client: Client) -> None:
+        self.oracle.begin(run)
+        self.end(run, add(run, client, self.journal))
+
+    def dry(self, run: Run, client: Client) -> None:
+        self.oracle.begin(run)
+        add(run, client, self.journal, dry_run=True)
+        self.oracle.end()
+
+    def plan(self, run: Run, client: Client) -> None:
+        plan = of.outreach(frame_of(run)).plan(
+            "s1", chunk_size=run.chunk_size, client=client, **OPTIONS
+        )
+        self.plans.insert(0, (run, plan))
+        self.oracle.begin(run)
+        self.end(run, plan.submit(journal=self.journal, progress=False))
+
+    def again(self, run: Run, client: Client) -> None:
+        """Submit a former plan once more, of the frame as it was."""
+        if self.plans:
+            former, plan = self.plans[run.pick % len(self.plans)]
+            run = run._replace(rows=former.rows)
+            self.oracle.begin(run)
+            self.end(run, plan.submit(journal=self.journal, progress=False, client=client))
+
+    def retry(self, run: Run, client: Client) -> None:
+        """Send the unknown rows of a former report again."""
+        open_ends = [one for one in self.reports if "unknown" in set(one[1].rows["status"])]
+        if open_ends:
+            former, report = open_ends[run.pick % len(open_ends)]
+            run = run._replace(rows=former.rows)
+            self.oracle.begin(run)
+            self.end(run, report.retry_unknown(client=client))
+
+    def end(self, run: Run, report: Any) -> None:
+        last = of.last_report()
+        if last is None or last.rows["status"].tolist() != report.rows["status"].tolist():
+            self.oracle.fail("last report", "of.last_report() is another")
+        self.take(run, report)
+
+    def take(self, run: Run, report: Any) -> None:
+        self.reports.insert(0, (run, report))
+        self.oracle.end(report.rows["status"].tolist(), report.rows["detail"].tolist())
+
+    def widget(self, run: Run, client: Client) -> None:
+        """Check and send by hand, twice, and send what is unknown again."""
+
+        async def clicks() -> None:
+            page = Page(frame_of(run), client, journal=self.journal)
+            carries = run.rows[0].carries if run.rows else ()
+            columns = {"email": "email", "profnet_url": "profnet_url", "data": {}}
+            for how in ("widget", *["widget"] * (run.pick == 0), "retry"):
+                before = page.widget.report
+                if how == "retry" and (before is None or "unknown" not in page.statuses):
+                    return
+                self.oracle.begin(run._replace(how=how, restores=0))
+                if how == "retry":
+                    page.click("retry", report=page.state["report"])
+                else:
+                    await page.check(**columns, overrides=dict.fromkeys(carries, True))
+                    page.send()
+                await page.idle()
+                report = page.widget.report
+                if report is None:
+                    self.oracle.end_without_run()
+                else:
+                    self.take(run, report)
+
+        asyncio.run(clicks())
+
+    def killed(self, run: Run, _client: Client) -> None:
+        """Kill the process of a run at a request; if none is left, let it end."""
+        result = self.folder / "report.json"
+        result.write_text("[[], []]")
+        arguments = (self.service.url, run, self.journal, result)
+        process = forkserver().Process(target=submit_and_leave, args=arguments)
+        is_started = threading.Event()
+
+        def kill() -> None:
+            is_started.wait()
+            process.kill()
+
+        self.books.kill = kill
+        self.oracle.begin(run)
+        process.start()
+        is_started.set()
+        process.join()
+        if process.exitcode == -signal.SIGKILL:
+            self.oracle.end()
+        else:
+            self.oracle.end(*json.loads(result.read_text()))
+
+
+def add(run: Run, client: Client, journal: Path, **more: Any) -> Any:
+    """Add a run's rows to the sequence."""
+    options = {"chunk_size": run.chunk_size, "progress": False, **OPTIONS, **more}
+    frame = of.outreach(frame_of(run))
+    return frame.add_to_sequence("s1", journal=journal, client=client, **options)
+
+
+def submit_and_leave(url: str, run: Run, journal: Path, result: Path) -> None:
+    """Be the process that is killed."""
+    warnings.simplefilter("ignore")
+    # Locks that are made now leave nothing behind that must be cleaned up.
+    multiprocessing.set_start_method("fork", force=True)
+    with Client(url, "token", cache=None, backoff=0, max_wait=5) as client:
+        rows = add(run, client, journal).rows
+    result.write_text(json.dumps([rows["status"].tolist(), rows["detail"].tolist()]))
+
+
+@cache
+def forkserver() -> ForkServerContext:
+    """Return what starts processes that have imported everything already."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload([__name__])
+    return context
+
+
+def shrunk(story: Story, rule: str, folder: Path, tries: int = 1000) -> Story:
+    """Return a story with as little in it as still breaks the rule."""
+    number = 0
+    progress = True
+    while progress and number < tries:
+        progress = False
+        for one in shorter(story):
+            number += 1
+            place = folder / f"{number}"
+            place.mkdir()
+            if any(broken.rule == rule for broken in play(one, place)):
+                story, progress = one, True
+                break
+            if number == tries:
+                break
+    return story

@@ -1,0 +1,351 @@
+"""Random stories: runs of a changing frame over ten people whose identifiers overlap."""
+
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import pandas as pd
+import pyarrow as pa
+
+from tests.libraries import LIBRARIES
+
+PEOPLE = 10
+OVERRIDES = {
+    "recently_contacted": "ignore_recently_contacted",
+    "in_exclusion_list": "ignore_exclusion_list",
+}
+NO_ADDRESS = "nobody-at-example"
+# What is never sent.
+JUNK = (
+    ("n/a", None),
+    (NO_ADDRESS, None),
+    (None, "https://profnet.example/in/me/"),
+    (None, None),
+)
+PLACEHOLDERS = ("n/a", "https://www.profnet.example/in/Unknown/")
+
+Pair = tuple[str | None, str | None]
+
+
+class Row(NamedTuple):
+    """The cells of a row, and the overrides that it carries."""
+
+    email: str | None
+    url: str | None
+    carries: frozenset[str] = frozenset()
+
+    @property
+    def pair(self) -> Pair:
+        """Who the row is about, whatever the spelling."""
+        return email_of(self.email), url_of(self.url)
+
+    @property
+    def is_valid(self) -> bool:
+        """Whether the row identifies somebody."""
+        return self.pair != (None, None) and self.email != NO_ADDRESS
+
+    @property
+    def texts(self) -> Pair:
+        """What is sent: the cells as they are, without placeholders."""
+        email, url = self.pair
+        return self.email if email else None, self.url if url else None
+
+
+class Run(NamedTuple):
+    """One step of a story: what is done with which rows, and how the service fares meanwhile."""
+
+    how: str
+    rows: tuple[Row, ...] = ()
+    fates: tuple[str, ...] = ()
+    library: str = "str"
+    chunk_size: int = 250
+    # Which of the former reports or plans is used.
+    pick: int = 0
+    # How many runs ago the frame began with the same rows, where only a column moved in between.
+    restores: int = 0
+
+
+@dataclass(frozen=True)
+class Story:
+    """Runs with one journal, and what the service knew before."""
+
+    runs: tuple[Run, ...]
+    skips: tuple[tuple[str, str], ...] = ()
+    there: tuple[Pair, ...] = ()
+    needs_email: bool = False
+
+    def __str__(self) -> str:
+        lines = [f"skips={self.skips} there={self.there} needs_email={self.needs_email}"]
+        for number, run in enumerate(self.runs):
+            lines.append(f"run {number}: {run._replace(rows=())}")
+            for email, url, carries in run.rows:
+                lines.append(f"    {email!r}, {url!r} {' '.join(sorted(carries))}")
+        return "\n".join(lines)
+
+
+def email_of(text: str | None) -> str | None:
+    """Return whom an address is of: `p3a` for `P3A@example.com`."""
+    found = re.fullmatch(r"(p\d[ab])@example\.com", (text or "").lower())
+    return found and found[1]
+
+
+def url_of(text: str | None) -> str | None:
+    """Return whom a URL is of: `in/p3` for a profile, `company/w1` for a weak URL."""
+    found = re.search(r"(in/p\d|company/w\d)", (text or "").lower())
+    return found and found[1]
+
+
+class Persons:
+    """Persons that rows form; a row belongs to none if it shares no identifier with any of them.
+
+    >>> found = Persons([("p1a", "in/p1"), ("p1b", "in/p1"), ("p2a", "company/w1")])
+    >>> found["p1b", None], found["p2a", None], found[None, "company/w1"]
+    ('in/p1', 'p2a', None)
+    """
+
+    def __init__(self, pairs: Iterable[Pair]) -> None:
+        self._identifiers: dict[str, set[str]] = {}
+        for pair in pairs:
+            own = _identifiers(pair)
+            person = own.union(*(self._identifiers.get(one, ()) for one in own))
+            self._identifiers |= dict.fromkeys(person, person)
+
+    def __getitem__(self, pair: Pair) -> str | None:
+        """Return the name of a row's person."""
+        found = [self._identifiers[one] for one in _identifiers(pair) if one in self._identifiers]
+        return min(found[0]) if found else None
+
+
+def _identifiers(pair: Pair) -> set[str]:
+    """Return what identifies a row: a weak URL does only where there is nothing else."""
+    known = {one for one in pair if one}
+    return {one for one in known if not one.startswith("company/")} or known
+
+
+FATES = {
+    "refused": ("400", "413", "422", "422 stop"),
+    "not sent": ("401", "403", "404", "405", "425", "429 stop", "429", "503 wait"),
+    "lost": ("reset", "hang up", "408", "409", "499", "500", "503"),
+    "lost after": ("+reset", "+hang up", "+cut off", "+500", "+garbage", "+miscount"),
+}
+
+
+class _Author:
+    """Makes up a story."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng = rng
+
+    def story(self) -> Story:
+        rng = self.rng
+        rows = [self.row() for _ in range(rng.randint(8, 14))]
+        runs = [self.run(self.how(), rows)]
+        count = rng.randint(5, 8)
+        while len(runs) < count:
+            if rng.random() < 0.3:
+                runs.append(self.run(rng.choice(["retry", "retry", "again", "dry"]), rows))
+                continue
+            before, former = list(rows), runs[-1]
+            shifts = rng.random() < 0.12 and former.how in ("cell", "plan", "widget")
+            if shifts:
+                runs.append(self.run("cell", self.shifted(rows)))
+                rows = [*rows, *(self.row() for _ in range(rng.randint(0, 2)))]
+                same = list(former.rows) == before
+                runs.append(self.run("cell", rows)._replace(restores=2 if same else 0))
+                continue
+            for _ in range(rng.randint(1, 3)):
+                rows = rng.choice(self.changes)(rows)
+            runs.append(self.run(self.how(), rows))
+        skips = [
+            (f"p{self.who()}a", "recently_contacted"),
+            (f"in/p{self.who()}", "in_exclusion_list"),
+            (f"p{self.who()}b", rng.choice([*OVERRIDES, "in_other_active_sequences"])),
+        ]
+        there = rng.sample([row.texts for row in rows if row.is_valid], rng.randint(0, 1))
+        return Story(
+            tuple(runs),
+            tuple(skips[: rng.randint(0, 3)]),
+            tuple(there),
+            needs_email=rng.random() < 0.1,
+        )
+
+    def how(self) -> str:
+        return self.rng.choices(["cell", "plan", "widget", "kill"], weights=[9, 4, 3, 1])[0]
+
+    def who(self) -> int:
+        return self.rng.randrange(PEOPLE)
+
+    def run(self, how: str, rows: list[Row]) -> Run:
+        rng = self.rng
+        fates: list[str] = []
+        if rng.random() < 0.5:
+            kinds = rng.choices([*FATES, ""], weights=[1, 1, 1, 1, 4], k=6)
+            fates = [rng.choice(FATES[kind]) if kind else "" for kind in kinds]
+        if how == "kill":
+            fates = [*fates[: rng.randint(0, 3)], rng.choice(["kill", "+kill"])]
+        if how == "widget":
+            # Its connection outlives the wait that the service asks for.
+            fates = [fate for fate in fates if fate != "429 stop"]
+            everybody = frozenset(rng.sample([*OVERRIDES.values()], rng.choice([0, 0, 1])))
+            rows = [row._replace(carries=everybody) for row in rows]
+        return Run(
+            how,
+            tuple(rows),
+            tuple(fates),
+            library=rng.choice([*DTYPES, *LIBRARIES]),
+            chunk_size=rng.choice([1, 2, 3, 5, 250]),
+            pick=rng.choice([0, 0, 1, 2]),
+        )
+
+    def row(self) -> Row:
+        rng, who = self.rng, self.who()
+        if rng.random() < 0.06:
+            return Row(*rng.choice(JUNK))
+        first, second = f"p{who}a@example.com", f"p{who}b@example.com"
+        url, weak = self.url(f"in/p{who}"), self.url(f"company/w{who % 3}")
+        shapes = [(first, None), (second, None), (None, url), (first, url), (second, url)]
+        shapes += [(first, weak), (None, weak), (first, PLACEHOLDERS[1]), (PLACEHOLDERS[0], url)]
+        chosen = rng.choices(shapes, weights=[3, 3, 3, 3, 3, 2, 2, 1, 1])[0]
+        return self.spelled(Row(*chosen)) if rng.random() < 0.2 else Row(*chosen)
+
+    def url(self, end: str) -> str:
+        return f"https://profnet.example/{end}"
+
+    def spelled(self, row: Row) -> Row:
+        """Write the same identifiers in another way."""
+        email, url = row.email, row.url
+        if email_of(email):
+            assert email is not None
+            email = self.rng.choice([email.upper(), email.title(), email.lower()])
+        if end := url_of(url):
+            forms = [f"https://www.profnet.example/{end}", f"http://Profnet.example/{end}/"]
+            url = self.rng.choice([*forms, f"profnet.example/{end}", self.url(end)])
+        return row._replace(email=email, url=url)
+
+    def shifted(self, rows: list[Row]) -> list[Row]:
+        """Move the column of URLs by one row."""
+        urls = [row.url for row in rows]
+        return [row._replace(url=url) for row, url in zip(rows, urls[-1:] + urls, strict=False)]
+
+    @property
+    def changes(self) -> list[Callable[[list[Row]], list[Row]]]:
+        return [
+            self.permuted,
+            self.dropped,
+            self.extended,
+            self.respelled,
+            self.split,
+            self.merged,
+            self.corrected,
+            self.corrected,
+            self.carrying,
+            self.shifted,
+        ]
+
+    def permuted(self, rows: list[Row]) -> list[Row]:
+        return self.rng.sample(rows, len(rows))
+
+    def dropped(self, rows: list[Row]) -> list[Row]:
+        return [row for row in rows if self.rng.random() < 0.8]
+
+    def extended(self, rows: list[Row]) -> list[Row]:
+        return self.permuted([*rows, *(self.row() for _ in range(self.rng.randint(1, 4)))])
+
+    def respelled(self, rows: list[Row]) -> list[Row]:
+        return [self.spelled(row) if self.rng.random() < 0.3 else row for row in rows]
+
+    def split(self, rows: list[Row]) -> list[Row]:
+        """Give each identifier of some rows a row."""
+        parts: list[Row] = []
+        for row in rows:
+            is_split = all(row.pair) and self.rng.random() < 0.5
+            parts += [row._replace(url=None), row._replace(email=None)] if is_split else [row]
+        return parts
+
+    def merged(self, rows: list[Row]) -> list[Row]:
+        """Put two rows into one, be they of one person or not."""
+        ones, others = [row for row in rows if row.email], [row for row in rows if row.url]
+        if not ones or not others:
+            return rows
+        one, other = self.rng.choice(ones), self.rng.choice(others)
+        kept = [row for row in rows if row is not other] if self.rng.random() < 0.5 else rows
+        return [row._replace(url=other.url) if row is one else row for row in kept]
+
+    def corrected(self, rows: list[Row]) -> list[Row]:
+        """Change one cell of a row, add it, or take it away."""
+        if not rows:
+            return rows
+        place, new = self.rng.randrange(len(rows)), self.row()
+        field = self.rng.choice(["email", "url"])
+        row = rows[place]._replace(**{field: getattr(new, field)})
+        return [*rows[:place], row, *rows[place + 1 :]]
+
+    def carrying(self, rows: list[Row]) -> list[Row]:
+        some = frozenset(self.rng.sample([*OVERRIDES.values()], self.rng.randint(0, 2)))
+        return [row._replace(carries=some) if self.rng.random() < 0.7 else row for row in rows]
+
+
+def make_story(seed: int) -> Story:
+    """Return the story of a seed, always the same."""
+    return _Author(random.Random(seed)).story()
+
+
+DTYPES: dict[str, Any] = {
+    "str": "str",
+    "string": "string",
+    "arrow string": pd.ArrowDtype(pa.string()),
+    "object": "object",
+}
+
+
+def frame_of(run: Run) -> Any:
+    """Make a run's rows a frame of its library; its labels identify no row."""
+    dtype = DTYPES.get(run.library, "str")
+    frame = pd.DataFrame(
+        {
+            "email": pd.Series([row.email for row in run.rows], dtype=dtype),
+            "profnet_url": pd.Series([row.url for row in run.rows], dtype=dtype),
+        }
+    )
+    for name in OVERRIDES.values():
+        frame[name] = [name in row.carries for row in run.rows]
+    if run.library in LIBRARIES:
+        return LIBRARIES[run.library](frame)
+    return frame.set_axis([row // 2 for row in reversed(range(len(frame)))])
+
+
+def shorter(story: Story) -> Iterator[Story]:
+    """Return stories that are simpler by one thing each."""
+    runs = story.runs
+    for number in range(len(runs)):
+        yield replace(story, runs=runs[:number] + runs[number + 1 :])
+    for pair in dict.fromkeys(row.pair for run in runs for row in run.rows):
+        kept = [run._replace(rows=tuple(x for x in run.rows if x.pair != pair)) for run in runs]
+        yield replace(story, runs=tuple(kept))
+    for number, run in enumerate(runs):
+        for less in _shorter_runs(run):
+            yield replace(story, runs=(*runs[:number], less, *runs[number + 1 :]))
+    for place in range(len(story.skips)):
+        yield replace(story, skips=story.skips[:place] + story.skips[place + 1 :])
+    if story.there or story.needs_email:
+        yield replace(story, there=(), needs_email=False)
+
+
+def _shorter_runs(run: Run) -> Iterator[Run]:
+    for place, row in enumerate(run.rows):
+        before, after = run.rows[:place], run.rows[place + 1 :]
+        yield run._replace(rows=before + after, restores=0)
+        if row.carries:
+            yield run._replace(rows=(*before, row._replace(carries=frozenset()), *after))
+    for place, fate in enumerate(run.fates):
+        if fate:
+            yield run._replace(fates=(*run.fates[:place], "", *run.fates[place + 1 :]))
+    plain = run._replace(library="str", chunk_size=250, pick=0)
+    if run != plain:
+        yield plain
+    if run.how not in ("cell", "retry"):
+        yield run._replace(how="cell")
