@@ -59,7 +59,6 @@ def records_table(
     *,
     leave_out: frozenset[str] = frozenset(),
     ready: Mapping[str, pa.ChunkedArray] | None = None,
-    further: Mapping[str, pa.ChunkedArray] | None = None,
 ) -> pa.Table:
     """Flatten records into a table: the fields' columns in order, then what else the records hold.
 
@@ -77,8 +76,6 @@ def records_table(
     ready : mapping of str to pyarrow.ChunkedArray, optional
         Columns of the fields that were read in another way, with dates still as text; the records
         were then parsed by another way than `parse_json`.
-    further : mapping of str to pyarrow.ChunkedArray, optional
-        Columns of fields that the interface does not know; one record at least has the name.
 
     Returns
     -------
@@ -98,10 +95,10 @@ def records_table(
     ]
     try:
         most = _most_further_columns(rows)
-        found = _Columns(leave_out, ready or {}, further or {}, most, [{} for _ in rows])
+        found = _Columns(leave_out, ready or {}, most, [{} for _ in rows])
         return _flatten(rows, fields, found)
     except UnicodeEncodeError:
-        found = _Columns(leave_out, {}, {}, most, [{} for _ in rows])
+        found = _Columns(leave_out, {}, most, [{} for _ in rows])
         return _flatten([without_lone_surrogates(row) for row in rows], fields, found)
     except RecursionError as error:
         raise InvalidResponseError(
@@ -140,14 +137,12 @@ def named_columns(
 class _Columns:
     """The columns found so far: the interface's, further ones, and texts of misfits.
 
-    `ready` and `further` have columns of the interface, and beyond it, that need no reading, `read`
-    the values that did, `most` is how many further columns there may be, and `rest` what each row
-    has beyond them.
+    `ready` has columns of the interface that need no reading, `read` the values that did, `most` is
+    how many further columns there may be, and `rest` what each row has beyond them.
     """
 
     leave_out: frozenset[str]
     ready: Mapping[str, pa.ChunkedArray]
-    further: Mapping[str, pa.ChunkedArray]
     most: int
     rest: list[dict[str, Any]]
     read: list[Any] = field(default_factory=list)
@@ -232,18 +227,12 @@ def _flatten_extras(
     for position, key in enumerate(keys):
         if len(found.extras) >= found.most:
             rest = set(keys[position:])
-            if any(prefix + name in found.further for name in rest):
-                raise LossyParseError
             for parent, values in zip(parents, found.rest, strict=True):
                 for name, value in (parent or {}).items():
                     if name in rest and value is not None:
                         values[prefix + name] = value
             return
-        name = prefix + key
-        if name in found.further:
-            found.extras.append((name, found.further[name]))
-        else:
-            _flatten_extra(_members(parents, key), name, found)
+        _flatten_extra(_members(parents, key), prefix + key, found)
 
 
 def _flatten_extra(values: list[Any], name: str, found: _Columns) -> None:
@@ -444,7 +433,10 @@ def _raw(misfits: Sequence[Any]) -> pa.Array | None:
 
 def _keys(objects: Iterable[Mapping[str, Any] | None]) -> list[str]:
     """List the names in some objects, in the order of first appearance."""
-    return list(dict.fromkeys(key for item in objects if item for key in item))
+    names: dict[str, Any] = {}
+    for item in objects:
+        names.update(item or {})  # a name keeps its first position
+    return list(names)
 
 
 def _dates_one_by_one(

@@ -14,6 +14,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError
+from outreach_frames.tables.fast_reader import read_fast
 from outreach_frames.tables.flatten import (
     free_frame,
     people_frame,
@@ -21,7 +22,6 @@ from outreach_frames.tables.flatten import (
     read_people_pages,
 )
 from outreach_frames.tables.json_values import LossyParseError, parse_json
-from outreach_frames.tables.learned_reader import read_fast
 from outreach_frames.tables.raw_people import read_people_lines
 from outreach_frames.tables.tolerant_reader import (
     FURTHER_FIELDS,

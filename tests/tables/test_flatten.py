@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.tables.fast_reader import read_fast
 from outreach_frames.tables.flatten import (
     check_dtype_backend,
     concat_tables,
@@ -27,7 +28,6 @@ from outreach_frames.tables.flatten import (
     records_frame,
 )
 from outreach_frames.tables.json_values import LossyParseError
-from outreach_frames.tables.learned_reader import read_fast
 from outreach_frames.tables.tolerant_reader import records_table
 from tests.examples import share_of_examples
 from tests.tables.pages import body
