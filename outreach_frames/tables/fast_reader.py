@@ -126,20 +126,20 @@ def check_size(body: bytes) -> None:
             )
 
 
-def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePage:
+def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> list[PeoplePage]:
     """Read responses of people search as the lenient reader does, but faster.
 
     Parameters
     ----------
     bodies : sequence of bytes
-        Responses of people search. Several are read only if every field is documented.
+        Responses of people search.
     use_threads : bool
         Read with several threads.
 
     Returns
     -------
-    PeoplePage
-        The people and heads of all.
+    list of PeoplePage
+        One for all bodies if every field is documented, else one per body.
 
     Raises
     ------
@@ -148,11 +148,9 @@ def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> PeoplePa
     """
     bodies = [one_line(body) for body in bodies]
     try:
-        return _read_documented(bodies, use_threads=use_threads)
+        return [_read_documented(bodies, use_threads=use_threads)]
     except pa.ArrowInvalid:
-        if len(bodies) > 1:
-            raise  # the order of undocumented columns must not depend on how pages are grouped
-    return _read_known(bodies[0])
+        return _read_known(bodies, use_threads=use_threads)
 
 
 def head_of(document: dict[str, Any]) -> PageHead:
@@ -179,6 +177,8 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
     """Read bodies, each one line, of which every field is documented."""
     document = _read_documents(bodies, _STRICT, use_threads=use_threads)
     people = _typed_people(_flat(_persons_of(document, bodies)))
+    if len(bodies) > 1 and people.num_columns > len(_PEOPLE_COLUMNS):
+        raise LossyParseError  # pages read one by one may have these columns in another order
     heads = [
         PageHead(
             rows,
@@ -196,20 +196,29 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
     return PeoplePage(people, heads)
 
 
-def _read_known(body: bytes) -> PeoplePage:
-    """Read a body of one line: the documented fields with Arrow, the remaining ones in Python."""
-    if _depth(body) > MAX_DEPTH:
+def _read_known(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePage]:
+    """Read bodies, each one line: documented fields with Arrow, the remaining ones in Python."""
+    if any(_depth(body) > MAX_DEPTH for body in bodies):
         raise LossyParseError
-    people = _flat(_persons_of(_read_documents([body], _OPEN, use_threads=False), [body]))
+    document = _read_documents(bodies, _OPEN, use_threads=use_threads)
+    people = _flat(_persons_of(document, bodies))
     for name in people.column_names:
         if _PEOPLE_COLUMNS[name].type == "number":
             _check_exact(people.column(name))
-    document = orjson.loads(body)
-    head = head_of(document)
-    if not is_exact([head.pagination, head.errors]):
-        raise LossyParseError
-    ready = dict(zip(people.column_names, people.columns, strict=True))
-    return PeoplePage(records_table(document[spec.RESULTS_KEY], spec.PERSON, ready=ready), [head])
+    pages: list[PeoplePage] = []
+    begin = 0
+    # One by one, so that the order of columns does not depend on how pages are grouped.
+    for body in bodies:
+        response = orjson.loads(body)
+        head = head_of(response)
+        if not is_exact([head.pagination, head.errors]):
+            raise LossyParseError
+        part = people.slice(begin, head.rows)
+        begin += head.rows
+        ready = dict(zip(part.column_names, part.columns, strict=True))
+        table = records_table(response[spec.RESULTS_KEY], spec.PERSON, ready=ready)
+        pages.append(PeoplePage(table, [head]))
+    return pages
 
 
 def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:

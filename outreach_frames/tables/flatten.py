@@ -154,7 +154,7 @@ def read_people_pages(bodies: Sequence[bytes], *, use_threads: bool = True) -> P
         for body in group:
             check_size(body)
         try:
-            pages.append(read_fast(group, use_threads=use_threads))
+            pages += read_fast(group, use_threads=use_threads)
         except (ValueError, pa.ArrowTypeError):
             if len(group) > 1:
                 pages += [read_people_page(body) for body in group]

@@ -88,7 +88,7 @@ def check(sent: bytes) -> None:
         assert records_table(people, spec.PERSON).equals(table)
         people_frame([page])
     try:
-        fast = read_fast([sent])
+        (fast,) = read_fast([sent])
     except (ValueError, pa.ArrowTypeError):
         return
     assert expected is not None
