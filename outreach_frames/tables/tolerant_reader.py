@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
@@ -185,9 +185,7 @@ def _flatten_object(
         if raw is not None:
             found.raws.append((name + RAW_SUFFIX, raw))
     known_names = found.leave_out.union(member.name for member in shown)
-    _flatten_extras(
-        parents, [key for key in _keys(parents) if key not in known_names], prefix, found
-    )
+    _flatten_extras(parents, _keys(parents, known_names), prefix, found)
 
 
 def _column(
@@ -369,7 +367,7 @@ def _list_of_objects(
         )
         for member in field.members
     }
-    further = [key for key in _keys(elements) if key not in members]
+    further = _keys(elements, members.keys())
     if _are_too_many(further, len(elements)):
         rest = [
             element and {key: value for key, value in element.items() if key not in members}
@@ -431,12 +429,13 @@ def _raw(misfits: Sequence[Any]) -> pa.Array | None:
     return pa.array([text_of(value) for value in misfits], pa.string())
 
 
-def _keys(objects: Iterable[Mapping[str, Any] | None]) -> list[str]:
-    """List the names in some objects, in the order of first appearance."""
+def _keys(objects: Iterable[Mapping[str, Any] | None], known: Set[str] = frozenset()) -> list[str]:
+    """List the names in some objects but the known ones, in the order of first appearance."""
     names: dict[str, Any] = {}
     for item in objects:
-        names.update(item or {})  # a name keeps its first position
-    return list(names)
+        if item and not item.keys() <= known:
+            names.update(item)  # a name keeps its first position
+    return [name for name in names if name not in known]
 
 
 def _dates_one_by_one(
