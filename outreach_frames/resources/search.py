@@ -24,7 +24,6 @@ from outreach_frames.errors import InvalidInputError, InvalidResponseError, Outr
 from outreach_frames.resources.paging import moment, now, report_errors, report_repeats
 from outreach_frames.resources.stored_search import StoredSearch
 from outreach_frames.tables.flatten import PeoplePage, as_one_page, read_people_pages
-from outreach_frames.tables.learned_reader import Learned
 from outreach_frames.tables.stored_pages import is_as_shown
 
 S = TypeVar("S")
@@ -127,9 +126,6 @@ class Search:
 
     def __post_init__(self) -> None:
         self._stored = StoredSearch(self.client, self._request, not self.refresh, self.store)
-        # The pages of one search, and of its split, learn from each other.
-        if self.read_bodies is read_in_worker:
-            self.read_bodies = partial(read_in_worker, learned=Learned())
 
     @property
     def total(self) -> int | None:

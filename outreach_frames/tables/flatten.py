@@ -20,13 +20,12 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
 from outreach_frames.tables.fast_reader import (
     BOM,
-    PageHead,
     PeoplePage,
     check_size,
-    list_of_errors,
+    head_of,
+    read_fast,
 )
 from outreach_frames.tables.json_values import as_text, parse_json, plain_text_of
-from outreach_frames.tables.learned_reader import Learned, read_fast
 from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
 from outreach_frames.tables.tolerant_reader import (
     FURTHER_FIELDS,
@@ -120,9 +119,7 @@ def read_people_page(body: bytes) -> PeoplePage:
     return read_people_pages([body])
 
 
-def read_people_pages(
-    bodies: Sequence[bytes], *, use_threads: bool = True, learned: Learned | None = None
-) -> PeoplePage:
+def read_people_pages(bodies: Sequence[bytes], *, use_threads: bool = True) -> PeoplePage:
     """Read several responses of people search as one, which is faster than one by one.
 
     Parameters
@@ -131,9 +128,6 @@ def read_people_pages(
         JSON in UTF-8, as for `read_people_page`; at least one.
     use_threads : bool, default True
         Read with several threads; where several read at the same time anyway, it only costs.
-    learned : Learned, optional
-        What earlier pages of the same search taught of fields that are not as the interface shows.
-        It gets what these teach, and makes reading faster; the people are the same.
 
     Returns
     -------
@@ -160,10 +154,10 @@ def read_people_pages(
         for body in group:
             check_size(body)
         try:
-            pages.append(read_fast(group, use_threads=use_threads, learned=learned))
+            pages += read_fast(group, use_threads=use_threads)
         except (ValueError, pa.ArrowTypeError):
             if len(group) > 1:
-                pages += [read_people_pages([body], learned=learned) for body in group]
+                pages += [read_people_page(body) for body in group]
             else:
                 pages.append(_read_tolerantly(group[0]))
     return as_one_page(pages)
@@ -445,9 +439,7 @@ def _read_tolerantly(body: bytes) -> PeoplePage:
         raise _invalid(body, f"has no list `{spec.RESULTS_KEY}`")
     if not isinstance(pagination, dict):
         raise _invalid(body, f"has no object `{spec.PAGINATION_KEY}`")
-    present = {key: value for key, value in pagination.items() if value is not None}
-    head = PageHead(len(people), present, list_of_errors(result.get(spec.ERRORS_KEY)))
-    return PeoplePage(records_table(people, spec.PERSON), [head])
+    return PeoplePage(records_table(people, spec.PERSON), [head_of(result)])
 
 
 def _invalid(body: bytes, problem: str) -> InvalidResponseError:

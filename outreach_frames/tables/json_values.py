@@ -87,6 +87,8 @@ def _plain(value: Any) -> Any:
 
 
 def _integer(text: str) -> int | NumberText:
+    if len(text) < _LONGEST_INT64:
+        return int(text)
     if len(text) > _LONGEST_INT64 + 1:
         return NumberText(text)
     number = int(text)

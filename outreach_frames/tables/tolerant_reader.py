@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
@@ -59,7 +59,6 @@ def records_table(
     *,
     leave_out: frozenset[str] = frozenset(),
     ready: Mapping[str, pa.ChunkedArray] | None = None,
-    further: Mapping[str, pa.ChunkedArray] | None = None,
 ) -> pa.Table:
     """Flatten records into a table: the fields' columns in order, then what else the records hold.
 
@@ -77,8 +76,6 @@ def records_table(
     ready : mapping of str to pyarrow.ChunkedArray, optional
         Columns of the fields that were read in another way, with dates still as text; the records
         were then parsed by another way than `parse_json`.
-    further : mapping of str to pyarrow.ChunkedArray, optional
-        Columns of fields that the interface does not know; one record at least has the name.
 
     Returns
     -------
@@ -98,10 +95,10 @@ def records_table(
     ]
     try:
         most = _most_further_columns(rows)
-        found = _Columns(leave_out, ready or {}, further or {}, most, [{} for _ in rows])
+        found = _Columns(leave_out, ready or {}, most, [{} for _ in rows])
         return _flatten(rows, fields, found)
     except UnicodeEncodeError:
-        found = _Columns(leave_out, {}, {}, most, [{} for _ in rows])
+        found = _Columns(leave_out, {}, most, [{} for _ in rows])
         return _flatten([without_lone_surrogates(row) for row in rows], fields, found)
     except RecursionError as error:
         raise InvalidResponseError(
@@ -140,14 +137,12 @@ def named_columns(
 class _Columns:
     """The columns found so far: the interface's, further ones, and texts of misfits.
 
-    `ready` and `further` have columns of the interface, and beyond it, that need no reading, `read`
-    the values that did, `most` is how many further columns there may be, and `rest` what each row
-    has beyond them.
+    `ready` has columns of the interface that need no reading, `read` the values that did, `most` is
+    how many further columns there may be, and `rest` what each row has beyond them.
     """
 
     leave_out: frozenset[str]
     ready: Mapping[str, pa.ChunkedArray]
-    further: Mapping[str, pa.ChunkedArray]
     most: int
     rest: list[dict[str, Any]]
     read: list[Any] = field(default_factory=list)
@@ -190,9 +185,7 @@ def _flatten_object(
         if raw is not None:
             found.raws.append((name + RAW_SUFFIX, raw))
     known_names = found.leave_out.union(member.name for member in shown)
-    _flatten_extras(
-        parents, [key for key in _keys(parents) if key not in known_names], prefix, found
-    )
+    _flatten_extras(parents, _keys(parents, known_names), prefix, found)
 
 
 def _column(
@@ -232,18 +225,12 @@ def _flatten_extras(
     for position, key in enumerate(keys):
         if len(found.extras) >= found.most:
             rest = set(keys[position:])
-            if any(prefix + name in found.further for name in rest):
-                raise LossyParseError
             for parent, values in zip(parents, found.rest, strict=True):
                 for name, value in (parent or {}).items():
                     if name in rest and value is not None:
                         values[prefix + name] = value
             return
-        name = prefix + key
-        if name in found.further:
-            found.extras.append((name, found.further[name]))
-        else:
-            _flatten_extra(_members(parents, key), name, found)
+        _flatten_extra(_members(parents, key), prefix + key, found)
 
 
 def _flatten_extra(values: list[Any], name: str, found: _Columns) -> None:
@@ -380,7 +367,7 @@ def _list_of_objects(
         )
         for member in field.members
     }
-    further = [key for key in _keys(elements) if key not in members]
+    further = _keys(elements, members.keys())
     if _are_too_many(further, len(elements)):
         rest = [
             element and {key: value for key, value in element.items() if key not in members}
@@ -442,9 +429,13 @@ def _raw(misfits: Sequence[Any]) -> pa.Array | None:
     return pa.array([text_of(value) for value in misfits], pa.string())
 
 
-def _keys(objects: Iterable[Mapping[str, Any] | None]) -> list[str]:
-    """List the names in some objects, in the order of first appearance."""
-    return list(dict.fromkeys(key for item in objects if item for key in item))
+def _keys(objects: Iterable[Mapping[str, Any] | None], known: Set[str] = frozenset()) -> list[str]:
+    """List the names in some objects but the known ones, in the order of first appearance."""
+    names: dict[str, Any] = {}
+    for item in objects:
+        if item and not item.keys() <= known:
+            names.update(item)  # a name keeps its first position
+    return [name for name in names if name not in known]
 
 
 def _dates_one_by_one(

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.tables.fast_reader import read_fast
 from outreach_frames.tables.flatten import (
     check_dtype_backend,
     concat_tables,
@@ -27,7 +28,6 @@ from outreach_frames.tables.flatten import (
     records_frame,
 )
 from outreach_frames.tables.json_values import LossyParseError
-from outreach_frames.tables.learned_reader import read_fast
 from outreach_frames.tables.tolerant_reader import records_table
 from tests.examples import share_of_examples
 from tests.tables.pages import body
@@ -112,7 +112,7 @@ def test_names_and_values_are_those_of_json_normalize(persons):
     """Both ways give what pandas' json_normalize gives, under the same names."""
     before = copy.deepcopy(persons)
     usual = pd.json_normalize(persons, sep="_")
-    for table in (read_fast([body(*persons)]).people, records_table(persons, spec.PERSON)):
+    for table in (read_fast([body(*persons)])[0].people, records_table(persons, spec.PERSON)):
         frame = people_frame([table])
         assert len(frame) == len(persons)
         # An object that is null has no columns of its own here.
@@ -129,7 +129,7 @@ def test_both_ways_agree(persons):
     """Where the fast reader accepts a page, it gives the same table as the tolerant way."""
     slow = records_table(persons, spec.PERSON)
     try:
-        fast = read_fast([body(*persons)]).people
+        fast = read_fast([body(*persons)])[0].people
     except (pa.ArrowInvalid, pa.ArrowTypeError, LossyParseError):
         fast = read_people_page(body(*persons)).people
     assert fast.schema == slow.schema
@@ -195,7 +195,7 @@ def test_elements_that_are_not_shown_become_text(name, sent, kept):
 def test_lists_of_objects_do_not_leave_the_fast_way():
     """A page whose locations are objects is still read by the fast reader."""
     sent = body({"company": {"locations": [{"city": "Oslo"}]}})
-    people_read = read_fast([sent]).people
+    people_read = read_fast([sent])[0].people
     assert people_read["company_locations"].to_pylist() == [['{"city":"Oslo"}']]
 
 
@@ -392,7 +392,7 @@ def test_the_last_of_a_repeated_key_counts():
 def test_white_space_and_a_byte_order_mark_do_not_matter(wrap):
     """A byte order mark, line breaks around the JSON and inside it are read over."""
     text = json.dumps({"results": [{"id": "1"}], "_pagination": {"total": 1}}, indent=1)
-    page = read_fast([wrap % text.replace("\n", "\r\n").encode()])
+    (page,) = read_fast([wrap % text.replace("\n", "\r\n").encode()])
     assert page.people["id"].to_pylist() == ["1"]
     assert page.pagination == {"total": 1}
 

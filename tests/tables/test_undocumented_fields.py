@@ -1,0 +1,143 @@
+"""Undocumented fields become columns by their names, whatever these are and wherever they stand."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outreach_frames import spec
+from outreach_frames.tables.flatten import (
+    as_one_page,
+    people_frame,
+    read_people_page,
+    read_people_pages,
+)
+from outreach_frames.tables.tolerant_reader import records_table
+from tests.examples import share_of_examples
+from tests.tables.pages import body
+from tests.tables.people_strategies import odd_people
+
+
+def names_of(fields: Iterable[spec.Field]) -> Iterator[str]:
+    """Yield the names of fields and of all that is inside them."""
+    for field in fields:
+        yield field.name
+        yield from names_of(field.members)
+
+
+NAMES = sorted({*names_of(spec.PEOPLE_SEARCH_RESULT), "page", "total"})
+
+
+@pytest.mark.parametrize("value", ["x", 1, {"results": [1]}, [{"results": 1}]], ids=json.dumps)
+@pytest.mark.parametrize(
+    "prefix",
+    ["zz", "company_zz", "company_location_details_zz", "company_department_headcount_zz"],
+)
+def test_any_name_of_the_interface_may_be_an_undocumented_one(prefix: str, value: Any) -> None:
+    """A field named as one of the envelope or of a person, in a new object, is its own column."""
+    keys = {
+        "zz": ["zz"],
+        "company_zz": ["company", "zz"],
+        "company_location_details_zz": ["company", "location_details", "zz"],
+        "company_department_headcount_zz": ["company", "department_headcount", "zz"],
+    }[prefix]
+    sent: Any = dict.fromkeys(NAMES, value)
+    for key in reversed(keys):
+        sent = {key: sent}
+    people = [{"id": "1"} | sent, {"id": "2"}]
+    frame = people_frame([read_people_page(body(*people))])
+    assert frame["id"].tolist() == ["1", "2"]
+    ending = "_results" if isinstance(value, dict) else ""
+    found = [name for name in frame.columns if name.startswith(f"{prefix}_")]
+    assert found == [f"{prefix}_{name}{ending}" for name in NAMES]
+    assert read_people_page(body(*people)).people.equals(records_table(people, spec.PERSON))
+
+
+@pytest.mark.parametrize("place", ["experiences", "educations", "languages"])
+def test_any_name_of_the_interface_may_be_one_inside_a_list(place: str) -> None:
+    """A list's objects keep fields that are named as those of the envelope or of a person."""
+    shown = {field.name for field in spec.columns(spec.PERSON)[place].members}
+    sent = {name: None if name in shown else {"results": [1]} for name in NAMES}
+    people = [{"id": "1", place: [sent]}, {"id": "2"}]
+    page = read_people_page(body(*people))
+    assert page.people.equals(records_table(people, spec.PERSON))
+    (cell,) = page.people.column(place).to_pylist()[0]
+    assert cell == dict.fromkeys(shown) | sent
+
+
+@pytest.mark.parametrize(
+    "persons",
+    [
+        [{"company_zz": {"a": 1}, "company": {"zz": True}}],
+        [{"company_zz": 1, "company": {"zz": {"a": 1}}}],
+        [{"company_name": "top", "company": {"name": "nested"}}],
+        [{"zz_a": 1, "zz": {"a": 2}}, {"zz": {"a": 3}, "zz_a": 4}],
+        [{"zz_a": 1, "zz": {"a": "x"}}, {"zz": {"a": 3}, "zz_a": 4}],
+        [{"b": 1, "a": 2}, {"a": 3, "b": None}],
+        [{"a": 1}, {"b": 1, "a": 2}, {"c": None, "b": 1}],
+        [{}, None, {"company": None}, {"company": {"b": 1, "a": "2020-01-01"}}],
+        [{"zz": None, "a": 1}, {"zz": {"b": 1}, "a": None}],
+        [{"zz": 1}, {"zz": 2.0}],
+        [{"zz": []}, {"zz": [None]}, {"zz": ["x"]}],
+        [{"zz": {"a": {"c": 1}, "b": 0.5}}, {"zz": {}}, {"zz": None}],
+        [{"company": {"locations": [{"b": 1.0, "a": None}, None, {}]}}],
+        [{"company": {"locations": [{"a": 1e-7}, {"a": [{"b": "\b"}]}]}}],
+        [{"experiences": [None, {"b": 1}, {"a": "x", "b": None}]}, {"experiences": None}],
+    ],
+    ids=str,
+)
+def test_columns_are_those_of_the_lenient_reader_however_names_meet(persons: list[Any]) -> None:
+    """Order, names and types of undocumented columns are the same in both readers."""
+    for some in (persons, persons[::-1], persons[-1:], persons * 2):
+        assert read_people_page(body(*some)).people.equals(records_table(some, spec.PERSON))
+
+
+@share_of_examples(0.25)
+@given(st.lists(st.lists(odd_people(), max_size=2), min_size=1, max_size=4), st.booleans())
+def test_columns_do_not_depend_on_what_is_read_together(
+    pages: list[list[Any]], use_threads: bool
+) -> None:
+    """Pages that are read together have the columns, in their order, of pages read one by one."""
+    bodies = [body(*persons) for persons in pages]
+    together = read_people_pages(bodies, use_threads=use_threads)
+    alone = as_one_page([read_people_page(one) for one in bodies])
+    assert together.people.equals(alone.people)
+    assert together.heads == alone.heads
+
+
+def test_a_new_member_on_a_later_page_comes_last() -> None:
+    """Columns have the order of first appearance, whether pages are read together or not."""
+    bodies = [body({"zz": {"a": 1}, "y": 2}), body({"zz": {"b": 3}})]
+    names = read_people_pages(bodies).people.column_names
+    assert names[-3:] == ["zz_a", "y", "zz_b"]
+
+
+def test_texts_of_unreadable_dates_have_the_same_order() -> None:
+    """Columns of unreadable dates have the order of first appearance too."""
+    bodies = [
+        body({"company": {"latest_funding_date": "soon"}}),
+        body({"current_position_start_date": "soon"}),
+    ]
+    names = read_people_pages(bodies).people.column_names
+    assert names[-2:] == ["company_latest_funding_date_raw", "current_position_start_date_raw"]
+
+
+@pytest.mark.parametrize("sent", [3, True, ["a"], [None], {"c": 1}], ids=json.dumps)
+def test_an_undocumented_member_of_another_type_leaves_lists_of_objects(sent: Any) -> None:
+    """Where pages differ in an undocumented member of a list, that member alone becomes text."""
+    people: list[dict[str, Any]] = [
+        {"id": "1", "experiences": [{"title": "t", "zz": "x"}, None]},
+        {"id": "2", "experiences": None},
+        {"id": "3", "experiences": [{"zz": sent}, {"title": "u", "zz": None}]},
+        {"id": "4", "experiences": []},
+    ]
+    alone = people_frame([read_people_pages([body(person)]) for person in people], "pyarrow")
+    together = people_frame([read_people_pages([body(*people)])], "pyarrow")
+    assert alone["experiences"].dtype == together["experiences"].dtype
+    assert alone["experiences"].tolist() == together["experiences"].tolist()
+    assert alone.outreach.experiences()["title"].dropna().tolist() == ["t", "u"]
