@@ -5,20 +5,17 @@ from __future__ import annotations
 import ast
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.plan import make_plan
-from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
-from outreach_frames.widgets.add_to_sequence.history import History, Ledger
 from outreach_frames.widgets.add_to_sequence.state import (
     column_options,
     data_problems,
@@ -306,114 +303,3 @@ def test_problems_are_cut() -> None:
     assert len(content["problems"]) == PROBLEMS_SHOWN
     assert content["problem_count"] - content["more_problems"] == PROBLEMS_SHOWN
     assert content["headline"] == f"None of {PROBLEMS_SHOWN} rows would be sent."
-
-
-def report_of(statuses: list[str], attempts: int = 1, **options: Any) -> SubmissionReport:
-    """Return a report of rows that were each sent so often."""
-    rows = pd.DataFrame({"index": range(len(statuses)), "status": statuses, "attempts": attempts})
-    return SubmissionReport(frame_of(len(statuses)), rows, sequence_id="s", **options)
-
-
-def frame_of(rows: int) -> pd.DataFrame:
-    """Return a frame of so many leads."""
-    return pd.DataFrame({"email": [f"lead{row}.x@example.com" for row in range(rows)]})
-
-
-def history_of(*runs: SubmissionReport) -> History:
-    """Return the history of runs of one frame, each of what the ones before had left."""
-    history = History()
-    for report in runs:
-        settled = history.settled() if history.arrived else None
-        plan = make_plan(frame_of(len(report.rows)), "s", settled=settled)
-        history.add(plan, report, settled)
-    return history
-
-
-def test_history_of_two_runs() -> None:
-    """A later run speaks for the rows that it tried alone, and says what it noted."""
-    first = report_of(["added", "rejected", "unknown", "not_sent"], notes=["first"])
-    settled = history_of(first).settled()
-    assert settled.rows.tolist() == [0, 2]
-    assert settled.outcomes["status"].tolist() == ["added", "unknown"]
-    assert settled.keys.column("email").to_pylist() == [
-        "lead0.x@example.com",
-        "lead2.x@example.com",
-    ]
-    second = report_of(["not_sent", "added", "not_sent", "invalid"], notes=["b"])
-    report = history_of(first, second).report
-    assert report is not None
-    assert report.rows["status"].tolist() == ["added", "added", "unknown", "invalid"]
-    assert report.rows["attempts"].tolist() == [1, 2, 1, 2]
-    assert report.notes == ["first", "Run 2: b"]
-
-
-def test_history_has_an_error_while_rows_are_open() -> None:
-    """The last run's error is that of all, and none where every row was added or skipped."""
-    error = OutreachError("No.")
-    first = report_of(["added", "rejected"], error=error)
-    for status, expected in (("added", None), ("not_sent", error)):
-        report = history_of(first, report_of(["added", status], error=error)).report
-        assert report is not None
-        assert report.error is expected
-
-
-@pytest.mark.parametrize("ends_early", [False, True])
-def test_history_sends_what_is_unknown_run_by_run(ends_early: bool) -> None:
-    """What is unknown is sent again by its run, once more where it stays unknown, to the end."""
-    calls: list[str] = []
-
-    def retry(name: str, statuses: list[str], attempts: int) -> Any:
-        def again(watch: object = None) -> SubmissionReport:
-            calls.append(name)
-            return report_of(statuses, attempts)
-
-        return again
-
-    # A row that was sent once more, and is still unknown, does not keep the next run from its own.
-    one = retry("one", ["unknown", "rejected"], 1 if ends_early else 2)
-    two = retry("two", ["not_sent", "added"], 2)
-    history = history_of(
-        report_of(["unknown", "rejected"], retry=one),
-        report_of(["not_sent", "unknown"], retry=two),
-    )
-    assert history.report is not None
-    assert history.report.rows["status"].tolist() == ["unknown", "unknown"]
-    rows = history.report.retry_unknown().rows
-    assert rows["status"].tolist() == ["unknown", "unknown" if ends_early else "added"]
-    assert calls == (["one"] if ends_early else ["one", "two"])
-
-
-@pytest.mark.parametrize(
-    ("statuses", "arrived"),
-    [
-        (["rejected", "not_sent", "invalid", "duplicate_in_frame"], False),
-        *[([one], True) for one in ("added", "present", "unknown", "recently_contacted", "new")],
-    ],
-)
-def test_whether_rows_have_arrived(statuses: list[str], arrived: bool) -> None:
-    """Only what certainly never reached the sequence leaves the frame free."""
-    assert history_of(report_of(statuses)).arrived == arrived
-    assert not History().arrived
-
-
-def test_a_plan_of_some_rows() -> None:
-    """A plan that is cut sends no other row, and nobody whom an earlier row stands for."""
-    frame = pd.DataFrame({"email": ["a@x.example", "b@x.example", "A@x.example", "c@x.example"]})
-    plan = make_plan(frame, "s").only(np.array([1, 2]))
-    assert plan.positions.tolist() == [1]
-    assert list(plan.payloads()) == [{"leads": [{"email": "b@x.example"}]}]
-
-
-def test_ledger() -> None:
-    """Whom was sent to is known by sequence and service, however the address is written."""
-    ledger = Ledger()
-    plan = make_plan(pd.DataFrame({"email": ["a@x.example", "b@x.example"]}), "s")
-    ledger.note("here", plan, plan.positions[:1])
-    again = make_plan(pd.DataFrame({"email": ["A@X.example", "b@x.example"]}), "s")
-    assert ledger.count("here", again) == 1
-    assert ledger.count("there", again) == 0
-    assert ledger.count("here", make_plan(again.frame, "other")) == 0
-    with ledger.sending("here", plan) as first, ledger.sending("here", again) as second:
-        assert (first, second) == (True, False)
-    with ledger.sending("here", again) as third:
-        assert third
