@@ -54,7 +54,8 @@ VALUES (?, ?, 1, ?, ?, ?, ?)
 ON CONFLICT (lead) DO UPDATE SET status = NULL, detail = NULL, error_code = NULL,
     chunk = excluded.chunk, attempts = attempts + 1, email = excluded.email,
     profnet_url = excluded.profnet_url, overrides = excluded.overrides,
-    sent_at = iif(status = 'unknown', sent_at, excluded.sent_at)
+    sent_at = iif(status = 'unknown', sent_at, excluded.sent_at),
+    was_reached = was_reached OR ifnull(status NOT IN ('rejected', 'not_sent'), FALSE)
 """
 _FINISH: Final = "UPDATE leads SET status = ?, detail = ?, error_code = ? WHERE lead = ?"
 _END_RUN: Final = "UPDATE runs SET mark = ? WHERE run = (SELECT max(run) FROM runs)"
@@ -309,8 +310,9 @@ class Journal:
     def _read(self) -> Recorded:
         """Read what earlier runs recorded."""
         entries: dict[int, Entry] = {}
-        for lead, status, detail, error_code, chunk, attempts in self._rows(
-            "SELECT lead, status, detail, error_code, chunk, attempts FROM leads"
+        reached: set[int] = set()
+        for lead, status, detail, error_code, chunk, attempts, was_reached in self._rows(
+            "SELECT lead, status, detail, error_code, chunk, attempts, was_reached FROM leads"
         ):
             if not all(isinstance(text, str | None) for text in (status, detail, error_code)):
                 raise TypeError("an outcome that is not text")
@@ -320,6 +322,8 @@ class Journal:
                 else RowOutcome(status, detail or "", error_code)
             )
             entries[lead] = Entry(outcome, int(chunk), int(attempts))
+            if was_reached or outcome.status not in statuses.TRIED_AGAIN:
+                reached.add(lead)
         rows = self._rows("SELECT lead, is_sent, email, url, weak_url FROM sets ORDER BY rowid")
         leads, is_sent, *hashes = zip(*rows, strict=True) if rows else [()] * 5
         known = {lead for lead, was_sent, *one in rows if was_sent and any(one)}
@@ -330,6 +334,7 @@ class Journal:
         self._begun: set[int] = set()
         return Recorded(
             entries,
+            reached,
             self._sent_lead,
             np.array(leads, dtype=np.int64),
             np.array(is_sent, dtype=bool),
@@ -344,7 +349,7 @@ class Journal:
     def _forget_sent(self, lead: int) -> None:
         """Drop from the file what an earlier run sent of a lead that is sent again."""
         entry = self._recorded.entries.get(lead)
-        if entry is not None and entry.outcome.status in statuses.TRIED_AGAIN:
+        if entry is not None and lead not in self._recorded.reached:
             # It reached nobody: it is known by what is sent now, as the row may be corrected.
             self._execute("DELETE FROM sets WHERE lead = ?", [(lead,)])
         elif entry is not None:

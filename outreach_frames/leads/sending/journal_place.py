@@ -29,7 +29,9 @@ CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
 CREATE TABLE leads (
     lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
     chunk INTEGER NOT NULL, attempts INTEGER NOT NULL, sent_at TEXT NOT NULL, mailbox BLOB,
-    email BLOB, profnet_url BLOB, overrides TEXT
+    email BLOB, profnet_url BLOB, overrides TEXT,
+    -- An earlier request proved that the person is known there, as one that was skipped does.
+    was_reached INTEGER NOT NULL DEFAULT FALSE
 );
 -- The identifiers of each row of a lead's person, as hashes of their keys.
 CREATE TABLE sets (

@@ -7,6 +7,7 @@ have acted. Recorded leads that were rejected or not sent reached nobody, and ar
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
@@ -60,6 +61,8 @@ class Recorded(NamedTuple):
     ----------
     entries : mapping of int to Entry
         The outcome of each lead.
+    reached : set of int
+        The leads whose persons may have been reached by any request.
     sent : callable
         Returns what was sent of a lead.
     leads : ndarray of int64
@@ -71,6 +74,7 @@ class Recorded(NamedTuple):
     """
 
     entries: Mapping[int, Entry]
+    reached: AbstractSet[int]
     sent: Callable[[int], Sent]
     leads: Rows
     is_sent: np.ndarray[Any, np.dtype[np.bool_]]
@@ -163,12 +167,7 @@ class _People:
         self.is_valid = plan.checked.is_valid
         self._overrides, self._recorded = plan.checked.overrides, recorded
         self._carries_none = self._overrides.null_count == self.size
-        tried_again = [
-            lead
-            for lead, entry in recorded.entries.items()
-            if entry.outcome.status in statuses.TRIED_AGAIN
-        ]
-        is_reached = ~np.isin(recorded.leads, tried_again)
+        is_reached = np.isin(recorded.leads, list(recorded.reached))
         reached, others = np.flatnonzero(is_reached), np.flatnonzero(~is_reached)
         self._every = Identifiers(
             *(
@@ -291,9 +290,13 @@ class _People:
         return {email: first, profnet_url: url}
 
     def take_overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
-        """Take the row to send again as it carries the override of what it was skipped for."""
-        override = _OVERRIDES.get(self.entry(lead).outcome.status)
-        if override is None or self._carries_none:
+        """Take the row to send again, by the override of what its lead was skipped for.
+
+        A lead that was refused with that override is tried again as any refused one.
+        """
+        status = self.entry(lead).outcome.status
+        override = "" if status in statuses.TRIED_AGAIN else _OVERRIDES.get(status)
+        if override is None or (override and self._carries_none):
             return None
         carrying = [
             row
@@ -303,7 +306,7 @@ class _People:
         person = int(self.person_of_place[rows[0]])
         if not carrying or person in self._resent or self._arrived_leads(person):
             return None
-        if override in (self._recorded.sent(lead).overrides or ""):
+        if override and override in (self._recorded.sent(lead).overrides or ""):
             return None
         self._resent.add(person)
         return carrying[0]

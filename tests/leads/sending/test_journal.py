@@ -224,6 +224,7 @@ class TestMemory:
             ("salt", "salt"),
             *(("leads", name) for name in ("lead", "status", "detail", "error_code", "chunk")),
             *(("leads", name) for name in ("attempts", "sent_at", "mailbox", "overrides")),
+            ("leads", "was_reached"),
             *(("leads", name) for name in ("email", "profnet_url")),
             *(("sets", name) for name in ("lead", "is_sent", "email", "url", "weak_url")),
         }

@@ -469,3 +469,22 @@ def test_a_url_without_a_key_is_never_sent(url: str, path: Path) -> None:
         with pytest.warns(OutreachWarning, match="invalid"):
             assert statuses(add(client, [(None, url)], path)) == ["invalid"]
         assert sent(service) == []
+
+
+def test_a_skipped_person_stays_one_when_the_override_is_refused(path: Path) -> None:
+    """Rows that were recorded for a skip are one person after a refused second try, too."""
+    skip = skipped("recently_contacted_and_skipped")
+    refused = script.json({"error": "no"}, 400)
+    rows: list[Row] = [(A, U), (A, None), (None, U)]
+    with scripted(only_posts([skip, refused, added])) as service, connected(service) as client:
+        assert statuses(add(client, rows, path))[0] == "recently_contacted"
+        with pytest.warns(OutreachWarning, match="rejected"):
+            report = add(client, rows, path, overrides=True)
+        assert statuses(report)[0] == "rejected"
+        report = add(client, [(None, U), (A, V)], path)
+        assert statuses(report) == ["added", "duplicate_in_frame"]
+        assert sent(service)[2:] == [[(None, U)]]
+        assert statuses(add(client, [(None, V), (A, None)], path)) == [
+            "added",
+            "duplicate_in_frame",
+        ]
