@@ -345,6 +345,7 @@ def test_two_widgets_that_were_checked_before_either_sent() -> None:
         second.send(again=True)
         await second.idle()
         assert second.statuses == ["added"] * 2
+        assert second.notices.strip() == "2 of 2 rows are in the sequence now."
 
     with serving() as (service, client):
         run(test())

@@ -1,0 +1,253 @@
+"""AddToSequence over several runs: notes, errors, columns, settings, and lost journals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests import scripted as script
+from tests.leads.sending.lead_service import added, refused, sent
+from tests.scripted import Received, Reply, Service
+from tests.widgets.lead_page import (
+    CHUNK,
+    Page,
+    leads,
+    run,
+    serving,
+)
+
+
+def mails(service: Service) -> list[list[str]]:
+    """Return the addresses of each request that added leads."""
+    return [
+        [lead["email"] for lead in one.json["leads"]]
+        for one in service.requests
+        if one.method == "POST"
+    ]
+
+
+REFUSED = script.json({"error": "odd"}, 400)
+
+
+def skipped(name: str) -> Callable[[Received], Reply]:
+    """Return what replies that all leads of a request are in a list of skipped ones."""
+
+    def reply(received: Received) -> Reply:
+        leads = received.json["leads"]
+        return script.json({"total": len(leads), "total_added_to_sequence": 0, name: leads})
+
+    return reply
+
+
+def test_notes_and_the_error_are_those_of_all_runs() -> None:
+    """What an earlier run noted stays, and there is an error as long as rows are open."""
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 1), client)
+        for statuses in (
+            ["rejected"] * CHUNK + ["added"],
+            ["rejected"] * CHUNK + ["added"],
+            ["added"] * (CHUNK + 1),
+        ):
+            await page.check()
+            page.send()
+            await page.idle()
+            assert page.statuses == statuses
+            assert page.widget.report is not None
+            assert (page.widget.report.error is None) == ("rejected" not in statuses)
+        assert page.widget.report is not None
+        assert page.widget.report.notes == [
+            "Chunk 1: brand_new: because of brand_new",
+            "Chunk 3: brand_new: because of brand_new",
+        ]
+
+    refusal = refused("brand_new")
+    with serving(refusal, added, refusal) as (_, client):
+        run(test())
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "arrived"),
+    [
+        (REFUSED, "rejected", False),
+        (script.json({"error": "who?"}, 401), "not_sent", False),
+        (added, "added", True),
+        (script.hang_up(), "unknown", True),
+        (skipped("recently_contacted_and_skipped"), "recently_contacted", True),
+        (skipped("on_holiday_and_skipped"), "on_holiday", True),
+    ],
+)
+def test_whether_rows_have_arrived(
+    reply: Reply | Callable[[Received], Reply], status: str, arrived: bool
+) -> None:
+    """Only what certainly never reached the sequence leaves the frame free for another."""
+    frame = leads(3)
+    frame["email"] = [frame["email"][0], "n/a", frame["email"][0].upper()]
+
+    async def test() -> None:
+        page = Page(frame, client)
+        await page.check()
+        page.send()
+        await page.idle()
+        duplicate = "not_sent" if status == "not_sent" else "duplicate_in_frame"
+        assert page.statuses == [status, "invalid", duplicate]
+        await page.check(sequence_id="s2")
+        assert ("went to another sequence" in page.notices) == arrived
+        assert page.state["button"] == ("" if arrived else "Add 1 lead to 'The s2'")
+
+    with serving(reply) as (_, client):
+        run(test())
+
+
+@pytest.mark.parametrize("has_journal", [False, True])
+def test_other_settings_for_the_rest(has_journal: bool, tmp_path: Path) -> None:
+    """They may change from run to run, but a journal is of one submission."""
+    journal = tmp_path / "leads.journal" if has_journal else None
+
+    async def test() -> None:
+        page = Page(leads(CHUNK + 1), client, journal=journal)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["rejected"] * CHUNK + ["added"]
+        await page.check(leads_distribution="sequence_senders")
+        if has_journal:
+            assert "different settings" in page.notices
+            assert page.state["button"] == ""
+            return
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * (CHUNK + 1)
+        (*_, last) = (one.json for one in service.requests if one.method == "POST")
+        assert last["settings"] == {"leads_distribution": "sequence_senders"}
+        assert len(last["leads"]) == CHUNK
+
+    with serving(REFUSED) as (service, client):
+        run(test())
+
+
+def test_a_skipped_row_is_sent_with_its_override() -> None:
+    """What was skipped by a check of the service is sent where that check is now left out."""
+    recently = skipped("recently_contacted_and_skipped")
+
+    async def test() -> None:
+        page = Page(leads(2), client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["recently_contacted"] * 2
+        for override, count in (("ignore_exclusion_list", 0), ("ignore_recently_contacted", 2)):
+            await page.check(overrides={override: True})
+            assert page.state["button"] == (f"Add {count} leads to 'The s1'" if count else "")
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * 2
+        assert page.widget.report is not None
+        assert page.widget.report.rows["attempts"].tolist() == [2, 2]
+
+    with serving(recently) as (service, client):
+        run(test())
+        assert len(sent(service)) == 2
+
+
+def test_unknown_rows_are_not_sent_again_by_another_column() -> None:
+    """After a run by another address they stay unknown, and their detail says why."""
+    frame = leads(CHUNK + 1)
+    frame["home"] = [f"home{row}@example.com" for row in range(len(frame))]
+    frame.loc[0, "home"] = frame.loc[0, "email"]
+
+    async def test() -> None:
+        page = Page(frame, client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * CHUNK + ["rejected"]
+        await page.check(email="home")
+        page.send()
+        await page.idle()
+        assert page.statuses == ["unknown"] * CHUNK + ["added"]
+        page.click("retry", report=page.state["report"])
+        await page.idle()
+        assert page.statuses == ["added"] + ["unknown"] * (CHUNK - 1) + ["added"]
+        assert page.widget.report is not None
+        details = page.widget.report.rows["detail"].tolist()
+        assert {words.partition(". ")[2] != "" for words in details[1:CHUNK]} == {True}
+        assert all("Its email changed since it was sent" in words for words in details[1:CHUNK])
+
+    with serving(script.hang_up(), REFUSED) as (service, client):
+        run(test())
+        assert [len(request) for request in mails(service)] == [CHUNK, 1, 1, 1]
+
+
+def test_columns_of_a_run_that_nothing_came_of_link_nobody() -> None:
+    """Rows that only share an address that was refused for both are two people by another."""
+    frame = leads(CHUNK + 1)
+    frame["home"] = [f"home{row % CHUNK}@example.com" for row in range(len(frame))]
+
+    async def test() -> None:
+        page = Page(frame, client)
+        for email, lead_count in (("home", CHUNK), ("email", CHUNK + 1), ("email", 1)):
+            await page.check(email=email)
+            assert page.widget.plan is not None
+            assert len(page.widget.plan.positions) == lead_count
+            page.send()
+            await page.idle()
+        assert page.statuses == ["added"] * (CHUNK + 1)
+
+    with serving(REFUSED, added, REFUSED) as (_, client):
+        run(test())
+
+
+def test_a_used_journal_that_is_gone_is_gone_for_every_sequence(tmp_path: Path) -> None:
+    """Even where nothing arrived, none is begun in its place."""
+    path = tmp_path / "leads.journal"
+
+    async def test() -> None:
+        page = Page(leads(1), client, journal=path)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["rejected"]
+        path.unlink()
+        await page.check(sequence_id="s2")
+        assert "is gone" in page.notices
+        assert not path.exists()
+
+    with serving(REFUSED) as (service, client):
+        run(test())
+        assert len(sent(service)) == 1
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_an_older_journal_is_refused(replaced: bool, tmp_path: Path) -> None:
+    """A widget that has used a journal accepts no earlier copy of it, at any click."""
+    path = tmp_path / "leads.journal"
+
+    async def test() -> None:
+        page = Page(leads(2 * CHUNK + 1), client, journal=path)
+        await page.check()
+        page.send()
+        await page.idle()
+        copy = path.read_bytes()
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * CHUNK + ["unknown"] * CHUNK + ["rejected"]
+        await page.check()
+        if replaced:
+            path.unlink()
+        path.write_bytes(copy)
+        for click in (page.send, lambda: page.click("retry", report=page.state["report"])):
+            page.click("ready")
+            await page.idle()
+            click()
+            await page.idle()
+            assert "older copy" in page.notices
+        await page.check()
+        assert "older copy" in page.notices
+
+    with serving(REFUSED, script.hang_up(), REFUSED, added, REFUSED) as (service, client):
+        run(test())
+        assert len(sent(service)) == 5
