@@ -29,16 +29,16 @@ if TYPE_CHECKING:
     from outreach_frames import distributed as distributed
     from outreach_frames import keys, plots, sandbox, widgets
     from outreach_frames.accessor import OutreachAccessor
+    from outreach_frames.analysis.capacity import sending_capacity
+    from outreach_frames.analysis.engine_schema import schema
+    from outreach_frames.analysis.interface_columns import columns
     from outreach_frames.export.people import export_people
     from outreach_frames.files.read import read_prospects
     from outreach_frames.history.compare import compare_people
     from outreach_frames.history.snapshots import snapshot_people, snapshots
     from outreach_frames.leads.sending.report import last_report
     from outreach_frames.personal_data import clear_cache, forget
-    from outreach_frames.tables.capacity import sending_capacity
-    from outreach_frames.tables.engine_schema import schema
     from outreach_frames.tables.interchange import FrameLike
-    from outreach_frames.tables.interface_columns import columns
 
     __version__: str
 

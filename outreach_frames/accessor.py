@@ -11,17 +11,17 @@ import pandas as pd
 
 from outreach_frames.accounts.find_people import find_people
 from outreach_frames.accounts.matching import match, without
+from outreach_frames.analysis import child_tables
+from outreach_frames.analysis import companies as company_tables
+from outreach_frames.analysis.brief import brief
+from outreach_frames.analysis.segments import segments
+from outreach_frames.analysis.tenure import tenure
+from outreach_frames.analysis.unlist import unlist
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.excel import write_excel
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.leads.plan import add_to_sequence, make_plan, validate
-from outreach_frames.tables import child_tables
-from outreach_frames.tables import companies as company_tables
-from outreach_frames.tables.brief import brief
 from outreach_frames.tables.interchange import FrameLike, as_frame
-from outreach_frames.tables.segments import segments
-from outreach_frames.tables.tenure import tenure
-from outreach_frames.tables.unlist import unlist
 
 P = ParamSpec("P")
 R = TypeVar("R")

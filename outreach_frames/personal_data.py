@@ -32,7 +32,7 @@ from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads.sending.journal import count_leads
 from outreach_frames.leads.sending.journal_place import is_journal
-from outreach_frames.tables.stored_pages import is_packed, unpack_page
+from outreach_frames.reading.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"

@@ -25,11 +25,11 @@ import outreach_frames as of
 from outreach_frames.client import client as service
 from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.flatten import people_frame, read_people_page
+from outreach_frames.reading.flatten import people_frame, read_people_page
 from tests.conftest import PEOPLE
 from tests.examples import share_of_examples
-from tests.tables.pages import body
-from tests.tables.people_strategies import odd_people, people
+from tests.reading.pages import body
+from tests.reading.people_strategies import odd_people, people
 
 KNOWN = list(people_frame([]).columns)
 

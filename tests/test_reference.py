@@ -18,9 +18,9 @@ from docs import gallery_pictures
 from docs.reference_pages import pages, rst, tasks
 from outreach_frames import cli, errors, spec
 from outreach_frames.accessor import OutreachAccessor
+from outreach_frames.analysis.interface_columns import TABLES
 from outreach_frames.commands import add_leads
 from outreach_frames.leads.statuses import STATUSES
-from outreach_frames.tables.interface_columns import TABLES
 from outreach_frames.tables.result_columns import OUTCOME
 
 ROOT = Path(__file__).parents[1]

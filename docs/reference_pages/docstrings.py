@@ -15,7 +15,7 @@ import outreach_frames as of
 from docs.reference_pages.rst import code, directive, heading, table
 from docs.reference_pages.tasks import ACCESSOR, MEMBERS, RESULTS, TASKS, TYPES, Task, thing
 from outreach_frames import errors, spec
-from outreach_frames.tables.interface_columns import TABLES
+from outreach_frames.analysis.interface_columns import TABLES
 
 _CODE = re.compile(r"(?<!`)`([^`]+)`(?!`)")
 _RAISED = re.compile(r"^( +)(\w+(?:Error|Warning))$", re.MULTILINE)

@@ -12,10 +12,10 @@ from docs.reference_pages.rst import code, codes, directive, heading, prose, tab
 from docs.reference_pages.tasks import TASKS
 from outreach_frames import errors, spec
 from outreach_frames.accounts.result import MEANINGS as ACCOUNT_MEANINGS
+from outreach_frames.analysis.interface_columns import TABLES
 from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.sending.refusals import THEN_BY_CODE, NextStep
 from outreach_frames.leads.statuses import STATUSES, kind_of
-from outreach_frames.tables.interface_columns import TABLES
 
 _PEOPLE: Final = "people"
 _DEEPER: Final = "\N{EN DASH}\N{NO-BREAK SPACE}"

@@ -16,10 +16,10 @@ from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_intege
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
 from outreach_frames.resources.paging import now, report_errors
 from outreach_frames.resources.search import check_body, report_unknown_values
 from outreach_frames.resources.split_search import check_split_by
-from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend
 
 
 def find_people(

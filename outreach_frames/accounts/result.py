@@ -13,15 +13,15 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.accounts.companies import DUPLICATE, FOUND, INVALID, NOBODY, STATUSES, Outcome
 from outreach_frames.accounts.finder import Chosen
+from outreach_frames.analysis.brief import brief
 from outreach_frames.common.arguments import Headcount
 from outreach_frames.common.card import Card, Fact, as_html, as_text
 from outreach_frames.common.text import plural
 from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.excel import write_sheets
+from outreach_frames.reading.flatten import DtypeBackend, concat_tables, people_frame
 from outreach_frames.resources.people import with_headcount
-from outreach_frames.tables.brief import brief
 from outreach_frames.tables.columns import append_columns, text_names
-from outreach_frames.tables.flatten import DtypeBackend, concat_tables, people_frame
 from outreach_frames.tables.schema import empty_table
 
 ROW: Final = "account_row"

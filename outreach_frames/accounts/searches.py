@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.accounts.companies import Account
 from outreach_frames.client.client import Client
+from outreach_frames.reading.flatten import PeoplePage, concat_tables
 from outreach_frames.resources.search import Search
-from outreach_frames.tables.flatten import PeoplePage, concat_tables
 
 # A search whose totals make no sense ends after so many pages in a row with nobody new on them.
 _USELESS_PAGES_THAT_END: Final = 3

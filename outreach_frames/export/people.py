@@ -16,9 +16,9 @@ from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import Format, format_of
+from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.resources.search import Search, check_body
 from outreach_frames.resources.split_search import SplitSearch, split
-from outreach_frames.tables.raw_people import read_people_lines
 
 
 def export_people(

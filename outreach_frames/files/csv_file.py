@@ -44,7 +44,7 @@ from outreach_frames.files.csv_notes import (
     read_notes,
 )
 from outreach_frames.files.formulas import is_text, unescape, without_formulas, without_formulas_in
-from outreach_frames.tables.fast_reader import BOM
+from outreach_frames.reading.fast_reader import BOM
 
 Formulas = Literal["escape", "keep"]
 

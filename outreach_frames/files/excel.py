@@ -17,12 +17,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.analysis.unlist import as_lists, joined
 from outreach_frames.common.atomic_files import check_suffix, replace_file
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
 from outreach_frames.tables.columns import text_names
-from outreach_frames.tables.unlist import as_lists, joined
 
 if TYPE_CHECKING:
     from xlsxwriter import Workbook

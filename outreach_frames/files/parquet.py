@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from outreach_frames.analysis.interface_columns import meanings
 from outreach_frames.common.atomic_files import check_suffix, replace_file
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import check_columns
-from outreach_frames.tables.interface_columns import meanings
 from outreach_frames.tables.schema import to_frame
 
 _ARROW_DTYPE: Final = "[pyarrow]"

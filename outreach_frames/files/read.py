@@ -15,8 +15,8 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import not_a_table, read_csv
 from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.parquet import frame_of_parquet
-from outreach_frames.tables.flatten import concat_tables, people_frame
-from outreach_frames.tables.ndjson import read_ndjson
+from outreach_frames.reading.flatten import concat_tables, people_frame
+from outreach_frames.reading.ndjson import read_ndjson
 
 _SPREADSHEETS: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"})
 

@@ -12,6 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.analysis.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import BLANKS
 from outreach_frames.common.warnings import warn
@@ -29,7 +30,6 @@ from outreach_frames.identity.keys import (
 )
 from outreach_frames.identity.matching import Matching, match_remaining, match_rows
 from outreach_frames.identity.persons import Rows
-from outreach_frames.tables.companies import COMPANY_KEYS, COMPANY_PREFIX
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.schema import to_frame
 

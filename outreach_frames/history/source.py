@@ -11,6 +11,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
@@ -24,8 +25,7 @@ from outreach_frames.history.snapshots import (
     unfinished,
 )
 from outreach_frames.history.values import as_arrow, plain, texts
-from outreach_frames.tables.companies import require_columns
-from outreach_frames.tables.flatten import concat_tables
+from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"

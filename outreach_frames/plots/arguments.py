@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.interchange import A_FRAME, as_frame
 
 

@@ -8,6 +8,7 @@ import matplotlib.dates as mdates
 import numpy as np
 import pandas as pd
 
+from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots.arguments import check_frame, check_numbers, check_top
@@ -26,7 +27,6 @@ from outreach_frames.plots.canvas import (
 )
 from outreach_frames.plots.colors import SERIES, series_style
 from outreach_frames.plots.labels import NOT_GIVEN, count_text, drawable
-from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pandas as pd
 
+from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.text import plural
 from outreach_frames.plots.arguments import check_frame, check_top
@@ -16,7 +17,6 @@ from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import BLUE, VERMILLION, ink
 from outreach_frames.plots.headcounts import count_companies, named_companies
 from outreach_frames.plots.labels import count_text, readable, share_text
-from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.interchange import is_frame
 
 if TYPE_CHECKING:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.analysis import companies
 from outreach_frames.common.arguments import check_choice, check_list, check_one_of, suggestion
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
@@ -16,7 +17,6 @@ from outreach_frames.plots.bars import COUNT, SHARE, draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import SERIES
 from outreach_frames.plots.labels import NOT_GIVEN, readable
-from outreach_frames.tables import companies
 from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ import pandas as pd
 from matplotlib.colors import PowerNorm
 from matplotlib.ticker import FuncFormatter
 
+from outreach_frames.analysis import companies
 from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.text import plural
 from outreach_frames.plots.arguments import check_top
@@ -38,7 +39,6 @@ from outreach_frames.plots.headcounts import (
     tidy_headcount,
 )
 from outreach_frames.plots.labels import count_text, drawable, share_text, share_tick
-from outreach_frames.tables import companies
 from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:

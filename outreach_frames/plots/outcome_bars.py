@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
+from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.text import plural
 from outreach_frames.plots.arguments import check_frame, check_numbers
 from outreach_frames.plots.bars import draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.colors import BLUE, ORANGE, VERMILLION
 from outreach_frames.plots.labels import NOT_GIVEN, count_text, readable, share_text
-from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.interchange import is_frame
 
 if TYPE_CHECKING:

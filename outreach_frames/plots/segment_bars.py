@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 
+from outreach_frames.analysis import companies
+from outreach_frames.analysis.segments import segments as segment_table
 from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
@@ -15,9 +17,7 @@ from outreach_frames.plots.arguments import check_frame, check_numbers, check_to
 from outreach_frames.plots.bars import COUNT, SHARE, draw_bars, figure_height
 from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
 from outreach_frames.plots.labels import NOT_GIVEN, readable
-from outreach_frames.tables import companies
 from outreach_frames.tables.interchange import FrameLike
-from outreach_frames.tables.segments import segments as segment_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from outreach_frames.analysis.tenure import tenure as tenure_table
 from outreach_frames.common.text import plural
 from outreach_frames.plots.arguments import check_frame, check_numbers
 from outreach_frames.plots.canvas import (
@@ -23,7 +24,6 @@ from outreach_frames.plots.canvas import (
 from outreach_frames.plots.colors import BLUE, ink, paper
 from outreach_frames.plots.labels import count_text
 from outreach_frames.tables.interchange import FrameLike
-from outreach_frames.tables.tenure import tenure as tenure_table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -14,6 +14,7 @@ from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
+from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.text import plural
 from outreach_frames.plots.arguments import check_frame, check_numbers, check_top
 from outreach_frames.plots.canvas import (
@@ -27,7 +28,6 @@ from outreach_frames.plots.canvas import (
 )
 from outreach_frames.plots.colors import BLUE, SKY, ink, luminance, paper
 from outreach_frames.plots.labels import count_text, drawable
-from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:

@@ -22,8 +22,8 @@ from outreach_frames.errors import (
     NotFoundError,
     OutreachError,
 )
+from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.resources.paging import carry_partial, now, page_items
-from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.tables.result_columns import ASKED, FOUND
 
 _FIELDS = (*spec.CONTACT, ASKED, FOUND)

@@ -13,6 +13,12 @@ from outreach_frames.common.arguments import check_id
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import OutreachError
+from outreach_frames.reading.flatten import (
+    DtypeBackend,
+    check_dtype_backend,
+    free_frame,
+    records_frame,
+)
 from outreach_frames.resources.paging import (
     carry_partial,
     distinct,
@@ -22,12 +28,6 @@ from outreach_frames.resources.paging import (
     report_errors,
     report_repeats,
     whole_content,
-)
-from outreach_frames.tables.flatten import (
-    DtypeBackend,
-    check_dtype_backend,
-    free_frame,
-    records_frame,
 )
 
 # What identifies a lead, so that a list that has none yet can be added to a sequence like others.

@@ -30,8 +30,8 @@ from outreach_frames.errors import (
     ServiceError,
     WaitTooLongError,
 )
+from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.resources.paging import carry_partial, list_frame
-from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.tables.result_columns import DETAIL, OUTCOME
 
 _STOPPING: Final = (AuthenticationError, ConfigurationError, WaitTooLongError)

@@ -16,8 +16,8 @@ from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidResponseError, OutreachError
-from outreach_frames.tables.fast_reader import list_of_errors
-from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, records_frame
+from outreach_frames.reading.fast_reader import list_of_errors
+from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 
 _SHOWN_CHARACTERS = 200
 

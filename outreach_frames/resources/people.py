@@ -20,10 +20,10 @@ from outreach_frames.common.arguments import (
 )
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidResponseError, OutreachError
+from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, concat_people
 from outreach_frames.resources.paging import carry_partial, report_errors
 from outreach_frames.resources.search import Search, check_body, report_unknown_values
 from outreach_frames.resources.split_search import SplitSearch, split
-from outreach_frames.tables.flatten import DtypeBackend, check_dtype_backend, concat_people
 from outreach_frames.tables.schema import empty_table, to_frame
 
 _DEPARTMENT_PREFIX = "company_department_headcount_"

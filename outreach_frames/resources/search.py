@@ -21,10 +21,10 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
+from outreach_frames.reading.flatten import PeoplePage, as_one_page, read_people_pages
+from outreach_frames.reading.stored_pages import is_as_shown
 from outreach_frames.resources.paging import moment, now, report_errors, report_repeats
 from outreach_frames.resources.stored_search import StoredSearch
-from outreach_frames.tables.flatten import PeoplePage, as_one_page, read_people_pages
-from outreach_frames.tables.stored_pages import is_as_shown
 
 S = TypeVar("S")
 T = TypeVar("T")

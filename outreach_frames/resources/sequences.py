@@ -8,8 +8,8 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import check_choice, check_text
+from outreach_frames.reading.flatten import DtypeBackend
 from outreach_frames.resources.paging import list_frame
-from outreach_frames.tables.flatten import DtypeBackend
 
 
 def sequences(

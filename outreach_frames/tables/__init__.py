@@ -1,1 +1,1 @@
-"""Response bytes to frames, and what is computed from frames alone; pure: no request, no file."""
+"""What the columns are, and their values as text and as frames; pure."""

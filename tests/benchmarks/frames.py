@@ -17,9 +17,9 @@ import pyarrow.json as arrow_json
 from outreach_frames import spec
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
-from outreach_frames.tables.flatten import people_frame, read_people_pages
-from outreach_frames.tables.ndjson import read_ndjson
-from outreach_frames.tables.raw_people import read_people_lines
+from outreach_frames.reading.flatten import people_frame, read_people_pages
+from outreach_frames.reading.ndjson import read_ndjson
+from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.tables.schema import wire_schema
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages

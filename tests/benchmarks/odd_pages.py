@@ -10,7 +10,7 @@ import orjson
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.tables.flatten import people_frame, read_people_pages
+from outreach_frames.reading.flatten import people_frame, read_people_pages
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages
 from tests.benchmarks.timing import seconds

@@ -21,7 +21,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
-from outreach_frames.tables.flatten import read_people_pages
+from outreach_frames.reading.flatten import read_people_pages
 from outreach_frames.tables.schema import to_frame
 from tests.benchmarks.comparison import Comparison
 from tests.benchmarks.pages import people_pages

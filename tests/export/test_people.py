@@ -33,8 +33,8 @@ from outreach_frames.errors import (
     OutreachWarning,
     ServerError,
 )
+from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.sandbox import Sandbox
-from outreach_frames.tables.raw_people import read_people_lines
 from tests.conftest import PEOPLE
 from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, Service, json, reset, respond, scripted

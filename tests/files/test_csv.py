@@ -21,7 +21,7 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import csv_rows, read_csv_rows, write_csv
 from outreach_frames.files.read import read_prospects
-from outreach_frames.tables.flatten import read_people_page, records_frame
+from outreach_frames.reading.flatten import read_people_page, records_frame
 from tests.examples import share_of_examples
 from tests.files.frames import (
     COLUMNS,
@@ -33,7 +33,7 @@ from tests.files.frames import (
     prospects,
     round_trip,
 )
-from tests.tables.people_strategies import odd_people
+from tests.reading.people_strategies import odd_people
 
 ALPHABET = f"='+-@\t\r\n\x00\"{FULL_WIDTH}, \u00a0\ufeff1"
 

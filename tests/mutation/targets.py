@@ -28,9 +28,9 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "tests/identity/test_persons.py",
     ),
     "outreach_frames/leads/planning/checks.py": ("tests/leads/planning",),
-    "outreach_frames/tables/flatten.py": (
-        "tests/tables/test_flatten.py",
-        "tests/tables/test_bounds.py",
+    "outreach_frames/reading/flatten.py": (
+        "tests/reading/test_flatten.py",
+        "tests/reading/test_bounds.py",
     ),
     "outreach_frames/files/csv_file.py": FILES,
     "outreach_frames/files/csv_notes.py": FILES,

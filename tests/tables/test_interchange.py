@@ -21,7 +21,7 @@ import outreach_frames as of
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.interchange import as_frame
 from tests.libraries import LIBRARIES
-from tests.tables.people_strategies import EXACT_FLOATS, INT64, TEXTS
+from tests.reading.people_strategies import EXACT_FLOATS, INT64, TEXTS
 
 DAY = dt.date(2024, 5, 1)
 MIDNIGHT = pd.Timestamp("2024-05-01")

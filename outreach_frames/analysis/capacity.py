@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.arguments import check_day, check_integer, check_one_of
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 

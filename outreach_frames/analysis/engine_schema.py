@@ -11,8 +11,8 @@ from typing import Any, Final
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.analysis.interface_columns import INTERFACE_TABLES, TABLES
 from outreach_frames.common.arguments import check_one_of
-from outreach_frames.tables.interface_columns import INTERFACE_TABLES, TABLES
 from outreach_frames.tables.schema import empty_table, to_frame, wire_schema
 
 FORMS: Final = ("flat", "nested")

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from outreach_frames import sandbox, spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.tables.fast_reader import BOM, read_fast
-from outreach_frames.tables.flatten import people_frame, read_people_page
+from outreach_frames.reading.fast_reader import BOM, read_fast
+from outreach_frames.reading.flatten import people_frame, read_people_page
+from outreach_frames.reading.raw_people import LINE, read_people_lines
+from outreach_frames.reading.tolerant_reader import records_table
 from outreach_frames.tables.json_values import parse_json
-from outreach_frames.tables.raw_people import LINE, read_people_lines
-from outreach_frames.tables.tolerant_reader import records_table
 from tests.examples import share_of_examples
 
 # Strings, numbers, names and each mark of JSON.

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
-from outreach_frames.tables.fast_reader import read_fast
-from outreach_frames.tables.flatten import (
+from outreach_frames.reading.fast_reader import read_fast
+from outreach_frames.reading.flatten import (
     check_dtype_backend,
     concat_tables,
     free_frame,
@@ -27,11 +27,11 @@ from outreach_frames.tables.flatten import (
     read_people_pages,
     records_frame,
 )
+from outreach_frames.reading.tolerant_reader import records_table
 from outreach_frames.tables.json_values import LossyParseError
-from outreach_frames.tables.tolerant_reader import records_table
 from tests.examples import share_of_examples
-from tests.tables.pages import body
-from tests.tables.people_strategies import odd_people, people
+from tests.reading.pages import body
+from tests.reading.people_strategies import odd_people, people
 
 COLUMNS = spec.columns(spec.PERSON)
 DTYPES = {
@@ -439,8 +439,8 @@ def test_deep_nesting_does_not_end_the_process(levels):
     code = (
         "import sys\n"
         "from outreach_frames.errors import InvalidResponseError\n"
-        "from outreach_frames.tables.flatten import people_frame, read_people_page\n"
-        "from outreach_frames.tables.raw_people import read_people_lines\n"
+        "from outreach_frames.reading.flatten import people_frame, read_people_page\n"
+        "from outreach_frames.reading.raw_people import read_people_lines\n"
         "for sent in sys.stdin.buffer.read().splitlines():\n"
         "    for read in (read_people_page, lambda sent: read_people_lines([sent])):\n"
         "        try:\n"

@@ -11,11 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.analysis.child_tables import list_entries, objects_frame
+from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.arguments import check_day
 from outreach_frames.common.text import BLANKS
 from outreach_frames.identity.keys import company_name_keys, company_url_keys
-from outreach_frames.tables.child_tables import list_entries, objects_frame
-from outreach_frames.tables.companies import require_columns
 from outreach_frames.tables.schema import frame_of_columns
 
 TENURE: Final = (

@@ -11,16 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.tables.flatten import (
+from outreach_frames.reading.flatten import (
     as_one_page,
     people_frame,
     read_people_page,
     read_people_pages,
 )
-from outreach_frames.tables.tolerant_reader import records_table
+from outreach_frames.reading.tolerant_reader import records_table
 from tests.examples import share_of_examples
-from tests.tables.pages import body
-from tests.tables.people_strategies import odd_people
+from tests.reading.pages import body
+from tests.reading.people_strategies import odd_people
 
 
 def names_of(fields: Iterable[spec.Field]) -> Iterator[str]:

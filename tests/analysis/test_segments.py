@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames import spec
+from outreach_frames.analysis.segments import SEGMENTS
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.segments import SEGMENTS
 
 EMPLOYEES = "company_estimated_number_of_employees"
 FINANCE = "company_department_headcount_finance"

@@ -18,20 +18,20 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
-from outreach_frames.tables.fast_reader import (
+from outreach_frames.reading.fast_reader import (
     BOM,
     PeoplePage,
     check_size,
     head_of,
     read_fast,
 )
-from outreach_frames.tables.json_values import as_text, parse_json, plain_text_of
-from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
-from outreach_frames.tables.tolerant_reader import (
+from outreach_frames.reading.tolerant_reader import (
     FURTHER_FIELDS,
     MOST_FURTHER_COLUMNS,
     records_table,
 )
+from outreach_frames.tables.json_values import as_text, parse_json, plain_text_of
+from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
 
 __all__ = [
     "DtypeBackend",

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
-from outreach_frames.tables.fast_reader import BOM, read_columns
-from outreach_frames.tables.flatten import read_people_page
+from outreach_frames.reading.fast_reader import BOM, read_columns
+from outreach_frames.reading.flatten import read_people_page
 
 _LINES_AT_ONCE: Final = 500
 _BODY: Final = f'{{"{spec.RESULTS_KEY}":[%b],"{spec.PAGINATION_KEY}":{{}}}}'.encode()

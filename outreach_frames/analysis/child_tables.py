@@ -14,17 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.analysis.companies import COMPANY_KEY, companies, require_columns
+from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.companies import COMPANY_KEY, companies, require_columns
-from outreach_frames.tables.flatten import free_frame, records_frame
-from outreach_frames.tables.schema import column_type, to_frame, wire_type
-from outreach_frames.tables.tolerant_reader import (
+from outreach_frames.reading.flatten import free_frame, records_frame
+from outreach_frames.reading.tolerant_reader import (
     MOST_FURTHER_COLUMNS,
     RAW_SUFFIX,
     named_columns,
     typed_dates,
 )
-from outreach_frames.tables.unlist import as_lists
+from outreach_frames.tables.schema import column_type, to_frame, wire_type
 
 POSITION: Final = "position"
 _PLAIN: Final = (pa.string(), pa.large_string(), pa.int64(), pa.float64(), pa.bool_(), pa.null())

@@ -19,14 +19,14 @@ import pyarrow.json as arrow_json
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, is_exact, parse_json
-from outreach_frames.tables.schema import wire_schema, wire_type
-from outreach_frames.tables.tolerant_reader import (
+from outreach_frames.reading.tolerant_reader import (
     RAW_SUFFIX,
     named_columns,
     records_table,
     typed_dates,
 )
+from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, is_exact, parse_json
+from outreach_frames.tables.schema import wire_schema, wire_type
 
 BOM: Final = b"\xef\xbb\xbf"
 _PEOPLE_COLUMNS: Final = spec.columns(spec.PERSON)

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import outreach_frames as of
+from outreach_frames.analysis.interface_columns import TABLES
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from outreach_frames.tables.interface_columns import TABLES
 
 DEPENDS: dict[str, list[str]] = {
     "segments": ["title"],

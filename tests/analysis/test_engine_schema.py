@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import outreach_frames as of
+from outreach_frames.analysis.interface_columns import INTERFACE_TABLES
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.interface_columns import INTERFACE_TABLES
 
 # What no engine must make something of that it is not.
 TRICKY: dict[str, Any] = {

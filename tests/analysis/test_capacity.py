@@ -11,9 +11,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import outreach_frames as of
+from outreach_frames.analysis.capacity import CAPACITY
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
-from outreach_frames.tables.capacity import CAPACITY
 
 MONDAY = "2026-03-02"
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.tables.flatten import as_one_page, read_people_page, read_people_pages
-from outreach_frames.tables.stored_pages import FORMAT, pack_page, unpack_page
-from tests.tables.pages import body
-from tests.tables.people_strategies import odd_people, people
+from outreach_frames.reading.flatten import as_one_page, read_people_page, read_people_pages
+from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
+from tests.reading.pages import body
+from tests.reading.people_strategies import odd_people, people
 
 ERRORS: list[Any] = [[], [{"code": 7}], "text", {"a": [1.5, None]}, [10**30]]
 PACKED = pack_page(read_people_page(body({"id": "1", "zz": [{"a": 1}]}, _errors=["x"])))

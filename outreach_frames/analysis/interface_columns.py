@@ -10,9 +10,11 @@ from typing import Final, NamedTuple
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.analysis.capacity import CAPACITY
+from outreach_frames.analysis.child_tables import CHILD_TABLES
+from outreach_frames.analysis.segments import SEGMENTS
+from outreach_frames.analysis.tenure import TENURE
 from outreach_frames.common.arguments import check_one_of
-from outreach_frames.tables.capacity import CAPACITY
-from outreach_frames.tables.child_tables import CHILD_TABLES
 from outreach_frames.tables.result_columns import (
     ASKED,
     DETAIL,
@@ -23,8 +25,6 @@ from outreach_frames.tables.result_columns import (
     RESULT_TABLES,
 )
 from outreach_frames.tables.schema import empty_table, to_frame
-from outreach_frames.tables.segments import SEGMENTS
-from outreach_frames.tables.tenure import TENURE
 
 # What a frame of the interface is of, and the columns that this package puts behind.
 _RESOURCES: Final = {

@@ -14,17 +14,17 @@ from msgspec import Raw
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.tables.fast_reader import (
+from outreach_frames.reading.fast_reader import (
     PageHead,
     PeoplePage,
     check_size,
     list_of_errors,
     one_line,
 )
-from outreach_frames.tables.flatten import as_one_page, read_people_page
+from outreach_frames.reading.flatten import as_one_page, read_people_page
+from outreach_frames.reading.tolerant_reader import LONE_VALUE
 from outreach_frames.tables.json_values import LossyParseError, parse_json
 from outreach_frames.tables.text_buffers import text_buffers
-from outreach_frames.tables.tolerant_reader import LONE_VALUE
 
 ID: Final = "id"
 LINE: Final = "line"

@@ -16,7 +16,7 @@ from typing import Final
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.tables.fast_reader import PageHead, PeoplePage
+from outreach_frames.reading.fast_reader import PageHead, PeoplePage
 from outreach_frames.tables.schema import empty_table
 
 # JSON begins with no such byte.
@@ -46,7 +46,7 @@ def pack_page(page: PeoplePage) -> bytes:
 
     Examples
     --------
-    >>> from outreach_frames.tables.flatten import read_people_page
+    >>> from outreach_frames.reading.flatten import read_people_page
     >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {"total": 1}}')
     >>> unpack_page(pack_page(page)) == page
     True
@@ -64,7 +64,7 @@ def pack_page(page: PeoplePage) -> bytes:
 def is_as_shown(page: PeoplePage) -> bool:
     """Tell whether a page has the interface's columns and types, and nothing else.
 
-    >>> from outreach_frames.tables.flatten import read_people_page
+    >>> from outreach_frames.reading.flatten import read_people_page
     >>> is_as_shown(read_people_page(b'{"results": [{"id": "1"}], "_pagination": {}}'))
     True
     """

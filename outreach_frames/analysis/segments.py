@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.analysis.companies import company_identity, require_columns
+from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.companies import company_identity, require_columns
 from outreach_frames.tables.schema import frame_of_columns
-from outreach_frames.tables.unlist import as_lists
 
 # Which column of people a median is of.
 _MEDIANS: Final = {

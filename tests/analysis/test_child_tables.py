@@ -11,8 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.tables.flatten import people_frame, read_people_page, records_frame
-from tests.tables.people_strategies import odd_people, people
+from outreach_frames.reading.flatten import people_frame, read_people_page, records_frame
+from tests.reading.people_strategies import odd_people, people
 
 ODD_EXPERIENCES = [
     {"title": "VP", "start_date": "2020-01-31", "current": True, "level": None},

@@ -14,23 +14,23 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.tables.fast_reader import read_fast
-from outreach_frames.tables.flatten import (
+from outreach_frames.reading.fast_reader import read_fast
+from outreach_frames.reading.flatten import (
     free_frame,
     people_frame,
     read_people_page,
     read_people_pages,
 )
-from outreach_frames.tables.json_values import LossyParseError, parse_json
-from outreach_frames.tables.raw_people import read_people_lines
-from outreach_frames.tables.tolerant_reader import (
+from outreach_frames.reading.raw_people import read_people_lines
+from outreach_frames.reading.tolerant_reader import (
     FURTHER_FIELDS,
     MOST_FURTHER_COLUMNS,
     records_table,
 )
+from outreach_frames.tables.json_values import LossyParseError, parse_json
+from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
 from tests.scripted import scripted
-from tests.tables.test_flatten import COLUMNS, body
 
 MOST = MOST_FURTHER_COLUMNS
 WIDE = {f"f{number}": number for number in range(MOST + 500)}

@@ -1,0 +1,1 @@
+"""Frames to frames: companies, headcounts, child tables, segments, tenure, capacity; pure."""

@@ -1,0 +1,1 @@
+"""Bytes of responses to Arrow tables and frames; pure: no request, no file."""
