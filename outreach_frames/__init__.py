@@ -81,14 +81,14 @@ _LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"}
 _LAZY_MEMBERS = {
     "FrameLike": "tables.interchange",
     "clear_cache": "personal_data",
-    "columns": "tables.interface_columns",
+    "columns": "analysis.interface_columns",
     "compare_people": "history.compare",
     "export_people": "export.people",
     "forget": "personal_data",
     "last_report": "leads.sending.report",
     "read_prospects": "files.read",
-    "schema": "tables.engine_schema",
-    "sending_capacity": "tables.capacity",
+    "schema": "analysis.engine_schema",
+    "sending_capacity": "analysis.capacity",
     "snapshot_people": "history.snapshots",
     "snapshots": "history.snapshots",
 }
