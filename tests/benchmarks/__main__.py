@@ -1,7 +1,8 @@
 """Every figure of `docs/explanation/benchmarks.md`; prints the table, and writes it as JSON.
 
 Run by ``python -m tests.benchmarks``; some ten minutes, most of them the other ways'. With names
-of measurements it makes only these, and writes nothing.
+of measurements it makes only these, and writes nothing. With ``--against COMMIT`` it measures on
+that commit and on this tree in turn, and prints the ratio.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from functools import partial
 from pathlib import Path
 
 from tests.benchmarks import (
+    against,
     frames,
     leads,
     memory,
@@ -50,6 +52,8 @@ def main() -> None:
     parser.add_argument("--people", type=int, default=100_000, help="people to export (100000)")
     parser.add_argument("--json", type=Path, default=Path("benchmarks.json"), help="where to")
     parser.add_argument("--without-export", action="store_true", help="leave out the longest")
+    parser.add_argument("--against", metavar="COMMIT", help="compare with another commit")
+    parser.add_argument("--runs", type=int, default=3, help="runs on each commit (3)")
     parser.add_argument("names", nargs="*", help=f"any of {', '.join(MEASUREMENTS)}; all")
     options = parser.parse_args()
     if unknown := set(options.names) - set(MEASUREMENTS):
@@ -57,6 +61,12 @@ def main() -> None:
     measurements = MEASUREMENTS | {"export": partial(service.compare_export, options.people)}
     if options.without_export:
         del measurements["export"]
+    if options.against:
+        changes = against.measure_against(
+            options.against, options.names or measurements, runs=options.runs
+        )
+        print(f"\n{against.as_markdown(changes)}")
+        return
     comparisons: list[Comparison] = []
     for name in options.names or measurements:
         for comparison in measurements[name]():

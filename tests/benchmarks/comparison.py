@@ -49,14 +49,15 @@ def as_markdown(comparisons: Iterable[Comparison]) -> str:
     ]
     for one in comparisons:
         sign = "≤ " if one.at_most else "≥ "
-        floor = "" if one.floor is None else f"{_amount(one.floor, one.unit)} {one.floor_is}"
+        floor = "" if one.floor is None else f"{amount(one.floor, one.unit)} {one.floor_is}"
         lines.append(
-            f"| {one.what} | {one.against} | {_amount(one.ours, one.unit)} | "
-            f"{_amount(one.other, one.unit)} | {one.ratio:.2f}{'' if one.reached else ' (missed)'} "
+            f"| {one.what} | {one.against} | {amount(one.ours, one.unit)} | "
+            f"{amount(one.other, one.unit)} | {one.ratio:.2f}{'' if one.reached else ' (missed)'} "
             f"| {sign}{one.goal:g} | {floor} |"
         )
     return "\n".join(lines)
 
 
-def _amount(value: float, unit: str) -> str:
+def amount(value: float, unit: str) -> str:
+    """Write a figure with its unit."""
     return f"{value:,.0f} {unit}" if value >= 100 else f"{value:.3g} {unit}"
