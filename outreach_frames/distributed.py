@@ -25,8 +25,8 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import check_dtype_backend, concat_tables, people_frame
 from outreach_frames.reading.ndjson import read_ndjson
 from outreach_frames.reading.tolerant_reader import RAW_SUFFIX
-from outreach_frames.tables.json_values import plain_text_of
 from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
+from outreach_frames.tables.value_text import json_text
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
@@ -322,7 +322,7 @@ def _with_fixed_columns(
             values = column.to_pylist()
             column = pa.array(values, field.type)
             left[field.name] = [
-                None if plain_text_of(value) == plain_text_of(kept) else value
+                None if json_text(value) == json_text(kept) else value
                 for value, kept in zip(values, column.to_pylist(), strict=True)
             ]
         columns.append(column)
@@ -350,7 +350,7 @@ def _json_of_rows(columns: Mapping[str, Sequence[Any]], length: int) -> pa.Array
         {name: value for name, value in zip(columns, row, strict=True) if value is not None}
         for row in rows
     )
-    return _texts([plain_text_of(row) if row else None for row in found])
+    return _texts([json_text(row) if row else None for row in found])
 
 
 def _texts(values: Sequence[str | None]) -> pa.Array:

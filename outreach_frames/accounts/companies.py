@@ -15,7 +15,7 @@ from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import domain_keys
 from outreach_frames.identity.keys import page_forms, profnet_url_keys
-from outreach_frames.leads.planning.cells import column_texts, stripped
+from outreach_frames.tables.value_text import column_texts, stripped
 
 FOUND: Final = "found"
 NOBODY: Final = "nobody"

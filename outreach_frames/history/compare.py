@@ -21,7 +21,7 @@ from outreach_frames.history import caveats
 from outreach_frames.history.headcounts import Headcounts, compare_headcounts
 from outreach_frames.history.result import PeopleComparison
 from outreach_frames.history.source import Source, last_two, source_of
-from outreach_frames.history.values import TEXT, Mask, differ, texts
+from outreach_frames.history.values import Mask, differ, texts
 from outreach_frames.identity.keys import (
     certain_keys,
     company_name_keys,
@@ -32,6 +32,7 @@ from outreach_frames.identity.matching import Matching, match_remaining, match_r
 from outreach_frames.identity.persons import Rows
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.tables.schema import to_frame
+from outreach_frames.tables.value_text import TEXT
 
 _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
 # Lists of a million people take half a gigabyte, and a comparison copies them.

@@ -15,9 +15,10 @@ from outreach_frames import spec
 from outreach_frames.analysis.companies import COMPANY_PREFIX, company_labels
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.history.source import Source
-from outreach_frames.history.values import TEXT, texts
+from outreach_frames.history.values import texts
 from outreach_frames.identity.matching import Matching
 from outreach_frames.identity.persons import Rows
+from outreach_frames.tables.value_text import TEXT
 
 _COLUMNS: Final = {
     department: f"{COMPANY_PREFIX}department_headcount_{department}"

@@ -7,19 +7,16 @@ kinds is compared as text.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.leads.planning.cells import NotPlainError, cell_text, python_values
-from outreach_frames.tables.json_values import plain_text_of
+from outreach_frames.tables.value_text import TEXT, any_text, python_values
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
-
-TEXT: Final = pa.large_string()
 
 
 def as_arrow(column: pd.Series[Any]) -> pa.Array:
@@ -27,7 +24,7 @@ def as_arrow(column: pd.Series[Any]) -> pa.Array:
     try:
         return plain(pa.array(column.array, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
-        return pa.array(map(_text, python_values(column)), TEXT)
+        return pa.array(map(any_text, python_values(column)), TEXT)
 
 
 def plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
@@ -41,7 +38,7 @@ def plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
     try:
         values = values if target == kind else values.cast(target)
     except pa.ArrowInvalid:
-        return pa.array(map(_text, values.to_pylist()), TEXT)
+        return pa.array(map(any_text, values.to_pylist()), TEXT)
     return values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
 
 
@@ -79,9 +76,9 @@ def texts(values: pa.Array) -> pa.Array:
     if values.type == TEXT or pa.types.is_null(values.type):
         return values.cast(TEXT)
     if pa.types.is_nested(values.type):
-        return pa.array(map(_text, values.to_pylist()), TEXT)
+        return pa.array(map(any_text, values.to_pylist()), TEXT)
     distinct = values.dictionary_encode()
-    written = pa.array(map(_text, distinct.dictionary.to_pylist()), TEXT)
+    written = pa.array(map(any_text, distinct.dictionary.to_pylist()), TEXT)
     return written.take(distinct.indices)
 
 
@@ -154,17 +151,3 @@ def _objects_differ(before: pa.Array, after: pa.Array) -> Mask:
 def _member(objects: pa.Array, name: str) -> pa.Array:
     position = objects.type.get_field_index(name)
     return pa.nulls(len(objects)) if position < 0 else pc.struct_field(objects, [position])
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, list | dict | np.ndarray):
-        try:
-            text = plain_text_of(value.tolist() if isinstance(value, np.ndarray) else value)
-        except (TypeError, ValueError):
-            text = str(value)
-    else:
-        try:
-            text = cell_text(value)
-        except NotPlainError:
-            text = str(value)
-    return None if text is None else text.encode("utf-8", "backslashreplace").decode()

@@ -21,7 +21,6 @@ from outreach_frames.common.card import as_html, as_text
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
-from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked, check_rows
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
@@ -36,6 +35,7 @@ from outreach_frames.leads.planning.unsent import unsent_rows
 from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
+from outreach_frames.tables.value_text import TEXT
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
 

@@ -30,8 +30,9 @@ from outreach_frames.reading.tolerant_reader import (
     MOST_FURTHER_COLUMNS,
     records_table,
 )
-from outreach_frames.tables.json_values import as_text, parse_json, plain_text_of
+from outreach_frames.tables.json_values import parse_json
 from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
+from outreach_frames.tables.value_text import json_text, json_texts
 
 __all__ = [
     "DtypeBackend",
@@ -352,7 +353,7 @@ def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
         for row, value in zip(rows, table.column(name).to_pylist(), strict=True):
             if value is not None:
                 row[name] = value
-    texts = pa.array([plain_text_of(row) if row else None for row in rows], pa.string())
+    texts = pa.array([json_text(row) if row else None for row in rows], pa.string())
     return table.drop_columns(folded).append_column(FURTHER_FIELDS, texts)
 
 
@@ -378,7 +379,7 @@ def _concat_column(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArr
     is_known = name in _LISTS_OF_OBJECTS
     if is_known and all(_has_objects(part.type) or part.type == pa.null() for part in parts):
         return _concat_lists([part.combine_chunks() for part in parts])
-    return pa.chunked_array([as_text(part) for part in parts], pa.string())
+    return pa.chunked_array([json_texts(part) for part in parts], pa.string())
 
 
 def _has_objects(kind: pa.DataType) -> bool:

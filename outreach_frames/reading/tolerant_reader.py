@@ -25,11 +25,10 @@ from outreach_frames.tables.json_values import (
     LARGEST_INT64,
     LossyParseError,
     is_exact,
-    plain_text_of,
-    text_of,
     without_lone_surrogates,
 )
 from outreach_frames.tables.schema import DATE, DATE_TIME, column_type, wire_type
+from outreach_frames.tables.value_text import json_text, sent_text
 
 RAW_SUFFIX: Final = "_raw"
 LONE_VALUE: Final = "value"
@@ -158,7 +157,7 @@ def _flatten(
     if found.ready and not is_exact([found.read, found.rest]):
         raise LossyParseError
     if any(found.rest):
-        texts = [plain_text_of(values) if values else None for values in found.rest]
+        texts = [json_text(values) if values else None for values in found.rest]
         found.extras.append((FURTHER_FIELDS, pa.array(texts, pa.string())))
     columns = named_columns(found.known, [*found.extras, *found.raws])
     if not columns:
@@ -305,7 +304,7 @@ def _fit(value: Any, field: spec.Field) -> Any:
         if not isinstance(value, list):
             raise _MisfitError
         if field.items is None:
-            return [plain_text_of(element) for element in value]
+            return [json_text(element) for element in value]
         element_field = spec.Field("", type=field.items, members=field.members)
         return [_fit(element, element_field) for element in value]
     if field.type == "object":
@@ -373,7 +372,7 @@ def _list_of_objects(
             element and {key: value for key, value in element.items() if key not in members}
             for element in elements
         ]
-        members[FURTHER_FIELDS] = pa.array([plain_text_of(item or None) for item in rest])
+        members[FURTHER_FIELDS] = pa.array([json_text(item or None) for item in rest])
         further = []
     for key in further:
         members[key] = inferred(_members(elements, key))
@@ -397,7 +396,7 @@ def inferred(values: Sequence[Any]) -> pa.Array:
             return pa.array(values)
         except (pa.ArrowInvalid, OverflowError):
             pass  # integers beyond 64 bits, or beyond what a float column holds exactly
-    return pa.array([plain_text_of(value) for value in values], pa.string())
+    return pa.array([json_text(value) for value in values], pa.string())
 
 
 def _cells(values: Iterable[Any], rows: int) -> float:
@@ -426,7 +425,7 @@ def _are_too_many(members: Collection[str], rows: int) -> bool:
 def _raw(misfits: Sequence[Any]) -> pa.Array | None:
     if misfits.count(None) == len(misfits):
         return None
-    return pa.array([text_of(value) for value in misfits], pa.string())
+    return pa.array([sent_text(value) for value in misfits], pa.string())
 
 
 def _keys(objects: Iterable[Mapping[str, Any] | None], known: Set[str] = frozenset()) -> list[str]:

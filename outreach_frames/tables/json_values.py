@@ -1,4 +1,4 @@
-"""JSON with no number rounded, and values as text."""
+"""JSON that is read with no number rounded."""
 
 from __future__ import annotations
 
@@ -6,23 +6,6 @@ import json
 import math
 from typing import Any, Final
 
-import pyarrow as pa
-
-from outreach_frames.errors import InvalidInputError
-
-
-def _refuse(value: Any) -> Any:
-    """Refuse what no response holds, in a frame that was made by hand."""
-    raise InvalidInputError(
-        f"A list holds {value!r}, of the type {type(value).__name__}. Lists take what JSON has: "
-        "make it text, such as '2026-03-02' for a date, or a plain number."
-    )
-
-
-_AS_SENT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_refuse)
-_SORTED: Final = json.JSONEncoder(
-    ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse
-)
 LARGEST_EXACT: Final = 2**53
 LARGEST_INT64: Final = 2**63 - 1
 _LONGEST_INT64: Final = len(str(LARGEST_INT64))
@@ -43,28 +26,6 @@ def parse_json(text: str) -> Any:
     return json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=NumberText)
 
 
-def text_of(value: Any) -> str | None:
-    """Write a value as text: text as it is, anything else as JSON."""
-    if value is None or isinstance(value, str):
-        return value
-    return _AS_SENT.encode(value)
-
-
-def plain_text_of(value: Any) -> str | None:
-    """Write a value as `text_of` does, in the one form that typed and untyped values share.
-
-    Names are sorted, those with null left out, and whole numbers written without a fraction.
-    """
-    if value is None or isinstance(value, str):
-        return value
-    return _SORTED.encode(_plain(value))
-
-
-def as_text(array: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Turn any array into text, by `plain_text_of`."""
-    return pa.array([plain_text_of(value) for value in array.to_pylist()], pa.string())
-
-
 def is_exact(value: Any) -> bool:
     """Tell whether JSON that was parsed without `parse_json` has its numbers as they were sent."""
     if isinstance(value, dict):
@@ -74,16 +35,6 @@ def is_exact(value: Any) -> bool:
     if type(value) is float:
         return abs(value) < LARGEST_EXACT
     return type(value) is not int or -LARGEST_INT64 - 1 <= value <= LARGEST_INT64
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _plain(member) for key, member in value.items() if member is not None}
-    if isinstance(value, list):
-        return [_plain(element) for element in value]
-    if type(value) is float and value.is_integer() and abs(value) <= LARGEST_EXACT:
-        return int(value)
-    return value
 
 
 def _integer(text: str) -> int | NumberText:

@@ -15,9 +15,9 @@ from outreach_frames import spec
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.identity.keys import are_placeholder_urls
 from outreach_frames.leads.planning import overrides, syntax
-from outreach_frames.leads.planning.cells import TEXT, column_texts, stripped
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL, LeadMapping
 from outreach_frames.leads.planning.problems import Problem, problems_frame
+from outreach_frames.tables.value_text import TEXT, column_texts, stripped
 
 PLACEHOLDER: Final = "placeholder"
 MISSING_IDENTIFIER: Final = "missing_identifier"

@@ -14,9 +14,9 @@ import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import is_missing, suggestion
 from outreach_frames.common.text import quoted
-from outreach_frames.leads.planning.cells import TEXT, python_values
 from outreach_frames.leads.planning.mapping import OVERRIDES, LeadMapping
 from outreach_frames.leads.planning.problems import Problem
+from outreach_frames.tables.value_text import TEXT, python_values
 
 NOT_BOOLEAN: Final = "override_not_boolean"
 UNKNOWN: Final = "unknown_override"

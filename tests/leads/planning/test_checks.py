@@ -20,7 +20,7 @@ from outreach_frames.identity.domains import LONGEST_HOST
 from outreach_frames.identity.keys import SIMPLE_EMAIL
 from outreach_frames.leads.plan import make_plan, validate
 from outreach_frames.leads.planning import syntax
-from outreach_frames.leads.planning.cells import TEXT
+from outreach_frames.tables.value_text import TEXT
 
 OVERRIDE_NAMES = [field.name for field in spec.OVERRIDES]
 EMAIL, URL = "anna@x.example", "https://profnet.example/in/anna"

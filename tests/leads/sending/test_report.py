@@ -418,7 +418,7 @@ def test_notes_are_said_once() -> None:
     assert made.notes == ["slow", "odd"]
 
 
-def text_of(markup: str) -> str:
+def sent_text(markup: str) -> str:
     """Return what a person reads of some HTML."""
     return html.unescape(re.sub(r"<[^>]+>", " ", markup))
 
@@ -431,7 +431,7 @@ def test_both_views_say_what_happened() -> None:
         error=AuthenticationError("The token is not accepted."),
         notes=[f"note {number}" for number in range(13)],
     )
-    for view in (repr(made), text_of(made._repr_html_())):
+    for view in (repr(made), sent_text(made._repr_html_())):
         assert "1,203 rows for sequence seq_1, sent in 1 chunk" in view
         assert re.search(r"added\s+1,200\s+In the sequence", view)
         assert re.search(r"unknown\s+1\s+Sent, but no response", view)
@@ -468,7 +468,7 @@ def test_a_report_can_be_pickled() -> None:
 def test_a_dry_run_says_that_nothing_was_sent() -> None:
     """A dry run begins with that, and calls no row unsent for any other reason."""
     made = report(["not_sent", "invalid"], dry_run=True)
-    for view in (repr(made), text_of(made._repr_html_()).strip()):
+    for view in (repr(made), sent_text(made._repr_html_()).strip()):
         assert view.startswith("Nothing was sent")
         assert "they would be sent" in view
         assert "ended before their turn" not in view

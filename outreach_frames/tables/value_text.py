@@ -1,4 +1,4 @@
-"""Cells as text, the way a person would write them.
+"""Values as text: cells the way a person would write them, lists and objects as JSON.
 
 What a cell becomes depends on the cell alone, not on its column's dtype nor on the other rows:
 
@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -24,6 +25,8 @@ import pyarrow.compute as pc
 from pandas.api import types as dtypes
 
 from outreach_frames.common.text import BLANKS
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.tables.json_values import LARGEST_EXACT
 
 TEXT: Final = pa.large_string()
 
@@ -211,4 +214,67 @@ _WRITERS: Final[tuple[tuple[Any, Callable[[Any], str]], ...]] = (
     (datetime.datetime, _moment_text),
     ((datetime.date, datetime.time), lambda value: value.isoformat()),
     ((uuid.UUID, pd.Period), str),
+)
+
+
+def json_text(value: Any) -> str | None:
+    """Write text as it is and anything else as JSON, in one form for typed and untyped values.
+
+    >>> json_text({"b": 2.0, "a": None})
+    '{"b":2}'
+    """
+    if value is None or isinstance(value, str):
+        return value
+    return _SORTED.encode(_without_nulls(value))
+
+
+def json_texts(array: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Write an array by `json_text`."""
+    return pa.array([json_text(value) for value in array.to_pylist()], pa.string())
+
+
+def sent_text(value: Any) -> str | None:
+    """Write text as it is and anything else as the JSON that was sent.
+
+    >>> sent_text({"b": 2.0, "a": None})
+    '{"b":2.0,"a":null}'
+    """
+    if value is None or isinstance(value, str):
+        return value
+    return _AS_SENT.encode(value)
+
+
+def any_text(value: Any) -> str | None:
+    """Write a cell of any type: by `json_text` or `cell_text`, else as Python writes it."""
+    try:
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        text = json_text(value) if isinstance(value, list | dict) else cell_text(value)
+    except (TypeError, ValueError):
+        text = str(value)
+    return None if text is None else text.encode("utf-8", "backslashreplace").decode()
+
+
+def _without_nulls(value: Any) -> Any:
+    """Leave out members with null, and write whole numbers without a fraction."""
+    if isinstance(value, dict):
+        return {key: _without_nulls(one) for key, one in value.items() if one is not None}
+    if isinstance(value, list):
+        return [_without_nulls(element) for element in value]
+    if type(value) is float and value.is_integer() and abs(value) <= LARGEST_EXACT:
+        return int(value)
+    return value
+
+
+def _refuse(value: Any) -> Any:
+    """Refuse what no response holds, in a frame that was made by hand."""
+    raise InvalidInputError(
+        f"A list holds {value!r}, of the type {type(value).__name__}. Lists take what JSON has: "
+        "make it text, such as '2026-03-02' for a date, or a plain number."
+    )
+
+
+_AS_SENT: Final = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_refuse)
+_SORTED: Final = json.JSONEncoder(
+    ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_refuse
 )
