@@ -30,10 +30,14 @@ class Call:
     """A request that found its operation."""
 
     endpoint: spec.Endpoint
-    path: str
     path_values: Mapping[str, str]
-    query: tuple[tuple[str, str], ...]
-    body: bytes
+    query: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    @property
+    def path(self) -> str:
+        """The endpoint's path with its values."""
+        return self.endpoint.path.format_map(self.path_values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,8 @@ from outreach_frames import spec
 from outreach_frames.sandbox import rules
 from outreach_frames.sandbox.add_leads import MAX_LEADS_PER_SEQUENCE
 from outreach_frames.sandbox.choices import choices
-from outreach_frames.sandbox.examples import ExampleRequest, Ids, example_of, requests
+from outreach_frames.sandbox.examples import exchanges
+from outreach_frames.sandbox.faults import Call
 
 PATH: Final = "/openapi.json"
 CHOICE: Final = "x-sandbox-choice"
@@ -74,11 +75,10 @@ def describe() -> Schema:
     >>> sorted(describe()["paths"])[:2]
     ['/contacts', '/contacts/email/{email}']
     """
-    examples = requests(Ids())
     paths: dict[str, Schema] = {}
-    for endpoint in spec.ENDPOINTS:
+    for endpoint, (call, response) in exchanges().items():
         operations = paths.setdefault(endpoint.path, {})
-        operations[endpoint.method.lower()] = _operation(endpoint, examples[endpoint])
+        operations[endpoint.method.lower()] = _operation(endpoint, call, response)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -111,7 +111,7 @@ def document() -> bytes:
     return orjson.dumps(describe(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def _operation(endpoint: spec.Endpoint, example: ExampleRequest) -> Schema:
+def _operation(endpoint: spec.Endpoint, example: Call, response: Any) -> Schema:
     operation: Schema = {
         "operationId": endpoint.name,
         "summary": endpoint.note.capitalize(),
@@ -126,13 +126,13 @@ def _operation(endpoint: spec.Endpoint, example: ExampleRequest) -> Schema:
     if endpoint.body:
         operation["requestBody"] = {
             "required": True,
-            "content": _json(_NAMES[endpoint.body], example.body),
+            "content": _json(_NAMES[endpoint.body], orjson.loads(example.body)),
         }
-    operation["responses"] = _responses(endpoint)
+    operation["responses"] = _responses(endpoint, response)
     return operation
 
 
-def _path_parameter(name: str, example: ExampleRequest) -> Schema:
+def _path_parameter(name: str, example: Call) -> Schema:
     return {
         "name": name,
         "in": "path",
@@ -142,7 +142,7 @@ def _path_parameter(name: str, example: ExampleRequest) -> Schema:
     }
 
 
-def _query_parameter(field: spec.Field, example: ExampleRequest) -> Schema:
+def _query_parameter(field: spec.Field, example: Call) -> Schema:
     parameter: Schema = {"name": field.name, "in": "query"}
     if field.note:
         parameter["description"] = field.note.capitalize()
@@ -163,13 +163,10 @@ def _query_parameter(field: spec.Field, example: ExampleRequest) -> Schema:
     return parameter | {"schema": schema}
 
 
-def _responses(endpoint: spec.Endpoint) -> Schema:
+def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
     success: Schema = {
         "description": "Success",
-        "content": _json(
-            _NAMES.get(endpoint.result) or _object(endpoint.result),
-            example_of(endpoint.result, endpoint.name),
-        ),
+        "content": _json(_NAMES.get(endpoint.result) or _object(endpoint.result), example),
     }
     if endpoint is spec.LIST_SEQUENCES:
         success["headers"] = {

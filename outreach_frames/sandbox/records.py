@@ -12,11 +12,12 @@ from typing import Any
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.account import moment, stamp
+from outreach_frames.sandbox.account import fill_account, moment, stamp
 from outreach_frames.sandbox.names import new_id, slug
+from outreach_frames.sandbox.population import fill, sample
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
-from outreach_frames.sandbox.world import User
+from outreach_frames.sandbox.world import User, users
 
 Record = dict[str, Any]
 
@@ -71,6 +72,15 @@ LIST_WITH_ERRORS = 3
 LIST_ERRORS = [
     {"code": "company_not_found", "message": "2 companies could not be found", "count": 2}
 ]
+
+
+def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
+    """Fill an empty database: the people first, then the account that knows some of them."""
+    fill(connection, people=people, seed=seed)
+    account_users = users(seed)
+    fill_account(connection, account_users, seed=seed)
+    known = sample(connection, CONTACTS, seed)
+    fill_records(connection, account_users, known, seed=seed)
 
 
 def fill_records(

@@ -246,7 +246,7 @@ def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> N
 
 
 def open_store(
-    db: str | Path | None,
+    db: str | os.PathLike[str] | None,
     *,
     people: int,
     seed: int,
