@@ -21,7 +21,7 @@ from outreach_frames.sandbox.faults import Call, Faults, Reply
 from outreach_frames.sandbox.paging import cut_page
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Row, Store
-from outreach_frames.sandbox.submission import read_submission
+from outreach_frames.sandbox.submission import Submission
 
 SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
 
@@ -76,7 +76,7 @@ def add_leads(service: Service, call: Call) -> Reply:
     sequence = service.store.sequence(call.path_values["id"])
     if sequence is None:
         raise rules.Refusal(404, "There is no sequence with that id.")
-    submission = read_submission(call.body)
+    submission = rules.read_body(call.body, Submission)
     status, document = adding.add_leads(service.store, sequence, submission)
     return Reply(status, orjson.dumps(document))
 
@@ -146,7 +146,7 @@ def list_mailboxes(service: Service, call: Call) -> Reply:
 def update_mailbox(service: Service, call: Call) -> Reply:
     """PATCH /mailboxes/{id}: the new limit is there with the response."""
     rules.read_query(call.endpoint, call.query)
-    limit = rules.read_daily_email_limit(call.body)
+    limit = rules.read_body(call.body, rules.DailyEmailLimit).daily_email_limit
     mailbox_id = call.path_values["id"]
     if not service.store.set_daily_email_limit(mailbox_id, limit, stamp(service.now())):
         raise rules.Refusal(404, "There is no mailbox with that id.")
