@@ -17,6 +17,7 @@ from outreach_frames.sandbox.names import new_id, slug
 from outreach_frames.sandbox.population import fill, sample
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
+from outreach_frames.sandbox.vocabulary import COUNTRIES
 from outreach_frames.sandbox.world import User, users
 
 Record = dict[str, Any]
@@ -25,30 +26,6 @@ CONTACTS = 500
 # One in so many contacts stands in the exclusion list, one was contacted recently, and so on.
 SHARE = 12
 
-# Countries with one time zone; contacts elsewhere have none.
-TIME_ZONES = {
-    "Austria": "Europe/Vienna",
-    "Belgium": "Europe/Brussels",
-    "China": "Asia/Shanghai",
-    "Denmark": "Europe/Copenhagen",
-    "Finland": "Europe/Helsinki",
-    "France": "Europe/Paris",
-    "Germany": "Europe/Berlin",
-    "India": "Asia/Kolkata",
-    "Ireland": "Europe/Dublin",
-    "Israel": "Asia/Jerusalem",
-    "Italy": "Europe/Rome",
-    "Japan": "Asia/Tokyo",
-    "Netherlands": "Europe/Amsterdam",
-    "Norway": "Europe/Oslo",
-    "Poland": "Europe/Warsaw",
-    "Singapore": "Asia/Singapore",
-    "South Korea": "Asia/Seoul",
-    "Sweden": "Europe/Stockholm",
-    "Switzerland": "Europe/Zurich",
-    "United Arab Emirates": "Asia/Dubai",
-    "United Kingdom": "Europe/London",
-}
 EVENT_TYPES = ("email_sent", "email_opened", "email_replied", "profnet_visited", "call_logged")
 SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
 PHONE_TYPES = ("mobile", "work")
@@ -183,7 +160,7 @@ def _contacts(
             "profnet_url": person["profnet_url"],
             "title": person["title"],
             "location": person["location"],
-            "time_zone": TIME_ZONES.get(person["country"]),
+            "time_zone": COUNTRIES[person["country"]].time_zone,
             "company_name": person["company_name"],
             "company_domain": person["company_domain"],
             "owner": rng.choice(users).email,
