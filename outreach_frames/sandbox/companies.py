@@ -32,10 +32,6 @@ from outreach_frames.sandbox.vocabulary import (
 )
 from outreach_frames.sandbox.world import INVESTORS, TODAY
 
-# Fields that are null now and then; whether they may be, the interface does not say.
-NULL_FIELDS: Final = ("total_funding", "latest_funding_stage", "latest_funding_date")
-NULL_LOCATION_FIELDS: Final = ("state",)
-
 PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
 
