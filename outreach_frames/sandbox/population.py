@@ -15,7 +15,6 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from outreach_frames import spec
 from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.companies import Employer, companies
 from outreach_frames.sandbox.names import stream
@@ -89,11 +88,11 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     employers = _fill_companies(connection, seed, company_count(people))
     roles: dict[careers.Role, int] = {}
     places: dict[str, int] = {}
-    done = 0
-    for batch in _batches(careers.people(seed, people, employers, learned)):
-        _insert_people(connection, done, batch, roles, places)
+    market, rng = careers.Market(employers, learned), stream(seed, "people")
+    for positions in _batches(range(people)):
+        batch = [careers.new_person(position, market, rng) for position in positions]
+        _insert_people(connection, positions[0], batch, roles, places)
         connection.execute("COMMIT")
-        done += len(batch)
     folded = ((number, *map(str.casefold, role)) for role, number in roles.items())
     _insert(connection, "roles", folded)
     _insert(connection, "places", ((number, text.casefold()) for text, number in places.items()))
@@ -146,28 +145,17 @@ def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[s
     Returns
     -------
     list of dict
-        With the keys `name`, `first_name`, `last_name`, `profnet_url`, `title`, `location`,
-        `country`, `company_name` and `company_domain`, all strings.
+        People without their companies, each with the `company_domain`.
     """
     (total,) = connection.execute("SELECT count(*) FROM people").fetchone()
     positions = stream(seed, "sample").sample(range(total), min(count, total))
-    return [_drawn(connection, position) for position in positions]
-
-
-def _drawn(connection: sqlite3.Connection, position: int) -> dict[str, Any]:
-    person, domain = connection.execute(
-        """SELECT person_bodies.body, companies.domain FROM person_bodies
-        JOIN companies ON companies.number = person_bodies.company WHERE position = ?""",
-        (position,),
-    ).fetchone()
-    found = orjson.loads(person)
-    fields = ("name", "first_name", "last_name", "profnet_url", "title", "location")
-    return {
-        **{field: found[field] for field in fields},
-        "country": found["location_details"]["country"],
-        "company_name": found["experiences"][0]["company_name"],
-        "company_domain": domain,
-    }
+    rows = connection.execute(
+        """SELECT person_bodies.body, companies.domain FROM json_each(?) AS drawn
+        JOIN person_bodies ON position = drawn.value
+        JOIN companies ON companies.number = company ORDER BY drawn.key""",
+        (orjson.dumps(positions).decode(),),
+    )
+    return [orjson.loads(body) | {"company_domain": domain} for body, domain in rows]
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -205,7 +193,7 @@ def _fill_companies(connection: sqlite3.Connection, seed: int, count: int) -> li
         _insert(
             connection,
             "company_focuses",
-            ((focus, e.number) for e in chosen for focus in _focuses(e)),
+            ((focus, e.number) for e in chosen for focus in e.focuses),
         )
         _insert(
             connection,
@@ -229,11 +217,6 @@ def _company_row(employer: Employer) -> tuple[object, ...]:
         employer.industry.name.casefold(),
         employer.group,
     )
-
-
-def _focuses(employer: Employer) -> list[str]:
-    serves = zip(spec.SUGGESTED_COMPANY_FOCUSES, (employer.is_b2b, employer.is_b2c), strict=True)
-    return [focus for focus, is_so in serves if is_so]
 
 
 def _insert_people(

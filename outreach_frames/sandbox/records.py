@@ -26,6 +26,8 @@ CONTACTS = 500
 # One in so many contacts stands in the exclusion list, one was contacted recently, and so on.
 SHARE = 12
 
+# What a contact has of the person that it was made from.
+SHARED_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")
 EVENT_TYPES = ("email_sent", "email_opened", "email_replied", "profnet_visited", "call_logged")
 SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
 PHONE_TYPES = ("mobile", "work")
@@ -154,14 +156,9 @@ def _contacts(
         contact: Record = {
             "id": new_id(rng),
             "email": None if place % 25 == 24 else email,
-            "name": person["name"],
-            "first_name": person["first_name"],
-            "last_name": person["last_name"],
-            "profnet_url": person["profnet_url"],
-            "title": person["title"],
-            "location": person["location"],
-            "time_zone": COUNTRIES[person["country"]].time_zone,
-            "company_name": person["company_name"],
+            **{name: person[name] for name in SHARED_FIELDS},
+            "time_zone": COUNTRIES[person["location_details"]["country"]].time_zone,
+            "company_name": person["experiences"][0]["company_name"],
             "company_domain": person["company_domain"],
             "owner": rng.choice(users).email,
             "last_contacted_at": stamp(contacted) if activity else None,

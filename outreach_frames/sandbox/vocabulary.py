@@ -179,6 +179,8 @@ _INDUSTRIES: Final = _read("industries.json")
 _TITLES: Final = _read("titles.json")
 WORDS: Final[Mapping[str, Any]] = _read("words.json")
 
+# By seniority: title patterns, years at work from and to, and how many people have it.
+SENIORITIES: Final[Mapping[str, Mapping[str, Any]]] = _TITLES["seniorities"]
 # A job function's plain title, its executive's title, and its name as an area of work.
 SPECIALISTS: Final[Mapping[str, str]] = _TITLES["specialists"]
 EXECUTIVES: Final[Mapping[str, str]] = _TITLES["executives"]
