@@ -172,8 +172,7 @@ def fill_account(connection: sqlite3.Connection, users: Sequence[User], *, seed:
                 "id": user.id,
                 "name": user.name,
                 "email": user.email,
-                **asdict(abilities),
-                "sender_fields": as_text(abilities.sender_fields),
+                "abilities": as_text(abilities),
             }
             for user, abilities in zip(users, ABILITIES, strict=True)
         ),
@@ -234,12 +233,5 @@ def _sequence(design: Design, user: User, mailboxes: Sequence[Row], rng: random.
         "created_by_user_id": user.id,
         "created_by_user_email": user.email,
         "shows": design.shows,
-        "stages": as_text(design.stages),
-        "conditional_logic": design.conditional_logic,
-        "lead_fields": as_text(design.lead_fields),
-        "sender_fields": as_text(design.sender_fields),
-        "user_ids": as_text([user.id]),
-        "mailbox_ids": as_text([box["id"] for box in senders]),
-        "finished_leads": design.finished_leads,
-        "locked": design.locked,
+        "design": as_text({**asdict(design), "mailbox_ids": [box["id"] for box in senders]}),
     }

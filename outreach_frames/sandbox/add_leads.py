@@ -35,7 +35,7 @@ class Attempt:
 
     submission: Submission
     sequence: Row
-    users: Sequence[Row]
+    user: Row
     mailboxes: Sequence[Row]
     leads_in_sequence: int
 
@@ -51,19 +51,15 @@ def _invalid_sequence_status(attempt: Attempt) -> str:
 
 
 def _missing_ai_credits(attempt: Attempt) -> str:
-    if not attempt.stages & COPYWRITER_STAGES:
-        return ""
-    share = -(-len(attempt.submission.leads) // len(attempt.users))
-    poor = [user["email"] for user in attempt.users if user["ai_credits"] < share]
-    return f"Not enough credits for {share} more leads: {', '.join(poor)}" if poor else ""
+    count, user = len(attempt.submission.leads), attempt.user
+    lacking = attempt.stages & COPYWRITER_STAGES and user["ai_credits"] < count
+    return f"Not enough credits for {count} more leads: {user['email']}" if lacking else ""
 
 
 def _lacking(stages: frozenset[str], ability: str, words: str, attempt: Attempt) -> str:
-    """Say which of the sequence's users lack an ability that one of these stages needs."""
-    if not attempt.stages & stages:
-        return ""
-    lacking = [user["email"] for user in attempt.users if not user[ability]]
-    return f"{words}: {', '.join(lacking)}" if lacking else ""
+    """Say whether the sequence's user lacks an ability that one of these stages needs."""
+    lacking = attempt.stages & stages and not attempt.user[ability]
+    return f"{words}: {attempt.user['email']}" if lacking else ""
 
 
 def _missing_lead_field(attempt: Attempt) -> str:
@@ -78,10 +74,9 @@ def _missing_lead_field(attempt: Attempt) -> str:
 
 def _missing_sender_field(attempt: Attempt) -> str:
     missing = [
-        f"{name} of {user['email']}"
+        f"{name} of {attempt.user['email']}"
         for name in attempt.sequence["sender_fields"]
-        for user in attempt.users
-        if name not in user["sender_fields"]
+        if name not in attempt.user["sender_fields"]
     ]
     return f"Sender fields are not filled in: {', '.join(missing)}" if missing else ""
 
@@ -137,7 +132,13 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
     """Complete a well-formed request in one transaction: status and body of the response."""
     with store.connection:
         store.connection.execute("BEGIN IMMEDIATE")
-        attempt = _meet(store, sequence, submission)
+        attempt = Attempt(
+            submission,
+            sequence,
+            store.user(sequence["created_by_user_id"]),
+            store.mailboxes(),
+            sequence["finished_leads"] + store.count_leads(sequence["id"]),
+        )
         reasons = {code: check(attempt) for code, check in CHECKS.items()}
         errors = [
             {"error_code": code, "message": reason} for code, reason in reasons.items() if reason
@@ -165,17 +166,6 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
         **duplicates,
         **skipped,
     }
-
-
-def _meet(store: Store, sequence: Row, submission: Submission) -> Attempt:
-    users = store.users()
-    return Attempt(
-        submission,
-        sequence,
-        [users[user_id] for user_id in sequence["user_ids"]],
-        store.mailboxes(),
-        sequence["finished_leads"] + store.count_leads(sequence["id"]),
-    )
 
 
 def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[str]]]:

@@ -16,7 +16,7 @@ from outreach_frames.sandbox.faults import Call, Faults
 from outreach_frames.sandbox.operations import OPERATIONS, Service
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import Store, open_store
+from outreach_frames.sandbox.store import Store, World, open_store
 from outreach_frames.sandbox.world import TODAY
 
 # In this world the search below finds one person.
@@ -80,7 +80,7 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
     True
     """
     noon = datetime.combine(TODAY, time(12), UTC)
-    with closing(open_store(None, people=_PEOPLE, seed=_SEED, fill=make_world)) as store:
+    with closing(open_store(None, World(_PEOPLE, _SEED, make_world))) as store:
         service = Service(
             store, PeopleIndex(store.connection), "", Faults.arm(None, seed=0), lambda: noon
         )

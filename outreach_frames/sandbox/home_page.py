@@ -48,9 +48,10 @@ _COUNTED: Final[Mapping[str, str]] = {
 def render(store: Store, faults: Iterable[Fault], base_url: str) -> str:
     """Write the page of a sandbox at this address, with these faults in force."""
     with store.lock:
+        world = store.world()
         values = {
-            "seed": escape(str(store.seed())),
-            "today": (TODAY + timedelta(days=store.days_passed())).isoformat(),
+            "seed": escape(str(world["seed"])),
+            "today": (TODAY + timedelta(days=world["days"])).isoformat(),
             "world": _table(("", ""), _counts(store)),
             "sequences": _sequences(store),
             "lead_lists": _lead_lists(store),
@@ -95,8 +96,8 @@ def _sequences(store: Store) -> str:
 def _lead_lists(store: Store) -> str:
     found = (store.lead_list(each) for each in store.ids("lead_lists"))
     rows = (
-        (escape(row["name"]), escape(row["type"]), f"{len(leads):,}", _code(row["id"]))
-        for row, leads in filter(None, found)
+        (escape(row["name"]), escape(row["type"]), f"{len(row['leads']):,}", _code(row["id"]))
+        for row in filter(None, found)
     )
     return _table(("name", "type", "leads", "id"), rows)
 

@@ -117,13 +117,12 @@ def get_lead_list(service: Service, call: Call) -> Reply:
     """GET /lead-lists/{id}: one page of its leads; the cursor is a lead's id."""
     query = rules.read_query(call.endpoint, call.query)
     size = rules.read_page_size(query)
-    found = service.store.lead_list(call.path_values["id"])
-    if found is None:
+    lead_list = service.store.lead_list(call.path_values["id"])
+    if lead_list is None:
         raise rules.Refusal(404, "There is no lead list with that id.")
-    lead_list, leads = found
+    leads = lead_list[spec.LEADS_KEY]
     page, links = cut_page(leads, lambda _: True, path=call.path, query=query, size=size)
-    shown = [orjson.Fragment(lead["document"]) for lead in page]
-    return _ok(lead_list | {spec.LEADS_KEY: shown, spec.LINKS_KEY: links})
+    return _ok(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
 
 
 def list_mailboxes(service: Service, call: Call) -> Reply:

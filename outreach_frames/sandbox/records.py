@@ -89,21 +89,9 @@ def fill_records(
         lead_list = _lead_list(name, kind, status, users, rng)
         if place == LIST_WITH_ERRORS:
             lead_list[spec.ERRORS_KEY] = LIST_ERRORS
-        leads = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(size)]
+        lead_list["leads"] = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(size)]
         document = orjson.dumps(lead_list)
         insert(connection, "lead_lists", [{"id": lead_list["id"], "document": document}])
-        insert(
-            connection,
-            "lead_list_leads",
-            (
-                {
-                    "lead_list_id": lead_list["id"],
-                    "id": lead["id"],
-                    "document": orjson.dumps(lead),
-                }
-                for lead in leads
-            ),
-        )
 
 
 def _add_known_leads(

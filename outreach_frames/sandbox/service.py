@@ -17,7 +17,7 @@ from outreach_frames.sandbox.operations import Service
 from outreach_frames.sandbox.passing_time import MOST_DAYS, pass_days
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import Store, open_store
+from outreach_frames.sandbox.store import Store, World, open_store
 from outreach_frames.sandbox.world import TODAY
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Sandbox:
         """Read what changes with the people, and the date."""
         self.school_ids: dict[str, str] = self._service.people.school_ids()
         self.investors: list[str] = self._service.people.investors()
-        self.today: date = TODAY + timedelta(days=self._service.store.days_passed())
+        self.today: date = TODAY + timedelta(days=self._service.store.world()["days"])
 
     @property
     def api_key(self) -> str:
@@ -290,7 +290,7 @@ def serve(
     listener = _listen(port)
     store: Store | None = None
     try:
-        store = open_store(db, people=people, seed=seed, fill=make_world)
+        store = open_store(db, World(people, seed, make_world))
         token = api_key or f"sandbox-{secrets.token_hex(12)}"
         service = Service(store, PeopleIndex(store.connection), token, armed)
         server = ServerThread(make_app(service), listener)
