@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from outreach_frames import spec
 from outreach_frames.sandbox import home_page, openapi, rules
 from outreach_frames.sandbox.faults import Call, Reply
-from outreach_frames.sandbox.operations import OPERATIONS, Run, Service
+from outreach_frames.sandbox.operations import Service, refused, respond
 
 # The place in a request's scope where the server puts the connection, for faults to break it.
 TRANSPORT = "outreach_frames.sandbox.connection"
@@ -37,10 +37,10 @@ def make_app(service: Service) -> Starlette:
             Route(
                 # An address may hold a slash, written %2F, which has become one by now.
                 endpoint.path.replace("{email}", "{email:path}"),
-                Operation(service, endpoint, run),
+                Operation(service, endpoint),
                 methods=[endpoint.method],
             )
-            for endpoint, run in OPERATIONS.items()
+            for endpoint in spec.ENDPOINTS
         ]
         + [Route(openapi.PATH, _describe), Route(home_page.PATH, partial(_show, service))],
         exception_handlers={HTTPException: _http_error, Exception: _unexpected_error},
@@ -67,7 +67,6 @@ class Operation:
 
     service: Service
     endpoint: spec.Endpoint
-    run: Run
 
     @property
     def most_bytes(self) -> int:
@@ -83,34 +82,23 @@ class Operation:
         except ClientDisconnect:
             return
         except rules.Refusal as refusal:
-            reply = _refusal(refusal)
+            reply = refused(refusal)
         else:
             reply = self._reply(request, body)
         await _deliver(reply, scope, receive, send)
 
     def _reply(self, request: Request, body: bytes) -> Reply:
         if not self._is_authorized(request.headers.get(spec.AUTHORIZATION_HEADER, "")):
-            refused = _refusal(rules.Refusal(401, "The token is missing or wrong."))
-            return refused.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
-        call = Call(
-            self.endpoint,
-            request.path_params,
-            tuple(request.query_params.multi_items()),
-            body,
-        )
-        return self.service.faults.around(call, self._handle)(call)
+            reply = refused(rules.Refusal(401, "The token is missing or wrong."))
+            return reply.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
+        query = tuple(request.query_params.multi_items())
+        call = Call(self.endpoint, request.path_params, query, body)
+        return self.service.faults.around(call, partial(respond, self.service))(call)
 
     def _is_authorized(self, header: str) -> bool:
         scheme, _, token = header.partition(" ")
         right = secrets.compare_digest(token.strip().encode(), self.service.api_key.encode())
         return right and scheme.lower() == spec.AUTHORIZATION_SCHEME.lower()
-
-    def _handle(self, call: Call) -> Reply:
-        with self.service.store.lock:
-            try:
-                return self.run(self.service, call)
-            except rules.Refusal as refusal:
-                return _refusal(refusal)
 
 
 async def _read_body(request: Request, most: int) -> bytes:
@@ -127,10 +115,6 @@ async def _read_body(request: Request, most: int) -> bytes:
     if size > most:
         raise rules.Refusal(413, f"A body has at most {most:,} bytes here.")
     return b"".join(parts)
-
-
-def _refusal(refusal: rules.Refusal) -> Reply:
-    return Reply(refusal.status, rules.error_body(refusal.status, refusal.message))
 
 
 async def _http_error(_request: Request, error: Exception) -> Response:

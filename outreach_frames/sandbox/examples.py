@@ -13,7 +13,7 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox.faults import Call, Faults
-from outreach_frames.sandbox.operations import OPERATIONS, Service
+from outreach_frames.sandbox.operations import Service, respond
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Store, World, open_store
@@ -85,6 +85,6 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
             store, PeopleIndex(store.connection), "", Faults.arm(None, seed=0), lambda: noon
         )
         return {
-            endpoint: (call, orjson.loads(OPERATIONS[endpoint](service, call).body))
+            endpoint: (call, orjson.loads(respond(service, call).body))
             for endpoint, call in requests(store).items()
         }

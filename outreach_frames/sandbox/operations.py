@@ -48,23 +48,7 @@ def _ok(document: object) -> Reply:
 
 def list_sequences(service: Service, call: Call) -> Reply:
     """GET /sequences: `name` is found anywhere in a sequence's name, an address in either case."""
-    query = rules.read_query(call.endpoint, call.query)
-    size = rules.read_page_size(query)
-    name = query.get("name", "").casefold()
-    email = query.get("created_by_user_email", "").lower()
-
-    def keep(row: Mapping[str, Any]) -> bool:
-        return (
-            name in row["name"].casefold()
-            and query.get("status", row["status"]) == row["status"]
-            and query.get("created_by_user_id", row["created_by_user_id"])
-            == row["created_by_user_id"]
-            and email in {"", row["created_by_user_email"].lower()}
-        )
-
-    page, links = cut_page(
-        service.store.sequences(), keep, path=call.path, query=query, size=size, backwards=False
-    )
+    page, links = cut_page(service.store.sequences(), call)
     shown = [field.name for field in spec.SEQUENCE if field.name != spec.LINKS_KEY]
     sequences = [{field: row[field] for field in shown} for row in page]
     return _ok({spec.SEQUENCES_KEY: sequences, spec.LINKS_KEY: links})
@@ -72,7 +56,6 @@ def list_sequences(service: Service, call: Call) -> Reply:
 
 def add_leads(service: Service, call: Call) -> Reply:
     """POST /sequences/{id}/leads: see the modules `submission` and `add_leads`."""
-    rules.read_query(call.endpoint, call.query)
     sequence = service.store.sequence(call.path_values["id"])
     if sequence is None:
         raise rules.Refusal(404, "There is no sequence with that id.")
@@ -83,7 +66,11 @@ def add_leads(service: Service, call: Call) -> Reply:
 
 def get_contacts(service: Service, call: Call) -> Reply:
     """GET /contacts: those of the ids that there are, without their recent activity."""
-    found = service.store.contacts(rules.read_contact_ids(call.query))
+    ids = [value for _, value in call.query]
+    if not 1 <= len(ids) <= spec.MAX_CONTACT_IDS:
+        most, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
+        raise rules.bad_request(f"{name} must be given 1 to {most} times")
+    found = service.store.contacts(ids)
     for contact in found:
         del contact["recent_activity"]
     return _ok({spec.CONTACTS_KEY: found})
@@ -91,7 +78,6 @@ def get_contacts(service: Service, call: Call) -> Reply:
 
 def get_contact_by_email(service: Service, call: Call) -> Reply:
     """GET /contacts/email/{email}: the case of the address makes no difference."""
-    rules.read_query(call.endpoint, call.query)
     contact = service.store.contact_of(rules.email_key(call.path_values["email"]))
     if contact is None:
         raise rules.Refusal(404, "There is no contact with that address.")
@@ -100,7 +86,6 @@ def get_contact_by_email(service: Service, call: Call) -> Reply:
 
 def search_people(service: Service, call: Call) -> Reply:
     """POST /people/search: a page after the last one is empty."""
-    rules.read_query(call.endpoint, call.query)
     filters, page, page_size = rules.read_search(call.body)
     total, people = service.people.search(filters, page=page, page_size=page_size)
     pagination = {
@@ -115,36 +100,21 @@ def search_people(service: Service, call: Call) -> Reply:
 
 def get_lead_list(service: Service, call: Call) -> Reply:
     """GET /lead-lists/{id}: one page of its leads; the cursor is a lead's id."""
-    query = rules.read_query(call.endpoint, call.query)
-    size = rules.read_page_size(query)
     lead_list = service.store.lead_list(call.path_values["id"])
     if lead_list is None:
         raise rules.Refusal(404, "There is no lead list with that id.")
-    leads = lead_list[spec.LEADS_KEY]
-    page, links = cut_page(leads, lambda _: True, path=call.path, query=query, size=size)
+    page, links = cut_page(lead_list[spec.LEADS_KEY], call)
     return _ok(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
 
 
 def list_mailboxes(service: Service, call: Call) -> Reply:
     """GET /mailboxes: `user_email` in either case."""
-    query = rules.read_query(call.endpoint, call.query)
-    size = rules.read_page_size(query, maximum=spec.MAX_MAILBOX_PAGE_SIZE)
-    email = query.get("user_email", "").lower()
-
-    def keep(row: Mapping[str, Any]) -> bool:
-        return (
-            query.get("status", row["status"]) == row["status"]
-            and query.get("email_provider", row["email_provider"]) == row["email_provider"]
-            and email in {"", row["user_email"].lower()}
-        )
-
-    page, links = cut_page(service.store.mailboxes(), keep, path=call.path, query=query, size=size)
+    page, links = cut_page(service.store.mailboxes(), call)
     return _ok({spec.MAILBOXES_KEY: [_mailbox(row) for row in page], spec.LINKS_KEY: links})
 
 
 def update_mailbox(service: Service, call: Call) -> Reply:
     """PATCH /mailboxes/{id}: the new limit is there with the response."""
-    rules.read_query(call.endpoint, call.query)
     limit = rules.read_body(call.body, rules.DailyEmailLimit).daily_email_limit
     mailbox_id = call.path_values["id"]
     if not service.store.set_daily_email_limit(mailbox_id, limit, stamp(service.now())):
@@ -161,9 +131,7 @@ def _mailbox(row: Mapping[str, Any]) -> Row:
     return shown | {"user": user, spec.LINKS_KEY: {"self": own}}
 
 
-Run = Callable[[Service, Call], Reply]
-
-OPERATIONS: Mapping[spec.Endpoint, Run] = {
+_OPERATIONS: Mapping[spec.Endpoint, Callable[[Service, Call], Reply]] = {
     spec.LIST_SEQUENCES: list_sequences,
     spec.ADD_LEADS: add_leads,
     spec.GET_CONTACTS: get_contacts,
@@ -173,3 +141,18 @@ OPERATIONS: Mapping[spec.Endpoint, Run] = {
     spec.LIST_MAILBOXES: list_mailboxes,
     spec.UPDATE_MAILBOX: update_mailbox,
 }
+
+
+def respond(service: Service, call: Call) -> Reply:
+    """Run the operation that a request is for."""
+    with service.store.lock:
+        try:
+            rules.check_query(call.endpoint, call.query)
+            return _OPERATIONS[call.endpoint](service, call)
+        except rules.Refusal as refusal:
+            return refused(refusal)
+
+
+def refused(refusal: rules.Refusal) -> Reply:
+    """Make the response of a refusal."""
+    return Reply(refusal.status, rules.error_body(refusal.status, refusal.message))

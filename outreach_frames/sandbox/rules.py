@@ -84,38 +84,25 @@ def _as_integer(value: object) -> object:
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def read_query(endpoint: spec.Endpoint, query: Query) -> dict[str, str]:
-    """Take an endpoint's query parameters, each at most once, with values from its lists."""
+def check_query(endpoint: spec.Endpoint, query: Query) -> None:
+    """Refuse unknown and repeated parameters, and values that the endpoint does not take."""
     fields = {field.name: field for field in endpoint.query}
-    taken: dict[str, str] = {}
+    names = [name for name, _ in query]
     for name, value in query:
         field = fields.get(name)
         if field is None:
             raise bad_request(f"{endpoint.label} has no query parameter {name!r}")
-        if name in taken:
+        if names.count(name) > 1 and field.type != "array":
             raise bad_request(f"{name} is given twice")
         if field.values and value not in field.values:
             raise bad_request(f"{name} must be one of {', '.join(field.values)}, not {value!r}")
-        taken[name] = value
-    return taken
+        if name == spec.PAGE_SIZE.name:
+            _check_page_size(value, field.maximum or MAX_PAGE_SIZE)
 
 
-def read_page_size(query: Mapping[str, str], *, maximum: int = MAX_PAGE_SIZE) -> int:
-    """Take `page[size]`: a whole number from 1 to the endpoint's maximum."""
-    text = query.get(spec.PAGE_SIZE.name, str(DEFAULT_PAGE_SIZE))
+def _check_page_size(text: str, maximum: int) -> None:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= maximum):
         raise bad_request(f"{spec.PAGE_SIZE.name} must be a whole number from 1 to {maximum}")
-    return int(text)
-
-
-def read_contact_ids(query: Query) -> list[str]:
-    """Take the `ids[]` of a request for contacts."""
-    name = spec.CONTACT_IDS.name
-    if any(key != name for key, _ in query):
-        raise bad_request(f"{spec.GET_CONTACTS.label} takes {name} and nothing else")
-    if not 1 <= len(query) <= spec.MAX_CONTACT_IDS:
-        raise bad_request(f"{name} must be given 1 to {spec.MAX_CONTACT_IDS} times")
-    return [value for _, value in query]
 
 
 class DailyEmailLimit(msgspec.Struct, forbid_unknown_fields=True):
