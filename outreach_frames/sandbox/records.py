@@ -58,20 +58,8 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
     fill(connection, people=people, seed=seed)
     account_users = users(seed)
     fill_account(connection, account_users, seed=seed)
-    known = sample(connection, CONTACTS, seed)
-    fill_records(connection, account_users, known, seed=seed)
-
-
-def fill_records(
-    connection: sqlite3.Connection,
-    users: Sequence[User],
-    people: Sequence[Mapping[str, Any]],
-    *,
-    seed: int,
-) -> None:
-    """Create contacts from people of the population, and what the account knows of them."""
     rng = random.Random(f"records {seed}")
-    contacts = list(_contacts(people, users, rng))
+    contacts = list(_contacts(sample(connection, CONTACTS, seed), account_users, rng))
     insert(
         connection,
         "contacts",
@@ -86,7 +74,7 @@ def fill_records(
     )
     _add_known_leads(connection, contacts, rng)
     for place, (name, kind, status, size) in enumerate(LEAD_LISTS):
-        lead_list = _lead_list(name, kind, status, users, rng)
+        lead_list = _lead_list(name, kind, status, account_users, rng)
         if place == LIST_WITH_ERRORS:
             lead_list[spec.ERRORS_KEY] = LIST_ERRORS
         lead_list["leads"] = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(size)]
