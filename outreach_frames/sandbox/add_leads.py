@@ -190,15 +190,17 @@ def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[
 def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str, set[str]]:
     """Which keys each check knows."""
     here, draft, active = set(), set(), set()
-    for key, where, status in store.sequence_keys(keys):
-        if where == sequence_id:
+    for key, row in store.known("leads JOIN sequences ON sequences.id = sequence_id", keys):
+        if row["sequence_id"] == sequence_id:
             here.add(key)
-        elif status == "draft":
+        elif row["status"] == "draft":
             draft.add(key)
-        elif status in {"active", "paused"}:
+        elif row["status"] in {"active", "paused"}:
             active.add(key)
-    excluded = store.listed_keys("exclusion_list", keys)
-    recent = store.listed_keys("recently_contacted", keys)
+    excluded, recent = (
+        {key for key, _ in store.known(table, keys)}
+        for table in ("exclusion_list", "recently_contacted")
+    )
     return dict(zip(SKIPPING, (excluded, recent, here, draft, active), strict=True))
 
 

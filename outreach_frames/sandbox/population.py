@@ -78,7 +78,8 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     (20,)
     >>> connection.close()
     """
-    _create(connection)
+    for table, columns in _TABLES.items():
+        connection.execute(f"CREATE TABLE {table} ({columns})")
     learned = schools(seed)
     _insert(connection, "schools", ((s.number, s.id, s.name, s.name.casefold()) for s in learned))
     known = enumerate(users(seed))
@@ -92,13 +93,13 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     for positions in _batches(range(people)):
         batch = [careers.new_person(position, market, rng) for position in positions]
         _insert_people(connection, positions[0], batch, roles, places)
-        connection.execute("COMMIT")
+        connection.commit()
     folded = ((number, *map(str.casefold, role)) for role, number in roles.items())
     _insert(connection, "roles", folded)
     _insert(connection, "places", ((number, text.casefold()) for text, number in places.items()))
     for index, columns in _INDEXES.items():
         connection.execute(f"CREATE INDEX {index} ON {columns}")
-    connection.execute("COMMIT")
+    connection.commit()
 
 
 def company_count(people: int) -> int:
@@ -158,21 +159,7 @@ def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[s
     return [orjson.loads(body) | {"company_domain": domain} for body, domain in rows]
 
 
-def _create(connection: sqlite3.Connection) -> None:
-    _begin(connection)
-    for table, columns in _TABLES.items():
-        connection.execute(f"CREATE TABLE {table} ({columns})")
-    connection.execute("COMMIT")
-
-
-def _begin(connection: sqlite3.Connection) -> None:
-    """Open a transaction whatever isolation level the connection was opened with."""
-    if not connection.in_transaction:
-        connection.execute("BEGIN")
-
-
 def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    _begin(connection)
     marks = ", ".join("?" * (_TABLES[table].count(",") + 1))
     connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - from _TABLES
 
@@ -200,7 +187,7 @@ def _fill_companies(connection: sqlite3.Connection, seed: int, count: int) -> li
             "company_investors",
             ((investor, e.number) for e in chosen for investor in e.investors),
         )
-        connection.execute("COMMIT")
+        connection.commit()
     return employers
 
 

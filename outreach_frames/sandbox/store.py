@@ -185,30 +185,16 @@ class Store:
         """Read the leads of the exclusion list, or the recently contacted ones."""
         return self.rows(f"SELECT email, profnet_url FROM {table} ORDER BY position")  # noqa: S608
 
-    def listed_keys(self, table: str, keys: Iterable[str]) -> set[str]:
-        """Which of these keys stand in the exclusion list, or were recently contacted."""
-        wanted = as_text(list(keys))
-        return {
-            row[0]
-            for column in ("email_key", "url_key")
-            for row in self.connection.execute(
-                f"SELECT {column} FROM {table}"  # noqa: S608
-                f" WHERE {column} IN (SELECT value FROM json_each(?))",
-                (wanted,),
-            )
-        }
-
-    def sequence_keys(self, keys: Iterable[str]) -> list[tuple[str, str, str]]:
-        """Read where these keys are leads: key, sequence id, and the sequence's status."""
+    def known(self, table: str, keys: Iterable[str]) -> list[tuple[str, Row]]:
+        """Find these keys in a table of leads: each with the row that has it."""
         wanted = as_text(list(keys))
         return [
-            (row[0], row[1], row[2])
+            (row[column], row)
             for column in ("email_key", "url_key")
-            for row in self.connection.execute(
-                f"SELECT leads.{column}, sequences.id, sequences.status FROM leads"  # noqa: S608
-                " JOIN sequences ON sequences.id = leads.sequence_id"
-                f" WHERE leads.{column} IN (SELECT value FROM json_each(?))",
-                (wanted,),
+            for row in self.rows(
+                f"SELECT * FROM {table}"  # noqa: S608
+                f" WHERE {column} IN (SELECT value FROM json_each(?))",
+                wanted,
             )
         ]
 
