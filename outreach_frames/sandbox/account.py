@@ -11,6 +11,7 @@ from datetime import UTC, datetime, time, timedelta
 from outreach_frames import spec
 from outreach_frames.sandbox.add_leads import MAX_LEADS_PER_SEQUENCE
 from outreach_frames.sandbox.store import Row, as_text, insert
+from outreach_frames.sandbox.vocabulary import WORDS
 from outreach_frames.sandbox.world import TODAY, User
 
 MAILBOXES = 26
@@ -130,20 +131,6 @@ SHOWING = (
     ),
 )
 
-AUDIENCES = (
-    "CFOs",
-    "Heads of Sales",
-    "Founders",
-    "IT directors",
-    "HR managers",
-    "Operations leads",
-    "Plant managers",
-    "Marketing directors",
-    "Procurement",
-)
-SEGMENTS = ("DACH", "Nordics", "Benelux", "Iberia", "UK & Ireland", "France", "US East", "APAC")
-OCCASIONS = ("intro", "trade fair follow-up", "webinar", "win-back", "product launch", "referral")
-
 
 def identifier(rng: random.Random) -> str:
     """Make an id of the form that sequences, mailboxes and users have."""
@@ -209,10 +196,11 @@ def _plain_designs(rng: random.Random) -> Iterator[Design]:
     """Yield unremarkable sequences in all statuses, under names that do not repeat."""
     statuses = [*spec.SEQUENCE_STATUSES, *spec.SEQUENCE_STATUSES]
     usual = ("active", "active", "paused", "draft", "archived")
-    names = [f"{who} {where}" for who in AUDIENCES for where in SEGMENTS]
+    words = WORDS["sequence_names"]
+    names = [f"{who} {where}" for who in words["audiences"] for where in words["segments"]]
     for place, name in enumerate(rng.sample(names, PLAIN_SEQUENCES)):
         yield Design(
-            f"{name}: {rng.choice(OCCASIONS)} {{quarter}}",
+            f"{name}: {rng.choice(words['occasions'])} {{quarter}}",
             status=statuses[place] if place < len(statuses) else rng.choice(usual),
             user=rng.randrange(len(ABILITIES)),
         )

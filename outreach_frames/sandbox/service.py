@@ -261,7 +261,7 @@ def serve(
     Notes
     -----
     Interface: the whole document. What it does not show is chosen plainly, and said in the modules
-    `app`, `rules`, `search`, `submission`, `add_leads` and `companies`.
+    `app`, `operations`, `rules`, `search`, `submission`, `add_leads` and `companies`.
 
     Examples
     --------
