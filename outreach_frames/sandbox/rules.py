@@ -92,7 +92,7 @@ def check_query(endpoint: spec.Endpoint, query: Query) -> None:
         field = fields.get(name)
         if field is None:
             raise bad_request(f"{endpoint.label} has no query parameter {name!r}")
-        if names.count(name) > 1 and field.type != "array":
+        if field.type != "array" and names.count(name) > 1:
             raise bad_request(f"{name} is given twice")
         if field.values and value not in field.values:
             raise bad_request(f"{name} must be one of {', '.join(field.values)}, not {value!r}")

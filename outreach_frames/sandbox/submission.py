@@ -29,7 +29,6 @@ DataName = Annotated[
 DataValue = Annotated[str, Meta(max_length=spec.MAX_DATA_VALUE_LENGTH)]
 Data = Annotated[dict[DataName, DataValue], Meta(max_length=spec.MAX_DATA_FIELDS)]
 
-
 _OVERRIDES = frozenset(override.name for override in spec.OVERRIDES)
 
 
