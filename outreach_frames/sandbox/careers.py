@@ -15,6 +15,8 @@ from random import Random
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
+import orjson
+
 from outreach_frames import spec
 from outreach_frames.sandbox.companies import Employer
 from outreach_frames.sandbox.headcount import FOUNDER, LEADERSHIP
@@ -52,16 +54,18 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One person: the resource without its company, and what the search needs besides.
+    """One person as the search needs it; `body` is the JSON of the resource without its company.
 
     `networks` has bit n set where user number n is connected with the person.
     """
 
+    name: str
     role: Role
+    location: str
     company: int
     networks: int
     schools: tuple[int, ...]
-    body: dict[str, Any]
+    body: bytes
 
 
 # Rare and deliberate: what tables, files and pages have to survive, by position modulo this.
@@ -178,11 +182,13 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     if spiced in {"headline", "about"}:
         body[spiced] = spice.format(body[spiced] or "Long story, told in full.")
     return Person(
+        name=name.name,
         role=role,
+        location=city.location,
         company=employer.number,
         networks=sum(1 << user for user in range(USERS) if rng.random() < 0.02 * (user + 1)),
         schools=attended,
-        body=body,
+        body=orjson.dumps(body),
     )
 
 

@@ -114,8 +114,7 @@ def company_count(people: int) -> int:
 def add_people(connection: sqlite3.Connection, first: int, joining: list[careers.Person]) -> None:
     """Add people to a filled database, at the positions from the first on."""
     roles = {person.role: number_of(connection, "roles", *person.role) for person in joining}
-    locations = {person.body["location"] for person in joining}
-    places = {text: number_of(connection, "places", text) for text in sorted(locations)}
+    places = {one.location: number_of(connection, "places", one.location) for one in joining}
     _insert_people(connection, first, joining, roles, places)
 
 
@@ -221,9 +220,9 @@ def _insert_people(
         (
             (
                 position,
-                person.body["name"].casefold(),
+                person.name.casefold(),
                 roles.setdefault(person.role, len(roles)),
-                places.setdefault(person.body["location"], len(places)),
+                places.setdefault(person.location, len(places)),
                 person.company,
                 person.networks,
             )
@@ -233,7 +232,7 @@ def _insert_people(
     _insert(
         connection,
         "person_bodies",
-        ((position, p.company, orjson.dumps(p.body)) for position, p in enumerate(batch, first)),
+        ((position, p.company, p.body) for position, p in enumerate(batch, first)),
     )
     _insert(
         connection,
