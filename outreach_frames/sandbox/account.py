@@ -11,6 +11,7 @@ from datetime import UTC, datetime, time, timedelta
 from outreach_frames import spec
 from outreach_frames.sandbox.add_leads import MAX_LEADS_PER_SEQUENCE
 from outreach_frames.sandbox.store import Row, as_text, insert
+from outreach_frames.sandbox.vocabulary import WORDS
 from outreach_frames.sandbox.world import TODAY, User
 
 MAILBOXES = 26
@@ -130,20 +131,6 @@ SHOWING = (
     ),
 )
 
-AUDIENCES = (
-    "CFOs",
-    "Heads of Sales",
-    "Founders",
-    "IT directors",
-    "HR managers",
-    "Operations leads",
-    "Plant managers",
-    "Marketing directors",
-    "Procurement",
-)
-SEGMENTS = ("DACH", "Nordics", "Benelux", "Iberia", "UK & Ireland", "France", "US East", "APAC")
-OCCASIONS = ("intro", "trade fair follow-up", "webinar", "win-back", "product launch", "referral")
-
 
 def identifier(rng: random.Random) -> str:
     """Make an id of the form that sequences, mailboxes and users have."""
@@ -172,8 +159,7 @@ def fill_account(connection: sqlite3.Connection, users: Sequence[User], *, seed:
                 "id": user.id,
                 "name": user.name,
                 "email": user.email,
-                **asdict(abilities),
-                "sender_fields": as_text(abilities.sender_fields),
+                "abilities": as_text(abilities),
             }
             for user, abilities in zip(users, ABILITIES, strict=True)
         ),
@@ -210,10 +196,11 @@ def _plain_designs(rng: random.Random) -> Iterator[Design]:
     """Yield unremarkable sequences in all statuses, under names that do not repeat."""
     statuses = [*spec.SEQUENCE_STATUSES, *spec.SEQUENCE_STATUSES]
     usual = ("active", "active", "paused", "draft", "archived")
-    names = [f"{who} {where}" for who in AUDIENCES for where in SEGMENTS]
+    words = WORDS["sequence_names"]
+    names = [f"{who} {where}" for who in words["audiences"] for where in words["segments"]]
     for place, name in enumerate(rng.sample(names, PLAIN_SEQUENCES)):
         yield Design(
-            f"{name}: {rng.choice(OCCASIONS)} {{quarter}}",
+            f"{name}: {rng.choice(words['occasions'])} {{quarter}}",
             status=statuses[place] if place < len(statuses) else rng.choice(usual),
             user=rng.randrange(len(ABILITIES)),
         )
@@ -234,12 +221,5 @@ def _sequence(design: Design, user: User, mailboxes: Sequence[Row], rng: random.
         "created_by_user_id": user.id,
         "created_by_user_email": user.email,
         "shows": design.shows,
-        "stages": as_text(design.stages),
-        "conditional_logic": design.conditional_logic,
-        "lead_fields": as_text(design.lead_fields),
-        "sender_fields": as_text(design.sender_fields),
-        "user_ids": as_text([user.id]),
-        "mailbox_ids": as_text([box["id"] for box in senders]),
-        "finished_leads": design.finished_leads,
-        "locked": design.locked,
+        "design": as_text({**asdict(design), "mailbox_ids": [box["id"] for box in senders]}),
     }

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from outreach_frames import spec
@@ -23,7 +24,9 @@ MAX_LEADS_PER_SEQUENCE = 20_000
 
 EMAIL_STAGES = frozenset({"email", "copywriter_email"})
 COPYWRITER_STAGES = frozenset({"copywriter_email", "voice"})
+PHONE_STAGES = frozenset({"phone_call"})
 PROFNET_STAGES = frozenset({"copywriter_email", "profnet_visit", "profnet_invitation"})
+VOICE_STAGES = frozenset({"voice"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +35,7 @@ class Attempt:
 
     submission: Submission
     sequence: Row
-    users: Sequence[Row]
+    user: Row
     mailboxes: Sequence[Row]
     leads_in_sequence: int
 
@@ -41,10 +44,6 @@ class Attempt:
         """The kinds of stages that the sequence has."""
         return frozenset(self.sequence["stages"])
 
-    def without(self, ability: str) -> str:
-        """Name the sequence's users that lack an ability."""
-        return ", ".join(user["email"] for user in self.users if not user[ability])
-
 
 def _invalid_sequence_status(attempt: Attempt) -> str:
     status = attempt.sequence["status"]
@@ -52,31 +51,15 @@ def _invalid_sequence_status(attempt: Attempt) -> str:
 
 
 def _missing_ai_credits(attempt: Attempt) -> str:
-    if not attempt.stages & COPYWRITER_STAGES:
-        return ""
-    share = -(-len(attempt.submission.leads) // len(attempt.users))
-    poor = [user["email"] for user in attempt.users if user["ai_credits"] < share]
-    return f"Not enough credits for {share} more leads: {', '.join(poor)}" if poor else ""
+    count, user = len(attempt.submission.leads), attempt.user
+    lacking = attempt.stages & COPYWRITER_STAGES and user["ai_credits"] < count
+    return f"Not enough credits for {count} more leads: {user['email']}" if lacking else ""
 
 
-def _missing_feature_copywriter(attempt: Attempt) -> str:
-    lacking = attempt.stages & COPYWRITER_STAGES and attempt.without("copywriter")
-    return f"No access to the copywriter: {lacking}" if lacking else ""
-
-
-def _missing_feature_dialer(attempt: Attempt) -> str:
-    lacking = "phone_call" in attempt.stages and attempt.without("dialer")
-    return f"No dialer configured: {lacking}" if lacking else ""
-
-
-def _missing_profnet_account(attempt: Attempt) -> str:
-    lacking = attempt.stages & PROFNET_STAGES and attempt.without("profnet_account")
-    return f"No professional-network account connected: {lacking}" if lacking else ""
-
-
-def _missing_voice_clone(attempt: Attempt) -> str:
-    lacking = "voice" in attempt.stages and attempt.without("voice_clone")
-    return f"No usable voice clone: {lacking}" if lacking else ""
+def _lacking(stages: frozenset[str], ability: str, words: str, attempt: Attempt) -> str:
+    """Say whether the sequence's user lacks an ability that one of these stages needs."""
+    lacking = attempt.stages & stages and not attempt.user[ability]
+    return f"{words}: {attempt.user['email']}" if lacking else ""
 
 
 def _missing_lead_field(attempt: Attempt) -> str:
@@ -91,16 +74,15 @@ def _missing_lead_field(attempt: Attempt) -> str:
 
 def _missing_sender_field(attempt: Attempt) -> str:
     missing = [
-        f"{name} of {user['email']}"
+        f"{name} of {attempt.user['email']}"
         for name in attempt.sequence["sender_fields"]
-        for user in attempt.users
-        if name not in user["sender_fields"]
+        if name not in attempt.user["sender_fields"]
     ]
     return f"Sender fields are not filled in: {', '.join(missing)}" if missing else ""
 
 
 def _mailbox_unusable(attempt: Attempt) -> str:
-    custom = attempt.submission.custom_mailboxes
+    custom = attempt.submission.settings.custom_mailboxes
     if custom is None:
         own = [box for box in attempt.mailboxes if box["id"] in attempt.sequence["mailbox_ids"]]
         broken = [box["email"] for box in own if box["status"] != "active"]
@@ -125,10 +107,14 @@ def _other_validation_error(attempt: Attempt) -> str:
 CHECKS: Mapping[str, Callable[[Attempt], str]] = {
     "invalid_sequence_status": _invalid_sequence_status,
     "missing_ai_credits": _missing_ai_credits,
-    "missing_feature_copywriter": _missing_feature_copywriter,
-    "missing_feature_dialer": _missing_feature_dialer,
-    "missing_profnet_account": _missing_profnet_account,
-    "missing_voice_clone": _missing_voice_clone,
+    "missing_feature_copywriter": partial(
+        _lacking, COPYWRITER_STAGES, "copywriter", "No access to the copywriter"
+    ),
+    "missing_feature_dialer": partial(_lacking, PHONE_STAGES, "dialer", "No dialer configured"),
+    "missing_profnet_account": partial(
+        _lacking, PROFNET_STAGES, "profnet_account", "No professional-network account connected"
+    ),
+    "missing_voice_clone": partial(_lacking, VOICE_STAGES, "voice_clone", "No usable voice clone"),
     "missing_lead_field": _missing_lead_field,
     "missing_sender_field": _missing_sender_field,
     "mailbox_unusable": _mailbox_unusable,
@@ -137,12 +123,8 @@ CHECKS: Mapping[str, Callable[[Attempt], str]] = {
 }
 
 # The lists of skipped leads in the order of their checks; a lead ends in the first that knows it.
-SKIPPING = (
-    "in_exclusion_list_and_skipped",
-    "recently_contacted_and_skipped",
-    "already_in_sequence_and_skipped",
-    "in_other_draft_sequences_and_skipped",
-    "in_other_active_sequences_and_skipped",
+SKIPPING = tuple(
+    field.name for field in spec.ADD_LEADS_RESULT if field.name.endswith(spec.SKIPPED_SUFFIX)
 )
 
 
@@ -150,7 +132,13 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
     """Complete a well-formed request in one transaction: status and body of the response."""
     with store.connection:
         store.connection.execute("BEGIN IMMEDIATE")
-        attempt = _meet(store, sequence, submission)
+        attempt = Attempt(
+            submission,
+            sequence,
+            store.user(sequence["created_by_user_id"]),
+            store.mailboxes(),
+            sequence["finished_leads"] + store.count_leads(sequence["id"]),
+        )
         reasons = {code: check(attempt) for code, check in CHECKS.items()}
         errors = [
             {"error_code": code, "message": reason} for code, reason in reasons.items() if reason
@@ -167,7 +155,11 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
                 added.append(lead)
             else:
                 skipped[name].append(lead.reference)
-        insert(store.connection, "leads", (_row(lead, sequence["id"]) for lead in added))
+        rows = (
+            {"sequence_id": sequence["id"], **lead.columns, "data": as_text(lead.data)}
+            for lead in added
+        )
+        insert(store.connection, "leads", rows)
     return 200, {
         "total": len(submission.leads),
         "total_added_to_sequence": len(added),
@@ -176,71 +168,46 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
     }
 
 
-def _row(lead: Lead, sequence_id: str) -> Row:
-    return {
-        "sequence_id": sequence_id,
-        "email": lead.email,
-        "profnet_url": lead.profnet_url,
-        "email_key": lead.email_key,
-        "url_key": lead.url_key,
-        "data": as_text(lead.data),
-    }
-
-
-def _meet(store: Store, sequence: Row, submission: Submission) -> Attempt:
-    users = store.users()
-    return Attempt(
-        submission,
-        sequence,
-        [users[user_id] for user_id in sequence["user_ids"]],
-        store.mailboxes(),
-        sequence["finished_leads"] + store.count_leads(sequence["id"]),
-    )
-
-
 def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[str]]]:
     """Keep the first lead of each email and profile URL, and list what came more than once."""
     first: dict[str, str] = {}
-    emails: dict[str, str] = {}
-    urls: dict[str, str] = {}
+    repeated: dict[str, str] = {}
     kept = []
     for lead in leads:
-        if not any(key in first for key in lead.keys):
+        known = lead.keys.keys() & first.keys()
+        if not known:
             kept.append(lead)
-        for key, text, repeated in (
-            (lead.email_key, lead.email, emails),
-            (lead.url_key, lead.profnet_url, urls),
-        ):
-            if key is None or text is None:
-                continue
-            if key in first:
-                repeated[key] = first[key]
+        repeated |= {key: first[key] for key in known}
+        for key, text in lead.keys.items():
             first.setdefault(key, text)
+    emails = {key: text for key, text in repeated.items() if key == email_key(text)}
     return kept, {
         "duplicate_emails": list(emails.values()),
-        "duplicate_profnet_urls": list(urls.values()),
+        "duplicate_profnet_urls": [text for key, text in repeated.items() if key not in emails],
     }
 
 
 def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str, set[str]]:
     """Which keys each check knows."""
     here, draft, active = set(), set(), set()
-    for key, where, status in store.sequence_keys(keys):
-        if where == sequence_id:
+    for key, row in store.known("leads JOIN sequences ON sequences.id = sequence_id", keys):
+        if row["sequence_id"] == sequence_id:
             here.add(key)
-        elif status == "draft":
+        elif row["status"] == "draft":
             draft.add(key)
-        elif status in {"active", "paused"}:
+        elif row["status"] in {"active", "paused"}:
             active.add(key)
-    excluded = store.listed_keys("exclusion_list", keys)
-    recent = store.listed_keys("recently_contacted", keys)
+    excluded, recent = (
+        {key for key, _ in store.known(table, keys)}
+        for table in ("exclusion_list", "recently_contacted")
+    )
     return dict(zip(SKIPPING, (excluded, recent, here, draft, active), strict=True))
 
 
 def _skipped_as(lead: Lead, known: Mapping[str, set[str]]) -> str | None:
     """Name the list that a lead ends in, or None for a lead to add."""
     for name in SKIPPING:
-        overridden = spec.CHECK_OVERRIDES.get(name) in lead.overrides
+        overridden = lead.overrides.get(spec.CHECK_OVERRIDES.get(name, ""))
         if not overridden and any(key in known[name] for key in lead.keys):
             return name
     return None

@@ -7,7 +7,7 @@ first, is held at the person's company under the person's title, and has no end.
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from itertools import accumulate
@@ -20,12 +20,13 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.sandbox.companies import Employer
 from outreach_frames.sandbox.headcount import FOUNDER, LEADERSHIP
-from outreach_frames.sandbox.names import PROFNET, new_id, person_name, stream
+from outreach_frames.sandbox.names import PROFNET, new_id, person_name
 from outreach_frames.sandbox.vocabulary import (
     ANY_COUNTRY,
     AREAS,
     EXECUTIVES,
     LANGUAGE_CODES,
+    SENIORITIES,
     SPECIALISTS,
     WORDS,
     City,
@@ -34,28 +35,9 @@ from outreach_frames.sandbox.vocabulary import (
 )
 from outreach_frames.sandbox.world import TODAY, USERS, School
 
-_ROLES: Final = dict(
-    zip(
-        spec.SUGGESTED_SENIORITIES,
-        (
-            # Title patterns, years at work from and to, and how many there are of them.
-            (("Owner", "Owner & Managing Director"), 5, 35, 0),
-            (("Founder & CEO", "Co-Founder"), 3, 30, 0),
-            (("{executive}",), 12, 35, 0),
-            (("VP of {area}", "Vice President, {area}", "VP {area}"), 12, 30, 4),
-            (("Head of {area}", "Global Head of {area}"), 8, 28, 6),
-            (("Director of {area}", "Director, {area}", "{area} Director"), 10, 30, 9),
-            (("{area} Manager", "Team Lead {area}", "Manager, {area}"), 5, 25, 18),
-            (("Senior {specialist}", "Lead {specialist}", "Principal {specialist}"), 4, 25, 25),
-            (("{specialist}", "{specialist}", "Junior {specialist}"), 0, 9, 34),
-            (("{area} Intern", "Working Student {area}"), 0, 1, 4),
-        ),
-        strict=True,
-    )
-)
-_STAFF: Final = Weighted((seniority, role[3]) for seniority, role in _ROLES.items())
+_STAFF: Final = Weighted((name, rank["share"]) for name, rank in SENIORITIES.items())
 OWNER, FOUNDING, CHIEF, VICE_PRESIDENT = spec.SUGGESTED_SENIORITIES[:4]
-_LADDER: Final = tuple(_ROLES)[3:9]
+_LADDER: Final = spec.SUGGESTED_SENIORITIES[3:9]
 _JOBS_AT_MOST: Final = 4
 
 _NOW: Final = TODAY.year * 12 + TODAY.month - 1
@@ -72,7 +54,7 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One person as the search needs it; `body` is the JSON of the resource less its company.
+    """One person as the search needs it; `body` is the JSON of the resource without its company.
 
     `networks` has bit n set where user number n is connected with the person.
     """
@@ -88,18 +70,20 @@ class Person:
 
 # Rare and deliberate: what tables, files and pages have to survive, by position modulo this.
 _SPICE_EVERY: Final = 331
-_TITLE_SPICE: Final = {3: "={}", 41: "+{}", 83: "-{} (interim)", 127: "@{}", 151: "{},"}
-_HEADLINE_SPICE: Final = {
-    19: "<b>{}</b> <script>alert(1)</script>",
-    61: "{} 🚀✨",
-    173: "{} | 100% remote_first",
-}
-_ABOUT_SPICE: Final[dict[int, Callable[[str], str]]] = {
-    29: lambda about: f'"Ship it," they said, "today";\nwe did.\r\n\r\n{about}',
-    97: lambda about: " ".join([about or "Long story, told in full."] * 60),
-    139: lambda about: f"{about}\t👩‍🔬 naïve \u202eright to left\u202c & <i>markup</i>",
-    199: lambda about: f"=HYPERLINK(1){about}",
-    241: lambda _: "",
+_SPICES: Final = {
+    3: ("title", "={}"),
+    41: ("title", "+{}"),
+    83: ("title", "-{} (interim)"),
+    127: ("title", "@{}"),
+    151: ("title", "{},"),
+    19: ("headline", "<b>{}</b> <script>alert(1)</script>"),
+    61: ("headline", "{} 🚀✨"),
+    173: ("headline", "{} | 100% remote_first"),
+    29: ("about", '"Ship it," they said, "today";\nwe did.\r\n\r\n{}'),
+    97: ("about", " ".join(["{0}"] * 60)),
+    139: ("about", "{}\t👩‍🔬 naïve \u202eright to left\u202c & <i>markup</i>"),
+    199: ("about", "=HYPERLINK(1){}"),
+    241: ("about", ""),
 }
 
 
@@ -150,28 +134,6 @@ class Market:
         return rng.choice(local if rng.random() < 0.85 else self._schools)
 
 
-def people(
-    seed: int, count: int, employers: Sequence[Employer], schools: Sequence[School]
-) -> Iterator[Person]:
-    """Yield the world's people, one after the other.
-
-    Parameters
-    ----------
-    seed : int
-        The world's seed.
-    count : int
-        How many people; the employers must employ as many.
-    employers : sequence of Employer
-        All companies of the world.
-    schools : sequence of School
-        All schools of the world.
-    """
-    rng = stream(seed, "people")
-    market = Market(employers, schools)
-    for position in range(count):
-        yield new_person(position, market, rng)
-
-
 def new_person(position: int, market: Market, rng: Random) -> Person:
     """Return a person with a career up to the day on which the world was made."""
     employer = market.hire(rng)
@@ -179,15 +141,14 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     stays = country is employer.country and rng.random() < 0.7
     city = employer.city if stays else country.cities.draw(rng)
     name = person_name(country, rng)
-    spice = position % _SPICE_EVERY
+    spiced, spice = _SPICES.get(position % _SPICE_EVERY, ("", "{}"))
     role = _role(employer, rng)
-    role = role._replace(title=_TITLE_SPICE.get(spice, "{}").format(role.title))
+    if spiced == "title":
+        role = role._replace(title=spice.format(role.title))
     jobs = _experiences(employer, role, market, rng)
     attended, educations = _educations(jobs[-1]["start_date"], role, country, market, rng)
     facts = _facts(employer, role, city, jobs, rng)
     about = None if rng.random() < 0.15 else _about(facts, rng)
-    if spice in _ABOUT_SPICE:
-        about = _ABOUT_SPICE[spice](about or "")
     described = rng.random() > 0.35
     identifier = new_id(rng)
     body = {
@@ -198,7 +159,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
         "last_name": name.last_name,
         "profnet_url": f"{PROFNET}/in/{name.slug}-{_suffix(position)}",
         "title": role.title,
-        "headline": _HEADLINE_SPICE.get(spice, "{}").format(_headline(role, employer, rng)),
+        "headline": _headline(role, employer, rng),
         "about": about,
         "current_position_start_date": jobs[0]["start_date"],
         "current_position_description": (
@@ -218,6 +179,8 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
         "languages": _languages(country, rng),
         "gender": name.gender,
     }
+    if spiced in {"headline", "about"}:
+        body[spiced] = spice.format(body[spiced] or "Long story, told in full.")
     return Person(
         name=name.name,
         role=role,
@@ -272,7 +235,8 @@ def _role(employer: Employer, rng: Random) -> Role:
 def _title(seniority: str, function: str, rng: Random) -> str:
     """Return a title that fits a seniority and a job function."""
     area = AREAS[function]
-    return rng.choice(_ROLES[seniority][0]).format(
+    patterns: list[str] = SENIORITIES[seniority]["titles"]
+    return rng.choice(patterns).format(
         area=area,
         specialist=SPECIALISTS.get(function, f"{area} Specialist"),
         executive=EXECUTIVES.get(function, f"Chief {area} Officer"),
@@ -291,7 +255,7 @@ def _experiences(
     employer: Employer, role: Role, market: Market, rng: Random
 ) -> list[dict[str, Any]]:
     """Return the jobs, newest first; earlier ones are further down the ladder."""
-    _, low, high, _ = _ROLES[role.seniority]
+    low, high = SENIORITIES[role.seniority]["years"]
     career = _NOW - rng.randint(low * 12, high * 12 + 1)
     founded = employer.founded_year * 12
     if role.seniority == FOUNDING:
@@ -366,22 +330,22 @@ def _languages(country: Country, rng: Random) -> list[dict[str, Any]]:
     names = dict.fromkeys(country.languages[: rng.randint(1, len(country.languages))])
     if rng.random() < 0.2:
         names[rng.choice(ANY_COUNTRY.draw(rng).languages)] = None
-    levels = WORDS["proficiencies"]
     return [
         {
             "object": "language",
             "language": language,
             "iso_code": LANGUAGE_CODES[language],
-            "proficiency": (
-                None
-                if rng.random() < 0.15
-                else levels[0]
-                if language == country.languages[0]
-                else rng.choice(levels[1:])
-            ),
+            "proficiency": _proficiency(language == country.languages[0], rng),
         }
         for language in names
     ]
+
+
+def _proficiency(is_native: bool, rng: Random) -> str | None:
+    levels: list[str] = WORDS["proficiencies"]
+    if rng.random() < 0.15:
+        return None
+    return levels[0] if is_native else rng.choice(levels[1:])
 
 
 def _headline(role: Role, employer: Employer, rng: Random) -> str:

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from outreach_frames import spec
 from outreach_frames.sandbox import records, rules
-from outreach_frames.sandbox.companies import NULL_FIELDS, NULL_LOCATION_FIELDS
 
 Choice = tuple[str, dict[str, Any], str]
 
@@ -25,7 +24,15 @@ _OPEN_VALUES: Final = {
     "Activity.event_type": records.EVENT_TYPES,
     "Activity.sequence_type": records.SEQUENCE_TYPES,
 }
+# Whether these may be null, the interface does not say.
+_NULL_NOW_AND_THEN: Final = {
+    "Company.total_funding": "number",
+    "Company.latest_funding_stage": "string",
+    "Company.latest_funding_date": "string",
+    "CompanyLocation.state": "string",
+}
 _OPEN_FIELDS: Final = {
+    "Error": "the interface does not show the format of its errors",
     "Company.locations": "texts, the headquarters first",
     "Company.technologies": "names",
     "Company.total_funding": "US dollars",
@@ -48,13 +55,8 @@ def choices() -> Iterator[Choice]:
         yield place, {"examples": list(values)}, f"one of {', '.join(values)}"
     for place, words in _OPEN_FIELDS.items():
         yield place, {}, words
-    for schema, fields, names in (
-        ("Company", spec.COMPANY, NULL_FIELDS),
-        ("CompanyLocation", spec.COMPANY_LOCATION, NULL_LOCATION_FIELDS),
-    ):
-        for field in fields:
-            if field.name in names:
-                yield f"{schema}.{field.name}", {"type": [field.type, "null"]}, "null now and then"
+    for place, kind in _NULL_NOW_AND_THEN.items():
+        yield place, {"type": [kind, "null"]}, "null now and then"
     for search_filter in spec.FILTERS:
         if search_filter.suggestions:
             known = ", ".join(search_filter.suggestions)

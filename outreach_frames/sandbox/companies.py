@@ -11,7 +11,7 @@ from array import array
 from bisect import bisect
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, compress
 from math import exp, log
 from random import Random
 from typing import Any, Final
@@ -31,10 +31,6 @@ from outreach_frames.sandbox.vocabulary import (
     Weighted,
 )
 from outreach_frames.sandbox.world import INVESTORS, TODAY
-
-# Fields that are null now and then; whether they may be, the interface does not say.
-NULL_FIELDS: Final = ("total_funding", "latest_funding_stage", "latest_funding_date")
-NULL_LOCATION_FIELDS: Final = ("state",)
 
 PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
@@ -102,8 +98,7 @@ class Employer:
     size: str
     type: str
     founded_year: int
-    is_b2b: bool
-    is_b2c: bool
+    focuses: tuple[str, ...]
     group: int
     investors: tuple[int, ...]
     reached: array[int]
@@ -179,8 +174,7 @@ def _company(
         size=size,
         type=kind,
         founded_year=founded,
-        is_b2b=is_b2b,
-        is_b2c=is_b2c,
+        focuses=tuple(compress(spec.SUGGESTED_COMPANY_FOCUSES, (is_b2b, is_b2c))),
         group=parent.number if parent else number,
         investors=tuple(rng.sample(range(INVESTORS), rng.randint(1, 4))) if funding else (),
         reached=array("I", accumulate(counts)),

@@ -9,10 +9,9 @@ from __future__ import annotations
 import gzip
 import math
 import random
-import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from email.utils import formatdate
 from functools import partial
 from typing import Any, Literal
@@ -30,10 +29,14 @@ class Call:
     """A request that found its operation."""
 
     endpoint: spec.Endpoint
-    path: str
     path_values: Mapping[str, str]
-    query: tuple[tuple[str, str], ...]
-    body: bytes
+    query: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+    @property
+    def path(self) -> str:
+        """The endpoint's path with its values."""
+        return self.endpoint.path.format_map(self.path_values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,12 +169,8 @@ def _drop_before(_fault: Fault, _call: Call, _handle: Handler) -> Reply:
     return Reply(500, b"", delivery="dropped")
 
 
-def _drop_after(_fault: Fault, call: Call, handle: Handler) -> Reply:
-    return replace(handle(call), delivery="dropped")
-
-
-def _cut_body(_fault: Fault, call: Call, handle: Handler) -> Reply:
-    return replace(handle(call), delivery="short")
+def _break(delivery: Delivery, fault: Fault, call: Call, handle: Handler) -> Reply:
+    return replace(handle(call), delivery=delivery, delay=fault.delay)
 
 
 def _cut_gzip(_fault: Fault, call: Call, handle: Handler) -> Reply:
@@ -180,60 +179,49 @@ def _cut_gzip(_fault: Fault, call: Call, handle: Handler) -> Reply:
     return replace(reply, body=packed[: len(packed) // 2]).with_header("Content-Encoding", "gzip")
 
 
-def _slow_body(fault: Fault, call: Call, handle: Handler) -> Reply:
-    return replace(handle(call), delivery="slow", delay=fault.delay)
+Document = dict[str, Any]
 
 
-def _edit(reply: Reply, change: Callable[[dict[str, Any]], object]) -> Reply:
+def _edit(
+    change: Callable[[Fault, Document], object], fault: Fault, call: Call, handle: Handler
+) -> Reply:
     """Change the document of a good response."""
+    reply = handle(call)
     if reply.status != 200:
         return reply
     document = orjson.loads(reply.body)
-    change(document)
+    change(fault, document)
     return replace(reply, body=orjson.dumps(document))
 
 
-def _repeat_next(_fault: Fault, call: Call, handle: Handler) -> Reply:
-    def change(document: dict[str, Any]) -> None:
-        links = document[spec.LINKS_KEY]
-        links["next"] = links["self"]
-
-    return _edit(handle(call), change)
+def _repeat_next(_fault: Fault, document: Document) -> None:
+    links = document[spec.LINKS_KEY]
+    links["next"] = links["self"]
 
 
-def _foreign_next(fault: Fault, call: Call, handle: Handler) -> Reply:
-    def change(document: dict[str, Any]) -> None:
-        document[spec.LINKS_KEY]["next"] = {"href": fault.href}
-
-    return _edit(handle(call), change)
+def _foreign_next(fault: Fault, document: Document) -> None:
+    document[spec.LINKS_KEY]["next"] = {"href": fault.href}
 
 
-def _drift(_fault: Fault, call: Call, handle: Handler) -> Reply:
+def _add_errors(_fault: Fault, document: Document) -> None:
+    error = {"code": "partial_result", "message": "A data source did not respond in time."}
+    document[spec.ERRORS_KEY] = [*document.get(spec.ERRORS_KEY, ()), error]
+
+
+def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
     """Respond to a later page as if somebody had come in front since the first one."""
-    reply = handle(call)
-    page_field = spec.SEARCH_PAGING[0].name
-    wanted = orjson.loads(call.body) if reply.status == 200 else {}
-    page = wanted.get(page_field, 1)
-    if page < 2:
-        return reply
-    before = handle(replace(call, body=orjson.dumps(wanted | {page_field: page - 1})))
-    last = orjson.loads(before.body)[spec.RESULTS_KEY][-1:]
 
-    def change(document: dict[str, Any]) -> None:
+    def change(_fault: Fault, document: Document) -> None:
+        page_field = spec.SEARCH_PAGING[0].name
+        wanted = orjson.loads(call.body)
+        page = wanted.get(page_field, 1)
         people = document[spec.RESULTS_KEY]
-        if people:
+        if page > 1 and people:
+            before = handle(replace(call, body=orjson.dumps(wanted | {page_field: page - 1})))
+            last = orjson.loads(before.body)[spec.RESULTS_KEY][-1:]
             document[spec.RESULTS_KEY] = last + people[:-1]
 
-    return _edit(reply, change)
-
-
-def _add_errors(_fault: Fault, call: Call, handle: Handler) -> Reply:
-    error = {"code": "partial_result", "message": "A data source did not respond in time."}
-
-    def change(document: dict[str, Any]) -> None:
-        document[spec.ERRORS_KEY] = [*document.get(spec.ERRORS_KEY, ()), error]
-
-    return _edit(handle(call), change)
+    return _edit(change, fault, call, handle)
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,12 +257,18 @@ KINDS: Mapping[str, Kind] = {
     "unavailable_bare": Kind("503 without Retry-After", partial(_refuse, 503, _BUSY, None)),
     "token_revoked": Kind("401", partial(_refuse, 401, "The token was revoked.", None)),
     "drop_before_commit": Kind("the connection breaks, nothing is done", _drop_before),
-    "drop_after_commit": Kind("everything is done, then the connection breaks", _drop_after),
-    "truncated_body": Kind("the body ends before its Content-Length", _cut_body),
+    "drop_after_commit": Kind(
+        "everything is done, then the connection breaks", partial(_break, "dropped")
+    ),
+    "truncated_body": Kind("the body ends before its Content-Length", partial(_break, "short")),
     "truncated_gzip": Kind("a gzip body that is half there", _cut_gzip),
-    "slow_body": Kind("the body comes one byte at a time", _slow_body),
-    "repeated_next_link": Kind("the next link leads to the same page", _repeat_next, _LISTS),
-    "foreign_next_link": Kind("the next link leads to another host", _foreign_next, _LISTS),
+    "slow_body": Kind("the body comes one byte at a time", partial(_break, "slow")),
+    "repeated_next_link": Kind(
+        "the next link leads to the same page", partial(_edit, _repeat_next), _LISTS
+    ),
+    "foreign_next_link": Kind(
+        "the next link leads to another host", partial(_edit, _foreign_next), _LISTS
+    ),
     "page_drift": Kind(
         "from page 2 on everyone has moved back by one place: one person twice, one missed",
         _drift,
@@ -282,7 +276,7 @@ KINDS: Mapping[str, Kind] = {
     ),
     "errors": Kind(
         "a good response with an entry in _errors",
-        _add_errors,
+        partial(_edit, _add_errors),
         (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST),
     ),
 }
@@ -299,11 +293,13 @@ class _Armed:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults in force, each with its count, and the generator of their chances."""
+    """The faults in force, each with its count, and the generator of their chances.
+
+    One thread serves all requests, so that nothing here needs a lock.
+    """
 
     armed: list[_Armed]
     rng: random.Random
-    lock: threading.Lock = field(default_factory=threading.Lock)
 
     @classmethod
     def arm(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
@@ -320,8 +316,7 @@ class Faults:
 
     def around(self, call: Call, handle: Handler) -> Handler:
         """Wrap an operation into the faults that strike this request, the first outermost."""
-        with self.lock:
-            striking = [each.fault for each in self.armed if self._strikes(each, call.endpoint)]
+        striking = [each.fault for each in self.armed if self._strikes(each, call.endpoint)]
         for fault in reversed(striking):
             handle = partial(_struck, fault, handle)
         return handle

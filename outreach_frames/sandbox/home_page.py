@@ -15,8 +15,8 @@ from string import Template
 from typing import TYPE_CHECKING, Final
 
 from outreach_frames.sandbox import openapi
-from outreach_frames.sandbox.examples import ExampleRequest, requests, world_ids
-from outreach_frames.sandbox.faults import KINDS, Fault
+from outreach_frames.sandbox.examples import curl, requests
+from outreach_frames.sandbox.faults import KINDS, Call, Fault
 from outreach_frames.sandbox.world import TODAY
 
 if TYPE_CHECKING:
@@ -48,13 +48,16 @@ _COUNTED: Final[Mapping[str, str]] = {
 def render(store: Store, faults: Iterable[Fault], base_url: str) -> str:
     """Write the page of a sandbox at this address, with these faults in force."""
     with store.lock:
-        ids = world_ids(store)
+        world = store.world()
         values = {
-            "seed": escape(str(store.seed())),
-            "today": (TODAY + timedelta(days=store.days_passed())).isoformat(),
+            "seed": escape(str(world["seed"])),
+            "today": (TODAY + timedelta(days=world["days"])).isoformat(),
             "world": _table(("", ""), _counts(store)),
             "sequences": _sequences(store),
             "lead_lists": _lead_lists(store),
+            "operations": "\n".join(
+                _operation(each, base_url) for each in requests(store).values()
+            ),
         }
     kinds = ", ".join(fault.kind for fault in faults)
     return _template().substitute(
@@ -62,7 +65,6 @@ def render(store: Store, faults: Iterable[Fault], base_url: str) -> str:
         description=openapi.PATH,
         connect=escape(f"export {_ADDRESS}={base_url}\nexport {_KEY}=..."),
         python=escape(f'import outreach_frames as of\n\nclient = of.connect("{base_url}", "...")'),
-        operations="\n".join(_operation(each, base_url) for each in requests(ids).values()),
         in_force=escape(f"In force: {kinds}." if kinds else "None is in force."),
         faults=_table(
             ("kind", "what it does"),
@@ -94,14 +96,14 @@ def _sequences(store: Store) -> str:
 def _lead_lists(store: Store) -> str:
     found = (store.lead_list(each) for each in store.ids("lead_lists"))
     rows = (
-        (escape(row["name"]), escape(row["type"]), f"{len(leads):,}", _code(row["id"]))
-        for row, leads in filter(None, found)
+        (escape(row["name"]), escape(row["type"]), f"{len(row['leads']):,}", _code(row["id"]))
+        for row in filter(None, found)
     )
     return _table(("name", "type", "leads", "id"), rows)
 
 
-def _operation(request: ExampleRequest, base_url: str) -> str:
-    endpoint = request.endpoint
+def _operation(call: Call, base_url: str) -> str:
+    endpoint = call.endpoint
     lines = [
         f"<h3><code>{escape(endpoint.label)}</code></h3>",
         f"<p>{escape(endpoint.note.capitalize())}.</p>",
@@ -110,7 +112,7 @@ def _operation(request: ExampleRequest, base_url: str) -> str:
         if fields:
             names = ", ".join(_code(field.name) for field in fields)
             lines.append(f'<p class="quiet">{words}: {names}</p>')
-    return "\n".join((*lines, f"<pre>{escape(request.curl(base_url, f'${_KEY}'))}</pre>"))
+    return "\n".join((*lines, f"<pre>{escape(curl(call, base_url, f'${_KEY}'))}</pre>"))
 
 
 def _code(text: str) -> str:

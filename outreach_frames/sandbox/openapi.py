@@ -20,12 +20,26 @@ from outreach_frames import spec
 from outreach_frames.sandbox import rules
 from outreach_frames.sandbox.add_leads import MAX_LEADS_PER_SEQUENCE
 from outreach_frames.sandbox.choices import choices
-from outreach_frames.sandbox.examples import ExampleRequest, Ids, example_of, requests
+from outreach_frames.sandbox.examples import exchanges
+from outreach_frames.sandbox.faults import Call
 
 PATH: Final = "/openapi.json"
 CHOICE: Final = "x-sandbox-choice"
 
 Schema = dict[str, Any]
+
+_CAUSES: Final = "\n".join(f"- `{code}`: {cause}" for code, cause in spec.ADD_LEADS_ERRORS.items())
+_MESSAGE: Final = spec.Field("message", required=True, note="details")
+_VALIDATION_ERROR: Final = (
+    spec.Field("error_code", required=True, note=f"there may be others than these:\n\n{_CAUSES}"),
+    _MESSAGE,
+)
+_VALIDATION_ERRORS: Final = spec.Field(
+    spec.VALIDATION_ERRORS_KEY, "array", items="object", members=_VALIDATION_ERROR, required=True
+)
+_ERROR: Final = spec.Field(
+    "error", "object", members=(spec.Field("code", required=True), _MESSAGE), required=True
+)
 
 # Fields that stand in more than one place, or are looked for, by the names of their schemas.
 COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
@@ -55,6 +69,8 @@ COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
     "LeadList": spec.LEAD_LIST,
     "Mailbox": spec.MAILBOX,
     "DailyEmailLimit": spec.DAILY_EMAIL_LIMIT_BODY,
+    "ValidationErrors": (_VALIDATION_ERRORS,),
+    "Error": (_ERROR,),
 }
 _NAMES: Final = {fields: name for name, fields in COMPONENTS.items()}
 
@@ -74,11 +90,10 @@ def describe() -> Schema:
     >>> sorted(describe()["paths"])[:2]
     ['/contacts', '/contacts/email/{email}']
     """
-    examples = requests(Ids())
     paths: dict[str, Schema] = {}
-    for endpoint in spec.ENDPOINTS:
+    for endpoint, (call, response) in exchanges().items():
         operations = paths.setdefault(endpoint.path, {})
-        operations[endpoint.method.lower()] = _operation(endpoint, examples[endpoint])
+        operations[endpoint.method.lower()] = _operation(endpoint, call, response)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -92,7 +107,9 @@ def describe() -> Schema:
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "responses": {name: _refusal(status) for status, name in _REFUSALS.items()},
+            "responses": {
+                name: _refusal(status, words) for status, (name, words) in _REFUSALS.items()
+            },
             "securitySchemes": {
                 "token": {
                     "type": "http",
@@ -111,7 +128,7 @@ def document() -> bytes:
     return orjson.dumps(describe(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
-def _operation(endpoint: spec.Endpoint, example: ExampleRequest) -> Schema:
+def _operation(endpoint: spec.Endpoint, example: Call, response: Any) -> Schema:
     operation: Schema = {
         "operationId": endpoint.name,
         "summary": endpoint.note.capitalize(),
@@ -126,13 +143,13 @@ def _operation(endpoint: spec.Endpoint, example: ExampleRequest) -> Schema:
     if endpoint.body:
         operation["requestBody"] = {
             "required": True,
-            "content": _json(_NAMES[endpoint.body], example.body),
+            "content": _json(_NAMES[endpoint.body], orjson.loads(example.body)),
         }
-    operation["responses"] = _responses(endpoint)
+    operation["responses"] = _responses(endpoint, response)
     return operation
 
 
-def _path_parameter(name: str, example: ExampleRequest) -> Schema:
+def _path_parameter(name: str, example: Call) -> Schema:
     return {
         "name": name,
         "in": "path",
@@ -142,7 +159,7 @@ def _path_parameter(name: str, example: ExampleRequest) -> Schema:
     }
 
 
-def _query_parameter(field: spec.Field, example: ExampleRequest) -> Schema:
+def _query_parameter(field: spec.Field, example: Call) -> Schema:
     parameter: Schema = {"name": field.name, "in": "query"}
     if field.note:
         parameter["description"] = field.note.capitalize()
@@ -163,13 +180,10 @@ def _query_parameter(field: spec.Field, example: ExampleRequest) -> Schema:
     return parameter | {"schema": schema}
 
 
-def _responses(endpoint: spec.Endpoint) -> Schema:
+def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
     success: Schema = {
         "description": "Success",
-        "content": _json(
-            _NAMES.get(endpoint.result) or _object(endpoint.result),
-            example_of(endpoint.result, endpoint.name),
-        ),
+        "content": _json(_NAMES.get(endpoint.result) or _object(endpoint.result), example),
     }
     if endpoint is spec.LIST_SEQUENCES:
         success["headers"] = {
@@ -177,14 +191,6 @@ def _responses(endpoint: spec.Endpoint) -> Schema:
                 "description": "How long to wait before the next request: seconds, or a date",
                 "schema": {"type": "string"},
             }
-        }
-    if endpoint in _LINKS:
-        success["links"] = {
-            target.name: {
-                "operationId": target.name,
-                "parameters": {parameter: f"$response.body#{pointer}"},
-            }
-            for pointer, target, parameter in _LINKS[endpoint]
         }
     if endpoint is spec.ADD_LEADS:
         success[CHOICE] = (
@@ -197,48 +203,38 @@ def _responses(endpoint: spec.Endpoint) -> Schema:
     if endpoint.body:
         statuses.append(413)
     refusals = {
-        str(status): {"$ref": f"#/components/responses/{_REFUSALS[status]}"}
+        str(status): {"$ref": f"#/components/responses/{_REFUSALS[status][0]}"}
         for status in sorted({*statuses, *endpoint.refusals})
     }
     return {"200": success, **refusals}
 
 
-# What a response holds that a later request takes: where from, which operation, and what for.
-_LINKS: Final[Mapping[spec.Endpoint, tuple[tuple[str, spec.Endpoint, str], ...]]] = {
-    spec.LIST_SEQUENCES: ((f"/{spec.SEQUENCES_KEY}/0/id", spec.ADD_LEADS, "path.id"),),
-    spec.GET_CONTACTS: (
-        (f"/{spec.CONTACTS_KEY}/0/email", spec.GET_CONTACT_BY_EMAIL, "path.email"),
-    ),
-    spec.LIST_MAILBOXES: ((f"/{spec.MAILBOXES_KEY}/0/id", spec.UPDATE_MAILBOX, "path.id"),),
-}
-
-# The responses that are no success, by the names of their components.
+# The responses that are no success: the names of their components, and what they mean.
 _REFUSALS: Final = {
-    400: "BadRequest",
-    401: "Unauthorized",
-    404: "NotFound",
-    413: "ContentTooLarge",
-    422: "ValidationFailed",
-}
-_REFUSED: Final = {
-    400: "The request is malformed in itself; of adding leads the interface shows it",
-    401: "The token is missing or wrong",
-    404: "There is nothing of that id or address",
-    413: f"A body of more than {rules.MAX_BODY_BYTES // 10**6} MB, to add leads of more than "
-    f"{rules.MAX_LEADS_BODY_BYTES // 10**6} MB",
-    422: "The request is well formed but cannot be completed",
+    400: (
+        "BadRequest",
+        "The request is malformed in itself; of adding leads the interface shows it",
+    ),
+    401: ("Unauthorized", "The token is missing or wrong"),
+    404: ("NotFound", "There is nothing of that id or address"),
+    413: (
+        "ContentTooLarge",
+        f"A body of more than {rules.MAX_BODY_BYTES // 10**6} MB, to add leads of more than "
+        f"{rules.MAX_LEADS_BODY_BYTES // 10**6} MB",
+    ),
+    422: ("ValidationFailed", "The request is well formed but cannot be completed"),
 }
 
 
-def _refusal(status: int) -> Schema:
-    response: Schema = {"description": _REFUSED[status]}
+def _refusal(status: int, words: str) -> Schema:
+    response: Schema = {"description": words}
     if status in spec.ADD_LEADS.refusals and status != 400:
         (code, cause), *_ = spec.ADD_LEADS_ERRORS.items()
         errors = [{"error_code": code, "message": cause.capitalize()}]
         return response | {
             "content": _json("ValidationErrors", {spec.VALIDATION_ERRORS_KEY: errors})
         }
-    example = orjson.loads(rules.error_body(status, _REFUSED[status].partition(";")[0]))
+    example = orjson.loads(rules.error_body(status, words.partition(";")[0]))
     response[CHOICE] = "the status and the format of the body, unless the description says so"
     if status == 400:
         response[CHOICE] = "the format of the body; the status, but of adding leads"
@@ -271,22 +267,9 @@ def _schemas() -> dict[str, Schema]:
         schema = _at(schemas, place)
         said = f"{schema[CHOICE]}; {words}" if CHOICE in schema else words
         schema.update(keywords, **{CHOICE: said})
-    schemas["ValidationErrors"] = _validation_errors()
-    schemas["Error"] = {
-        "type": "object",
-        "properties": {
-            "error": {
-                "type": "object",
-                "properties": {
-                    "code": {"type": "string", "examples": list(rules.CODES.values())},
-                    "message": {"type": "string"},
-                },
-                "required": ["code", "message"],
-            }
-        },
-        "required": ["error"],
-        CHOICE: "the interface does not show the format of its errors",
-    }
+    errors = schemas["ValidationErrors"]["properties"][spec.VALIDATION_ERRORS_KEY]
+    errors["minItems"] = 1
+    errors["items"]["properties"]["error_code"]["examples"] = list(spec.ADD_LEADS_ERRORS)
     return schemas
 
 
@@ -294,29 +277,6 @@ def _at(schemas: Mapping[str, Schema], place: str) -> Schema:
     name, _, property_name = place.partition(".")
     found: Schema = schemas[name]
     return found["properties"][property_name] if property_name else found
-
-
-def _validation_errors() -> Schema:
-    causes = "\n".join(f"- `{code}`: {cause}" for code, cause in spec.ADD_LEADS_ERRORS.items())
-    error = {
-        "type": "object",
-        "properties": {
-            "error_code": {
-                "type": "string",
-                "description": f"There may be others than these:\n\n{causes}",
-                "examples": list(spec.ADD_LEADS_ERRORS),
-            },
-            "message": {"type": "string", "description": "Details"},
-        },
-        "required": ["error_code", "message"],
-    }
-    return {
-        "type": "object",
-        "properties": {
-            spec.VALIDATION_ERRORS_KEY: {"type": "array", "items": error, "minItems": 1}
-        },
-        "required": [spec.VALIDATION_ERRORS_KEY],
-    }
 
 
 def _object(fields: Sequence[spec.Field | spec.Filter]) -> Schema:

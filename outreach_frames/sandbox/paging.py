@@ -2,38 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from outreach_frames import spec
-from outreach_frames.sandbox.rules import bad_request, link
+from outreach_frames.sandbox.faults import Call
+from outreach_frames.sandbox.rules import DEFAULT_PAGE_SIZE, bad_request, link
 
 Item = Mapping[str, Any]
-AFTER, BEFORE = spec.PAGE_AFTER.name, spec.PAGE_BEFORE.name
+SIZE, AFTER, BEFORE = spec.PAGE_SIZE.name, spec.PAGE_AFTER.name, spec.PAGE_BEFORE.name
 
 
-def cut_page(
-    items: Sequence[Item],
-    keep: Callable[[Item], bool],
-    *,
-    path: str,
-    query: Mapping[str, str],
-    size: int,
-    backwards: bool = True,
-) -> tuple[list[Item], dict[str, dict[str, str]]]:
-    """Cut one page out of a list, and make its links.
+def cut_page(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, dict[str, str]]]:
+    """Cut the page that a request asks for out of a list, and make its links.
 
     A cursor may name an item that the filters leave out: a page begins where that item stands in
-    the whole list. Where the endpoint has no `page[before]` (`backwards=False`), the `prev` link
-    says the same by `page[after]`.
+    the whole list. Where the endpoint has no `page[before]`, the `prev` link says the same by
+    `page[after]`.
     """
+    path, query = call.path, dict(call.query)
+    size = int(query.get(SIZE, DEFAULT_PAGE_SIZE))
+    filters = {name: value for name, value in query.items() if name not in (AFTER, BEFORE)}
     if AFTER in query and BEFORE in query:
         raise bad_request(f"{AFTER} and {BEFORE} exclude each other")
     places = {item["id"]: place for place, item in enumerate(items)}
     for name in (AFTER, BEFORE):
         if name in query and query[name] not in places:
             raise bad_request(f"{name} names nothing that is in this list")
-    kept = [item for item in items if keep(item)]
+    kept = [
+        item
+        for item in items
+        if all(_matches(item, name, value) for name, value in filters.items() if name != SIZE)
+    ]
     start, stop = 0, size
     if BEFORE in query:
         stop = sum(places[item["id"]] < places[query[BEFORE]] for item in kept)
@@ -42,15 +42,23 @@ def cut_page(
         start = sum(places[item["id"]] <= places[query[AFTER]] for item in kept)
         stop = start + size
     page = kept[start:stop]
-    filters = {name: value for name, value in query.items() if name not in (AFTER, BEFORE)}
     links = {"self": link(path, query)}
     if stop < len(kept):
         links["next"] = link(path, filters | ({AFTER: page[-1]["id"]} if page else {}))
     if start > 0 and page:
-        if backwards:
+        if spec.PAGE_BEFORE in call.endpoint.query:
             links["prev"] = link(path, filters | {BEFORE: page[0]["id"]})
         elif start > size:
             links["prev"] = link(path, filters | {AFTER: kept[start - size - 1]["id"]})
         else:
             links["prev"] = link(path, filters)
     return page, links
+
+
+def _matches(item: Item, name: str, value: str) -> bool:
+    """Say whether an item passes a filter: names contain it, addresses are equal in either case."""
+    if name == "name":
+        return value.casefold() in item[name].casefold()
+    if name.endswith("_email"):
+        return value.lower() in {"", item[name].lower()}
+    return bool(item[name] == value)

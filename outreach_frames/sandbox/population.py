@@ -15,7 +15,6 @@ from typing import Any, Final, TypeVar
 
 import orjson
 
-from outreach_frames import spec
 from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.companies import Employer, companies
 from outreach_frames.sandbox.names import stream
@@ -79,7 +78,8 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     (20,)
     >>> connection.close()
     """
-    _create(connection)
+    for table, columns in _TABLES.items():
+        connection.execute(f"CREATE TABLE {table} ({columns})")
     learned = schools(seed)
     _insert(connection, "schools", ((s.number, s.id, s.name, s.name.casefold()) for s in learned))
     known = enumerate(users(seed))
@@ -89,17 +89,17 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     employers = _fill_companies(connection, seed, company_count(people))
     roles: dict[careers.Role, int] = {}
     places: dict[str, int] = {}
-    done = 0
-    for batch in _batches(careers.people(seed, people, employers, learned)):
-        _insert_people(connection, done, batch, roles, places)
-        connection.execute("COMMIT")
-        done += len(batch)
+    market, rng = careers.Market(employers, learned), stream(seed, "people")
+    for positions in _batches(range(people)):
+        batch = [careers.new_person(position, market, rng) for position in positions]
+        _insert_people(connection, positions[0], batch, roles, places)
+        connection.commit()
     folded = ((number, *map(str.casefold, role)) for role, number in roles.items())
     _insert(connection, "roles", folded)
     _insert(connection, "places", ((number, text.casefold()) for text, number in places.items()))
     for index, columns in _INDEXES.items():
         connection.execute(f"CREATE INDEX {index} ON {columns}")
-    connection.execute("COMMIT")
+    connection.commit()
 
 
 def company_count(people: int) -> int:
@@ -146,45 +146,20 @@ def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[s
     Returns
     -------
     list of dict
-        With the keys `name`, `first_name`, `last_name`, `profnet_url`, `title`, `location`,
-        `country`, `company_name` and `company_domain`, all strings.
+        People without their companies, each with the `company_domain`.
     """
     (total,) = connection.execute("SELECT count(*) FROM people").fetchone()
     positions = stream(seed, "sample").sample(range(total), min(count, total))
-    return [_drawn(connection, position) for position in positions]
-
-
-def _drawn(connection: sqlite3.Connection, position: int) -> dict[str, Any]:
-    person, domain = connection.execute(
-        """SELECT person_bodies.body, companies.domain FROM person_bodies
-        JOIN companies ON companies.number = person_bodies.company WHERE position = ?""",
-        (position,),
-    ).fetchone()
-    found = orjson.loads(person)
-    fields = ("name", "first_name", "last_name", "profnet_url", "title", "location")
-    return {
-        **{field: found[field] for field in fields},
-        "country": found["location_details"]["country"],
-        "company_name": found["experiences"][0]["company_name"],
-        "company_domain": domain,
-    }
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    _begin(connection)
-    for table, columns in _TABLES.items():
-        connection.execute(f"CREATE TABLE {table} ({columns})")
-    connection.execute("COMMIT")
-
-
-def _begin(connection: sqlite3.Connection) -> None:
-    """Open a transaction whatever isolation level the connection was opened with."""
-    if not connection.in_transaction:
-        connection.execute("BEGIN")
+    rows = connection.execute(
+        """SELECT person_bodies.body, companies.domain FROM json_each(?) AS drawn
+        JOIN person_bodies ON position = drawn.value
+        JOIN companies ON companies.number = company ORDER BY drawn.key""",
+        (orjson.dumps(positions).decode(),),
+    )
+    return [orjson.loads(body) | {"company_domain": domain} for body, domain in rows]
 
 
 def _insert(connection: sqlite3.Connection, table: str, rows: Iterable[tuple[object, ...]]) -> None:
-    _begin(connection)
     marks = ", ".join("?" * (_TABLES[table].count(",") + 1))
     connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)  # noqa: S608 - from _TABLES
 
@@ -205,14 +180,14 @@ def _fill_companies(connection: sqlite3.Connection, seed: int, count: int) -> li
         _insert(
             connection,
             "company_focuses",
-            ((focus, e.number) for e in chosen for focus in _focuses(e)),
+            ((focus, e.number) for e in chosen for focus in e.focuses),
         )
         _insert(
             connection,
             "company_investors",
             ((investor, e.number) for e in chosen for investor in e.investors),
         )
-        connection.execute("COMMIT")
+        connection.commit()
     return employers
 
 
@@ -229,11 +204,6 @@ def _company_row(employer: Employer) -> tuple[object, ...]:
         employer.industry.name.casefold(),
         employer.group,
     )
-
-
-def _focuses(employer: Employer) -> list[str]:
-    serves = zip(spec.SUGGESTED_COMPANY_FOCUSES, (employer.is_b2b, employer.is_b2c), strict=True)
-    return [focus for focus, is_so in serves if is_so]
 
 
 def _insert_people(

@@ -12,11 +12,13 @@ from typing import Any
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.account import moment, stamp
+from outreach_frames.sandbox.account import fill_account, moment, stamp
 from outreach_frames.sandbox.names import new_id, slug
+from outreach_frames.sandbox.population import fill, sample
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
-from outreach_frames.sandbox.world import User
+from outreach_frames.sandbox.vocabulary import COUNTRIES
+from outreach_frames.sandbox.world import User, users
 
 Record = dict[str, Any]
 
@@ -24,30 +26,8 @@ CONTACTS = 500
 # One in so many contacts stands in the exclusion list, one was contacted recently, and so on.
 SHARE = 12
 
-# Countries with one time zone; contacts elsewhere have none.
-TIME_ZONES = {
-    "Austria": "Europe/Vienna",
-    "Belgium": "Europe/Brussels",
-    "China": "Asia/Shanghai",
-    "Denmark": "Europe/Copenhagen",
-    "Finland": "Europe/Helsinki",
-    "France": "Europe/Paris",
-    "Germany": "Europe/Berlin",
-    "India": "Asia/Kolkata",
-    "Ireland": "Europe/Dublin",
-    "Israel": "Asia/Jerusalem",
-    "Italy": "Europe/Rome",
-    "Japan": "Asia/Tokyo",
-    "Netherlands": "Europe/Amsterdam",
-    "Norway": "Europe/Oslo",
-    "Poland": "Europe/Warsaw",
-    "Singapore": "Asia/Singapore",
-    "South Korea": "Asia/Seoul",
-    "Sweden": "Europe/Stockholm",
-    "Switzerland": "Europe/Zurich",
-    "United Arab Emirates": "Asia/Dubai",
-    "United Kingdom": "Europe/London",
-}
+# What a contact has of the person that it was made from.
+SHARED_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")
 EVENT_TYPES = ("email_sent", "email_opened", "email_replied", "profnet_visited", "call_logged")
 SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
 PHONE_TYPES = ("mobile", "work")
@@ -73,16 +53,13 @@ LIST_ERRORS = [
 ]
 
 
-def fill_records(
-    connection: sqlite3.Connection,
-    users: Sequence[User],
-    people: Sequence[Mapping[str, Any]],
-    *,
-    seed: int,
-) -> None:
-    """Create contacts from people of the population, and what the account knows of them."""
+def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
+    """Fill an empty database: the people first, then the account that knows some of them."""
+    fill(connection, people=people, seed=seed)
+    account_users = users(seed)
+    fill_account(connection, account_users, seed=seed)
     rng = random.Random(f"records {seed}")
-    contacts = list(_contacts(people, users, rng))
+    contacts = list(_contacts(sample(connection, CONTACTS, seed), account_users, rng))
     insert(
         connection,
         "contacts",
@@ -97,24 +74,12 @@ def fill_records(
     )
     _add_known_leads(connection, contacts, rng)
     for place, (name, kind, status, size) in enumerate(LEAD_LISTS):
-        lead_list = _lead_list(name, kind, status, users, rng)
+        lead_list = _lead_list(name, kind, status, account_users, rng)
         if place == LIST_WITH_ERRORS:
             lead_list[spec.ERRORS_KEY] = LIST_ERRORS
-        leads = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(size)]
+        lead_list["leads"] = [_list_lead(kind, rng.choice(contacts), rng) for _ in range(size)]
         document = orjson.dumps(lead_list)
         insert(connection, "lead_lists", [{"id": lead_list["id"], "document": document}])
-        insert(
-            connection,
-            "lead_list_leads",
-            (
-                {
-                    "lead_list_id": lead_list["id"],
-                    "id": lead["id"],
-                    "document": orjson.dumps(lead),
-                }
-                for lead in leads
-            ),
-        )
 
 
 def _add_known_leads(
@@ -167,14 +132,9 @@ def _contacts(
         contact: Record = {
             "id": new_id(rng),
             "email": None if place % 25 == 24 else email,
-            "name": person["name"],
-            "first_name": person["first_name"],
-            "last_name": person["last_name"],
-            "profnet_url": person["profnet_url"],
-            "title": person["title"],
-            "location": person["location"],
-            "time_zone": TIME_ZONES.get(person["country"]),
-            "company_name": person["company_name"],
+            **{name: person[name] for name in SHARED_FIELDS},
+            "time_zone": COUNTRIES[person["location_details"]["country"]].time_zone,
+            "company_name": person["experiences"][0]["company_name"],
             "company_domain": person["company_domain"],
             "owner": rng.choice(users).email,
             "last_contacted_at": stamp(contacted) if activity else None,

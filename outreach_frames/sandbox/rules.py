@@ -16,12 +16,13 @@ nor the points below, so these are plain choices:
 from __future__ import annotations
 
 import re
-import uuid
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any, Final, TypeVar
 from urllib.parse import urlencode, urlsplit
 
+import msgspec
 import orjson
+from msgspec import Meta
 
 from outreach_frames import spec
 
@@ -32,7 +33,10 @@ DAILY_EMAIL_LIMITS = range(1001)
 MAX_BODY_BYTES = 4_000_000
 MAX_LEADS_BODY_BYTES = 64_000_000
 
+_UUID: Final = r"(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
+
 Query = Sequence[tuple[str, str]]
+Form = TypeVar("Form")
 
 CODES = {
     400: "bad_request",
@@ -65,114 +69,72 @@ def bad_request(message: str) -> Refusal:
     return Refusal(400, message)
 
 
-def read_json(body: bytes) -> Any:
-    """Parse a body; no NaN, no bottomless nesting, no broken UTF-8."""
+def read_body(body: bytes, form: type[Form]) -> Form:
+    """Parse a body of a form; no unknown fields, no NaN, no broken UTF-8; 7.0 is a whole number."""
     try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        raise bad_request(f"The body is not JSON: {error}") from error
+        fields = orjson.loads(body)
+        if isinstance(fields, dict):
+            fields = {name: _as_integer(value) for name, value in fields.items()}
+        return msgspec.convert(fields, form)
+    except (orjson.JSONDecodeError, msgspec.ValidationError) as error:
+        raise bad_request(f"The body is malformed: {error}") from error
 
 
-def read_object(value: object, what: str, known: Sequence[str]) -> dict[str, Any]:
-    """Take a JSON object that has no other fields than the known ones."""
-    if not isinstance(value, dict):
-        raise bad_request(f"{what} must be an object")
-    unknown = [name for name in value if name not in known]
-    if unknown:
-        raise bad_request(f"{what} has an unknown field {unknown[0]!r}")
-    return value
+def _as_integer(value: object) -> object:
+    return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def as_integer(value: object) -> int | None:
-    """Take a JSON value that is a whole number, written 7 or 7.0; true and false are none."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def read_query(endpoint: spec.Endpoint, query: Query) -> dict[str, str]:
-    """Take an endpoint's query parameters, each at most once, with values from its lists."""
+def check_query(endpoint: spec.Endpoint, query: Query) -> None:
+    """Refuse unknown and repeated parameters, and values that the endpoint does not take."""
     fields = {field.name: field for field in endpoint.query}
-    taken: dict[str, str] = {}
+    names = [name for name, _ in query]
     for name, value in query:
         field = fields.get(name)
         if field is None:
             raise bad_request(f"{endpoint.label} has no query parameter {name!r}")
-        if name in taken:
+        if field.type != "array" and names.count(name) > 1:
             raise bad_request(f"{name} is given twice")
         if field.values and value not in field.values:
             raise bad_request(f"{name} must be one of {', '.join(field.values)}, not {value!r}")
-        taken[name] = value
-    return taken
+        if name == spec.PAGE_SIZE.name:
+            _check_page_size(value, field.maximum or MAX_PAGE_SIZE)
 
 
-def read_page_size(query: Mapping[str, str], *, maximum: int = MAX_PAGE_SIZE) -> int:
-    """Take `page[size]`: a whole number from 1 to the endpoint's maximum."""
-    text = query.get(spec.PAGE_SIZE.name, str(DEFAULT_PAGE_SIZE))
+def _check_page_size(text: str, maximum: int) -> None:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= maximum):
         raise bad_request(f"{spec.PAGE_SIZE.name} must be a whole number from 1 to {maximum}")
-    return int(text)
 
 
-def read_contact_ids(query: Query) -> list[str]:
-    """Take the `ids[]` of a request for contacts."""
-    name = spec.CONTACT_IDS.name
-    if any(key != name for key, _ in query):
-        raise bad_request(f"{spec.GET_CONTACTS.label} takes {name} and nothing else")
-    if not 1 <= len(query) <= spec.MAX_CONTACT_IDS:
-        raise bad_request(f"{name} must be given 1 to {spec.MAX_CONTACT_IDS} times")
-    return [value for _, value in query]
+class DailyEmailLimit(msgspec.Struct, forbid_unknown_fields=True):
+    """The body that changes a mailbox."""
+
+    daily_email_limit: Annotated[int, Meta(ge=DAILY_EMAIL_LIMITS[0], le=DAILY_EMAIL_LIMITS[-1])]
 
 
-def read_daily_email_limit(body: bytes) -> int:
-    """Take the new daily limit of a mailbox."""
-    (field,) = spec.DAILY_EMAIL_LIMIT_BODY
-    limit = as_integer(read_object(read_json(body), "The body", [field.name]).get(field.name))
-    if limit is None or limit not in DAILY_EMAIL_LIMITS:
-        raise bad_request(
-            f"{field.name} must be a whole number from {DAILY_EMAIL_LIMITS[0]}"
-            f" to {DAILY_EMAIL_LIMITS[-1]}"
-        )
-    return limit
+def _filter_type(search_filter: spec.Filter) -> type:
+    if search_filter.format == "uuid":
+        return list[Annotated[str, Meta(pattern=_UUID)]]
+    return {"string": str, "boolean": bool}.get(search_filter.type, list[str])
+
+
+_Search: Final = msgspec.defstruct(
+    "_Search",
+    [
+        *((each.name, _filter_type(each), None) for each in spec.FILTERS),
+        *(
+            (each.name, Annotated[int, Meta(ge=1, le=each.maximum or MAX_PAGE)], each.default)
+            for each in spec.SEARCH_PAGING
+        ),
+    ],
+    forbid_unknown_fields=True,
+)
 
 
 def read_search(body: bytes) -> tuple[dict[str, Any], int, int]:
     """Take a people search: its filters, the page and the page size."""
-    page_field, size_field = spec.SEARCH_PAGING
-    known = (*spec.FILTERS_BY_NAME, page_field.name, size_field.name)
-    filters = dict(read_object(read_json(body), "The body", known))
-    page = as_integer(filters.pop(page_field.name, 1))
-    page_size = as_integer(filters.pop(size_field.name, spec.DEFAULT_SEARCH_PAGE_SIZE))
-    if page is None or not 1 <= page <= MAX_PAGE:
-        raise bad_request(f"{page_field.name} must be a whole number from 1 to {MAX_PAGE:,}")
-    smallest, largest = spec.MIN_SEARCH_PAGE_SIZE, spec.MAX_SEARCH_PAGE_SIZE
-    if page_size is None or not smallest <= page_size <= largest:
-        raise bad_request(f"{size_field.name} must be a whole number from {smallest} to {largest}")
-    for name, value in filters.items():
-        _check_filter(spec.FILTERS_BY_NAME[name], value)
-    return filters, page, page_size
-
-
-def _check_filter(search_filter: spec.Filter, value: object) -> None:
-    name = search_filter.name
-    if search_filter.type == "string" and not isinstance(value, str):
-        raise bad_request(f"{name} must be a string")
-    if search_filter.type == "boolean" and not isinstance(value, bool):
-        raise bad_request(f"{name} must be true or false")
-    if search_filter.type == "array":
-        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-            raise bad_request(f"{name} must be an array of strings")
-        if search_filter.format == "uuid" and not all(map(_is_uuid, value)):
-            raise bad_request(f"{name} must be an array of uuids")
-        if search_filter.values and not set(value) <= set(search_filter.values):
-            raise bad_request(f"{name} takes only {', '.join(search_filter.values)}")
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        return str(uuid.UUID(text)) == text.lower()
-    except ValueError:
-        return False
+    fields = msgspec.structs.asdict(read_body(body, _Search))
+    page, page_size = (fields.pop(field.name) for field in spec.SEARCH_PAGING)
+    return {name: value for name, value in fields.items() if value is not None}, page, page_size
 
 
 def email_key(email: str) -> str:

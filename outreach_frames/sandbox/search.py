@@ -22,6 +22,8 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.sandbox.rules import bad_request
 
+Filters = Mapping[str, str | bool | Sequence[str]]
+
 TITLE_EXACT: Final = "person_title_exact_match"
 WHOLE_GROUPS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
@@ -141,9 +143,7 @@ class PeopleIndex:
         rows = self._connection.execute("SELECT position FROM people ORDER BY position")
         self._everybody = array("I", (position for (position,) in rows))
 
-    def search(
-        self, filters: Mapping[str, object], *, page: int, page_size: int
-    ) -> tuple[int, list[bytes]]:
+    def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
         """Return how many people match, and the people of one page.
 
         Parameters
@@ -202,7 +202,7 @@ class PeopleIndex:
         rows = self._connection.execute("SELECT email FROM network_users ORDER BY bit")
         return [email for (email,) in rows]
 
-    def _matching(self, filters: Mapping[str, object]) -> Sequence[int]:
+    def _matching(self, filters: Filters) -> Sequence[int]:
         """Return the positions of all who match, remembered or searched for."""
         wanted = _wanted(filters)
         if not wanted:
@@ -233,16 +233,14 @@ class PeopleIndex:
         return [b'%b,"company":%b}' % (person[:-1], company) for person, company in rows]
 
 
-def _wanted(filters: Mapping[str, object]) -> dict[str, list[str] | bool]:
+def _wanted(filters: Filters) -> dict[str, list[str] | bool]:
     """Return the filters that have values: lists of folded text, or true."""
     wanted: dict[str, list[str] | bool] = {}
     for name, value in filters.items():
-        if isinstance(value, bool):
-            wanted[name] = value
-        elif isinstance(value, str):
-            wanted[name] = [_folded(value)] if value else []
-        elif isinstance(value, Sequence):
-            wanted[name] = sorted({_folded(str(item)) for item in value if item})
+        texts = [value] if isinstance(value, str) else value
+        wanted[name] = (
+            texts if isinstance(texts, bool) else sorted({_folded(text) for text in texts if text})
+        )
     return {name: value for name, value in wanted.items() if value}
 
 

@@ -40,7 +40,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Take some bytes, and break off headers that do not end; `_Guard` sees those that do."""
+        """Take some bytes, and break off headers that do not end; `_guarded` sees those that do."""
         still_headers = self._reads_headers
         super().data_received(data)
         if still_headers and self._reads_headers:
@@ -73,25 +73,23 @@ class _Server(uvicorn.Server):
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
 
-class _Guard:
-    """An application that takes only requests of a usual size that were meant for this machine.
+def _guarded(app: ASGIApp) -> ASGIApp:
+    """Let an application take only requests of a usual size that were meant for this machine.
 
     A page of another site, whose name somebody let point at 127.0.0.1, asks with that name as host.
     """
 
-    def __init__(self, app: ASGIApp) -> None:
-        self._app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse the request, or pass it on."""
+    async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
         refused = _refused(scope)
         if refused is None:
-            await self._app(scope, receive, send)
+            await app(scope, receive, send)
             return
         status, message = refused
         body = error_body(status, message)
         response = Response(body, status, {"Connection": "close"}, media_type="application/json")
         await response(scope, receive, send)
+
+    return guarded
 
 
 def _refused(scope: Scope) -> tuple[int, str] | None:
@@ -114,7 +112,7 @@ class ServerThread:
 
     def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
         config = uvicorn.Config(
-            _Guard(app),
+            _guarded(app),
             http=_Protocol,
             ws="none",
             lifespan="off",

@@ -7,24 +7,20 @@ import os
 import re
 import secrets
 import socket
-import sqlite3
 from collections.abc import Iterable
 from datetime import date, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from outreach_frames.sandbox.account import fill_account
-from outreach_frames.sandbox.examples import requests, world_ids
+from outreach_frames.sandbox.examples import curl, requests
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
+from outreach_frames.sandbox.operations import Service
 from outreach_frames.sandbox.passing_time import MOST_DAYS, pass_days
-from outreach_frames.sandbox.population import fill, sample
-from outreach_frames.sandbox.records import CONTACTS, fill_records
+from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
-from outreach_frames.sandbox.store import Store, open_store
-from outreach_frames.sandbox.world import TODAY, users
+from outreach_frames.sandbox.store import Store, World, open_store
+from outreach_frames.sandbox.world import TODAY
 
 if TYPE_CHECKING:
-    from outreach_frames.sandbox.app import Service
     from outreach_frames.sandbox.server import ServerThread
 
 HOST = "127.0.0.1"
@@ -92,7 +88,7 @@ class Sandbox:
         """Read what changes with the people, and the date."""
         self.school_ids: dict[str, str] = self._service.people.school_ids()
         self.investors: list[str] = self._service.people.investors()
-        self.today: date = TODAY + timedelta(days=self._service.store.days_passed())
+        self.today: date = TODAY + timedelta(days=self._service.store.world()["days"])
 
     @property
     def api_key(self) -> str:
@@ -148,10 +144,10 @@ class Sandbox:
         """
         with self._service.store.lock:
             self._require_running()
-            ids = world_ids(self._service.store)
+            calls = requests(self._service.store)
         return {
-            endpoint.name: request.curl(self.url, token or self.api_key)
-            for endpoint, request in requests(ids).items()
+            endpoint.name: curl(call, self.url, token or self.api_key)
+            for endpoint, call in calls.items()
         }
 
     def advance(self, days: int = 30) -> date:
@@ -265,7 +261,7 @@ def serve(
     Notes
     -----
     Interface: the whole document. What it does not show is chosen plainly, and said in the modules
-    `app`, `rules`, `search`, `submission`, `add_leads` and `companies`.
+    `app`, `operations`, `rules`, `search`, `submission`, `add_leads` and `companies`.
 
     Examples
     --------
@@ -282,7 +278,7 @@ def serve(
         )
     armed = Faults.arm(faults, seed=seed)
     try:
-        from outreach_frames.sandbox.app import Service, make_app  # noqa: PLC0415
+        from outreach_frames.sandbox.app import make_app  # noqa: PLC0415
         from outreach_frames.sandbox.server import ServerThread  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
@@ -294,12 +290,7 @@ def serve(
     listener = _listen(port)
     store: Store | None = None
     try:
-        store = open_store(
-            None if db is None else Path(db),
-            people=people,
-            seed=seed,
-            fill=_make_world,
-        )
+        store = open_store(db, World(people, seed, make_world))
         token = api_key or f"sandbox-{secrets.token_hex(12)}"
         service = Service(store, PeopleIndex(store.connection), token, armed)
         server = ServerThread(make_app(service), listener)
@@ -329,12 +320,3 @@ def _listen(port: int) -> socket.socket:
             "Stop what is using it, or take another one: port=0 finds a free one.",
         ) from error
     return listener
-
-
-def _make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
-    """Fill an empty database: the people first, then the account that knows some of them."""
-    fill(connection, people=people, seed=seed)
-    account_users = users(seed)
-    fill_account(connection, account_users, seed=seed)
-    known = sample(connection, min(CONTACTS, people), seed)
-    fill_records(connection, account_users, known, seed=seed)

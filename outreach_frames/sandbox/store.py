@@ -13,16 +13,23 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
 
 Row = dict[str, Any]
-# Fills an empty database with the world of so many people and of a seed.
-Fill = Callable[[sqlite3.Connection, int, int], None]
+
+
+class World(NamedTuple):
+    """How a world is made: `fill` takes an empty database, the number of people, and the seed."""
+
+    people: int
+    seed: int
+    fill: Callable[[sqlite3.Connection, int, int], None]
+
 
 # Raised whenever the tables change: a file of another format is refused, not misread.
-FORMAT = 3
+FORMAT = 4
 
 # A person takes 2 KB, of which 4 KB pages waste a sixth; larger pages make adding a lead slower.
 PAGE_BYTES = 16_384
@@ -36,15 +43,12 @@ CREATE TABLE world (
     format INTEGER, people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
 );
 CREATE TABLE account_users (
-    position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, email TEXT,
-    dialer INTEGER, copywriter INTEGER, profnet_account INTEGER, voice_clone INTEGER,
-    ai_credits INTEGER, sender_fields TEXT
+    position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, email TEXT, abilities TEXT
 );
 CREATE TABLE sequences (
     position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, status TEXT,
     created_at TEXT, updated_at TEXT, created_by_user_id TEXT, created_by_user_email TEXT,
-    shows TEXT, stages TEXT, conditional_logic INTEGER, lead_fields TEXT, sender_fields TEXT,
-    user_ids TEXT, mailbox_ids TEXT, finished_leads INTEGER, locked INTEGER
+    shows TEXT, design TEXT
 );
 CREATE TABLE mailboxes (
     position INTEGER PRIMARY KEY, id TEXT UNIQUE, email TEXT, email_provider TEXT,
@@ -54,10 +58,6 @@ CREATE TABLE contacts (
     position INTEGER PRIMARY KEY, id TEXT UNIQUE, email_key TEXT UNIQUE, document BLOB
 );
 CREATE TABLE lead_lists (position INTEGER PRIMARY KEY, id TEXT UNIQUE, document BLOB);
-CREATE TABLE lead_list_leads (
-    position INTEGER PRIMARY KEY, lead_list_id TEXT, id TEXT UNIQUE, document BLOB
-);
-CREATE INDEX lead_list_leads_by_list ON lead_list_leads (lead_list_id);
 CREATE TABLE exclusion_list (
     position INTEGER PRIMARY KEY, email TEXT, profnet_url TEXT, email_key TEXT, url_key TEXT
 );
@@ -98,19 +98,14 @@ class Store:
         return self.rows("SELECT * FROM sequences ORDER BY position")
 
     def sequence(self, sequence_id: str) -> Row | None:
-        """Read one sequence, its lists read, or None."""
+        """Read one sequence with its design, or None."""
         found = self.rows("SELECT * FROM sequences WHERE id = ?", sequence_id)
-        if not found:
-            return None
-        lists = ("stages", "lead_fields", "sender_fields", "user_ids", "mailbox_ids")
-        return found[0] | {name: orjson.loads(found[0][name]) for name in lists}
+        return {**orjson.loads(found[0]["design"]), **found[0]} if found else None
 
-    def users(self) -> dict[str, Row]:
-        """Read the account's users, by their id."""
-        return {
-            row["id"]: row | {"sender_fields": orjson.loads(row["sender_fields"])}
-            for row in self.rows("SELECT * FROM account_users ORDER BY position")
-        }
+    def user(self, user_id: str) -> Row:
+        """Read one of the account's users with the abilities."""
+        (found,) = self.rows("SELECT * FROM account_users WHERE id = ?", user_id)
+        return {**found, **orjson.loads(found["abilities"])}
 
     def mailboxes(self) -> list[Row]:
         """Read all mailboxes in the account's order, each with its user's name and email."""
@@ -147,16 +142,10 @@ class Store:
         found = self.rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
         return found[0]["document"] if found else None
 
-    def lead_list(self, lead_list_id: str) -> tuple[Row, list[Row]] | None:
-        """Read a lead list without its leads, and the leads' rows in order, or None."""
+    def lead_list(self, lead_list_id: str) -> Row | None:
+        """Read a lead list with all its leads, or None."""
         found = self.rows("SELECT document FROM lead_lists WHERE id = ?", lead_list_id)
-        if not found:
-            return None
-        leads = self.rows(
-            "SELECT id, document FROM lead_list_leads WHERE lead_list_id = ? ORDER BY position",
-            lead_list_id,
-        )
-        return orjson.loads(found[0]["document"]), leads
+        return orjson.loads(found[0]["document"]) if found else None
 
     def leads(self, sequence_id: str) -> list[Row]:
         """Read a sequence's leads in order of arrival."""
@@ -166,13 +155,9 @@ class Store:
         )
         return [row | {"data": orjson.loads(row["data"])} for row in found]
 
-    def days_passed(self) -> int:
-        """Return how many days have passed since the world was made."""
-        return int(self.rows("SELECT days FROM world")[0]["days"])
-
-    def seed(self) -> int:
-        """Return what the world was made from."""
-        return int(self.rows("SELECT seed FROM world")[0]["seed"])
+    def world(self) -> Row:
+        """Read what the world was made from, and how many days have passed since then."""
+        return self.rows("SELECT * FROM world")[0]
 
     def count(self, table: str) -> int:
         """Count the rows of a table."""
@@ -200,30 +185,16 @@ class Store:
         """Read the leads of the exclusion list, or the recently contacted ones."""
         return self.rows(f"SELECT email, profnet_url FROM {table} ORDER BY position")  # noqa: S608
 
-    def listed_keys(self, table: str, keys: Iterable[str]) -> set[str]:
-        """Which of these keys stand in the exclusion list, or were recently contacted."""
-        wanted = as_text(list(keys))
-        return {
-            row[0]
-            for column in ("email_key", "url_key")
-            for row in self.connection.execute(
-                f"SELECT {column} FROM {table}"  # noqa: S608
-                f" WHERE {column} IN (SELECT value FROM json_each(?))",
-                (wanted,),
-            )
-        }
-
-    def sequence_keys(self, keys: Iterable[str]) -> list[tuple[str, str, str]]:
-        """Read where these keys are leads: key, sequence id, and the sequence's status."""
+    def known(self, table: str, keys: Iterable[str]) -> list[tuple[str, Row]]:
+        """Find these keys in a table of leads: each with the row that has it."""
         wanted = as_text(list(keys))
         return [
-            (row[0], row[1], row[2])
+            (row[column], row)
             for column in ("email_key", "url_key")
-            for row in self.connection.execute(
-                f"SELECT leads.{column}, sequences.id, sequences.status FROM leads"  # noqa: S608
-                " JOIN sequences ON sequences.id = leads.sequence_id"
-                f" WHERE leads.{column} IN (SELECT value FROM json_each(?))",
-                (wanted,),
+            for row in self.rows(
+                f"SELECT * FROM {table}"  # noqa: S608
+                f" WHERE {column} IN (SELECT value FROM json_each(?))",
+                wanted,
             )
         ]
 
@@ -245,22 +216,16 @@ def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> N
         )
 
 
-def open_store(
-    db: str | Path | None,
-    *,
-    people: int,
-    seed: int,
-    fill: Fill,
-) -> Store:
+def open_store(db: str | os.PathLike[str] | None, world: World) -> Store:
     """Open the world in a file, or make it there, or in memory where `db` is None.
 
     A file appears under its name only when its world is whole; only its owner can read it.
     """
     if db is None:
-        return Store(_open_memory(people=people, seed=seed, fill=fill))
+        return Store(_open_memory(world))
     path = Path(db)
     try:
-        return Store(_open_file(path, people=people, seed=seed, fill=fill))
+        return Store(_open_file(path, world))
     except (sqlite3.OperationalError, OSError) as error:
         raise OSError(
             f"The sandbox cannot keep its world in {path} ({error}). "
@@ -268,27 +233,27 @@ def open_store(
         ) from error
 
 
-def _open_memory(*, people: int, seed: int, fill: Fill) -> sqlite3.Connection:
+def _open_memory(world: World) -> sqlite3.Connection:
     connection = _connect(":memory:")
-    if people > MOST_KEPT_PEOPLE:
-        _make(connection, people=people, seed=seed, fill=fill)
+    if world.people > MOST_KEPT_PEOPLE:
+        _make(connection, world)
         return connection
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     with closing(_connect(":memory:")) as kept:
-        kept.deserialize(_image(people, seed, fill))
+        kept.deserialize(_image(world))
         kept.backup(connection)
     return connection
 
 
 @lru_cache(maxsize=2)
-def _image(people: int, seed: int, fill: Fill) -> bytes:
+def _image(world: World) -> bytes:
     """Make a world, to be copied for each sandbox of this process that has the same."""
     with closing(_connect(":memory:")) as connection:
-        _make(connection, people=people, seed=seed, fill=fill)
+        _make(connection, world)
         return connection.serialize()
 
 
-def _open_file(path: Path, *, people: int, seed: int, fill: Fill) -> sqlite3.Connection:
+def _open_file(path: Path, world: World) -> sqlite3.Connection:
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
         making = path.with_name(path.name + ".making")
         making.unlink(missing_ok=True)
@@ -296,10 +261,10 @@ def _open_file(path: Path, *, people: int, seed: int, fill: Fill) -> sqlite3.Con
         with closing(_connect(making)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
-            _make(connection, people=people, seed=seed, fill=fill)
+            _make(connection, world)
         making.replace(path)
     with closing(_connect(path)) as connection:
-        _check(connection, path, people=people, seed=seed)
+        _check(connection, path, world)
     # Before it is opened to stay: the files beside it get its mode.
     path.chmod(0o600)
     connection = _connect(path)
@@ -318,13 +283,8 @@ def _connect(path: str | Path) -> sqlite3.Connection:
     return sqlite3.connect(path, check_same_thread=False)
 
 
-def _make(
-    connection: sqlite3.Connection,
-    *,
-    people: int,
-    seed: int,
-    fill: Fill,
-) -> None:
+def _make(connection: sqlite3.Connection, world: World) -> None:
+    people, seed, fill = world
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.executescript(SCHEMA)
     fill(connection, people, seed)
@@ -332,7 +292,7 @@ def _make(
     connection.commit()
 
 
-def _check(connection: sqlite3.Connection, path: Path, *, people: int, seed: int) -> None:
+def _check(connection: sqlite3.Connection, path: Path, world: World) -> None:
     """Refuse a file that holds something else than the wanted world."""
     try:
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
@@ -349,8 +309,8 @@ def _check(connection: sqlite3.Connection, path: Path, *, people: int, seed: int
             f"{path} was made by another version of the sandbox; it was left as it is. "
             "Delete it, or give another path."
         )
-    if found[1:] != (people, seed):
+    if found[1:] != world[:2]:
         raise ValueError(
             f"{path} holds a world of people={found[1]}, seed={found[2]}, "
-            f"not people={people}, seed={seed}. Ask for that one, or give another path."
+            f"not people={world.people}, seed={world.seed}. Ask for that one, or give another path."
         )

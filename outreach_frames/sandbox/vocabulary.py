@@ -7,8 +7,9 @@ sets industries apart, `titles.json` job titles, `words.json` the parts of inven
 from __future__ import annotations
 
 from bisect import bisect
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from importlib import resources
 from itertools import accumulate
 from random import Random
@@ -55,13 +56,18 @@ class City:
 
 @dataclass(frozen=True, slots=True)
 class Country:
-    """A country: its cities, whose names its people have, what they speak, how firms end."""
+    """A country: its cities, whose names its people have, what they speak, how firms end.
+
+    One with several time zones has none here.
+    """
 
     name: str
+    weight: float
     cities: Weighted[City]
     cultures: Weighted[str]
-    languages: tuple[str, ...]
-    legal_forms: tuple[str, ...]
+    languages: Sequence[str]
+    legal_forms: Sequence[str]
+    time_zone: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +90,48 @@ class Culture:
     has_script: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Industry:
-    """What sets the companies of an industry apart.
+_FEW, _SOME, _MANY = 1.0, 2.0, 12.0
 
-    `departments` are shares of the employees, `functions` weights within each department,
-    `b2b`, `b2c` and `funded` probabilities, `revenue_per_employee` US dollars a year.
+
+@dataclass(frozen=True)
+class Industry:
+    """What sets the companies of an industry apart, in the words of `industries.json`.
+
+    `departments` are shares of the employees, `b2b`, `b2c` and `funded` probabilities,
+    `revenue_per_employee` US dollars a year. Numbers of employees grow with `boosted_functions`.
     """
 
     name: str
+    weight: float
     departments: Mapping[str, float]
-    functions: Mapping[str, tuple[float, ...]]
-    name_words: tuple[str, ...]
+    boosted_functions: Sequence[str]
+    name_words: Sequence[str]
     b2b: float
     b2c: float
     funded: float
     revenue_per_employee: int
-    sic_codes: tuple[int, ...]
-    naics_codes: tuple[int, ...]
-    keywords: tuple[str, ...]
-    technologies: tuple[str, ...]
-    types: Weighted[str]
+    sic_codes: Sequence[int]
+    naics_codes: Sequence[int]
+    keywords: Sequence[str]
+    type_weights: Sequence[float]
+    technologies: Sequence[str]
     activity: str
+
+    @cached_property
+    def functions(self) -> Mapping[str, tuple[float, ...]]:
+        """Weights in each department: what the industry lives on, functions that have a name."""
+        return {
+            department: tuple(
+                _MANY if name in self.boosted_functions else _SOME if name in SPECIALISTS else _FEW
+                for name in functions
+            )
+            for department, functions in spec.JOB_FUNCTIONS.items()
+        }
+
+    @cached_property
+    def types(self) -> Weighted[str]:
+        """The types of its companies."""
+        return Weighted(zip(spec.SUGGESTED_COMPANY_TYPES, self.type_weights, strict=True))
 
 
 def _read(name: str) -> Any:
@@ -133,53 +159,19 @@ def _culture(names: Mapping[str, str]) -> Culture:
     )
 
 
-def _country(name: str, country: Mapping[str, Any]) -> Country:
-    return Country(
-        name=name,
-        cities=Weighted(
-            (City(city, state, name, lat, long, pattern), weight)
-            for city, state, lat, long, pattern, weight in country["cities"]
-        ),
-        cultures=Weighted(country["cultures"].items()),
-        languages=tuple(country["languages"]),
-        legal_forms=tuple(country["legal_forms"]),
+def _country(name: str, fields: Mapping[str, Any]) -> Country:
+    cities = Weighted(
+        (City(city, state, name, lat, long, pattern), weight)
+        for city, state, lat, long, pattern, weight in fields["cities"]
     )
+    cultures = Weighted(fields["cultures"].items())
+    return Country(**{**fields, "name": name, "cities": cities, "cultures": cultures})
 
 
-_FEW, _SOME, _MANY = 1.0, 2.0, 12.0
-
-
-def _function_weights(boosted: list[str]) -> dict[str, tuple[float, ...]]:
-    """Weigh what the industry lives on most, then the functions that have a name of their own."""
-    return {
-        department: tuple(
-            _MANY if function in boosted else _SOME if function in SPECIALISTS else _FEW
-            for function in functions
-        )
-        for department, functions in spec.JOB_FUNCTIONS.items()
-    }
-
-
-def _industry(name: str, industry: Mapping[str, Any]) -> Industry:
-    return Industry(
-        name=name,
-        departments=industry["departments"],
-        functions=_function_weights(industry["boosted_functions"]),
-        name_words=tuple(industry["name_words"]),
-        b2b=industry["b2b"],
-        b2c=industry["b2c"],
-        funded=industry["funded"],
-        revenue_per_employee=industry["revenue_per_employee"],
-        sic_codes=tuple(industry["sic_codes"]),
-        naics_codes=tuple(industry["naics_codes"]),
-        keywords=tuple(industry["keywords"]),
-        technologies=(
-            *_INDUSTRIES["technologies"][industry["technologies"]],
-            *_INDUSTRIES["technologies"]["common"],
-        ),
-        types=Weighted(zip(spec.SUGGESTED_COMPANY_TYPES, industry["type_weights"], strict=True)),
-        activity=industry["activity"],
-    )
+def _industry(name: str, fields: Mapping[str, Any]) -> Industry:
+    groups = _INDUSTRIES["technologies"]
+    technologies = groups[fields["technologies"]] + groups["common"]
+    return Industry(**{**fields, "name": name, "technologies": technologies})
 
 
 _PLACES: Final = _read("places.json")
@@ -187,6 +179,8 @@ _INDUSTRIES: Final = _read("industries.json")
 _TITLES: Final = _read("titles.json")
 WORDS: Final[Mapping[str, Any]] = _read("words.json")
 
+# By seniority: title patterns, years at work from and to, and how many people have it.
+SENIORITIES: Final[Mapping[str, Mapping[str, Any]]] = _TITLES["seniorities"]
 # A job function's plain title, its executive's title, and its name as an area of work.
 SPECIALISTS: Final[Mapping[str, str]] = _TITLES["specialists"]
 EXECUTIVES: Final[Mapping[str, str]] = _TITLES["executives"]
@@ -205,9 +199,5 @@ COUNTRIES: Final[Mapping[str, Country]] = {
 INDUSTRIES: Final[Mapping[str, Industry]] = {
     name: _industry(name, industry) for name, industry in _INDUSTRIES["industries"].items()
 }
-ANY_COUNTRY: Final = Weighted(
-    (COUNTRIES[name], country["weight"]) for name, country in _PLACES["countries"].items()
-)
-ANY_INDUSTRY: Final = Weighted(
-    (INDUSTRIES[name], industry["weight"]) for name, industry in _INDUSTRIES["industries"].items()
-)
+ANY_COUNTRY: Final = Weighted((country, country.weight) for country in COUNTRIES.values())
+ANY_INDUSTRY: Final = Weighted((industry, industry.weight) for industry in INDUSTRIES.values())

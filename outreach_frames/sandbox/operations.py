@@ -1,0 +1,158 @@
+"""The sandbox's operations: short functions from a `Call` and the `Service` to a `Reply`.
+
+What the interface shows of none of the endpoints is chosen plainly here: an unknown id is 404, of
+contacts it is left out; contacts come in the account's order, whatever the order of their ids.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.sandbox import add_leads as adding
+from outreach_frames.sandbox import rules
+from outreach_frames.sandbox.account import stamp
+from outreach_frames.sandbox.faults import Call, Faults, Reply
+from outreach_frames.sandbox.paging import cut_page
+from outreach_frames.sandbox.search import PeopleIndex
+from outreach_frames.sandbox.store import Row, Store
+from outreach_frames.sandbox.submission import Submission
+
+SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
+
+
+def utc_now() -> datetime:
+    """Return the current time."""
+    return datetime.now(UTC)
+
+
+@dataclass(slots=True)
+class Service:
+    """What the operations work on."""
+
+    store: Store
+    people: PeopleIndex
+    api_key: str
+    faults: Faults
+    now: Callable[[], datetime] = utc_now
+
+
+def _ok(document: object) -> Reply:
+    return Reply(200, orjson.dumps(document))
+
+
+def list_sequences(service: Service, call: Call) -> Reply:
+    """GET /sequences: `name` is found anywhere in a sequence's name, an address in either case."""
+    page, links = cut_page(service.store.sequences(), call)
+    shown = [field.name for field in spec.SEQUENCE if field.name != spec.LINKS_KEY]
+    sequences = [{field: row[field] for field in shown} for row in page]
+    return _ok({spec.SEQUENCES_KEY: sequences, spec.LINKS_KEY: links})
+
+
+def add_leads(service: Service, call: Call) -> Reply:
+    """POST /sequences/{id}/leads: see the modules `submission` and `add_leads`."""
+    sequence = service.store.sequence(call.path_values["id"])
+    if sequence is None:
+        raise rules.Refusal(404, "There is no sequence with that id.")
+    submission = rules.read_body(call.body, Submission)
+    status, document = adding.add_leads(service.store, sequence, submission)
+    return Reply(status, orjson.dumps(document))
+
+
+def get_contacts(service: Service, call: Call) -> Reply:
+    """GET /contacts: those of the ids that there are, without their recent activity."""
+    ids = [value for _, value in call.query]
+    if not 1 <= len(ids) <= spec.MAX_CONTACT_IDS:
+        most, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
+        raise rules.bad_request(f"{name} must be given 1 to {most} times")
+    found = service.store.contacts(ids)
+    for contact in found:
+        del contact["recent_activity"]
+    return _ok({spec.CONTACTS_KEY: found})
+
+
+def get_contact_by_email(service: Service, call: Call) -> Reply:
+    """GET /contacts/email/{email}: the case of the address makes no difference."""
+    contact = service.store.contact_of(rules.email_key(call.path_values["email"]))
+    if contact is None:
+        raise rules.Refusal(404, "There is no contact with that address.")
+    return Reply(200, contact)
+
+
+def search_people(service: Service, call: Call) -> Reply:
+    """POST /people/search: a page after the last one is empty."""
+    filters, page, page_size = rules.read_search(call.body)
+    total, people = service.people.search(filters, page=page, page_size=page_size)
+    pagination = {
+        "page": page,
+        "page_size": page_size,
+        "total_pages": -(-total // page_size),
+        "total": total,
+    }
+    end = b'],"_pagination":' + orjson.dumps(pagination) + b"}"
+    return Reply(200, b"".join((SEARCH_RESULT_START, b",".join(people), end)))
+
+
+def get_lead_list(service: Service, call: Call) -> Reply:
+    """GET /lead-lists/{id}: one page of its leads; the cursor is a lead's id."""
+    lead_list = service.store.lead_list(call.path_values["id"])
+    if lead_list is None:
+        raise rules.Refusal(404, "There is no lead list with that id.")
+    page, links = cut_page(lead_list[spec.LEADS_KEY], call)
+    return _ok(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
+
+
+def list_mailboxes(service: Service, call: Call) -> Reply:
+    """GET /mailboxes: `user_email` in either case."""
+    page, links = cut_page(service.store.mailboxes(), call)
+    return _ok({spec.MAILBOXES_KEY: [_mailbox(row) for row in page], spec.LINKS_KEY: links})
+
+
+def update_mailbox(service: Service, call: Call) -> Reply:
+    """PATCH /mailboxes/{id}: the new limit is there with the response."""
+    limit = rules.read_body(call.body, rules.DailyEmailLimit).daily_email_limit
+    mailbox_id = call.path_values["id"]
+    if not service.store.set_daily_email_limit(mailbox_id, limit, stamp(service.now())):
+        raise rules.Refusal(404, "There is no mailbox with that id.")
+    (row,) = (row for row in service.store.mailboxes() if row["id"] == mailbox_id)
+    return _ok(_mailbox(row))
+
+
+def _mailbox(row: Mapping[str, Any]) -> Row:
+    """Make a mailbox as the service shows it."""
+    shown = {field.name: row[field.name] for field in spec.MAILBOX if field.name in row}
+    user = {field.name: row[f"user_{field.name}"] for field in spec.MAILBOX_USER}
+    own = rules.link(spec.UPDATE_MAILBOX.path.format(id=row["id"]), {})
+    return shown | {"user": user, spec.LINKS_KEY: {"self": own}}
+
+
+_OPERATIONS: Mapping[spec.Endpoint, Callable[[Service, Call], Reply]] = {
+    spec.LIST_SEQUENCES: list_sequences,
+    spec.ADD_LEADS: add_leads,
+    spec.GET_CONTACTS: get_contacts,
+    spec.GET_CONTACT_BY_EMAIL: get_contact_by_email,
+    spec.SEARCH_PEOPLE: search_people,
+    spec.GET_LEAD_LIST: get_lead_list,
+    spec.LIST_MAILBOXES: list_mailboxes,
+    spec.UPDATE_MAILBOX: update_mailbox,
+}
+
+
+def respond(service: Service, call: Call) -> Reply:
+    """Run the operation that a request is for."""
+    with service.store.lock:
+        try:
+            rules.check_query(call.endpoint, call.query)
+            return _OPERATIONS[call.endpoint](service, call)
+        except rules.Refusal as refusal:
+            return refused(refusal)
+
+
+def refused(refusal: rules.Refusal) -> Reply:
+    """Make the response of a refusal."""
+    return Reply(refusal.status, rules.error_body(refusal.status, refusal.message))
