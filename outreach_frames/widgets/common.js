@@ -66,13 +66,6 @@ function hear(model, kind, signal, update) {
   signal.addEventListener("abort", () => model.off("msg:custom", listener));
 }
 
-/** Follow a trait that is sent in messages and never saved, until the signal aborts. */
-function hearTrait(model, name, signal, update) {
-  hear(model, "trait", signal, (message) => {
-    if (message.name === name) update(message.value);
-  });
-}
-
 /** Change a trait when the kernel says that Python has something new: see `seen` in Python. */
 function tellHost(model, signal) {
   hear(model, "changed", signal, () => {
@@ -98,7 +91,7 @@ function noticeArea(model, signal) {
   const area = h("div", { class: "outreach-notices", "aria-live": "polite" });
   noticeAreas.set(model, area);
   tellHost(model, signal);
-  hearTrait(model, "notices", signal, (notices) => area.replaceChildren(...notices.map(noticeOf)));
+  hear(model, "notices", signal, ({ value }) => area.replaceChildren(...value.map(noticeOf)));
   return area;
 }
 
@@ -137,7 +130,7 @@ function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cance
     words.textContent = [model.get("busy"), counted, status].filter(Boolean).join(" · ");
   };
   follow(model, ["busy", ...(progress ? [progress] : [])], signal, update);
-  hearTrait(model, "status", signal, (value) => {
+  hear(model, "status", signal, ({ value }) => {
     status = value;
     update();
   });

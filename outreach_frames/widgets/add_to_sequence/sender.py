@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -39,14 +39,8 @@ _NEVER_THERE: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.
 _TABLE_SHARE: Final = 0.1
 
 
-class Moment(NamedTuple):
-    """The progress of a run: how many rows are done, by status, and now and then all rows."""
-
-    tally: Mapping[str, int]
-    outcomes: Outcomes | None
-
-
-Listener = Callable[[Moment], object]
+# Called with how many rows are done, by status, and now and then with the outcomes so far.
+Listener = Callable[[Mapping[str, int], Outcomes | None], object]
 
 
 class Sender:
@@ -249,20 +243,17 @@ class Sender:
     def send(self, listener: Listener) -> SubmissionReport:
         """Send the plan, in any thread."""
         with self._alone():
-            return submit(
+            report = submit(
                 self._made,
                 journal=self._place(self._made.sequence_id),
                 progress=False,
                 watch=lambda run: self._watch(run, listener, with_rows=True),
                 is_confirmed=True,
             )
-
-    def sent(self, report: SubmissionReport) -> None:
-        """Take the plan's report."""
         if not self.goes_on:
             self._keys = {}
         self._keys[self._columns] = self._made.keys
-        self.sent_again(report)
+        return report
 
     def begin_again(self) -> int:
         """Prepare to send the unknown rows once more; return how many there are."""
@@ -291,6 +282,11 @@ class Sender:
                 )
             yield
 
+    def take_report(self, report: SubmissionReport) -> None:
+        """Take the report of all runs together."""
+        self.report = report
+        self.outcomes = Outcomes(report.rows, self._made.frame, self._columns)
+
     def failed(self, error: BaseException) -> None:
         """Continue after a failure that sent nothing; after any other, never send again."""
         if isinstance(error, OutreachError):
@@ -314,7 +310,7 @@ class Sender:
             self._in_table, self._next_table = seen, now + (now - begun) / _TABLE_SHARE
         if seen != self._seen or outcomes is not None:
             self._seen = seen
-            listener(Moment(dict(run.tally), outcomes))
+            listener(dict(run.tally), outcomes)
         return "drain" if self.directive == "continue" and self._is_over() else self.directive
 
     def _so_far(self, run: Run) -> Outcomes:
@@ -328,11 +324,6 @@ class Sender:
         rows.loc[list(shown), "status"] = list(shown.values())
         rows.loc[list(shown), "detail"] = ""
         return Outcomes(rows, self._made.frame, self._columns)
-
-    def sent_again(self, report: SubmissionReport) -> None:
-        """Take the report after unknown rows were sent once more."""
-        self.report = report
-        self.outcomes = Outcomes(report.rows, self._made.frame, self._columns)
 
 
 def _unsent(plan: SubmissionPlan, found: Resumption) -> pd.DataFrame:

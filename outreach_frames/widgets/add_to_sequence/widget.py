@@ -27,7 +27,7 @@ from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
-from outreach_frames.widgets.add_to_sequence.sender import Listener, Moment, Sender
+from outreach_frames.widgets.add_to_sequence.sender import Listener, Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
     column_options,
@@ -42,7 +42,6 @@ from outreach_frames.widgets.add_to_sequence.tables import (
     outcome_content,
     plan_content,
 )
-from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 
 # What the page needs to know about the interface.
@@ -61,6 +60,13 @@ _FORM: Final[Mapping[str, Any]] = MappingProxyType(
         "max_fields": spec.MAX_DATA_FIELDS,
     }
 )
+
+# What the page calls the directives of a run.
+_PHASES: Final[Mapping[Directive, str]] = {
+    "continue": "sending",
+    "drain": "cancelling",
+    "abort": "aborting",
+}
 
 
 class AddToSequence(Panel):
@@ -133,7 +139,6 @@ class AddToSequence(Panel):
     code: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
     form: traitlets.Dict[str, Any] = traitlets.Dict(dict(_FORM)).tag(sync=True)
     state: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
-    progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
 
     def __init__(
         self, df: FrameLike, client: Client | None = None, *, journal: str | Path | None = None
@@ -147,11 +152,9 @@ class AddToSequence(Panel):
             # Absolute from here on: the working folder may change before rows are sent.
             self._sender.journal = expanded(journal).absolute()
         self._report_number = 0
-        self._phase = ""
         self._action = ""
         self._read_from: Client | None = None
         self._sequences: dict[str | None, dict[str, Any]] = {}
-        self._sections: dict[str, dict[str, Any]] = {}
         self._outcomes: Outcomes | None = None
         super().__init__(client)
         known = client or connect.current()
@@ -184,9 +187,8 @@ class AddToSequence(Panel):
     def ready(self) -> None:
         """Send a new view in the page everything it shows."""
         self._show_columns()
-        for kind, content in self._sections.items():
-            self.send({"kind": kind, **content})
-        if "sequences" not in self._sections and not self.busy:
+        super().ready()
+        if "sequences" not in self._shown:
             self._load(refresh=False)
 
     def reload(self) -> None:
@@ -203,7 +205,7 @@ class AddToSequence(Panel):
         if chosen is None:
             return
         make = self._sender.planning(chosen, client)
-        self._start("Checking rows", lambda _task: make(), partial(self._planned, chosen))
+        self._start("Checking rows", make, partial(self._planned, chosen))
 
     def try_out(self, plan: int) -> None:
         """Show what would become of each row; nothing is sent."""
@@ -235,10 +237,7 @@ class AddToSequence(Panel):
             return
         self._show_outcomes("live", "Sending.", sender.begin())
         rows = sender.lead_count
-        self._begin(f"Adding {plural(rows, 'lead')} to {sender.target}", rows)
-        self._start(
-            self._action, partial(self._work, sender.send), self._done(sender.sent), self._failed
-        )
+        self._run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
 
     def retry(self, report: int) -> None:
         """Send the unknown rows of the report of a number once more."""
@@ -246,32 +245,25 @@ class AddToSequence(Panel):
         if self.busy or self.report is None or sender.is_lost or report != self._report_number:
             return
         rows = sender.begin_again()
-        self._begin(f"Sending {plural(rows, 'unknown row')} once more", rows)
-        self._start(
-            self._action,
-            partial(self._work, sender.send_again),
-            self._done(sender.sent_again),
-            self._failed,
-        )
+        self._run(f"Sending {plural(rows, 'unknown row')} once more", rows, sender.send_again)
 
     def cancel(self) -> None:
         """Send nothing after the request under way, or cancel what is being read."""
-        task = self._task
-        if self._phase == "sending":
-            self._direct("drain", "cancelling")
-        elif not self._phase and task is not None:
-            task.cancel()
+        if not self._is_sending():
+            self._task.set()
+        elif self._sender.directive == "continue":
+            self._direct("drain")
 
     def abort(self) -> None:
         """Abort the request under way of a cancelled run."""
-        if self._phase == "cancelling":
-            self._direct("abort", "aborting")
+        if self._is_sending() and self._sender.directive == "drain":
+            self._direct("abort")
 
     def show(self, status: str) -> None:
         """Show the rows of one status, or all."""
-        shown = self._sections.get("outcome")
-        if shown is not None and self._outcomes is not None:
-            self._show("outcome", **{**shown, **outcome_content(self._outcomes, status)})
+        if self._outcomes is not None:
+            content = outcome_content(self._outcomes, status)
+            self._show("outcome", **{**self._shown["outcome"], **content})
 
     def save(self, folder: str, replace: bool = False) -> None:
         """Write the outcomes as CSV files; existing files are replaced only on request."""
@@ -342,7 +334,7 @@ class AddToSequence(Panel):
         sender.take(plan, value)
         self._show_report()
         self._show("plan", value=value, note=sender.note(), **plan_content(plan))
-        self._notify(*(notice("warning", warning) for warning in warnings))
+        self._notify(warnings=warnings)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -356,13 +348,13 @@ class AddToSequence(Panel):
             "button": "" if why else sender.button(),
             "why_not": why,
             "sent_before": sender.sent_before,
-            "phase": self._phase,
+            "phase": _PHASES[sender.directive] if self._is_sending() else "",
             "is_fixed": sender.goes_on,
             "journal": "" if sender.journal is None else str(sender.journal),
         }
 
     def _load(self, *, refresh: bool) -> None:
-        def work(_task: Task) -> tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError]:
+        def work() -> tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError]:
             client = self._client()
             options: dict[str, Any] = {"refresh": refresh, "progress": False, "client": client}
             listed = sequences(**options)
@@ -379,42 +371,38 @@ class AddToSequence(Panel):
             options = sequence_options(listed)
             self._sequences = {option["id"]: option for option in options}
             self._show("sequences", options=options)
-            notices = [notice("warning", warning) for warning in warnings]
+            notices = []
             if isinstance(others, pd.DataFrame):
                 self._show("mailboxes", options=mailbox_options(others))
             else:
                 notices.append(error_notice(others))
-            self._notify(*notices)
+            self._notify(*notices, warnings=warnings)
 
         self._start("Reading sequences and mailboxes", work, loaded)
 
-    def _begin(self, action: str, rows: int) -> None:
-        self._action = action
-        self.progress = [0, rows]
-        self._set_phase("sending")
+    def _is_sending(self) -> bool:
+        return bool(self.busy) and self.progress[1] > 0
 
-    def _set_phase(self, phase: str) -> None:
-        self._phase = phase
-        if not phase:
-            self.progress = [0, 0]
-        self._refresh()
-
-    def _direct(self, directive: Directive, phase: str) -> None:
+    def _direct(self, directive: Directive) -> None:
         self._sender.directive = directive
-        self._set_phase(phase)
+        self._refresh()
         if not self.busy:
             # The run ended while the click arrived in another thread.
-            self._set_phase("")
+            self._refresh()
 
-    def _work(self, send: Callable[[Listener], SubmissionReport], _task: Task) -> SubmissionReport:
-        """Send, in a thread, and show the progress."""
-        return send(partial(self._background.deliver, self._show_moment))
+    def _run(self, action: str, rows: int, send: Callable[[Listener], SubmissionReport]) -> None:
+        """Send rows in a thread, and show the progress."""
+        self._action = action
+        work = partial(send, partial(self._background.deliver, self._show_progress))
+        with self.hold_sync():
+            self._start(action, work, self._sent, self._failed, total=rows)
+            self._refresh()
 
-    def _show_moment(self, moment: Moment) -> None:
-        if not self._phase:
+    def _show_progress(self, tally: Mapping[str, int], outcomes: Outcomes | None) -> None:
+        if not self._is_sending():
             return
         kinds = dict.fromkeys(statuses.KINDS, 0)
-        for status, rows in moment.tally.items():
+        for status, rows in tally.items():
             kinds[statuses.kind_of(status)] += rows
         total = self.progress[1]
         self.progress = [min(sum(kinds.values()), total), total]
@@ -423,27 +411,22 @@ class AddToSequence(Panel):
         if busy != self.busy:
             # A response ends the wait for it.
             self.busy, self.status = busy, ""
-        if moment.outcomes is not None:
-            self._show_outcomes("live", "Sending.", moment.outcomes)
+        if outcomes is not None:
+            self._show_outcomes("live", "Sending.", outcomes)
 
-    def _done(
-        self, take: Callable[[SubmissionReport], object]
-    ) -> Callable[[SubmissionReport, list[str]], None]:
-        """Return a function that takes a new report first, and then shows it."""
-
-        def done(report: SubmissionReport, warnings: list[str]) -> None:
-            take(report)
-            self._report_number += 1
-            self._set_phase("")
-            self._show_report()
-            self._notify(*_report_notices(self.report or report, warnings))
-
-        return done
+    def _sent(self, report: SubmissionReport, warnings: list[str]) -> None:
+        self._sender.take_report(report)
+        self._end()
+        self._notify(*_report_notices(report, warnings))
 
     def _failed(self, error: BaseException) -> None:
         self._sender.failed(error)
+        self._end()
+
+    def _end(self) -> None:
+        """Show what can be done after a run, and what became of the rows if that is known."""
         self._report_number += 1
-        self._set_phase("")
+        self._refresh()
         if not self._sender.is_lost:
             self._show_report()
 
@@ -459,7 +442,7 @@ class AddToSequence(Panel):
     def _show_outcomes(
         self, mode: str, headline: str, outcomes: Outcomes, notes: Sequence[str] = ()
     ) -> None:
-        status = self._sections.get("outcome", {}).get("status", "")
+        status = self._shown.get("outcome", {}).get("status", "")
         self._outcomes = outcomes
         self._show(
             "outcome",
@@ -473,11 +456,6 @@ class AddToSequence(Panel):
         options = column_options(self._df.columns.to_list())
         self._show("columns", options=options, rows=len(self._df))
         return options
-
-    def _show(self, kind: str, **content: Any) -> None:
-        """Send content to all views, later ones included; a saved notebook does not hold it."""
-        self._sections[kind] = content
-        self.send({"kind": kind, **content})
 
 
 def _report_notices(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:

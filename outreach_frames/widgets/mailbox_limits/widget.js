@@ -173,7 +173,7 @@ function renderMailboxLimits({ model, el, signal }) {
 
   function showButtons() {
     const busy = Boolean(model.get("busy"));
-    const sending = model.get("progress")[1] > 0;
+    const sending = busy && model.get("progress")[1] > 0;
     const wrong = Object.keys(plan.problems).length > 0;
     reload.disabled = busy;
     apply.disabled = busy || wrong || plan.changes.length === 0 || sent === plan.revision;

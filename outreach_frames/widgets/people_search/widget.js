@@ -338,8 +338,8 @@ function searchBar(context) {
     again.hidden = state !== "failed";
   };
   follow(model, ["value"], signal, showTotal);
-  hearTrait(model, "count", signal, (count) => {
-    counted = count;
+  hear(model, "count", signal, ({ value }) => {
+    counted = value;
     showTotal();
   });
   follow(model, ["value"], signal, () => (clear.disabled = !Object.keys(model.get("value")).length));
