@@ -16,9 +16,9 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.sending import sent_before
 from outreach_frames.sandbox import Sandbox
-from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.state import (
+    code_of,
     column_options,
     data_problems,
     mailbox_options,

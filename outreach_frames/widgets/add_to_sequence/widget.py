@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import pandas as pd
@@ -25,11 +24,11 @@ from outreach_frames.leads.sending.run import Directive
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
-from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.sender import Listener, Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
+    code_of,
     column_options,
     data_problems,
     mailbox_options,
@@ -45,21 +44,19 @@ from outreach_frames.widgets.add_to_sequence.tables import (
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 
 # What the page needs to know about the interface.
-_FORM: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "identifiers": list(spec.LEAD_IDENTIFIERS),
-        "overrides": [{"name": field.name, "note": field.note} for field in spec.OVERRIDES],
-        "distribution": DISTRIBUTION,
-        "distributions": list(spec.LEADS_DISTRIBUTIONS),
-        "default_distribution": spec.DEFAULT_LEADS_DISTRIBUTION,
-        "custom_mailboxes": spec.MAILBOXES_LEADS_DISTRIBUTION,
-        "mailboxes": MAILBOXES,
-        "field_pattern": spec.DATA_NAME_PATTERN,
-        "field_length": spec.MAX_DATA_NAME_LENGTH,
-        "field_rule": FIELD_RULE,
-        "max_fields": spec.MAX_DATA_FIELDS,
-    }
-)
+_FORM: Final[dict[str, Any]] = {
+    "identifiers": list(spec.LEAD_IDENTIFIERS),
+    "overrides": [{"name": field.name, "note": field.note} for field in spec.OVERRIDES],
+    "distribution": DISTRIBUTION,
+    "distributions": list(spec.LEADS_DISTRIBUTIONS),
+    "default_distribution": spec.DEFAULT_LEADS_DISTRIBUTION,
+    "custom_mailboxes": spec.MAILBOXES_LEADS_DISTRIBUTION,
+    "mailboxes": MAILBOXES,
+    "field_pattern": spec.DATA_NAME_PATTERN,
+    "field_length": spec.MAX_DATA_NAME_LENGTH,
+    "field_rule": FIELD_RULE,
+    "max_fields": spec.MAX_DATA_FIELDS,
+}
 
 # What the page calls the directives of a run.
 _PHASES: Final[Mapping[Directive, str]] = {
@@ -137,20 +134,19 @@ class AddToSequence(Panel):
 
     value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     code: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
-    form: traitlets.Dict[str, Any] = traitlets.Dict(dict(_FORM)).tag(sync=True)
+    form: traitlets.Dict[str, Any] = traitlets.Dict(_FORM).tag(sync=True)
     state: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
 
     def __init__(
         self, df: FrameLike, client: Client | None = None, *, journal: str | Path | None = None
     ) -> None:
-        # A widget that is refused is closed all the same, and that asks for its sender.
-        self._sender = Sender(pd.DataFrame(), is_over=lambda: self._background.over)
+        # What a run is to do; a widget that is refused below is closed all the same.
+        self._directive: Directive = "continue"
         self._df = as_frame(df, "AddToSequence")
-        self._sender = Sender(self._df, is_over=lambda: self._background.over)
         self._is_pandas = self._df is df
-        if journal is not None:
-            # Absolute from here on: the working folder may change before rows are sent.
-            self._sender.journal = expanded(journal).absolute()
+        # Absolute from here on: the working folder may change before rows are sent.
+        place = None if journal is None else expanded(journal).absolute()
+        self._sender = Sender(self._df, self._current_directive, place)
         self._report_number = 0
         self._action = ""
         self._read_from: Client | None = None
@@ -181,7 +177,7 @@ class AddToSequence(Panel):
 
     def close(self) -> None:
         """Close the widget; the request under way is the last one."""
-        self._sender.directive = "drain"
+        self._directive = "drain"
         super().close()
 
     def ready(self) -> None:
@@ -225,7 +221,7 @@ class AddToSequence(Panel):
         why = sender.why_not(plan, chosen, again=again)
         if not why and chosen != self.value:
             why = "The choice has changed meanwhile. Check rows again."
-        if not why and not sender.is_planned_with(self._client()):
+        if not why and sender.client is not self._client():
             why = (
                 "These rows were checked with a connection other than the current one. Reload, and "
                 "check rows again."
@@ -244,19 +240,19 @@ class AddToSequence(Panel):
         sender = self._sender
         if self.busy or self.report is None or sender.is_lost or report != self._report_number:
             return
-        rows = sender.begin_again()
+        rows = int((self.report.rows["status"] == statuses.UNKNOWN).sum())
         self._run(f"Sending {plural(rows, 'unknown row')} once more", rows, sender.send_again)
 
     def cancel(self) -> None:
         """Send nothing after the request under way, or cancel what is being read."""
         if not self._is_sending():
             self._task.set()
-        elif self._sender.directive == "continue":
+        elif self._directive == "continue":
             self._direct("drain")
 
     def abort(self) -> None:
         """Abort the request under way of a cancelled run."""
-        if self._is_sending() and self._sender.directive == "drain":
+        if self._is_sending() and self._directive == "drain":
             self._direct("abort")
 
     def show(self, status: str) -> None:
@@ -317,7 +313,7 @@ class AddToSequence(Panel):
                 "choose again."
             )
         if fixed is not None and (
-            fixed != value["sequence_id"] or not self._sender.is_at_service_of(client)
+            fixed != value["sequence_id"] or self._sender.client.base_url != client.base_url
         ):
             problems.append(
                 "Rows of this frame went to another sequence, so the rest can only go there too. "
@@ -348,7 +344,7 @@ class AddToSequence(Panel):
             "button": "" if why else sender.button(),
             "why_not": why,
             "sent_before": sender.sent_before,
-            "phase": _PHASES[sender.directive] if self._is_sending() else "",
+            "phase": _PHASES[self._directive] if self._is_sending() else "",
             "is_fixed": sender.goes_on,
             "journal": "" if sender.journal is None else str(sender.journal),
         }
@@ -383,8 +379,13 @@ class AddToSequence(Panel):
     def _is_sending(self) -> bool:
         return bool(self.busy) and self.progress[1] > 0
 
+    def _current_directive(self) -> Directive:
+        """Return what a run is to do; once the kernel shuts down, nobody learns what was sent."""
+        is_over = self._directive == "continue" and self._background.over
+        return "drain" if is_over else self._directive
+
     def _direct(self, directive: Directive) -> None:
-        self._sender.directive = directive
+        self._directive = directive
         self._refresh()
         if not self.busy:
             # The run ended while the click arrived in another thread.
@@ -392,7 +393,7 @@ class AddToSequence(Panel):
 
     def _run(self, action: str, rows: int, send: Callable[[Listener], SubmissionReport]) -> None:
         """Send rows in a thread, and show the progress."""
-        self._action = action
+        self._action, self._directive = action, "continue"
         work = partial(send, partial(self._background.deliver, self._show_progress))
         with self.hold_sync():
             self._start(action, work, self._sent, self._failed, total=rows)

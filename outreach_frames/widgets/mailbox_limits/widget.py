@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from functools import partial
 from typing import Any, ClassVar
 
@@ -87,7 +86,6 @@ class MailboxLimits(Panel):
         self._listed: list[Mailbox] = []
         self._problems: dict[str, str] = {}
         self._results: dict[str, Result] = {}
-        self._asked: dict[str, Change] = {}
         self._made: dict[str, Change] = {}
         self._shown_changes: list[Change] = []
         self.revision: int = 0
@@ -170,7 +168,6 @@ class MailboxLimits(Panel):
         self._sent_revision = revision
         self._is_cancelled = False
         self._results = {}
-        self._asked = {change.id: change for change in changes}
         self._show_mailboxes()
         self._show_plan()
         self._start(
@@ -246,14 +243,15 @@ class MailboxLimits(Panel):
         return stopped_by
 
     def _note(self, result: Result) -> None:
-        self._results[result.id] = result
+        change = result.change
+        self._results[change.id] = result
         self.progress = [len(self._results), self.progress[1]]
         self.status = ""
         if result.limit is not None:
-            self._made[result.id] = self._asked[result.id]
+            self._made[change.id] = change
         # For views that are made before the end, too.
-        self._shown["mailboxes"]["results"][result.id] = _shown(result)
-        self.send({"kind": "result", "id": result.id, **_shown(result)})
+        self._shown["mailboxes"]["results"][change.id] = _shown(result)
+        self.send({"kind": "result", "id": change.id, **_shown(result)})
 
     def _sent(self, stopped_by: BaseException | None, warnings: list[str]) -> None:
         self._settle()
@@ -269,24 +267,24 @@ class MailboxLimits(Panel):
         without = [change for change in changes if change.id not in self._results]
         for change in without[:1]:
             words = f"May have changed: {type(error).__name__}. Reload shows its limit."
-            self._note(Result(change.id, change.email, None, "unknown", words))
+            self._note(Result(change, None, "unknown", words))
         for change in without[1:]:
             self._note(_not_sent(change, "Not sent: an error stopped the run."))
         self._settle()
 
     def _settle(self) -> None:
         """Adopt the limits that the service reported; what it did not change stays pending."""
-        reported = {one.id: one.limit for one in self._results.values() if one.limit is not None}
+        done = {key: one for key, one in self._results.items() if one.limit is not None}
         assert self._frame is not None
         frame = self._frame.copy()
-        limits = frame["id"].map(reported).astype("Int64")
+        limits = frame["id"].map({key: one.limit for key, one in done.items()}).astype("Int64")
         frame["daily_email_limit"] = limits.fillna(frame["daily_email_limit"])
         self._frame, self._listed = frame, read_mailboxes(frame)
         self._set_value(
             {
                 identity: limit
                 for identity, limit in self.value.items()
-                if identity not in reported or limit != self._asked[identity].after
+                if identity not in done or limit != done[identity].change.after
             }
         )
         self._show_mailboxes()
@@ -326,12 +324,12 @@ def _reported(change: Change, mailbox: Mailbox) -> Result:
     """Return what a response to a change says."""
     if mailbox.id != change.id or mailbox.limit is None:
         words = "May have changed: the response does not say. Reload shows its limit."
-        return Result(change.id, change.email, None, "unknown", words)
+        return Result(change, None, "unknown", words)
     if mailbox.limit != change.after:
         words = f"The service now reports {mailbox.limit:,}, not {change.after:,}."
-        return Result(change.id, change.email, mailbox.limit, "differs", words)
+        return Result(change, mailbox.limit, "differs", words)
     words = f"Changed: the service now reports {mailbox.limit:,}."
-    return Result(change.id, change.email, mailbox.limit, "changed", words)
+    return Result(change, mailbox.limit, "changed", words)
 
 
 def _refused(change: Change, error: OutreachError) -> Result:
@@ -341,19 +339,19 @@ def _refused(change: Change, error: OutreachError) -> Result:
     words = " ".join([shown["text"], *details])
     if isinstance(error, ServiceError) and error.may_have_acted:
         words = f"May have changed nevertheless: Reload shows its limit. {words}"
-        return Result(change.id, change.email, None, "unknown", words)
-    return Result(change.id, change.email, None, "failed", f"Not changed. {words}")
+        return Result(change, None, "unknown", words)
+    return Result(change, None, "failed", f"Not changed. {words}")
 
 
 def _not_sent(change: Change, words: str) -> Result:
-    return Result(change.id, change.email, None, "not_sent", words)
+    return Result(change, None, "not_sent", words)
 
 
 def _page_row(row: Mailbox | Change) -> dict[str, Any]:
     """Return a row for the page; all text but the id with its control characters visible."""
     return {
         name: printable(value) if isinstance(value, str) and name != "id" else value
-        for name, value in asdict(row).items()
+        for name, value in row._asdict().items()
     }
 
 
