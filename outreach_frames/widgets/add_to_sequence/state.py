@@ -19,7 +19,7 @@ from outreach_frames.leads.planning.mapping import (
     OVERRIDES,
     PROFNET_URL,
 )
-from outreach_frames.leads.planning.names import field_name, is_field_name
+from outreach_frames.leads.planning.names import field_name
 from outreach_frames.widgets.python_code import one_line_call
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
@@ -94,13 +94,10 @@ def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
     """
     custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
     return {
-        "sequence_id": value["sequence_id"],
-        EMAIL: value[EMAIL],
-        PROFNET_URL: value[PROFNET_URL],
+        **value,
         "data": value["data"] or None,
         "overrides": value["overrides"] or None,
-        DISTRIBUTION: value[DISTRIBUTION],
-        MAILBOXES: value[MAILBOXES] if custom and value[MAILBOXES] else None,
+        MAILBOXES: (value[MAILBOXES] or None) if custom else None,
     }
 
 
@@ -199,30 +196,6 @@ def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
             }
         )
     return options
-
-
-def data_problems(data: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the names of data fields.
-
-    >>> data_problems({"First Name": "Name"})[0][:62]
-    "The column 'Name': 'First Name' cannot be the name of a field:"
-    """
-    problems = []
-    for field, column in data.items():
-        if field in spec.LEAD_IDENTIFIERS:
-            problems.append(
-                f"The column {quoted(column)}: {field} identifies a lead; choose its column above."
-            )
-        elif not is_field_name(field):
-            problems.append(
-                f"The column {quoted(column)}: {quoted(field)} cannot be the name of a field: "
-                f"{FIELD_RULE}."
-            )
-    if len(data) > spec.MAX_DATA_FIELDS:
-        problems.append(
-            f"{len(data)} columns are ticked; a lead takes at most {spec.MAX_DATA_FIELDS}."
-        )
-    return problems
 
 
 def _require(name: str, value: object, right: bool, wanted: str) -> None:

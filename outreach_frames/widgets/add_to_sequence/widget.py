@@ -30,7 +30,6 @@ from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
     code_of,
     column_options,
-    data_problems,
     mailbox_options,
     read_value,
     sequence_options,
@@ -269,9 +268,8 @@ class AddToSequence(Panel):
             raise InvalidInputError("Name a folder for the files.")
         try:
             place = Path(folder.strip()).expanduser().resolve()
-            existing = [
-                f"{kind}.csv" for kind in statuses.KINDS if (place / f"{kind}.csv").exists()
-            ]
+            files = [f"{kind}.csv" for kind in statuses.KINDS]
+            existing = [name for name in files if (place / name).exists()]
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"Files cannot be saved in {folder}: {error}") from error
         if existing and not replace:
@@ -319,7 +317,6 @@ class AddToSequence(Panel):
                 "Rows of this frame went to another sequence, so the rest can only go there too. "
                 "For this sequence, make a new widget."
             )
-        problems += data_problems(value["data"])
         if problems:
             self._notify(notice("error", "The rows cannot be checked yet.", problems))
             return None
