@@ -109,6 +109,10 @@ class Panel(anywidget.AnyWidget):
         self._shown[kind] = content
         self.send({"kind": kind, **content})
 
+    def _is_sending(self) -> bool:
+        # Only what changes something has a total from its beginning.
+        return bool(self.busy) and self.progress[1] > 0
+
     def _tell_host(self) -> None:
         """Have the host run the cells again that use this widget, where it does that."""
         self.send({"kind": "changed"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
@@ -105,7 +106,7 @@ def code_of(
     value: Mapping[str, Any],
     columns: Collection[Hashable],
     *,
-    journal: str | None = None,
+    journal: str | Path | None = None,
     with_client: bool = False,
     is_pandas: bool = True,
 ) -> str:
@@ -117,7 +118,7 @@ def code_of(
         The choice, as `read_value` returns it.
     columns : collection
         The frame's columns; an identifier's default column is left out.
-    journal : str, optional
+    journal : str or Path, optional
         The journal's path.
     with_client : bool
         Whether the call names its client.
@@ -140,7 +141,7 @@ def code_of(
             given.append((f"{name}=", chosen))
     given += [(f"{name}=", chosen) for name, chosen in arguments.items() if chosen is not None]
     if journal is not None:
-        given.append(("journal=", journal))
+        given.append(("journal=", str(journal)))
     given += ["client=client"] * with_client
     accessor = "df.outreach" if is_pandas else "of.outreach(df)"
     return one_line_call(f"report = {accessor}.add_to_sequence", given)

@@ -196,11 +196,11 @@ class AddToSequence(Panel):
             return
         self.value = dict(value)
         client = self._client()
-        chosen = self._checked_value(client)
-        if chosen is None:
+        if problems := self._problems(client):
+            self._notify(notice("error", "The rows cannot be checked yet.", problems))
             return
-        make = self._sender.planning(chosen, client)
-        self._start("Checking rows", make, partial(self._planned, chosen))
+        make = self._sender.planning(self.value, client)
+        self._start("Checking rows", make, partial(self._planned, self.value))
 
     def try_out(self, plan: int) -> None:
         """Show what would become of each row; nothing is sent."""
@@ -289,14 +289,14 @@ class AddToSequence(Panel):
         self.code = code_of(
             self.value,
             self._df.columns,
-            journal=None if self._sender.journal is None else str(self._sender.journal),
+            journal=self._sender.journal,
             with_client=self._given_client is not None,
             is_pandas=self._is_pandas,
         )
         self._refresh()
 
-    def _checked_value(self, client: Client) -> dict[str, Any] | None:
-        """Return the choice if a plan can be made from it; else say what is missing."""
+    def _problems(self, client: Client) -> list[str]:
+        """Return why no plan can be made from the choice."""
         value, fixed = self.value, self._sender.sequence_id
         option = self._sequences.get(value["sequence_id"])
         problems: list[str] = []
@@ -317,10 +317,7 @@ class AddToSequence(Panel):
                 "Rows of this frame went to another sequence, so the rest can only go there too. "
                 "For this sequence, make a new widget."
             )
-        if problems:
-            self._notify(notice("error", "The rows cannot be checked yet.", problems))
-            return None
-        return value
+        return problems
 
     def _planned(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
         sender = self._sender
@@ -343,7 +340,7 @@ class AddToSequence(Panel):
             "sent_before": sender.sent_before,
             "phase": _PHASES[self._directive] if self._is_sending() else "",
             "is_fixed": sender.goes_on,
-            "journal": "" if sender.journal is None else str(sender.journal),
+            "journal": str(sender.journal or ""),
         }
 
     def _load(self, *, refresh: bool) -> None:
@@ -372,9 +369,6 @@ class AddToSequence(Panel):
             self._notify(*notices, warnings=warnings)
 
         self._start("Reading sequences and mailboxes", work, loaded)
-
-    def _is_sending(self) -> bool:
-        return bool(self.busy) and self.progress[1] > 0
 
     def _current_directive(self) -> Directive:
         """Return what a run is to do; once the kernel shuts down, nobody learns what was sent."""
@@ -452,7 +446,7 @@ class AddToSequence(Panel):
 
     def _show_columns(self) -> list[dict[str, Any]]:
         options = column_options(self._df.columns.to_list())
-        self._show("columns", options=options, rows=len(self._df))
+        self._show("columns", options=options)
         return options
 
 

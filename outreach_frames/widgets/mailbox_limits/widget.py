@@ -192,9 +192,6 @@ class MailboxLimits(Panel):
     def _check_value(self, proposal: Mapping[str, Any]) -> dict[str, int]:
         return {identity: check_new_limit(limit) for identity, limit in proposal["value"].items()}
 
-    def _is_sending(self) -> bool:
-        return bool(self.busy) and self.progress[1] > 0
-
     def _set_value(self, value: dict[str, int]) -> None:
         if value == self.value:
             self._changed()
