@@ -115,6 +115,12 @@ function follow(model, traits, signal, update) {
   update();
 }
 
+/** Change a trait, in the kernel too. */
+function setTrait(model, name, value) {
+  model.set(name, value);
+  model.save_changes();
+}
+
 /** Call a function for each of the kernel's messages of one kind, until the signal aborts. */
 function hear(model, kind, signal, update) {
   const listener = (message) => {
@@ -142,10 +148,7 @@ function noticeArea(model, signal) {
   noticeAreas.set(model, area);
   hear(model, "notices", signal, ({ value }) => put(area, value.map(noticeOf)));
   // Python has something new: see `seen` there.
-  hear(model, "changed", signal, () => {
-    model.set("seen", model.get("seen") + 1);
-    model.save_changes();
-  });
+  hear(model, "changed", signal, () => setTrait(model, "seen", model.get("seen") + 1));
   return area;
 }
 

@@ -152,10 +152,8 @@ def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
 
     `why` says why a sequence cannot be chosen, `hint` what to know about one that can.
     """
-    named = [
-        {name: _plain(row[name]) for name in sequences.columns}
-        for row in sequences.to_dict(orient="records")
-    ]
+    rows = sequences.to_dict(orient="records")
+    named = [{name: _plain(cell) for name, cell in row.items()} for row in rows]
     names = Counter(row["name"] for row in named)
     options = [_sequence_option(row, names[row["name"]] > 1) for row in named]
     return sorted(options, key=lambda option: (option["label"].casefold(), option["id"] or ""))
@@ -210,7 +208,7 @@ def _is_texts(value: object) -> bool:
     )
 
 
-def _sequence_option(row: Mapping[str, str | None], is_twin: bool) -> dict[str, Any]:
+def _sequence_option(row: Mapping[Any, str | None], is_twin: bool) -> dict[str, Any]:
     status, identity = row["status"], row["id"]
     why = hint = ""
     if identity is None:

@@ -234,10 +234,7 @@ function renderAddToSequence({ model, el, signal }) {
     signal,
     form: model.get("form"),
     value: () => model.get("value"),
-    setValue: (part) => {
-      model.set("value", { ...context.value(), ...part });
-      model.save_changes();
-    },
+    setValue: (part) => setTrait(model, "value", { ...context.value(), ...part }),
     planned: () => {
       send.planned();
       update();

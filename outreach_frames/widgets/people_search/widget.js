@@ -343,10 +343,7 @@ function searchBar(context) {
   const setLimit = () => {
     const isUsable = limit.validity.valid;
     showValidity(isUsable);
-    if (isUsable) {
-      model.set("limit", limit.value ? Number(limit.value) : null);
-      model.save_changes();
-    }
+    if (isUsable) setTrait(model, "limit", limit.value ? Number(limit.value) : null);
   };
   const start = () => {
     // The values go with the message, because it may overtake the last change of the trait.
@@ -402,10 +399,7 @@ function render({ model, el, signal }) {
     signal,
     suggestions: {},
     write: (name, value) => context.writeAll(changed(model, name, value)),
-    writeAll: (value) => {
-      model.set("value", value);
-      model.save_changes();
-    },
+    writeAll: (value) => setTrait(model, "value", value),
   };
   hear(model, "suggestions", signal, (message) => (context.suggestions = message.suggestions));
   const groups = model.get("form").groups.map((group, index) => groupOf(group, index === 0, context));
