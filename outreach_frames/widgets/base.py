@@ -101,7 +101,7 @@ class Panel(anywidget.AnyWidget):
 
     def ready(self) -> None:
         """Send a new view in the page everything that was shown and is not in a trait."""
-        for kind, content in self._shown.items():
+        for kind, content in list(self._shown.items()):
             self.send({"kind": kind, **content})
 
     def _show(self, kind: str, **content: Any) -> None:
