@@ -106,7 +106,7 @@ def test_functions_give_the_same(people: pd.DataFrame, client: Client, library: 
         of.sending_capacity(boxes, len(people), start="2026-03-02"),
     )
     suggested = [
-        of.widgets.PeopleSearch(suggest_from=one)._suggestions for one in (people, library(people))
+        of.widgets.PeopleSearch(suggest_from=one)._suggest_from for one in (people, library(people))
     ]
     assert suggested[0] == suggested[1] != {}
 

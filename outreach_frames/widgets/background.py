@@ -11,28 +11,11 @@ from functools import partial
 from typing import Any, TypeVar
 
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
+from outreach_frames.common.warnings import collected
 
 T = TypeVar("T")
-
-
-class Task:
-    """A piece of work under way."""
-
-    def __init__(self) -> None:
-        self._token = CancellationToken()
-
-    @property
-    def cancelled(self) -> bool:
-        """Whether it was cancelled."""
-        return self._token.is_set
-
-    def cancel(self) -> None:
-        """Abort its requests and waits."""
-        self._token.set()
-
-    def bind_thread(self, notify: Callable[[str], None]) -> None:
-        """Make the current thread work for this task, and say by `notify` why it takes longer."""
-        bind_thread(self._token, notify)
+# The result of some work, and the warnings that came with it.
+Done = Future[tuple[T, list[str]]]
 
 
 class Background:
@@ -65,48 +48,38 @@ class Background:
     def on_loop(self, function: Callable[..., object], *arguments: Any) -> None:
         """Call a function at once in the loop's own thread, else as soon as the loop is free."""
         # Messages of the page may come in another thread: Lab talks to widgets in a subshell.
-        if self._loop is None or threading.current_thread() is self._thread:
+        if threading.current_thread() is self._thread:
             function(*arguments)
         else:
             self.deliver(function, *arguments)
 
-    def later(self, seconds: float, function: Callable[[], object]) -> None:
-        """Call a function on the loop, some seconds from now, from any thread."""
-        timer = threading.Timer(seconds, self.deliver, [function])
-        timer.daemon = True
-        timer.start()
-
     def start(
         self,
-        work: Callable[[Task], T],
-        then: Callable[[Future[T]], object],
+        cancellation: CancellationToken,
+        work: Callable[[], T],
+        then: Callable[[Done[T]], object],
         show_status: Callable[[str], object],
-    ) -> Task:
+    ) -> None:
         """Do some work in a thread of its own.
 
         Parameters
         ----------
+        cancellation : CancellationToken
+            Aborts the work's requests and waits.
         work : callable
-            Called with its task in the thread; may report progress with `deliver`.
+            Called in the thread; may report progress with `deliver`.
         then : callable
-            Called on the loop with the work's future once it is done.
+            Called on the loop with the future of the work's result and warnings once it is done.
         show_status : callable
             Called on the loop with why the work takes longer, such as a wait that the service asked
             for, and with "" when that is over.
-
-        Returns
-        -------
-        Task
-            Can be cancelled.
         """
-        task = Task()
-        executor = ThreadPoolExecutor(
-            1,
-            "outreach_frames_widget",
-            initializer=task.bind_thread,
-            initargs=(partial(self.deliver, show_status),),
-        )
-        future = executor.submit(work, task)
-        future.add_done_callback(partial(self.deliver, then))
+
+        def in_thread() -> tuple[T, list[str]]:
+            bind_thread(cancellation, partial(self.deliver, show_status))
+            with collected() as warnings:
+                return work(), warnings
+
+        executor = ThreadPoolExecutor(1, "outreach_frames_widget")
+        executor.submit(in_thread).add_done_callback(partial(self.deliver, then))
         executor.shutdown(wait=False)
-        return task

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Future
 from contextlib import contextmanager
 from importlib.resources import files
 from typing import Any, ClassVar, Literal, TypeVar
@@ -13,15 +12,13 @@ import traitlets
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.common.cancellation import CancellationToken
 from outreach_frames.common.text import printable
-from outreach_frames.common.warnings import collected
 from outreach_frames.errors import OutreachError, ValidationFailedError
-from outreach_frames.widgets.background import Background, Task
+from outreach_frames.widgets.background import Background, Done
 
 T = TypeVar("T")
 Kind = Literal["info", "warning", "error"]
-# The action that a page sends once it listens.
-READY = "ready"
 
 
 def source(*names: str) -> str:
@@ -71,6 +68,8 @@ class Panel(anywidget.AnyWidget):
         The messages at the top of the page: `kind`, `text`, `details`.
     busy : str
         What is under way, in words; empty when nothing is.
+    progress : list of int
+        How much of it is done, and of how much in all; 0 where that is not known.
     status : str
         Why it takes longer than usual; empty where there is nothing to say.
     """
@@ -84,6 +83,7 @@ class Panel(anywidget.AnyWidget):
 
     notices: traitlets.List[dict[str, Any]] = traitlets.List(traitlets.Dict())
     busy: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     status: traitlets.Unicode[str, str | bytes] = traitlets.Unicode()
     # The page counts up after each result: a host that runs cells again when the page changes a
     # trait, as marimo does, then runs those that use the result.
@@ -93,12 +93,25 @@ class Panel(anywidget.AnyWidget):
         super().__init__(**traits)
         self._given_client = client
         self._background = Background()
-        self._task: Task | None = None
-        self.observe(lambda change: self._send_trait(change["name"]), list(self.unsaved))
+        # Cancels what is under way, or what was.
+        self._task = CancellationToken()
+        self._shown: dict[str, dict[str, Any]] = {}
+        self.observe(lambda change: self._show(change.name, value=change.new), list(self.unsaved))
         self.on_msg(self._on_message)
 
-    def _send_trait(self, name: str) -> None:
-        self.send({"kind": "trait", "name": name, "value": getattr(self, name)})
+    def ready(self) -> None:
+        """Send a new view in the page everything that was shown and is not in a trait."""
+        for kind, content in list(self._shown.items()):
+            self.send({"kind": kind, **content})
+
+    def _show(self, kind: str, **content: Any) -> None:
+        """Send content to all views, later ones included; a saved notebook does not hold it."""
+        self._shown[kind] = content
+        self.send({"kind": kind, **content})
+
+    def _is_sending(self) -> bool:
+        # Only what changes something has a total from its beginning.
+        return bool(self.busy) and self.progress[1] > 0
 
     def _tell_host(self) -> None:
         """Have the host run the cells again that use this widget, where it does that."""
@@ -107,58 +120,52 @@ class Panel(anywidget.AnyWidget):
     def _client(self) -> Client:
         return resolve(self._given_client)
 
-    def _notify(self, *notices: Mapping[str, Any]) -> None:
+    def _notify(self, *notices: dict[str, Any], warnings: Iterable[str] = ()) -> None:
         """Replace the messages at the top of the page."""
-        self.notices = [dict(one) for one in notices]
+        self.notices = [*notices, *(notice("warning", warning) for warning in warnings)]
 
     def _on_message(self, _widget: object, content: object, _buffers: object) -> None:
-        name = content.get("action") if isinstance(content, dict) else None
-        if name in self.actions:
-            assert isinstance(content, dict)
-            arguments = {key: value for key, value in content.items() if key != "action"}
-            if name in self.immediate:
-                self._call(name, arguments)
-            else:
-                self._background.on_loop(self._call, name, arguments)
+        match content:
+            case {"action": name, **arguments} if name in self.actions:
+                if name in self.immediate:
+                    self._call(name, arguments)
+                else:
+                    self._background.on_loop(self._call, name, arguments)
 
-    def _call(self, name: str, arguments: Mapping[str, Any]) -> None:
-        if name == READY:
-            for trait in self.unsaved:
-                self._send_trait(trait)
+    def _call(self, name: str, arguments: Mapping[Any, Any]) -> None:
         with self._showing_errors():
             getattr(self, name)(**arguments)
 
     def _start(
         self,
         busy: str,
-        work: Callable[[Task], T],
+        work: Callable[[], T],
         then: Callable[[T, list[str]], object],
-        failed: Callable[[BaseException], object] | None = None,
-    ) -> bool:
-        """Do long work in a thread unless some is under way; return whether it was begun.
+        failed: Callable[[BaseException], object] = lambda _error: None,
+        *,
+        total: int = 0,
+    ) -> None:
+        """Do long work in a thread unless some is under way.
 
         `then` is called with the result and the warnings that came with it, `failed` with an error,
-        which is shown too. Both are called on the kernel's loop.
+        which is shown too. Both are called on the kernel's loop. `total` is where the progress
+        ends, if that is known.
         """
         if self.busy:
-            return False
+            return
+        self.progress = [0, total]
         self.busy, self.status = busy, ""
         self._notify()
 
-        def collecting(task: Task) -> tuple[T, list[str]]:
-            with collected() as warnings:
-                return work(task), warnings
-
-        def done(future: Future[tuple[T, list[str]]]) -> None:
-            self.busy, self.status, self._task = "", "", None
+        def done(future: Done[T]) -> None:
+            self.busy, self.status = "", ""
             try:
                 with self._showing_errors():
                     error = future.exception()
                     if error is None:
                         then(*future.result())
                         return
-                    if failed is not None:
-                        failed(error)
+                    failed(error)
                     raise error
             finally:
                 self._tell_host()
@@ -167,16 +174,15 @@ class Panel(anywidget.AnyWidget):
             if self.busy:
                 self.status = words
 
-        self._task = self._background.start(collecting, done, show_status)
-        return True
+        self._task = CancellationToken()
+        self._background.start(self._task, work, done, show_status)
 
     @contextmanager
     def _showing_errors(self) -> Iterator[None]:
         """Show what is raised; what is not an error of this package goes on to the log."""
         try:
             yield
-        except OutreachError as error:
-            self._notify(error_notice(error))
         except Exception as error:
             self._notify(error_notice(error))
-            raise
+            if not isinstance(error, OutreachError):
+                raise

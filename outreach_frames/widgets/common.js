@@ -11,8 +11,13 @@ function h(tag, attributes = {}, ...children) {
       element.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
+  put(element, children);
   return element;
+}
+
+/** Give an element these children instead of its own; null is left out. */
+function put(element, ...children) {
+  element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
 }
 
 // Each widget has a copy of this module of its own.
@@ -29,11 +34,64 @@ function hasFocus(element) {
   return element.getRootNode().activeElement === element;
 }
 
+/** Return text for a number. */
+function number(value) {
+  return value.toLocaleString("en");
+}
+
+function button(label, onclick, options = {}) {
+  return h("button", { type: "button", onclick, ...options }, label);
+}
+
+/**
+ * Make a button that acts once for each number that is current when it is clicked: a second click
+ * does nothing, even before the kernel says that it acted.
+ */
+function onceButton(current, act, options = {}) {
+  let used = null;
+  const element = button(
+    "",
+    () => {
+      if (used === current() || element.disabled) return;
+      used = current();
+      element.disabled = true;
+      act(used);
+    },
+    options,
+  );
+  return { element, isUsed: () => used === current(), reset: () => (used = null) };
+}
+
+function muted(text = "", options = {}) {
+  return h("p", { class: "outreach-muted", ...options }, text);
+}
+
+function tools(...children) {
+  return h("div", { class: "outreach-tools" }, children);
+}
+
+function searchInput(placeholder, oninput, options = {}) {
+  return h("input", { type: "search", placeholder, oninput, ...options });
+}
+
 /** Make an input for a whole number. Scrolling over it scrolls the page and changes no number. */
 function numberInput(attributes) {
   const input = h("input", { type: "number", step: "1", ...attributes });
   input.addEventListener("wheel", () => input.blur());
   return input;
+}
+
+/** Fill a list with texts or elements; an empty one is hidden. */
+function fill(list, items) {
+  put(list, items.map((item) => h("li", {}, item)));
+  list.hidden = items.length === 0;
+}
+
+/** Show what is wrong with an input; an empty text says that nothing is. */
+function showProblem(input, problem, words) {
+  problem.textContent = words;
+  problem.hidden = !words;
+  input.setAttribute("aria-invalid", String(Boolean(words)));
 }
 
 /** Make an element the root of a widget; what is typed in it triggers no shortcut of Lab. */
@@ -57,6 +115,12 @@ function follow(model, traits, signal, update) {
   update();
 }
 
+/** Change a trait, in the kernel too. */
+function setTrait(model, name, value) {
+  model.set(name, value);
+  model.save_changes();
+}
+
 /** Call a function for each of the kernel's messages of one kind, until the signal aborts. */
 function hear(model, kind, signal, update) {
   const listener = (message) => {
@@ -64,21 +128,6 @@ function hear(model, kind, signal, update) {
   };
   model.on("msg:custom", listener);
   signal.addEventListener("abort", () => model.off("msg:custom", listener));
-}
-
-/** Follow a trait that is sent in messages and never saved, until the signal aborts. */
-function hearTrait(model, name, signal, update) {
-  hear(model, "trait", signal, (message) => {
-    if (message.name === name) update(message.value);
-  });
-}
-
-/** Change a trait when the kernel says that Python has something new: see `seen` in Python. */
-function tellHost(model, signal) {
-  hear(model, "changed", signal, () => {
-    model.set("seen", model.get("seen") + 1);
-    model.save_changes();
-  });
 }
 
 const noticeAreas = new WeakMap();
@@ -97,8 +146,9 @@ function noticeOf({ kind, text, details }) {
 function noticeArea(model, signal) {
   const area = h("div", { class: "outreach-notices", "aria-live": "polite" });
   noticeAreas.set(model, area);
-  tellHost(model, signal);
-  hearTrait(model, "notices", signal, (notices) => area.replaceChildren(...notices.map(noticeOf)));
+  hear(model, "notices", signal, ({ value }) => put(area, value.map(noticeOf)));
+  // Python has something new: see `seen` there.
+  hear(model, "changed", signal, () => setTrait(model, "seen", model.get("seen") + 1));
   return area;
 }
 
@@ -108,36 +158,28 @@ function post(model, message) {
     model.send(message);
   } catch {
     const text = "Nothing was done: the kernel behind this widget was restarted or has ended. Run the cell again.";
-    noticeAreas.get(model)?.replaceChildren(noticeOf({ kind: "error", text, details: [] }));
+    put(noticeAreas.get(model), noticeOf({ kind: "error", text, details: [] }));
   }
 }
 
-/** Return the area that says what is under way, with a progress bar and buttons to end it. */
-function busyArea(model, signal, { progress = null, buttons = [["Cancel", "cancel"]] } = {}) {
-  const words = h("span", { class: "outreach-busy-words" });
+/** Return the area that says what is under way, with its progress and buttons to end it. */
+function busyArea(model, signal, buttons = button("Cancel", () => post(model, { action: "cancel" }))) {
+  const words = h("span", {});
   const bar = h("progress", { "aria-label": "Progress" });
-  const area = h(
-    "div",
-    { class: "outreach-busy", role: "status" },
-    bar,
-    words,
-    buttons.map(([label, action]) =>
-      h("button", { type: "button", onclick: () => post(model, { action }) }, label),
-    ),
-  );
+  const area = h("div", { class: "outreach-tools outreach-busy", role: "status" }, bar, words, buttons);
   let status = "";
   const update = () => {
     area.hidden = !model.get("busy");
-    const [done, total] = (progress && model.get(progress)) || [0, 0];
+    const [done, total] = model.get("progress");
     if (total) {
       bar.max = total;
       bar.value = done;
     } else bar.removeAttribute("value");
-    const counted = total ? `${done.toLocaleString("en")} of ${total.toLocaleString("en")}` : "";
+    const counted = total ? `${number(done)} of ${number(total)}` : "";
     words.textContent = [model.get("busy"), counted, status].filter(Boolean).join(" · ");
   };
-  follow(model, ["busy", ...(progress ? [progress] : [])], signal, update);
-  hearTrait(model, "status", signal, (value) => {
+  follow(model, ["busy", "progress"], signal, update);
+  hear(model, "status", signal, ({ value }) => {
     status = value;
     update();
   });
@@ -158,35 +200,43 @@ async function copyText(text) {
   }
 }
 
-/** Return the Python code that does the same as the widget, with a button that copies it. */
-function codeArea(model, signal, trait = "code") {
+/** Return the area for Python code that does the same, with a button that copies it. */
+function codeArea() {
   const code = h("code", {});
-  const copy = h("button", { type: "button" }, "Copy code");
-  copy.addEventListener("click", async () => {
-    await copyText(model.get(trait));
+  const copy = button("Copy code", async () => {
+    await copyText(code.textContent);
     copy.textContent = "Copied";
     setTimeout(() => (copy.textContent = "Copy code"), 1500);
   });
-  follow(model, [trait], signal, () => (code.textContent = model.get(trait)));
-  return h(
+  const element = h(
     "details",
     { class: "outreach-code", open: true },
     h("summary", {}, "Code"),
     h("pre", { tabindex: "0" }, code),
     copy,
   );
+  return { element, show: (text) => (code.textContent = text) };
 }
 
-/** Return a table; `columns` are texts, `rows` lists of texts or elements, or null where missing. */
-function tableOf(columns, rows, label) {
+/** Return the area for the code of a trait. */
+function followedCode(model, signal) {
+  const { element, show } = codeArea();
+  follow(model, ["code"], signal, () => show(model.get("code")));
+  return element;
+}
+
+/** Return a region for a table; it scrolls. */
+function region(label, name = "", ...children) {
+  const attributes = { class: `outreach-table ${name}`, tabindex: "0", role: "region", "aria-label": label };
+  return h("div", attributes, children);
+}
+
+/** Return a table; `columns` are texts, `rows` lists of texts, or null where missing. */
+function tableOf(columns, rows) {
   return h(
-    "div",
-    { class: "outreach-table", tabindex: "0", role: "region", "aria-label": label },
-    h(
-      "table",
-      {},
-      h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell ?? ""))))),
-    ),
+    "table",
+    {},
+    h("thead", {}, h("tr", {}, columns.map((name) => h("th", { scope: "col" }, name)))),
+    h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell ?? ""))))),
   );
 }

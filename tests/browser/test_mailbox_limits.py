@@ -243,7 +243,7 @@ def test_cancel_finishes_the_one_under_way(notebook: Notebook) -> None:
         notebook.widget.get_by_role("button", name="Change 3 mailboxes").click()
         assert begun.wait(30)
         notebook.widget.get_by_role("button", name="Cancel").click()
-        notebook.wait_until("limits._cancelled.is_set()")
+        notebook.wait_until("limits._is_cancelled")
         cancelled.set()
         expect_text(notebook.widget, "Of 3 mailboxes: 1 changed; 2 not sent.")
         assert [one.method for one in service.requests].count("PATCH") == 1

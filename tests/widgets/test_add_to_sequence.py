@@ -422,7 +422,7 @@ def test_a_run_that_ends_without_a_report_ends_all_sending() -> None:
     """Where it is not known what was sent nothing is sent again; an error from before is known."""
     value = read_value({"sequence_id": "s1", "email": "email"})
     with serving() as (_, client):
-        sender = Sender(leads(2), is_over=lambda: False)
+        sender = Sender(leads(2), lambda: "continue")
         for error, why in ((OutreachError("known"), ""), (RuntimeError("what?"), "not known")):
             sender.take(sender.planning(value, client)(), value)
             sender.begin()

@@ -16,11 +16,10 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.sending import sent_before
 from outreach_frames.sandbox import Sandbox
-from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.state import (
+    code_of,
     column_options,
-    data_problems,
     mailbox_options,
     plan_arguments,
     read_value,
@@ -286,16 +285,6 @@ def test_columns_that_cannot_be_used() -> None:
     assert [bool(option["problem"]) for option in options] == [False, True, True, True, False, True]
     assert options[0]["field"] == of.field_name("First Name")
     assert options[4]["field"] == ""
-
-
-def test_names_of_fields() -> None:
-    """Wrong names, identifiers and too many fields are told, right ones are not."""
-    assert data_problems({"first_name": "a"}) == []
-    for wrong in ("First Name", "1a", "_a", "", "a" * (spec.MAX_DATA_NAME_LENGTH + 1)):
-        assert "cannot be the name" in data_problems({wrong: "a"})[0]
-    assert "identifies a lead" in data_problems({spec.LEAD_IDENTIFIERS[0]: "a"})[0]
-    many = {f"f{number}": "a" for number in range(spec.MAX_DATA_FIELDS + 1)}
-    assert f"at most {spec.MAX_DATA_FIELDS}" in data_problems(many)[0]
 
 
 def test_problems_are_cut() -> None:

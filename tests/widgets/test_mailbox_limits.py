@@ -119,7 +119,7 @@ def test_the_code_makes_the_change_and_nothing_else(identity: str, email: str, l
 def test_the_frames_have_the_same_dtypes_with_and_without_rows() -> None:
     """Changes and results are frames with fixed columns and dtypes."""
     change = Change("m1", "ada@example.com", None, 60)
-    result = Result("m1", "ada@example.com", None, "unknown", "May have changed.")
+    result = Result(change, None, "unknown", "May have changed.")
     for dtypes, frames in (
         (CHANGE_DTYPES, (changes_frame([]), changes_frame([change]))),
         (RESULT_DTYPES, (results_frame([]), results_frame([result]))),
@@ -131,7 +131,8 @@ def test_the_frames_have_the_same_dtypes_with_and_without_rows() -> None:
 def test_results_in_words() -> None:
     """The summary counts every kind of result that there is."""
     kinds = ("changed", "changed", "differs", "failed", "unknown", "not_sent")
-    results = [Result(str(number), "", None, kind, "") for number, kind in enumerate(kinds)]
+    change = Change("m1", "ada@example.com", None, 60)
+    results = [Result(change, None, kind, "") for kind in kinds]
     assert describe_results(results) == (
         "Of 6 mailboxes: 2 changed; 1 changed to a limit other than the requested one; "
         "1 not changed; 1 may have changed: Reload shows its limit; 1 not sent."

@@ -16,11 +16,14 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.common.arguments import HEADCOUNTS
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.widgets.people_search.code import (
+from outreach_frames.widgets.people_search.state import (
     DEFAULT_LIMIT,
+    clashes,
+    describe_form,
+    problems,
     search_code,
+    tidy,
 )
-from outreach_frames.widgets.people_search.state import clashes, describe_form, problems, tidy
 from outreach_frames.widgets.people_search.suggestions import COLUMNS, MAX_SUGGESTIONS, suggest
 from tests.filter_values import good_value
 

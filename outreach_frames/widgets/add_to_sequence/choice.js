@@ -2,11 +2,6 @@
 
 const MANY_OPTIONS = 8;
 
-/** Return text for a number. */
-function number(value) {
-  return value.toLocaleString("en");
-}
-
 /** Write a value so that equal values read the same, whatever the order of their keys. */
 function canonical(value) {
   return JSON.stringify(value, (_key, part) =>
@@ -16,16 +11,10 @@ function canonical(value) {
   );
 }
 
-function button(label, onclick, options = {}) {
-  return h("button", { type: "button", onclick, ...options }, label);
-}
-
-function muted(text = "") {
-  return h("p", { class: "outreach-muted" }, text);
-}
-
-function tools(...children) {
-  return h("div", { class: "outreach-tools" }, children);
+/** Return a check box, and an element that labels it. */
+function tickBox(onchange, label, options = {}) {
+  const tick = h("input", { type: "checkbox", onchange, ...options });
+  return { tick, element: h("label", {}, tick, h("span", {}, label)) };
 }
 
 /** Return a section with a numbered title. */
@@ -38,12 +27,7 @@ function section(title, ...children) {
 function sequenceSection(context) {
   const { model, signal, value, setValue } = context;
   let sequences = [];
-  const filter = h("input", {
-    type: "search",
-    placeholder: "part of the name",
-    "aria-label": "Filter sequences",
-    oninput: () => show(),
-  });
+  const filter = searchInput("part of the name", () => show(), { "aria-label": "Filter sequences" });
   const select = h("select", {
     "aria-label": "Sequence",
     class: "outreach-wide",
@@ -52,12 +36,8 @@ function sequenceSection(context) {
   const hint = muted();
   const reload = button("Reload", () => post(model, { action: "reload" }));
 
-  const option = (one) =>
-    h(
-      "option",
-      { value: one.id ?? "", disabled: !one.accepts },
-      one.why ? `${one.label} (${one.why})` : one.label,
-    );
+  const option = ({ id, label, accepts, why }) =>
+    h("option", { value: id ?? "", disabled: !accepts }, why ? `${label} (${why})` : label);
   const group = (label, options) => (options.length ? h("optgroup", { label }, options.map(option)) : null);
 
   function show() {
@@ -67,13 +47,12 @@ function sequenceSection(context) {
     const wanted = filter.value.trim().toLowerCase();
     const shown = sequences.filter((one) => one.id === chosen || one.label.toLowerCase().includes(wanted));
     const known = sequences.some((one) => one.id === chosen);
-    select.replaceChildren(
-      ...[
-        h("option", { value: "" }, "Choose a sequence"),
-        chosen && !known ? h("option", { value: chosen }, chosen) : null,
-        group("These take leads", shown.filter((one) => one.accepts)),
-        group("These take no leads", shown.filter((one) => !one.accepts)),
-      ].filter(Boolean),
+    put(
+      select,
+      h("option", { value: "" }, "Choose a sequence"),
+      chosen && !known ? h("option", { value: chosen }, chosen) : null,
+      group("These take leads", shown.filter((one) => one.accepts)),
+      group("These take no leads", shown.filter((one) => !one.accepts)),
     );
     select.value = chosen ?? "";
     filter.hidden = sequences.length <= MANY_OPTIONS;
@@ -101,102 +80,74 @@ function sequenceSection(context) {
 /** Return the section that chooses the columns; `hasTwins` says whether two fields share a name. */
 function columnsSection(context) {
   const { model, signal, form, value, setValue } = context;
-  let columns = [];
+  // A row for each column that can be used, with what is ticked and typed: while two fields share a
+  // name, that cannot be the widget's value.
   let rows = [];
-  // What is ticked and typed; while two fields share a name it cannot be the widget's value.
-  const draft = new Map();
   const guesses = h("ul", { class: "outreach-muted" });
   const unusable = h("ul", { class: "outreach-muted" });
   const identifiers = form.identifiers.map((name) => {
     const select = h("select", {
       "aria-label": `Column for ${name}`,
-      onchange: () => setValue({ [name]: select.value === "" ? null : columns[select.value].name }),
+      onchange: () => setValue({ [name]: rows[select.value]?.name ?? null }),
     });
     return { name, select };
   });
   const summary = h("summary", {});
-  const filter = h("input", {
-    type: "search",
-    placeholder: "part of a column's name",
-    "aria-label": "Filter columns",
-    oninput: () => showFields(),
-  });
+  const filter = searchInput("part of a column's name", () => showFields(), { "aria-label": "Filter columns" });
   const fields = h("div", { class: "outreach-fields" });
   const pattern = new RegExp(`^(?:${form.field_pattern})$`);
 
-  const ticked = () => columns.map((one) => one.name).filter((name) => draft.get(name)?.on);
-  const draftData = () => Object.fromEntries(ticked().map((name) => [draft.get(name).field, name]));
+  const ticked = () => rows.filter((row) => row.on);
+  const draftData = () => Object.fromEntries(ticked().map((row) => [row.field, row.name]));
   const hasTwins = () => Object.keys(draftData()).length < ticked().length;
 
-  function problemOf(column) {
-    const { field } = draft.get(column);
+  function problemOf({ name, field }) {
     if (form.identifiers.includes(field)) return `${field} identifies a lead; choose its column above.`;
     if (!pattern.test(field) || field.length > form.field_length) return `Use ${form.field_rule}.`;
-    const first = ticked().find((other) => draft.get(other).field === field);
-    return first !== column ? `The column ${first} already has this name.` : "";
+    const first = ticked().find((other) => other.field === field).name;
+    return first !== name ? `The column ${first} already has this name.` : "";
   }
 
-  function edit(name, part) {
-    Object.assign(draft.get(name), part);
-    if (!hasTwins()) setValue({ data: draftData() });
-    context.update();
-  }
-
-  function fieldRow(one) {
-    const tick = h("input", { type: "checkbox", onchange: () => edit(one.name, { on: tick.checked }) });
+  function fieldRow({ name, label, field }) {
+    const edit = (part) => {
+      Object.assign(row, part);
+      if (!hasTwins()) setValue({ data: draftData() });
+      context.update();
+    };
+    const { tick, element: tickLabel } = tickBox(() => edit({ on: tick.checked }), label);
     const problem = h("span", { class: "outreach-problem", id: newId() });
     const input = h("input", {
       type: "text",
-      "aria-label": `Field for ${one.label}`,
+      "aria-label": `Field for ${label}`,
       "aria-describedby": problem.id,
       spellcheck: "false",
-      oninput: () => edit(one.name, { field: input.value }),
+      oninput: () => edit({ field: input.value }),
     });
-    const element = h("div", { class: "outreach-field" }, h("label", {}, tick, one.label), input, problem);
-    return { name: one.name, label: one.label, tick, input, problem, element };
-  }
-
-  function makeColumns() {
-    const usable = columns.filter((one) => one.name !== null);
-    for (const { select } of identifiers) {
-      select.replaceChildren(
-        h("option", { value: "" }, "none"),
-        ...usable.map((one) => h("option", { value: columns.indexOf(one) }, one.label)),
-      );
-    }
-    rows = usable.map(fieldRow);
-    fields.replaceChildren(...rows.map((row) => row.element));
-    filter.hidden = columns.length <= 2 * MANY_OPTIONS;
-    unusable.replaceChildren(
-      ...columns
-        .filter((one) => one.name === null)
-        .map((one) => h("li", {}, `Cannot be used: ${one.label} (${one.problem}).`)),
-    );
-    unusable.hidden = unusable.children.length === 0;
+    const element = h("div", { class: "outreach-field" }, tickLabel, input, problem);
+    const row = { name, label, proposed: field, on: false, field, tick, input, problem, element };
+    return row;
   }
 
   function readDraft() {
     const data = value().data;
     if (hasTwins() || canonical(data) === canonical(draftData())) return;
     const named = new Map(Object.entries(data).map(([field, name]) => [name, field]));
-    for (const one of columns) {
-      if (one.name === null) continue;
-      draft.set(one.name, { on: named.has(one.name), field: named.get(one.name) ?? one.field });
+    for (const row of rows) {
+      row.on = named.has(row.name);
+      row.field = named.get(row.name) ?? row.proposed;
     }
   }
 
   function showFields() {
     const wanted = filter.value.trim().toLowerCase();
     for (const row of rows) {
-      const { on, field } = draft.get(row.name);
-      const words = on ? problemOf(row.name) : "";
-      row.tick.checked = on;
-      row.input.disabled = !on;
-      if (!hasFocus(row.input)) row.input.value = field;
-      row.input.setAttribute("aria-invalid", String(Boolean(words)));
-      row.problem.textContent = words;
-      const identifies = form.identifiers.some((name) => value()[name] === row.name);
-      row.element.hidden = !on && (identifies || !row.label.toLowerCase().includes(wanted));
+      const { name, label, on, field, tick, input, problem, element } = row;
+      tick.checked = on;
+      input.disabled = !on;
+      if (!hasFocus(input)) input.value = field;
+      showProblem(input, problem, on ? problemOf(row) : "");
+      const identifies = form.identifiers.some((identifier) => value()[identifier] === name);
+      element.hidden = !on && (identifies || !label.toLowerCase().includes(wanted));
     }
     const count = ticked().length;
     const most = count > form.max_fields ? `: ${form.max_fields} at most` : "";
@@ -208,25 +159,28 @@ function columnsSection(context) {
   function show() {
     readDraft();
     for (const { name, select } of identifiers) {
-      const place = columns.findIndex((one) => one.name !== null && one.name === value()[name]);
+      const place = rows.findIndex((row) => row.name === value()[name]);
       select.value = place < 0 ? "" : String(place);
       select.disabled = Boolean(model.get("busy"));
     }
     showFields();
   }
 
-  hear(model, "columns", signal, (message) => {
-    columns = message.options;
-    for (const one of columns) {
-      if (one.name !== null && !draft.has(one.name)) draft.set(one.name, { on: false, field: one.field });
+  hear(model, "columns", signal, ({ options }) => {
+    const known = new Map(rows.map((row) => [row.name, row]));
+    const usable = options.filter((one) => one.name !== null);
+    const others = options.filter((one) => one.name === null);
+    rows = usable.map((one) => known.get(one.name) ?? fieldRow(one));
+    for (const { select } of identifiers) {
+      const named = rows.map((row, place) => h("option", { value: place }, row.label));
+      put(select, h("option", { value: "" }, "none"), named);
     }
-    makeColumns();
+    put(fields, rows.map((row) => row.element));
+    filter.hidden = options.length <= 2 * MANY_OPTIONS;
+    fill(unusable, others.map((one) => `Cannot be used: ${one.label} (${one.problem}).`));
     context.update();
   });
-  hear(model, "guesses", signal, (message) => {
-    guesses.replaceChildren(...message.notes.map((note) => h("li", {}, note)));
-    guesses.hidden = message.notes.length === 0;
-  });
+  hear(model, "guesses", signal, ({ notes }) => fill(guesses, notes));
   const element = section(
     "2 Columns",
     tools(identifiers.map(({ name, select }) => h("label", {}, `${name} `, select))),
@@ -247,17 +201,12 @@ function columnsSection(context) {
 /** Return the section for overrides and mailboxes. */
 function settingsSection(context) {
   const { model, signal, form, value, setValue } = context;
+  const setOverrides = () => {
+    const chosen = overrides.filter((one) => one.tick.checked);
+    setValue({ overrides: Object.fromEntries(chosen.map((one) => [one.name, true])) });
+  };
   const overrides = form.overrides.map(({ name, note }) => {
-    const tick = h("input", {
-      type: "checkbox",
-      onchange: () => {
-        const chosen = { ...value().overrides };
-        delete chosen[name];
-        setValue({ overrides: tick.checked ? { ...chosen, [name]: true } : chosen });
-      },
-    });
-    const element = h("label", {}, tick, h("span", {}, h("code", {}, name), ` ${note}`));
-    return { name, tick, element };
+    return { name, ...tickBox(setOverrides, [h("code", {}, name), ` ${note}`]) };
   });
   const distribution = h(
     "select",
@@ -277,19 +226,18 @@ function settingsSection(context) {
   let ticks = [];
 
   function makeMailboxes(options) {
-    ticks = options.map((one) => {
-      const tick = h("input", {
-        type: "checkbox",
-        disabled: !one.active,
-        onchange: () =>
-          setValue({ [form.mailboxes]: ticks.filter((row) => row.tick.checked).map((row) => row.email) }),
-      });
-      const why = one.why ? h("span", { class: "outreach-muted" }, ` (${one.why})`) : null;
-      return { email: one.email, tick, element: h("label", {}, tick, h("span", {}, one.label, why)) };
+    const setMailboxes = () => {
+      const chosen = ticks.filter((one) => one.tick.checked);
+      setValue({ [form.mailboxes]: chosen.map((one) => one.email) });
+    };
+    ticks = options.map(({ email, label, active, why }) => {
+      const words = [label, why ? h("span", { class: "outreach-muted" }, ` (${why})`) : null];
+      return { email, ...tickBox(setMailboxes, words, { disabled: !active }) };
     });
-    mailboxes.replaceChildren(
+    put(
+      mailboxes,
       h("legend", {}, "Mailboxes to spread the leads over"),
-      ...(ticks.length ? ticks.map((one) => one.element) : [muted("The account has no mailboxes.")]),
+      ticks.length ? ticks.map((one) => one.element) : muted("The account has no mailboxes."),
     );
   }
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Collection, Mapping, Sequence
+from statistics import fmean
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
@@ -25,6 +25,8 @@ _PLENTY: Final = 0.8
 # Two columns whose shares differ by less fit equally well.
 _SAME: Final = 0.2
 
+# "E-Mail", "e mail" and "eMail" are one word.
+_E_MAIL: Final = re.compile(r"(?<![^\W_])e[\W_]*mail", re.IGNORECASE)
 _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
 _EMAIL_WORDS: Final = {
     word + ending for word in ("email", "mail") for ending in ("", "s", "address", "adresse")
@@ -45,8 +47,7 @@ _NOT_PROFILE: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
+class Guess(NamedTuple):
     """The guessed column, None where that is not clear, and what to know about it."""
 
     column: str | None = None
@@ -80,22 +81,19 @@ def guess_columns(
     """
     emails = {name: _share(frame[name], SIMPLE_EMAIL) for name in columns}
     urls = {name: _share(frame[name], SIMPLE_URL) for name in columns}
-    by_name = _guess(EMAIL, columns, _email_rank, emails)
-    if by_name == Guess():
-        by_name = _by_content(columns, emails)
+    by_name = _guess(EMAIL, {name: _email_rank(name) for name in columns}, emails)
     return {
-        EMAIL: by_name,
-        PROFNET_URL: _guess(PROFNET_URL, columns, lambda name: _url_rank(name, networks), urls),
+        EMAIL: by_name if by_name != Guess() else _by_content(columns, emails),
+        PROFNET_URL: _guess(
+            PROFNET_URL, {name: _url_rank(name, networks) for name in columns}, urls
+        ),
     }
 
 
 def _guess(
-    what: str,
-    columns: Sequence[str],
-    rank: Callable[[str], int | None],
-    shares: Mapping[str, float | None],
+    what: str, all_ranks: Mapping[str, int | None], shares: Mapping[str, float | None]
 ) -> Guess:
-    ranks = {name: place for name in columns if (place := rank(name)) is not None}
+    ranks = {name: rank for name, rank in all_ranks.items() if rank is not None}
     if not ranks:
         return Guess()
     fitting = [name for name in ranks if (shares[name] or 0) >= _ENOUGH]
@@ -121,7 +119,7 @@ def _by_content(columns: Sequence[str], shares: Mapping[str, float | None]) -> G
     full = [
         name
         for name in columns
-        if (shares[name] or 0) >= _PLENTY and not set(_words(name)) & set(_NOT_EMAIL.split())
+        if (shares[name] or 0) >= _PLENTY and _words(name).isdisjoint(_NOT_EMAIL.split())
     ]
     if len(full) == 1:
         return Guess(full[0], f"Chosen for {EMAIL} by its cells: {quoted(full[0])}.")
@@ -134,48 +132,33 @@ def _listed(names: Collection[str]) -> str:
     return ", ".join(map(quoted, names))
 
 
-def _words(name: str) -> list[str]:
-    """Return a name's words in lower case, with "e mail" as one word."""
-    words = [word.lower() for word in _WORDS.findall(name)]
-    joined: list[str] = []
-    for word in words:
-        if joined and joined[-1] == "e" and word in _EMAIL_WORDS:
-            joined.pop()
-        joined.append(word)
-    return joined
+def _words(name: str) -> set[str]:
+    """Return a name's words in lower case."""
+    return {word.lower() for word in _WORDS.findall(_E_MAIL.sub("email", name))}
 
 
 def _email_rank(name: str) -> int | None:
-    """Return 0 for the default name, 1 for other names of it, 2 for a specific one; else None."""
-    if name == EMAIL:
-        return 0
-    words = set(_words(name))
-    if not words & _EMAIL_WORDS or words & set(_NOT_EMAIL.split()):
-        return None
-    return 1 if words <= _EMAIL_WORDS | _FILLERS else 2
+    return 0 if name == EMAIL else _rank(_words(name), _EMAIL_WORDS, _FILLERS, _NOT_EMAIL)
 
 
 def _url_rank(name: str, networks: Collection[str]) -> int | None:
-    if name == PROFNET_URL:
-        return 0
-    profile = {"profile", *(network.lower() for network in networks)}
     # The name of a network may look like several words.
-    words = set(_words(name)) | {word for word in re.split(r"[\W_]+", name.lower()) if word}
-    if not words & profile or words & set(_NOT_PROFILE.split()):
+    words = _words(name) | set(re.findall(r"[^\W_]+", name.lower()))
+    profile = {"profile", *(network.lower() for network in networks)}
+    return 0 if name == PROFNET_URL else _rank(words, profile, _LINK_WORDS, _NOT_PROFILE)
+
+
+def _rank(words: set[str], wanted: set[str], fillers: set[str], others: str) -> int | None:
+    """Return 1 for a plain name, 2 for a specific one, None for the name of something else."""
+    if words.isdisjoint(wanted) or not words.isdisjoint(others.split()):
         return None
-    return 1 if words <= profile | _LINK_WORDS else 2
+    return 1 if words <= wanted | fillers else 2
 
 
 def _share(cells: pd.Series[Any], pattern: str) -> float | None:
     """Return the share of a column's texts that look right; None where it has none."""
-    texts = [
-        text
-        for cell in cells.head(_CELLS).tolist()
-        if isinstance(cell, str) and (text := cell.strip())
-    ]
+    texts = [cell.strip() for cell in cells.head(_CELLS) if isinstance(cell, str) and cell.strip()]
     if not texts:
         return None
-    right = re.compile(pattern)
-    return sum(
-        len(text) <= _CHARACTERS and right.fullmatch(text) is not None for text in texts
-    ) / len(texts)
+    is_right = re.compile(pattern).fullmatch
+    return fmean(len(text) <= _CHARACTERS and bool(is_right(text)) for text in texts)

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -39,14 +39,8 @@ _NEVER_THERE: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.
 _TABLE_SHARE: Final = 0.1
 
 
-class Moment(NamedTuple):
-    """The progress of a run: how many rows are done, by status, and now and then all rows."""
-
-    tally: Mapping[str, int]
-    outcomes: Outcomes | None
-
-
-Listener = Callable[[Moment], object]
+# Called with how many rows are done, by status, and now and then with the outcomes so far.
+Listener = Callable[[Mapping[str, int], Outcomes | None], object]
 
 
 class Sender:
@@ -59,13 +53,13 @@ class Sender:
     ----------
     frame : DataFrame
         The leads.
-    is_over : callable
-        Whether nobody is left to learn what was sent.
+    directive : callable
+        Returns what a run is to do now.
+    journal : Path, optional
+        As for `submit`; absolute. Without one, a journal in memory knows the runs of this frame.
 
     Attributes
     ----------
-    journal : Path or None
-        As for `submit`; absolute. Without one, a journal in memory knows the runs of this frame.
     plan : SubmissionPlan or None
         The latest plan, without the rows that the journal has recorded as sent.
     report : SubmissionReport or None
@@ -78,29 +72,28 @@ class Sender:
         How many of the plan's leads this process has sent to its sequence before.
     outcomes : Outcomes or None
         The outcomes of the last report.
-    directive : "continue", "drain" or "abort"
-        What the run under way is to do.
     is_lost : bool
         Whether a run ended without a report, after which nothing is sent any more.
     """
 
-    def __init__(self, frame: pd.DataFrame, is_over: Callable[[], bool]) -> None:
+    def __init__(
+        self,
+        frame: pd.DataFrame,
+        directive: Callable[[], Directive],
+        journal: Path | None = None,
+    ) -> None:
         self._frame = frame
-        self._is_over = is_over
+        self._directive = directive
+        self.journal = journal
         self._value: Mapping[str, Any] = {}
         self._places: dict[str, JournalPlace] = {}
         self._keys: dict[tuple[str | None, str | None], pa.RecordBatch] = {}
-        self._seen: object = None
-        self._in_table: object = None
-        self._next_table = 0.0
-        self.journal: Path | None = None
         self.plan: SubmissionPlan | None = None
         self.number: int = 0
         self.sent_number: int = 0
         self.sent_before: int = 0
         self.report: SubmissionReport | None = None
         self.outcomes: Outcomes | None = None
-        self.directive: Directive = "continue"
         self.is_lost: bool = False
 
     @property
@@ -136,6 +129,12 @@ class Sender:
         return self.plan
 
     @property
+    def client(self) -> Client:
+        """The connection that the plan was made with."""
+        assert self._made.client is not None
+        return self._made.client
+
+    @property
     def lead_count(self) -> int:
         """How many leads the plan sends."""
         return len(self._made.positions)
@@ -163,16 +162,7 @@ class Sender:
     def look_back(self) -> None:
         """Count the plan's leads that this process sent before, and that the journal lacks."""
         plan = self._made
-        assert plan.client is not None
-        self.sent_before = int(sent_before.are_sent(plan.client, plan, plan.positions).sum())
-
-    def is_planned_with(self, client: Client) -> bool:
-        """Whether the plan was made with this connection."""
-        return self._made.client is client
-
-    def is_at_service_of(self, client: Client) -> bool:
-        """Whether the plan is for the service of a connection; its token may be new."""
-        return _service(self._made) == client.base_url
+        self.sent_before = int(sent_before.are_sent(self.client, plan, plan.positions).sum())
 
     def button(self) -> str:
         """Return the label of the button that sends the plan."""
@@ -238,7 +228,6 @@ class Sender:
     def begin(self) -> Outcomes:
         """Mark the current plan as sent, and return the outcomes so far."""
         self.sent_number = self.number
-        self._renew()
         rows = make_rows(self._made, {})
         if self.report is not None:
             # Unknown rows may have been sent once more since this plan was made.
@@ -249,47 +238,39 @@ class Sender:
     def send(self, listener: Listener) -> SubmissionReport:
         """Send the plan, in any thread."""
         with self._alone():
-            return submit(
+            report = submit(
                 self._made,
                 journal=self._place(self._made.sequence_id),
                 progress=False,
-                watch=lambda run: self._watch(run, listener, with_rows=True),
+                watch=self._watcher(listener, with_rows=True),
                 is_confirmed=True,
             )
-
-    def sent(self, report: SubmissionReport) -> None:
-        """Take the plan's report."""
         if not self.goes_on:
             self._keys = {}
         self._keys[self._columns] = self._made.keys
-        self.sent_again(report)
-
-    def begin_again(self) -> int:
-        """Prepare to send the unknown rows once more; return how many there are."""
-        self._renew()
-        assert self.report is not None
-        return int((self.report.rows["status"] == statuses.UNKNOWN).sum())
+        return report
 
     def send_again(self, listener: Listener) -> SubmissionReport:
         """Send the unknown rows once more, in any thread."""
         assert self.report is not None
         with self._alone():
-            return self.report.retry_unknown(
-                watch=lambda run: self._watch(run, listener, with_rows=False)
-            )
+            return self.report.retry_unknown(watch=self._watcher(listener, with_rows=False))
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
         """Refuse to send while another widget sends to the same sequence."""
-        plan = self._made
-        assert plan.client is not None
-        with sent_before.sending(plan.client, plan) as is_free:
+        with sent_before.sending(self.client, self._made) as is_free:
             if not is_free:
                 raise InvalidInputError(
                     "Another widget of this notebook is sending to this sequence. Wait until it "
                     "is done. Nothing was sent."
                 )
             yield
+
+    def take_report(self, report: SubmissionReport) -> None:
+        """Take the report of all runs together."""
+        self.report = report
+        self.outcomes = Outcomes(report.rows, self._made.frame, self._columns)
 
     def failed(self, error: BaseException) -> None:
         """Continue after a failure that sent nothing; after any other, never send again."""
@@ -298,24 +279,26 @@ class Sender:
         else:
             self.is_lost = True
 
-    def _renew(self) -> None:
-        self.directive = "continue"
-        self._seen = self._in_table = None
-        self._next_table = 0.0
+    def _watcher(self, listener: Listener, *, with_rows: bool) -> Callable[[Run], Directive]:
+        """Return a function that reports the progress of a run, and returns what it is to do."""
+        seen: object = None
+        in_table: object = None
+        next_table = 0.0
 
-    def _watch(self, run: Run, listener: Listener, *, with_rows: bool) -> Directive:
-        """Report the progress of a run; return what it is to do."""
-        seen = (run.tally, tuple(run.current))
-        outcomes = None
-        if with_rows and seen != self._in_table and time.monotonic() >= self._next_table:
-            begun = time.monotonic()
-            outcomes = self._so_far(run)
-            now = time.monotonic()
-            self._in_table, self._next_table = seen, now + (now - begun) / _TABLE_SHARE
-        if seen != self._seen or outcomes is not None:
-            self._seen = seen
-            listener(Moment(dict(run.tally), outcomes))
-        return "drain" if self.directive == "continue" and self._is_over() else self.directive
+        def watch(run: Run) -> Directive:
+            nonlocal seen, in_table, next_table
+            now = (run.tally, tuple(run.current))
+            outcomes = None
+            if with_rows and now != in_table and (begun := time.monotonic()) >= next_table:
+                outcomes = self._so_far(run)
+                ended = time.monotonic()
+                in_table, next_table = now, ended + (ended - begun) / _TABLE_SHARE
+            if now != seen or outcomes is not None:
+                seen = now
+                listener(dict(run.tally), outcomes)
+            return self._directive()
+
+        return watch
 
     def _so_far(self, run: Run) -> Outcomes:
         waiting = [row for row in self._made.positions.tolist() if row not in run.begun]
@@ -329,19 +312,9 @@ class Sender:
         rows.loc[list(shown), "detail"] = ""
         return Outcomes(rows, self._made.frame, self._columns)
 
-    def sent_again(self, report: SubmissionReport) -> None:
-        """Take the report after unknown rows were sent once more."""
-        self.report = report
-        self.outcomes = Outcomes(report.rows, self._made.frame, self._columns)
-
 
 def _unsent(plan: SubmissionPlan, found: Resumption) -> pd.DataFrame:
     """Return the outcomes of the rows that a run would not send."""
     rows = make_rows(plan, found.entries, found.kept)[list(TOLD)]
     others: pd.DataFrame = rows.drop(index=found.rows.tolist())
     return others.reset_index(names="position")
-
-
-def _service(plan: SubmissionPlan) -> str:
-    assert plan.client is not None
-    return plan.client.base_url

@@ -1,9 +1,10 @@
-"""What is chosen for adding leads, and what there is to choose from; pure."""
+"""What is chosen for adding leads, as Python too, and what there is to choose from; pure."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
@@ -19,7 +20,8 @@ from outreach_frames.leads.planning.mapping import (
     OVERRIDES,
     PROFNET_URL,
 )
-from outreach_frames.leads.planning.names import field_name, is_field_name
+from outreach_frames.leads.planning.names import field_name
+from outreach_frames.widgets.python_code import one_line_call
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "sequence_id": None,
@@ -93,14 +95,56 @@ def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
     """
     custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
     return {
-        "sequence_id": value["sequence_id"],
-        EMAIL: value[EMAIL],
-        PROFNET_URL: value[PROFNET_URL],
+        **value,
         "data": value["data"] or None,
         "overrides": value["overrides"] or None,
-        DISTRIBUTION: value[DISTRIBUTION],
-        MAILBOXES: value[MAILBOXES] if custom and value[MAILBOXES] else None,
+        MAILBOXES: (value[MAILBOXES] or None) if custom else None,
     }
+
+
+def code_of(
+    value: Mapping[str, Any],
+    columns: Collection[Hashable],
+    *,
+    journal: str | Path | None = None,
+    with_client: bool = False,
+    is_pandas: bool = True,
+) -> str:
+    """Return Python code for a choice; empty while no sequence is chosen.
+
+    Parameters
+    ----------
+    value : mapping
+        The choice, as `read_value` returns it.
+    columns : collection
+        The frame's columns; an identifier's default column is left out.
+    journal : str or Path, optional
+        The journal's path.
+    with_client : bool
+        Whether the call names its client.
+    is_pandas : bool
+        Whether the frame has the accessor; one of another library goes through `outreach`.
+
+    Examples
+    --------
+    >>> print(code_of(read_value({"sequence_id": "s1", "email": "Mail"}), ["Mail"]))
+    report = df.outreach.add_to_sequence("s1", email="Mail")
+    """
+    if value["sequence_id"] is None:
+        return ""
+    arguments = plan_arguments(value)
+    given: list[str | tuple[str, object]] = [("", arguments.pop("sequence_id"))]
+    for name in (EMAIL, PROFNET_URL):
+        chosen = arguments.pop(name)
+        # The default is a column of the same name, where there is one.
+        if chosen != (name if name in columns else None):
+            given.append((f"{name}=", chosen))
+    given += [(f"{name}=", chosen) for name, chosen in arguments.items() if chosen is not None]
+    if journal is not None:
+        given.append(("journal=", str(journal)))
+    given += ["client=client"] * with_client
+    accessor = "df.outreach" if is_pandas else "of.outreach(df)"
+    return one_line_call(f"report = {accessor}.add_to_sequence", given)
 
 
 def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
@@ -108,10 +152,8 @@ def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
 
     `why` says why a sequence cannot be chosen, `hint` what to know about one that can.
     """
-    named = [
-        {name: _plain(row[name]) for name in sequences.columns}
-        for row in sequences.to_dict(orient="records")
-    ]
+    rows = sequences.to_dict(orient="records")
+    named = [{name: _plain(cell) for name, cell in row.items()} for row in rows]
     names = Counter(row["name"] for row in named)
     options = [_sequence_option(row, names[row["name"]] > 1) for row in named]
     return sorted(options, key=lambda option: (option["label"].casefold(), option["id"] or ""))
@@ -155,30 +197,6 @@ def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
     return options
 
 
-def data_problems(data: Mapping[str, str]) -> list[str]:
-    """Return what is wrong with the names of data fields.
-
-    >>> data_problems({"First Name": "Name"})[0][:62]
-    "The column 'Name': 'First Name' cannot be the name of a field:"
-    """
-    problems = []
-    for field, column in data.items():
-        if field in spec.LEAD_IDENTIFIERS:
-            problems.append(
-                f"The column {quoted(column)}: {field} identifies a lead; choose its column above."
-            )
-        elif not is_field_name(field):
-            problems.append(
-                f"The column {quoted(column)}: {quoted(field)} cannot be the name of a field: "
-                f"{FIELD_RULE}."
-            )
-    if len(data) > spec.MAX_DATA_FIELDS:
-        problems.append(
-            f"{len(data)} columns are ticked; a lead takes at most {spec.MAX_DATA_FIELDS}."
-        )
-    return problems
-
-
 def _require(name: str, value: object, right: bool, wanted: str) -> None:
     if not right:
         raise InvalidInputError(f"{name} takes {wanted}, not {quoted(value)}.")
@@ -190,7 +208,7 @@ def _is_texts(value: object) -> bool:
     )
 
 
-def _sequence_option(row: Mapping[str, str | None], is_twin: bool) -> dict[str, Any]:
+def _sequence_option(row: Mapping[Any, str | None], is_twin: bool) -> dict[str, Any]:
     status, identity = row["status"], row["id"]
     why = hint = ""
     if identity is None:

@@ -15,6 +15,8 @@ from outreach_frames.leads.sending.report import SubmissionReport
 
 PROBLEMS_SHOWN: Final = 200
 OUTCOMES_SHOWN: Final = 500
+_PROBLEM: Final = ["row", "index", "column", "message"]
+_OUTCOME: Final = ["index", "status", "detail", "error_code"]
 
 # The status of a row while its plan is being sent, or in a dry run.
 WAITING: Final = "waiting"
@@ -42,11 +44,8 @@ def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
         "headline": _headline(plan),
         "facts": [[fact.name, printable(fact.text)] for fact in plan_facts(plan)],
         "problems": [
-            [f"{row:,}", _cell(label), _cell(column), _cell(message)]
-            for row, label, column, message in zip(
-                *(shown[name].tolist() for name in ("row", "index", "column", "message")),
-                strict=True,
-            )
+            [f"{row:,}", *map(_cell, cells)]
+            for row, *cells in shown[_PROBLEM].itertuples(index=False, name=None)
         ],
         "problem_count": len(problems),
         "more_problems": len(problems) - len(shown),
@@ -85,19 +84,8 @@ def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
         "summary": [[shown_as[one], int(counts[one]), *_meaning(one)] for one in order],
         "status": status,
         "rows": [
-            [
-                f"{position:,}",
-                _cell(label),
-                _cell(named.get(position)),
-                shown_as[row_status],
-                _cell(detail),
-                _cell(code),
-            ]
-            for position, label, row_status, detail, code in zip(
-                shown.index.tolist(),
-                *(shown[name].tolist() for name in ("index", "status", "detail", "error_code")),
-                strict=True,
-            )
+            [f"{row:,}", _cell(label), _cell(named.get(row)), shown_as[name], *map(_cell, cells)]
+            for row, label, name, *cells in shown[_OUTCOME].itertuples(name=None)
         ],
         "more": len(chosen) - len(shown),
     }

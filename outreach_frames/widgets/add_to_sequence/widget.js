@@ -3,16 +3,18 @@
 const PROBLEM_COLUMNS = ["Row", "Label", "Column", "Problem"];
 const SUMMARY_COLUMNS = ["Status", "Rows", "What it means", "What to do"];
 const OUTCOME_COLUMNS = ["Row", "Label", "Who", "Status", "Detail", "Code"];
+const ENDINGS = {
+  cancelling:
+    "Cancelling: the request under way is finished, even if it has to wait its turn; nothing is sent after it. " +
+    "Abort now ends it at once; its rows become unknown if it may have arrived.",
+  aborting: "Aborting: nothing more is sent.",
+};
 
 /** Replace the content of a region that scrolls, and keep its scroll position. */
 function refill(region, table) {
   const { scrollTop } = region;
-  region.replaceChildren(...table.children);
+  put(region, table);
   region.scrollTop = scrollTop;
-}
-
-function region(label, name = "") {
-  return h("div", { class: `outreach-table ${name}`.trim(), tabindex: "0", role: "region", "aria-label": label });
 }
 
 /** Return the section that checks the rows; `isFresh` says whether its plan is of the choice shown. */
@@ -26,22 +28,22 @@ function checkSection(context) {
   const body = h("div", {});
 
   function showPlan() {
+    const { problems, problem_count: count, more_problems: more, facts, note } = plan;
     headline.textContent = plan.headline;
-    const more = plan.more_problems ? `${number(plan.more_problems)} more, in .plan.problems.` : "";
-    const problems = () =>
-      h(
-        "details",
-        { open: true },
-        h("summary", {}, `Problems by row (${number(plan.problem_count)})`),
-        tableOf(PROBLEM_COLUMNS, plan.problems, "Problems by row"),
-        muted(more),
-      );
-    body.replaceChildren(
-      ...[
-        plan.note ? muted(plan.note) : null,
-        h("dl", {}, plan.facts.flatMap(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),
-        plan.problem_count ? problems() : muted("No row has a problem."),
-      ].filter(Boolean),
+    put(
+      body,
+      note ? muted(note) : null,
+      h("dl", {}, facts.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),
+      count ? null : muted("No row has a problem."),
+      count
+        ? h(
+            "details",
+            { open: true },
+            h("summary", {}, `Problems by row (${number(count)})`),
+            region("Problems by row", "", tableOf(PROBLEM_COLUMNS, problems)),
+            muted(more ? `${number(more)} more, in .plan.problems.` : ""),
+          )
+        : null,
     );
   }
 
@@ -67,17 +69,9 @@ function checkSection(context) {
 /** Return the section that sends what was checked. */
 function sendSection(context) {
   const { model, signal, value } = context;
-  // The plan that was sent last: a second click does nothing, even before the kernel says so.
-  let sent = null;
-  const send = button(
-    "",
-    () => {
-      const state = model.get("state");
-      if (sent === state.plan || send.disabled) return;
-      sent = state.plan;
-      send.disabled = true;
-      post(model, { action: "submit", plan: state.plan, value: value(), again: again.checked });
-    },
+  const send = onceButton(
+    () => model.get("state").plan,
+    (plan) => post(model, { action: "submit", plan, value: value(), again: again.checked }),
     { class: "outreach-primary" },
   );
   const whyNot = h("span", { class: "outreach-muted" });
@@ -88,19 +82,13 @@ function sendSection(context) {
   const cancel = button("Cancel", () => post(model, { action: "cancel" }));
   const abort = button("Abort now", () => post(model, { action: "abort" }));
   const ending = h("p", { role: "status" });
-  const sending = h(
-    "div",
-    {},
-    busyArea(model, signal, { progress: "progress", buttons: [] }),
-    tools(cancel, abort),
-    ending,
-  );
+  const sending = h("div", {}, busyArea(model, signal, [cancel, abort]), ending);
 
   function show({ busy, running, twins, isFresh, state }) {
     const ready = Boolean(state.button) && isFresh && !twins;
     const isMeant = !state.sent_before || again.checked;
-    send.textContent = state.button || "Add leads";
-    send.disabled = busy || !ready || !isMeant || sent === state.plan;
+    send.element.textContent = state.button || "Add leads";
+    send.element.disabled = busy || !ready || !isMeant || send.isUsed();
     whyNot.textContent = busy ? "" : twins ? "Two columns have the same field name." : state.why_not;
     againLabel.hidden = !ready || !state.sent_before || busy;
     againWords.textContent = ` ${number(state.sent_before)} of these leads were already sent to this sequence from this notebook. Send them again anyway.`;
@@ -110,22 +98,16 @@ function sendSection(context) {
     sending.hidden = !running;
     cancel.hidden = state.phase !== "sending";
     abort.hidden = state.phase !== "cancelling";
-    ending.textContent =
-      {
-        cancelling:
-          "Cancelling: the request under way is finished, even if it has to wait its turn; nothing is sent after it. " +
-          "Abort now ends it at once; its rows become unknown if it may have arrived.",
-        aborting: "Aborting: nothing more is sent.",
-      }[state.phase] ?? "";
+    ending.textContent = ENDINGS[state.phase] ?? "";
     // The button that has the focus is disabled now.
-    if (state.phase === "sending" && hasFocus(send)) cancel.focus();
+    if (state.phase === "sending" && hasFocus(send.element)) cancel.focus();
   }
 
   hear(model, "refused", signal, () => {
-    sent = null;
+    send.reset();
     context.update();
   });
-  const element = section("5 Send", againLabel, tools(send, whyNot), sending, journal);
+  const element = section("5 Send", againLabel, tools(send.element, whyNot), sending, journal);
   return { element, show, planned: () => (again.checked = false) };
 }
 
@@ -152,20 +134,19 @@ function outcomeSection(context) {
     if (!mode) return;
     headline.textContent = outcome.headline;
     const counted = outcome.summary.map(([status, count, ...rest]) => [status, number(count), ...rest]);
-    refill(summary, tableOf(SUMMARY_COLUMNS, counted, ""));
-    refill(rows, tableOf(OUTCOME_COLUMNS, outcome.rows, ""));
+    refill(summary, tableOf(SUMMARY_COLUMNS, counted));
+    refill(rows, tableOf(OUTCOME_COLUMNS, outcome.rows));
     const total = outcome.summary.reduce((sum, [, count]) => sum + count, 0);
-    const options = [["", `all (${number(total)})`]].concat(
-      outcome.summary.map(([status, count]) => [status, `${status} (${number(count)})`]),
-    );
-    filter.replaceChildren(...options.map(([status, label]) => h("option", { value: status }, label)));
+    const option = (status, label, count) => h("option", { value: status }, `${label} (${number(count)})`);
+    const options = outcome.summary.map(([status, count]) => option(status, status, count));
+    put(filter, option("", "all", total), options);
     filter.value = outcome.status;
     const where = mode === "sent" ? ", in .report.frame" : "";
     moreRows.textContent = outcome.more
       ? `${number(outcome.more)} more row${outcome.more === 1 ? "" : "s"}${where}.`
       : "";
-    notes.replaceChildren(...outcome.notes.map((note) => h("li", {}, note)));
-    notesArea.hidden = outcome.notes.length === 0;
+    fill(notes, outcome.notes);
+    notesArea.hidden = notes.hidden;
     save.hidden = mode !== "sent";
     const unknown = outcome.summary.find(([status]) => status === "unknown")?.[1] ?? 0;
     retry.showRows(mode === "sent" ? unknown : 0);
@@ -207,8 +188,6 @@ function saveArea({ model, signal }) {
 
 /** Return the area that sends unknown rows once more, after a question. */
 function retryArea({ model }) {
-  // The report whose rows were sent last, as for the plan.
-  let retried = null;
   const words = h(
     "p",
     {},
@@ -216,15 +195,12 @@ function retryArea({ model }) {
       "sequence with the same fields, but anybody who was added and has been removed since, or is stored with " +
       "other fields, may be contacted twice. Look in the web app first.",
   );
-  const yes = button("", () => {
-    const { report } = model.get("state");
-    if (retried === report) return;
-    retried = report;
-    yes.disabled = true;
-    post(model, { action: "retry", report });
-  });
+  const yes = onceButton(
+    () => model.get("state").report,
+    (report) => post(model, { action: "retry", report }),
+  );
   const no = button("Leave them unknown", () => ask(false));
-  const question = h("div", { class: "outreach-notice outreach-warning", hidden: true }, words, tools(yes, no));
+  const question = h("div", { class: "outreach-notice outreach-warning", hidden: true }, words, tools(yes.element, no));
   const retry = button("Send unknown rows once more", () => ask(true));
   const element = h("div", {}, retry, question);
 
@@ -240,12 +216,12 @@ function retryArea({ model }) {
       question.hidden = true;
       retry.hidden = false;
     }
-    yes.textContent = `Send ${number(unknown)} row${unknown === 1 ? "" : "s"} once more`;
+    yes.element.textContent = `Send ${number(unknown)} row${unknown === 1 ? "" : "s"} once more`;
   }
 
-  function show({ busy, state }) {
+  function show({ busy }) {
     retry.disabled = busy;
-    yes.disabled = busy || retried === state.report;
+    yes.element.disabled = busy || yes.isUsed();
   }
 
   return { element, showRows, show };
@@ -258,10 +234,7 @@ function renderAddToSequence({ model, el, signal }) {
     signal,
     form: model.get("form"),
     value: () => model.get("value"),
-    setValue: (part) => {
-      model.set("value", { ...context.value(), ...part });
-      model.save_changes();
-    },
+    setValue: (part) => setTrait(model, "value", { ...context.value(), ...part }),
     planned: () => {
       send.planned();
       update();
@@ -274,7 +247,7 @@ function renderAddToSequence({ model, el, signal }) {
   const check = checkSection(context);
   const send = sendSection(context);
   const outcome = outcomeSection(context);
-  const reading = busyArea(model, signal);
+  const reading = h("div", {}, busyArea(model, signal));
 
   /** Show what can be done now. */
   function update() {
@@ -291,7 +264,7 @@ function renderAddToSequence({ model, el, signal }) {
     sequence.show();
     settings.show();
     for (const part of [check, send, outcome]) part.show(now);
-    reading.classList.toggle("outreach-elsewhere", running);
+    reading.hidden = running;
   }
 
   el.append(
@@ -303,7 +276,7 @@ function renderAddToSequence({ model, el, signal }) {
     check.element,
     send.element,
     outcome.element,
-    codeArea(model, signal),
+    followedCode(model, signal),
   );
   follow(model, ["value", "state", "busy"], signal, update);
   post(model, { action: "ready" });

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, ClassVar, Final
 
 import pandas as pd
@@ -25,13 +24,12 @@ from outreach_frames.leads.sending.run import Directive
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.resources.sequences import sequences
 from outreach_frames.tables.interchange import FrameLike, as_frame
-from outreach_frames.widgets.add_to_sequence.code import code_of
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
-from outreach_frames.widgets.add_to_sequence.sender import Listener, Moment, Sender
+from outreach_frames.widgets.add_to_sequence.sender import Listener, Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
+    code_of,
     column_options,
-    data_problems,
     mailbox_options,
     read_value,
     sequence_options,
@@ -42,25 +40,29 @@ from outreach_frames.widgets.add_to_sequence.tables import (
     outcome_content,
     plan_content,
 )
-from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 
 # What the page needs to know about the interface.
-_FORM: Final[Mapping[str, Any]] = MappingProxyType(
-    {
-        "identifiers": list(spec.LEAD_IDENTIFIERS),
-        "overrides": [{"name": field.name, "note": field.note} for field in spec.OVERRIDES],
-        "distribution": DISTRIBUTION,
-        "distributions": list(spec.LEADS_DISTRIBUTIONS),
-        "default_distribution": spec.DEFAULT_LEADS_DISTRIBUTION,
-        "custom_mailboxes": spec.MAILBOXES_LEADS_DISTRIBUTION,
-        "mailboxes": MAILBOXES,
-        "field_pattern": spec.DATA_NAME_PATTERN,
-        "field_length": spec.MAX_DATA_NAME_LENGTH,
-        "field_rule": FIELD_RULE,
-        "max_fields": spec.MAX_DATA_FIELDS,
-    }
-)
+_FORM: Final[dict[str, Any]] = {
+    "identifiers": list(spec.LEAD_IDENTIFIERS),
+    "overrides": [{"name": field.name, "note": field.note} for field in spec.OVERRIDES],
+    "distribution": DISTRIBUTION,
+    "distributions": list(spec.LEADS_DISTRIBUTIONS),
+    "default_distribution": spec.DEFAULT_LEADS_DISTRIBUTION,
+    "custom_mailboxes": spec.MAILBOXES_LEADS_DISTRIBUTION,
+    "mailboxes": MAILBOXES,
+    "field_pattern": spec.DATA_NAME_PATTERN,
+    "field_length": spec.MAX_DATA_NAME_LENGTH,
+    "field_rule": FIELD_RULE,
+    "max_fields": spec.MAX_DATA_FIELDS,
+}
+
+# What the page calls the directives of a run.
+_PHASES: Final[Mapping[Directive, str]] = {
+    "continue": "sending",
+    "drain": "cancelling",
+    "abort": "aborting",
+}
 
 
 class AddToSequence(Panel):
@@ -131,27 +133,23 @@ class AddToSequence(Panel):
 
     value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     code: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
-    form: traitlets.Dict[str, Any] = traitlets.Dict(dict(_FORM)).tag(sync=True)
+    form: traitlets.Dict[str, Any] = traitlets.Dict(_FORM).tag(sync=True)
     state: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
-    progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
 
     def __init__(
         self, df: FrameLike, client: Client | None = None, *, journal: str | Path | None = None
     ) -> None:
-        # A widget that is refused is closed all the same, and that asks for its sender.
-        self._sender = Sender(pd.DataFrame(), is_over=lambda: self._background.over)
+        # What a run is to do; a widget that is refused below is closed all the same.
+        self._directive: Directive = "continue"
         self._df = as_frame(df, "AddToSequence")
-        self._sender = Sender(self._df, is_over=lambda: self._background.over)
         self._is_pandas = self._df is df
-        if journal is not None:
-            # Absolute from here on: the working folder may change before rows are sent.
-            self._sender.journal = expanded(journal).absolute()
+        # Absolute from here on: the working folder may change before rows are sent.
+        place = None if journal is None else expanded(journal).absolute()
+        self._sender = Sender(self._df, self._current_directive, place)
         self._report_number = 0
-        self._phase = ""
         self._action = ""
         self._read_from: Client | None = None
         self._sequences: dict[str | None, dict[str, Any]] = {}
-        self._sections: dict[str, dict[str, Any]] = {}
         self._outcomes: Outcomes | None = None
         super().__init__(client)
         known = client or connect.current()
@@ -178,15 +176,14 @@ class AddToSequence(Panel):
 
     def close(self) -> None:
         """Close the widget; the request under way is the last one."""
-        self._sender.directive = "drain"
+        self._directive = "drain"
         super().close()
 
     def ready(self) -> None:
         """Send a new view in the page everything it shows."""
         self._show_columns()
-        for kind, content in self._sections.items():
-            self.send({"kind": kind, **content})
-        if "sequences" not in self._sections and not self.busy:
+        super().ready()
+        if "sequences" not in self._shown:
             self._load(refresh=False)
 
     def reload(self) -> None:
@@ -199,11 +196,11 @@ class AddToSequence(Panel):
             return
         self.value = dict(value)
         client = self._client()
-        chosen = self._checked_value(client)
-        if chosen is None:
+        if problems := self._problems(client):
+            self._notify(notice("error", "The rows cannot be checked yet.", problems))
             return
-        make = self._sender.planning(chosen, client)
-        self._start("Checking rows", lambda _task: make(), partial(self._planned, chosen))
+        make = self._sender.planning(self.value, client)
+        self._start("Checking rows", make, partial(self._planned, self.value))
 
     def try_out(self, plan: int) -> None:
         """Show what would become of each row; nothing is sent."""
@@ -223,7 +220,7 @@ class AddToSequence(Panel):
         why = sender.why_not(plan, chosen, again=again)
         if not why and chosen != self.value:
             why = "The choice has changed meanwhile. Check rows again."
-        if not why and not sender.is_planned_with(self._client()):
+        if not why and sender.client is not self._client():
             why = (
                 "These rows were checked with a connection other than the current one. Reload, and "
                 "check rows again."
@@ -235,43 +232,33 @@ class AddToSequence(Panel):
             return
         self._show_outcomes("live", "Sending.", sender.begin())
         rows = sender.lead_count
-        self._begin(f"Adding {plural(rows, 'lead')} to {sender.target}", rows)
-        self._start(
-            self._action, partial(self._work, sender.send), self._done(sender.sent), self._failed
-        )
+        self._run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
 
     def retry(self, report: int) -> None:
         """Send the unknown rows of the report of a number once more."""
         sender = self._sender
         if self.busy or self.report is None or sender.is_lost or report != self._report_number:
             return
-        rows = sender.begin_again()
-        self._begin(f"Sending {plural(rows, 'unknown row')} once more", rows)
-        self._start(
-            self._action,
-            partial(self._work, sender.send_again),
-            self._done(sender.sent_again),
-            self._failed,
-        )
+        rows = int((self.report.rows["status"] == statuses.UNKNOWN).sum())
+        self._run(f"Sending {plural(rows, 'unknown row')} once more", rows, sender.send_again)
 
     def cancel(self) -> None:
         """Send nothing after the request under way, or cancel what is being read."""
-        task = self._task
-        if self._phase == "sending":
-            self._direct("drain", "cancelling")
-        elif not self._phase and task is not None:
-            task.cancel()
+        if not self._is_sending():
+            self._task.set()
+        elif self._directive == "continue":
+            self._direct("drain")
 
     def abort(self) -> None:
         """Abort the request under way of a cancelled run."""
-        if self._phase == "cancelling":
-            self._direct("abort", "aborting")
+        if self._is_sending() and self._directive == "drain":
+            self._direct("abort")
 
     def show(self, status: str) -> None:
         """Show the rows of one status, or all."""
-        shown = self._sections.get("outcome")
-        if shown is not None and self._outcomes is not None:
-            self._show("outcome", **{**shown, **outcome_content(self._outcomes, status)})
+        if self._outcomes is not None:
+            content = outcome_content(self._outcomes, status)
+            self._show("outcome", **{**self._shown["outcome"], **content})
 
     def save(self, folder: str, replace: bool = False) -> None:
         """Write the outcomes as CSV files; existing files are replaced only on request."""
@@ -281,9 +268,8 @@ class AddToSequence(Panel):
             raise InvalidInputError("Name a folder for the files.")
         try:
             place = Path(folder.strip()).expanduser().resolve()
-            existing = [
-                f"{kind}.csv" for kind in statuses.KINDS if (place / f"{kind}.csv").exists()
-            ]
+            files = [f"{kind}.csv" for kind in statuses.KINDS]
+            existing = [name for name in files if (place / name).exists()]
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"Files cannot be saved in {folder}: {error}") from error
         if existing and not replace:
@@ -303,14 +289,14 @@ class AddToSequence(Panel):
         self.code = code_of(
             self.value,
             self._df.columns,
-            journal=None if self._sender.journal is None else str(self._sender.journal),
+            journal=self._sender.journal,
             with_client=self._given_client is not None,
             is_pandas=self._is_pandas,
         )
         self._refresh()
 
-    def _checked_value(self, client: Client) -> dict[str, Any] | None:
-        """Return the choice if a plan can be made from it; else say what is missing."""
+    def _problems(self, client: Client) -> list[str]:
+        """Return why no plan can be made from the choice."""
         value, fixed = self.value, self._sender.sequence_id
         option = self._sequences.get(value["sequence_id"])
         problems: list[str] = []
@@ -325,24 +311,20 @@ class AddToSequence(Panel):
                 "choose again."
             )
         if fixed is not None and (
-            fixed != value["sequence_id"] or not self._sender.is_at_service_of(client)
+            fixed != value["sequence_id"] or self._sender.client.base_url != client.base_url
         ):
             problems.append(
                 "Rows of this frame went to another sequence, so the rest can only go there too. "
                 "For this sequence, make a new widget."
             )
-        problems += data_problems(value["data"])
-        if problems:
-            self._notify(notice("error", "The rows cannot be checked yet.", problems))
-            return None
-        return value
+        return problems
 
     def _planned(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
         sender = self._sender
         sender.take(plan, value)
         self._show_report()
         self._show("plan", value=value, note=sender.note(), **plan_content(plan))
-        self._notify(*(notice("warning", warning) for warning in warnings))
+        self._notify(warnings=warnings)
         self._refresh()
 
     def _refresh(self) -> None:
@@ -356,13 +338,13 @@ class AddToSequence(Panel):
             "button": "" if why else sender.button(),
             "why_not": why,
             "sent_before": sender.sent_before,
-            "phase": self._phase,
+            "phase": _PHASES[self._directive] if self._is_sending() else "",
             "is_fixed": sender.goes_on,
-            "journal": "" if sender.journal is None else str(sender.journal),
+            "journal": str(sender.journal or ""),
         }
 
     def _load(self, *, refresh: bool) -> None:
-        def work(_task: Task) -> tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError]:
+        def work() -> tuple[Client, pd.DataFrame, pd.DataFrame | OutreachError]:
             client = self._client()
             options: dict[str, Any] = {"refresh": refresh, "progress": False, "client": client}
             listed = sequences(**options)
@@ -379,42 +361,40 @@ class AddToSequence(Panel):
             options = sequence_options(listed)
             self._sequences = {option["id"]: option for option in options}
             self._show("sequences", options=options)
-            notices = [notice("warning", warning) for warning in warnings]
+            notices = []
             if isinstance(others, pd.DataFrame):
                 self._show("mailboxes", options=mailbox_options(others))
             else:
                 notices.append(error_notice(others))
-            self._notify(*notices)
+            self._notify(*notices, warnings=warnings)
 
         self._start("Reading sequences and mailboxes", work, loaded)
 
-    def _begin(self, action: str, rows: int) -> None:
-        self._action = action
-        self.progress = [0, rows]
-        self._set_phase("sending")
+    def _current_directive(self) -> Directive:
+        """Return what a run is to do; once the kernel shuts down, nobody learns what was sent."""
+        is_over = self._directive == "continue" and self._background.over
+        return "drain" if is_over else self._directive
 
-    def _set_phase(self, phase: str) -> None:
-        self._phase = phase
-        if not phase:
-            self.progress = [0, 0]
+    def _direct(self, directive: Directive) -> None:
+        self._directive = directive
         self._refresh()
-
-    def _direct(self, directive: Directive, phase: str) -> None:
-        self._sender.directive = directive
-        self._set_phase(phase)
         if not self.busy:
             # The run ended while the click arrived in another thread.
-            self._set_phase("")
+            self._refresh()
 
-    def _work(self, send: Callable[[Listener], SubmissionReport], _task: Task) -> SubmissionReport:
-        """Send, in a thread, and show the progress."""
-        return send(partial(self._background.deliver, self._show_moment))
+    def _run(self, action: str, rows: int, send: Callable[[Listener], SubmissionReport]) -> None:
+        """Send rows in a thread, and show the progress."""
+        self._action, self._directive = action, "continue"
+        work = partial(send, partial(self._background.deliver, self._show_progress))
+        with self.hold_sync():
+            self._start(action, work, self._sent, self._failed, total=rows)
+            self._refresh()
 
-    def _show_moment(self, moment: Moment) -> None:
-        if not self._phase:
+    def _show_progress(self, tally: Mapping[str, int], outcomes: Outcomes | None) -> None:
+        if not self._is_sending():
             return
         kinds = dict.fromkeys(statuses.KINDS, 0)
-        for status, rows in moment.tally.items():
+        for status, rows in tally.items():
             kinds[statuses.kind_of(status)] += rows
         total = self.progress[1]
         self.progress = [min(sum(kinds.values()), total), total]
@@ -423,27 +403,22 @@ class AddToSequence(Panel):
         if busy != self.busy:
             # A response ends the wait for it.
             self.busy, self.status = busy, ""
-        if moment.outcomes is not None:
-            self._show_outcomes("live", "Sending.", moment.outcomes)
+        if outcomes is not None:
+            self._show_outcomes("live", "Sending.", outcomes)
 
-    def _done(
-        self, take: Callable[[SubmissionReport], object]
-    ) -> Callable[[SubmissionReport, list[str]], None]:
-        """Return a function that takes a new report first, and then shows it."""
-
-        def done(report: SubmissionReport, warnings: list[str]) -> None:
-            take(report)
-            self._report_number += 1
-            self._set_phase("")
-            self._show_report()
-            self._notify(*_report_notices(self.report or report, warnings))
-
-        return done
+    def _sent(self, report: SubmissionReport, warnings: list[str]) -> None:
+        self._sender.take_report(report)
+        self._end()
+        self._notify(*_report_notices(report, warnings))
 
     def _failed(self, error: BaseException) -> None:
         self._sender.failed(error)
+        self._end()
+
+    def _end(self) -> None:
+        """Show what can be done after a run, and what became of the rows if that is known."""
         self._report_number += 1
-        self._set_phase("")
+        self._refresh()
         if not self._sender.is_lost:
             self._show_report()
 
@@ -459,7 +434,7 @@ class AddToSequence(Panel):
     def _show_outcomes(
         self, mode: str, headline: str, outcomes: Outcomes, notes: Sequence[str] = ()
     ) -> None:
-        status = self._sections.get("outcome", {}).get("status", "")
+        status = self._shown.get("outcome", {}).get("status", "")
         self._outcomes = outcomes
         self._show(
             "outcome",
@@ -471,13 +446,8 @@ class AddToSequence(Panel):
 
     def _show_columns(self) -> list[dict[str, Any]]:
         options = column_options(self._df.columns.to_list())
-        self._show("columns", options=options, rows=len(self._df))
+        self._show("columns", options=options)
         return options
-
-    def _show(self, kind: str, **content: Any) -> None:
-        """Send content to all views, later ones included; a saved notebook does not hold it."""
-        self._sections[kind] = content
-        self.send({"kind": kind, **content})
 
 
 def _report_notices(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pandas as pd
 
@@ -23,8 +22,7 @@ RESULT_DTYPES = {"id": "str", "email": "str", "limit": "Int64", "status": "str",
 _INT64 = range(-(2**63), 2**63)
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """One mailbox's limit: what it is (None where the service does not say) and what it will be."""
 
     id: str
@@ -33,19 +31,16 @@ class Change:
     after: int
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(NamedTuple):
     """What became of one change; `limit` is what the service reports now, None if it is silent."""
 
-    id: str
-    email: str
+    change: Change
     limit: int | None
     status: Outcome
     detail: str
 
 
-@dataclass(frozen=True, slots=True)
-class Mailbox:
+class Mailbox(NamedTuple):
     """What the widget shows of a mailbox; None where the service does not say."""
 
     id: str | None
@@ -142,7 +137,8 @@ def count_mailboxes(number: int, kind: str = "") -> str:
 def describe_results(results: Iterable[Result]) -> str:
     """Return in words what became of the changes.
 
-    >>> describe_results([Result("m1", "ada@example.com", 60, "changed", "")])
+    >>> change = Change("m1", "ada@example.com", 40, 60)
+    >>> describe_results([Result(change, 60, "changed", "")])
     '1 mailbox changed.'
     """
     listed = list(results)
@@ -177,13 +173,12 @@ def changes_code(changes: Iterable[Change]) -> str:
 
 def changes_frame(changes: Iterable[Change]) -> pd.DataFrame:
     """Return changes as a frame: id, email, from, to."""
-    rows = [(one.id, one.email, one.before, one.after) for one in changes]
-    return pd.DataFrame(rows, columns=list(CHANGE_DTYPES)).astype(CHANGE_DTYPES)
+    return pd.DataFrame(list(changes), columns=list(CHANGE_DTYPES)).astype(CHANGE_DTYPES)
 
 
 def results_frame(results: Iterable[Result]) -> pd.DataFrame:
     """Return results as a frame: id, email, limit, status, detail."""
-    rows = [(one.id, one.email, one.limit, one.status, one.detail) for one in results]
+    rows = [(change.id, change.email, *result) for change, *result in results]
     return pd.DataFrame(rows, columns=list(RESULT_DTYPES)).astype(RESULT_DTYPES)
 
 

@@ -1,39 +1,30 @@
 const COLUMNS = ["Address", "Provider", "Status", "Daily limit", "New limit"];
 const UNKNOWN = "not given";
 
-/** Return a stand-in for a model, for values that the notebook must not keep. */
-function localModel(values) {
-  const listeners = new Set();
-  return {
-    get: (name) => values[name],
-    on: (_event, listener) => listeners.add(listener),
-    off: (_event, listener) => listeners.delete(listener),
-    set: (name, value) => {
-      values[name] = value;
-      for (const listener of listeners) listener();
-    },
-  };
-}
-
 /** Return an input's limit: null where it is empty, "" where it is not a number. */
 function askedLimit(input) {
   if (input.validity.badInput) return "";
   return input.value === "" ? null : Number(input.value);
 }
 
-function limitInput(label) {
-  return numberInput({ class: "outreach-limit", "aria-label": label });
+const shownLimit = (limit) => (limit === null ? UNKNOWN : number(limit));
+
+const labelOf = (status) => status.replaceAll("_", " ");
+
+function limitInput(label, listeners) {
+  return numberInput({ class: "outreach-limit", "aria-label": label, ...listeners });
 }
 
 /** Make the two rows of a mailbox, the second for its result, with functions that update them. */
-function mailboxRow(mailbox, { onSelect, onLimit }) {
+function mailboxRow(mailbox, onSelect, onLimit) {
   const name = mailbox.email ?? UNKNOWN;
   const select = h("input", { type: "checkbox", "aria-label": `Select ${name}`, onchange: onSelect });
-  const input = limitInput(`New limit of ${name}`);
+  const input = limitInput(`New limit of ${name}`, { oninput: () => onLimit(mailbox.id, askedLimit(input)) });
   const problem = h("span", { class: "outreach-problem", id: newId() });
   const result = h("td", { class: "outreach-result", colspan: COLUMNS.length + 1 });
   const resultRow = h("tr", { hidden: true }, result);
-  input.addEventListener("input", () => onLimit(mailbox.id, askedLimit(input)));
+  const status = h("span", { class: "outreach-status", "data-status": mailbox.status ?? "" });
+  status.textContent = labelOf(mailbox.status ?? UNKNOWN);
   input.setAttribute("aria-describedby", problem.id);
   // A mailbox without an id cannot be changed.
   select.disabled = input.disabled = mailbox.id === null;
@@ -43,8 +34,8 @@ function mailboxRow(mailbox, { onSelect, onLimit }) {
     h("td", {}, select),
     h("th", { scope: "row", title: name }, name),
     h("td", {}, mailbox.provider ?? UNKNOWN),
-    h("td", {}, statusLabel(mailbox.status)),
-    h("td", { class: "outreach-number" }, mailbox.limit?.toLocaleString("en") ?? UNKNOWN),
+    h("td", {}, status),
+    h("td", { class: "outreach-number" }, shownLimit(mailbox.limit)),
     h("td", { class: "outreach-new-limit" }, input, problem),
   );
   const element = h("tbody", {}, row, resultRow);
@@ -54,8 +45,7 @@ function mailboxRow(mailbox, { onSelect, onLimit }) {
     select,
     input,
     showLimit: (limit, words) => {
-      problem.textContent = words ?? "";
-      input.setAttribute("aria-invalid", String(Boolean(words)));
+      showProblem(input, problem, words ?? "");
       element.classList.toggle("outreach-changed", limit !== undefined);
       // What is being typed stays.
       if (!words && !hasFocus(input)) input.value = limit ?? "";
@@ -68,43 +58,24 @@ function mailboxRow(mailbox, { onSelect, onLimit }) {
   };
 }
 
-function statusLabel(status) {
-  const words = (status ?? UNKNOWN).replaceAll("_", " ");
-  return h("span", { class: "outreach-status", "data-status": status ?? "" }, words);
-}
-
 function renderMailboxLimits({ model, el, signal }) {
   makeRoot(el, "Mailbox limits");
-  const code = localModel({ code: "" });
+  const code = codeArea();
   let rows = [];
   let plan = { revision: -1, limits: {}, changes: [], problems: {} };
   let listed = null;
-  let selected = new Set();
-  // The revision that this page has sent: a second click does nothing.
-  let sent = null;
 
   const sendLimit = (id, limit) => post(model, { action: "edit", limits: { [id]: limit } });
 
-  const reload = h(
-    "button",
-    { type: "button", onclick: () => post(model, { action: "reload" }) },
-    "Reload",
-  );
-  const filter = h("input", {
-    type: "search",
-    placeholder: "part of an address",
-    oninput: () => showRows(),
-  });
+  const reload = button("Reload", () => post(model, { action: "reload" }));
+  const filter = searchInput("part of an address", () => showRows());
   const status = h("select", { onchange: () => showRows() });
-  const bulk = limitInput("Set selected to");
-  const setBulk = h("button", { type: "button", onclick: () => setSelected() }, "Set");
-  bulk.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") setSelected();
-  });
+  const bulk = limitInput("Set selected to", { onkeydown: (event) => event.key === "Enter" && setSelected() });
+  const setBulk = button("Set", () => setSelected());
   const selection = h("span", { class: "outreach-muted", role: "status" });
   const all = h("input", { type: "checkbox", "aria-label": "Select all shown", disabled: true });
   all.addEventListener("change", () => {
-    for (const row of shownRows()) mark(row, all.checked && row.mailbox.id !== null);
+    for (const { select } of shownRows()) select.checked = all.checked && !select.disabled;
     showSelection();
   });
   const head = h(
@@ -114,54 +85,41 @@ function renderMailboxLimits({ model, el, signal }) {
   );
   const table = h("table", {}, head);
   const empty = h("p", { class: "outreach-muted outreach-empty" });
-  const capacity = h("p", { class: "outreach-capacity" });
+  const capacity = h("p", {});
   const changes = h("ul", { class: "outreach-changes", "aria-label": "Pending changes" });
-  const nothing = h("p", { class: "outreach-muted" }, "No limit is changed yet.");
-  const apply = h("button", { type: "button", class: "outreach-primary" }, "");
-  const discard = h(
-    "button",
-    { type: "button", onclick: () => post(model, { action: "discard" }) },
-    "Discard",
+  const nothing = muted("No limit is changed yet.");
+  const apply = onceButton(
+    () => plan.revision,
+    (revision) => post(model, { action: "apply", revision }),
+    { class: "outreach-primary" },
   );
-  apply.addEventListener("click", () => {
-    if (sent === plan.revision) return;
-    sent = plan.revision;
-    post(model, { action: "apply", revision: plan.revision });
-    showButtons();
-  });
+  const discard = button("Discard", () => post(model, { action: "discard" }));
 
   const isShown = ({ mailbox }) =>
     (mailbox.email ?? "").toLowerCase().includes(filter.value.trim().toLowerCase()) &&
     (status.value === "" || mailbox.status === status.value);
   const shownRows = () => rows.filter((row) => !row.element.hidden);
 
-  function mark(row, on) {
-    row.select.checked = on;
-    if (on) selected.add(row.mailbox.id);
-    else selected.delete(row.mailbox.id);
-  }
+  const selected = () => rows.filter((row) => row.select.checked);
 
   function setSelected() {
     const limit = askedLimit(bulk);
-    if (selected.size === 0 || limit === null) return;
-    post(model, {
-      action: "edit",
-      limits: Object.fromEntries([...selected].map((id) => [id, limit])),
-    });
+    const ids = selected().map((row) => row.mailbox.id);
+    if (ids.length === 0 || limit === null) return;
+    post(model, { action: "edit", limits: Object.fromEntries(ids.map((id) => [id, limit])) });
   }
 
   function showSelection() {
     const shown = shownRows();
-    const hidden = rows.filter((row) => row.element.hidden && row.select.checked).length;
-    const count = shown.filter((row) => row.select.checked).length;
-    all.checked = shown.length > 0 && count === shown.length;
-    all.indeterminate = count > 0 && count < shown.length;
+    const count = selected().length;
+    const visible = shown.filter((row) => row.select.checked).length;
+    all.checked = shown.length > 0 && visible === shown.length;
+    all.indeterminate = visible > 0 && visible < shown.length;
     all.disabled = shown.length === 0;
-    setBulk.disabled = selected.size === 0;
+    setBulk.disabled = count === 0;
     selection.textContent =
-      `${shown.length.toLocaleString("en")} of ${rows.length.toLocaleString("en")} shown, ` +
-      `${selected.size.toLocaleString("en")} selected` +
-      (hidden ? ` (${hidden.toLocaleString("en")} of them not shown)` : "");
+      `${number(shown.length)} of ${number(rows.length)} shown, ${number(count)} selected` +
+      (count > visible ? ` (${number(count - visible)} of them not shown)` : "");
   }
 
   function showRows() {
@@ -173,10 +131,10 @@ function renderMailboxLimits({ model, el, signal }) {
 
   function showButtons() {
     const busy = Boolean(model.get("busy"));
-    const sending = model.get("progress")[1] > 0;
+    const sending = busy && model.get("progress")[1] > 0;
     const wrong = Object.keys(plan.problems).length > 0;
     reload.disabled = busy;
-    apply.disabled = busy || wrong || plan.changes.length === 0 || sent === plan.revision;
+    apply.element.disabled = busy || wrong || plan.changes.length === 0 || apply.isUsed();
     discard.disabled = sending || (plan.changes.length === 0 && !wrong);
     for (const row of rows) row.input.readOnly = sending;
   }
@@ -185,21 +143,12 @@ function renderMailboxLimits({ model, el, signal }) {
     for (const { mailbox, showLimit } of rows) {
       showLimit(plan.limits[mailbox.id], plan.problems[mailbox.id]);
     }
-    changes.replaceChildren(
-      ...plan.changes.map((one) =>
-        h(
-          "li",
-          {},
-          `${one.email || one.id}: `,
-          h("strong", {}, `${one.before?.toLocaleString("en") ?? UNKNOWN} → ${one.after.toLocaleString("en")}`),
-        ),
-      ),
-    );
-    changes.hidden = plan.changes.length === 0;
+    const limits = ({ before, after }) => h("strong", {}, `${shownLimit(before)} → ${number(after)}`);
+    fill(changes, plan.changes.map((one) => [`${one.email || one.id}: `, limits(one)]));
     nothing.hidden = !changes.hidden;
-    apply.textContent = plan.button;
+    apply.element.textContent = plan.button;
     capacity.textContent = plan.capacity;
-    code.set("code", plan.code);
+    code.show(plan.code);
     showButtons();
   }
 
@@ -212,26 +161,17 @@ function renderMailboxLimits({ model, el, signal }) {
     const focused = rows.find((row) => hasFocus(row.input) || hasFocus(row.select));
     const field = focused && hasFocus(focused.input) ? "input" : "select";
     const chosen = status.value;
-    status.replaceChildren(
-      h("option", { value: "" }, "all"),
-      ...message.statuses.map((name) => h("option", { value: name }, name.replaceAll("_", " "))),
-    );
+    const options = message.statuses.map((name) => h("option", { value: name }, labelOf(name)));
+    put(status, h("option", { value: "" }, "all"), options);
     status.value = message.statuses.includes(chosen) ? chosen : "";
+    const before = new Set(selected().map((row) => row.mailbox.id));
     rows = message.mailboxes.map((mailbox) => {
-      const row = mailboxRow(mailbox, {
-        onSelect: () => {
-          mark(row, row.select.checked);
-          showSelection();
-        },
-        onLimit: sendLimit,
-      });
+      const row = mailboxRow(mailbox, showSelection, sendLimit);
       row.showResult(message.results[mailbox.id]);
+      row.select.checked = before.has(mailbox.id);
       return row;
     });
-    const before = selected;
-    selected = new Set();
-    for (const row of rows) mark(row, row.mailbox.id !== null && before.has(row.mailbox.id));
-    table.replaceChildren(head, ...rows.map((row) => row.element));
+    put(table, head, rows.map((row) => row.element));
     showRows();
     showPlan();
     if (focused) rows.find((row) => row.mailbox.id === focused.mailbox.id)?.[field].focus();
@@ -245,29 +185,18 @@ function renderMailboxLimits({ model, el, signal }) {
   });
 
   el.append(
-    h("div", { class: "outreach-head" }, h("h3", {}, "Mailboxes"), reload),
+    h("div", { class: "outreach-tools outreach-head" }, h("h3", {}, "Mailboxes"), reload),
     noticeArea(model, signal),
-    h(
-      "div",
-      { class: "outreach-tools" },
-      h("label", {}, "Address ", filter),
-      h("label", {}, "Status ", status),
-      selection,
-    ),
-    h(
-      "div",
-      { class: "outreach-table outreach-mailboxes", tabindex: "0", role: "region", "aria-label": "Mailboxes" },
-      table,
-      empty,
-    ),
-    h("div", { class: "outreach-tools" }, h("label", {}, "Set selected to ", bulk), setBulk),
+    tools(h("label", {}, "Address ", filter), h("label", {}, "Status ", status), selection),
+    region("Mailboxes", "outreach-mailboxes", table, empty),
+    tools(h("label", {}, "Set selected to ", bulk), setBulk),
     h("h3", {}, "Pending changes"),
     changes,
     nothing,
     capacity,
-    busyArea(model, signal, { progress: "progress" }),
-    h("div", { class: "outreach-tools" }, apply, discard),
-    codeArea(code, signal),
+    busyArea(model, signal),
+    tools(apply.element, discard),
+    code.element,
   );
   follow(model, ["busy", "progress"], signal, showButtons);
   post(model, { action: "ready" });

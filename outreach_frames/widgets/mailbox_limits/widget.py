@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from functools import partial
 from typing import Any, ClassVar
 
 import pandas as pd
@@ -13,13 +12,8 @@ import traitlets
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.text import printable
-from outreach_frames.errors import (
-    InvalidInputError,
-    OutreachError,
-    ServiceError,
-)
+from outreach_frames.errors import InvalidInputError, OutreachError, ServiceError
 from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit, stops_all
-from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
 from outreach_frames.widgets.mailbox_limits.state import (
     Change,
@@ -84,7 +78,6 @@ class MailboxLimits(Panel):
     _css = source("common.css", "mailbox_limits/widget.css")
 
     value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
-    progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
 
     def __init__(self, client: Client | None = None) -> None:
         super().__init__(client)
@@ -93,12 +86,12 @@ class MailboxLimits(Panel):
         self._listed: list[Mailbox] = []
         self._problems: dict[str, str] = {}
         self._results: dict[str, Result] = {}
-        self._asked: dict[str, Change] = {}
         self._made: dict[str, Change] = {}
         self._shown_changes: list[Change] = []
         self.revision: int = 0
         self._sent_revision = -1
-        self._cancelled = threading.Event()
+        self._is_cancelled = False
+        self._show_plan()
         self.reload()
 
     @property
@@ -130,14 +123,9 @@ class MailboxLimits(Panel):
         wanted = {change.id: change for change in self._changes()}
         return changes_code((self._made | wanted).values())
 
-    def ready(self) -> None:
-        """Send a new view in the page everything it shows."""
-        self._send_mailboxes()
-        self._send_plan()
-
     def reload(self) -> None:
         """Read the mailboxes again; pending changes are kept."""
-        self._start("Reading the mailboxes", lambda _task: self._read(), self._take_read)
+        self._start("Reading the mailboxes", self._read, self._take_read)
 
     def edit(self, limits: Mapping[str, object]) -> None:
         """Set new limits by mailbox id; None discards one."""
@@ -178,26 +166,23 @@ class MailboxLimits(Panel):
             self._notify(notice("warning", _OTHER_CONNECTION))
             return
         self._sent_revision = revision
-        self._cancelled.clear()
+        self._is_cancelled = False
         self._results = {}
-        self._asked = {change.id: change for change in changes}
-        self.progress = [0, len(changes)]
-        self._send_mailboxes()
-        self._send_plan()
+        self._show_mailboxes()
+        self._show_plan()
         self._start(
             f"Changing {count_mailboxes(len(changes))}",
-            lambda task: self._send_all(task, client, changes),
+            partial(self._send_all, client, changes),
             self._sent,
-            lambda error: self._failed(changes, error),
+            partial(self._failed, changes),
+            total=len(changes),
         )
 
     def cancel(self) -> None:
         """Send no further changes; the request under way is finished."""
-        self._cancelled.set()
-        # This runs in the page's thread, and the loop may clear the task meanwhile.
-        task = self._task
-        if task is not None and (self.status or not self._is_sending()):
-            task.cancel()
+        self._is_cancelled = True
+        if self.status or not self._is_sending():
+            self._task.set()
 
     @traitlets.observe("value")
     def _on_value(self, _change: object) -> None:
@@ -206,9 +191,6 @@ class MailboxLimits(Panel):
     @traitlets.validate("value")
     def _check_value(self, proposal: Mapping[str, Any]) -> dict[str, int]:
         return {identity: check_new_limit(limit) for identity, limit in proposal["value"].items()}
-
-    def _is_sending(self) -> bool:
-        return self.progress[1] > 0
 
     def _set_value(self, value: dict[str, int]) -> None:
         if value == self.value:
@@ -222,7 +204,7 @@ class MailboxLimits(Panel):
     def _changed(self) -> None:
         self.revision += 1
         self._tell_host()
-        self._send_plan()
+        self._show_plan()
 
     def _read(self) -> tuple[Client, pd.DataFrame]:
         client = self._client()
@@ -231,44 +213,42 @@ class MailboxLimits(Panel):
     def _take(self, client: Client, frame: pd.DataFrame) -> None:
         self._read_from, self._frame, self._listed = client, frame, read_mailboxes(frame)
         self._changed()
-        self._send_mailboxes()
+        self._show_mailboxes()
 
     def _take_read(self, read: tuple[Client, pd.DataFrame], warnings: list[str]) -> None:
         self._take(*read)
-        gone = len(self.value.keys() - {one.id for one in self._listed})
-        if gone:
+        if gone := len(self.value.keys() - {one.id for one in self._listed}):
             verb = "is" if gone == 1 else "are"
-            warnings = [
-                *warnings,
-                f"{count_mailboxes(gone)} with a new limit {verb} no longer there.",
-            ]
-        self._notify(*(notice("warning", warning) for warning in warnings))
+            missing = f"{count_mailboxes(gone)} with a new limit {verb} no longer there."
+            warnings = [*warnings, missing]
+        self._notify(warnings=warnings)
 
-    def _send_all(
-        self, task: Task, client: Client, changes: Sequence[Change]
-    ) -> BaseException | None:
+    def _send_all(self, client: Client, changes: Sequence[Change]) -> BaseException | None:
         """Send changes one after the other; return the error that stopped them early."""
         stopped_by: OutreachError | None = None
         for change in changes:
             if stopped_by is not None:
                 result = _not_sent(change, "Not sent: the error before would stop this one too.")
-            elif self._cancelled.is_set():
+            elif self._is_cancelled:
                 result = _not_sent(change, "Not sent: cancelled.")
             else:
                 result, error = _send_one(client, change)
                 stopped_by = error if error is not None and stops_all(error) else None
-                if error is not None and task.cancelled and result.status == "failed":
+                if error is not None and self._task.is_set and result.status == "failed":
                     stopped_by, result = None, _not_sent(change, "Not sent: cancelled.")
             self._background.deliver(self._note, result)
         return stopped_by
 
     def _note(self, result: Result) -> None:
-        self._results[result.id] = result
+        change = result.change
+        self._results[change.id] = result
         self.progress = [len(self._results), self.progress[1]]
         self.status = ""
         if result.limit is not None:
-            self._made[result.id] = self._asked[result.id]
-        self.send({"kind": "result", "id": result.id, **_shown(result)})
+            self._made[change.id] = change
+        # For views that are made before the end, too.
+        self._shown["mailboxes"]["results"][change.id] = _shown(result)
+        self.send({"kind": "result", "id": change.id, **_shown(result)})
 
     def _sent(self, stopped_by: BaseException | None, warnings: list[str]) -> None:
         self._settle()
@@ -277,62 +257,55 @@ class MailboxLimits(Panel):
         notices = [notice("info" if good else "warning", describe_results(results))]
         if stopped_by is not None:
             notices.insert(0, error_notice(stopped_by))
-        self._notify(*notices, *(notice("warning", warning) for warning in warnings))
+        self._notify(*notices, warnings=warnings)
 
     def _failed(self, changes: Sequence[Change], error: BaseException) -> None:
         """Give every change that has no result yet one that says what is known of it."""
         without = [change for change in changes if change.id not in self._results]
         for change in without[:1]:
             words = f"May have changed: {type(error).__name__}. Reload shows its limit."
-            self._note(Result(change.id, change.email, None, "unknown", words))
+            self._note(Result(change, None, "unknown", words))
         for change in without[1:]:
             self._note(_not_sent(change, "Not sent: an error stopped the run."))
         self._settle()
 
     def _settle(self) -> None:
         """Adopt the limits that the service reported; what it did not change stays pending."""
-        reported = {one.id: one.limit for one in self._results.values() if one.limit is not None}
+        done = {key: one for key, one in self._results.items() if one.limit is not None}
         assert self._frame is not None
         frame = self._frame.copy()
-        limits = frame["id"].map(reported).astype("Int64")
+        limits = frame["id"].map({key: one.limit for key, one in done.items()}).astype("Int64")
         frame["daily_email_limit"] = limits.fillna(frame["daily_email_limit"])
         self._frame, self._listed = frame, read_mailboxes(frame)
-        self.progress = [0, 0]
         self._set_value(
             {
                 identity: limit
                 for identity, limit in self.value.items()
-                if identity not in reported or limit != self._asked[identity].after
+                if identity not in done or limit != done[identity].change.after
             }
         )
-        self._send_mailboxes()
+        self._show_mailboxes()
 
-    def _send_mailboxes(self) -> None:
-        # Addresses are sent as a message, so that a saved notebook does not hold them unseen.
-        if self._frame is not None:
-            known = dict.fromkeys([*spec.MAILBOX_STATUSES, *(one.status for one in self._listed)])
-            self.send(
-                {
-                    "kind": "mailboxes",
-                    "mailboxes": [_page_row(one) for one in self._listed],
-                    "statuses": [printable(status) for status in known if status is not None],
-                    "results": {key: _shown(one) for key, one in self._results.items()},
-                }
-            )
+    def _show_mailboxes(self) -> None:
+        known = dict.fromkeys([*spec.MAILBOX_STATUSES, *(one.status for one in self._listed)])
+        self._show(
+            "mailboxes",
+            mailboxes=[_page_row(one) for one in self._listed],
+            statuses=[printable(status) for status in known if status is not None],
+            results={key: _shown(one) for key, one in self._results.items()},
+        )
 
-    def _send_plan(self) -> None:
+    def _show_plan(self) -> None:
         changes = self._shown_changes = self._changes()
-        self.send(
-            {
-                "kind": "plan",
-                "revision": self.revision,
-                "limits": self.value,
-                "changes": [_page_row(one) for one in changes],
-                "problems": self._problems,
-                "button": f"Change {count_mailboxes(len(changes))}",
-                "capacity": describe_capacity(self._listed, self.value) if self._listed else "",
-                "code": self.code,
-            }
+        self._show(
+            "plan",
+            revision=self.revision,
+            limits=self.value,
+            changes=[_page_row(one) for one in changes],
+            problems=self._problems,
+            button=f"Change {count_mailboxes(len(changes))}",
+            capacity=describe_capacity(self._listed, self.value) if self._listed else "",
+            code=self.code,
         )
 
 
@@ -348,12 +321,12 @@ def _reported(change: Change, mailbox: Mailbox) -> Result:
     """Return what a response to a change says."""
     if mailbox.id != change.id or mailbox.limit is None:
         words = "May have changed: the response does not say. Reload shows its limit."
-        return Result(change.id, change.email, None, "unknown", words)
+        return Result(change, None, "unknown", words)
     if mailbox.limit != change.after:
         words = f"The service now reports {mailbox.limit:,}, not {change.after:,}."
-        return Result(change.id, change.email, mailbox.limit, "differs", words)
+        return Result(change, mailbox.limit, "differs", words)
     words = f"Changed: the service now reports {mailbox.limit:,}."
-    return Result(change.id, change.email, mailbox.limit, "changed", words)
+    return Result(change, mailbox.limit, "changed", words)
 
 
 def _refused(change: Change, error: OutreachError) -> Result:
@@ -363,19 +336,19 @@ def _refused(change: Change, error: OutreachError) -> Result:
     words = " ".join([shown["text"], *details])
     if isinstance(error, ServiceError) and error.may_have_acted:
         words = f"May have changed nevertheless: Reload shows its limit. {words}"
-        return Result(change.id, change.email, None, "unknown", words)
-    return Result(change.id, change.email, None, "failed", f"Not changed. {words}")
+        return Result(change, None, "unknown", words)
+    return Result(change, None, "failed", f"Not changed. {words}")
 
 
 def _not_sent(change: Change, words: str) -> Result:
-    return Result(change.id, change.email, None, "not_sent", words)
+    return Result(change, None, "not_sent", words)
 
 
 def _page_row(row: Mailbox | Change) -> dict[str, Any]:
     """Return a row for the page; all text but the id with its control characters visible."""
     return {
         name: printable(value) if isinstance(value, str) and name != "id" else value
-        for name, value in asdict(row).items()
+        for name, value in row._asdict().items()
     }
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from itertools import chain
-from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -31,22 +30,20 @@ _LISTS: Final = (list, tuple, np.ndarray)
 
 # The columns of people or contacts that suggest values for a filter; the part after a dot is a
 # member of the column's elements. An excluding filter uses those of its including one.
-COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "person_titles": ("title",),
-        "person_locations": _PLACES,
-        "company_locations": tuple(f"company_{place}" for place in _PLACES),
-        "company_names": ("company_name",),
-        "company_ids": ("company_id",),
-        "education_company_names": ("educations.school_name",),
-        "company_domains": ("company_website", "company_domain"),
-        "company_profnet_urls": ("company_profnet_url",),
-        "company_types": ("company_type",),
-        "company_sizes": ("company_size",),
-        "company_industries": ("company_industry",),
-        "company_shares_investors_with": ("company_name",),
-    }
-)
+COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
+    "person_titles": ("title",),
+    "person_locations": _PLACES,
+    "company_locations": tuple(f"company_{place}" for place in _PLACES),
+    "company_names": ("company_name",),
+    "company_ids": ("company_id",),
+    "education_company_names": ("educations.school_name",),
+    "company_domains": ("company_website", "company_domain"),
+    "company_profnet_urls": ("company_profnet_url",),
+    "company_types": ("company_type",),
+    "company_sizes": ("company_size",),
+    "company_industries": ("company_industry",),
+    "company_shares_investors_with": ("company_name",),
+}
 
 
 def suggest(

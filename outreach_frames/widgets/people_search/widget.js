@@ -65,14 +65,12 @@ function optionList(input, label, pick) {
   };
   const open = (texts) => {
     if (!texts.length) return close();
-    list.replaceChildren(
-      ...texts.slice(0, MOST_OPTIONS).map((text) =>
-        h("li", { id: newId(), role: "option", "aria-selected": "false", onclick: () => pick(text) }, text),
-      ),
-    );
+    const option = (text) =>
+      h("li", { id: newId(), role: "option", "aria-selected": "false", onclick: () => pick(text) }, text);
+    put(list, texts.slice(0, MOST_OPTIONS).map(option));
     const rest = texts.length - MOST_OPTIONS;
     more.hidden = rest <= 0;
-    more.textContent = `and ${rest.toLocaleString("en")} more: type to narrow`;
+    more.textContent = `and ${number(rest)} more: type to narrow`;
     if (!isOpen()) {
       layer.showPopover();
       addEventListener("scroll", onScroll, true);
@@ -118,8 +116,8 @@ function tagInput(field, labelId, context) {
   const write = (list) => context.write(field.name, list);
   const add = (texts) => {
     const given = texts.map((text) => text.trim()).filter(Boolean);
-    const usable = field.values.length ? given.filter((text) => field.values.includes(text)) : given;
-    const refused = given.filter((text) => !usable.includes(text));
+    const usable = given.filter(isUsable);
+    const refused = given.filter((text) => !isUsable(text));
     input.value = refused.join(", ");
     input.setCustomValidity(refused.length ? "Choose one from the list." : "");
     // Reporting takes the focus, which must not happen when somebody leaves the field.
@@ -127,7 +125,7 @@ function tagInput(field, labelId, context) {
     options.close();
     if (usable.length) write([...new Set([...values(), ...usable])]);
   };
-  const isUsable = (text) => text && (!field.values.length || field.values.includes(text));
+  const isUsable = (text) => !field.values.length || field.values.includes(text);
   const remove = (index) => write(values().filter((_, at) => at !== index));
 
   input.addEventListener("keydown", (event) => {
@@ -135,12 +133,10 @@ function tagInput(field, labelId, context) {
     if (event.isComposing || event.keyCode === 229) return;
     const { key } = event;
     const typed = trimmed(input.value);
-    if (key === "Enter") {
+    const meant = options.active() ?? typed;
+    if (key === "Enter" || (key === "Tab" && !event.shiftKey && meant && isUsable(meant))) {
       event.preventDefault();
-      add([options.active() ?? typed]);
-    } else if (key === "Tab" && !event.shiftKey && isUsable(options.active() ?? typed)) {
-      event.preventDefault();
-      add([options.active() ?? typed]);
+      add([meant]);
     } else if (key === "," && field.commas) {
       const begins = `${typed},`.toLowerCase();
       if (typed && known().some((text) => text.toLowerCase().startsWith(begins))) return;
@@ -183,24 +179,14 @@ function tagInput(field, labelId, context) {
   box.addEventListener("click", (event) => event.target === box && input.focus());
   signal.addEventListener("abort", options.close);
 
-  const tag = (text, index) =>
-    h(
-      "span",
-      { class: "ops-tag", role: "listitem" },
-      h("span", {}, text),
-      h(
-        "button",
-        {
-          type: "button",
-          "aria-label": `Remove ${text}`,
-          onclick: () => {
-            remove(index);
-            input.focus();
-          },
-        },
-        "×",
-      ),
-    );
+  const tag = (text, index) => {
+    const take = () => {
+      remove(index);
+      input.focus();
+    };
+    const gone = button("×", take, { "aria-label": `Remove ${text}` });
+    return h("span", { class: "ops-tag", role: "listitem" }, h("span", {}, text), gone);
+  };
   let shown = [];
   const show = () => {
     const now = values();
@@ -217,8 +203,8 @@ function tagInput(field, labelId, context) {
 
 /** Return an input for one text. */
 function textInput(field, _labelId, context) {
-  const input = h("input", { type: "text", autocomplete: "off" });
-  input.addEventListener("input", () => context.write(field.name, input.value.trim()));
+  const write = () => context.write(field.name, input.value.trim());
+  const input = h("input", { type: "text", autocomplete: "off", oninput: write });
   const show = () => {
     const value = context.model.get("value")[field.name] ?? "";
     if (input.value.trim() !== value) input.value = value;
@@ -234,13 +220,13 @@ function switchInput(field, labelId, context) {
     ["Yes", true],
     ["No", false],
   ].map(([words, value]) => {
-    const radio = h("input", { type: "radio", name: group });
-    radio.addEventListener("change", () => context.write(field.name, value));
-    return { radio, value, label: h("label", {}, radio, h("span", {}, words)) };
+    const write = () => context.write(field.name, value);
+    const radio = h("input", { type: "radio", name: group, onchange: write });
+    return { radio, value, label: h("label", {}, radio, words) };
   });
   const element = h(
     "div",
-    { class: "ops-switch", role: "radiogroup", "aria-labelledby": labelId },
+    { class: "outreach-tools ops-switch", role: "radiogroup", "aria-labelledby": labelId },
     radios.map((one) => one.label),
   );
   const show = () => {
@@ -262,17 +248,14 @@ function fieldOf(field, context) {
     { id: newId(), for: !isGroup && inputId, class: "ops-label", title: field.title },
     field.label,
   );
-  const problem = h("p", { id: newId(), class: "ops-problem", role: "alert" });
+  const problem = h("p", { id: newId(), class: "outreach-problem", role: "alert" });
   const { element, input, show } = INPUTS[field.type](field, label.id, context);
   input.id = inputId;
   input.setAttribute("aria-describedby", problem.id);
   input.setAttribute("title", field.title);
   follow(model, ["value"], signal, show);
   follow(model, ["marks"], signal, () => {
-    const words = model.get("marks").problems?.[field.name] ?? "";
-    problem.textContent = words;
-    problem.hidden = !words;
-    input.setAttribute("aria-invalid", String(Boolean(words)));
+    showProblem(input, problem, model.get("marks").problems?.[field.name] ?? "");
   });
   return h("div", { class: "ops-field" }, label, element, problem);
 }
@@ -284,9 +267,7 @@ function rowOf(fields, context) {
   follow(model, ["marks"], signal, () => {
     const both = fields.flatMap((field) => model.get("marks").clashes?.[field.name] ?? []);
     warning.hidden = !both.length;
-    warning.textContent = both.length
-      ? `Both included and excluded: ${both.join(" · ")}`
-      : "";
+    warning.textContent = both.length ? `Both included and excluded: ${both.join(" · ")}` : "";
   });
   return h(
     "div",
@@ -307,10 +288,9 @@ function groupOf(group, isFirst, context) {
     h("summary", {}, group.title, " ", count),
     h("div", { class: "ops-fields" }, group.rows.map((row) => rowOf(row, context))),
   );
-  const numberSet = () => names.filter((name) => name in model.get("value")).length;
   let before = 0;
   follow(model, ["value"], signal, () => {
-    const now = numberSet();
+    const now = names.filter((name) => name in model.get("value")).length;
     if (now && !before) details.open = true;
     before = now;
     count.textContent = now ? `${now} set` : "";
@@ -323,78 +303,82 @@ function groupOf(group, isFirst, context) {
 function searchBar(context) {
   const { model, signal } = context;
   const total = h("span", { class: "ops-total", role: "status" });
-  const again = h("button", { type: "button", onclick: () => post(model, { action: "count_again" }) }, "Count again");
-  const limit = numberInput({ min: "1", placeholder: "all", title: "Empty fetches all" });
-  const problem = h("span", { class: "ops-problem", role: "alert", hidden: true }, "Give a whole number from 1; empty fetches all.");
-  const search = h("button", { type: "button", class: "outreach-primary" }, "Search");
-  const clear = h("button", { type: "button", onclick: () => context.writeAll({}) }, "Clear all");
+  const again = button("Count again", () => post(model, { action: "count_again" }));
+  const problem = h("span", { class: "outreach-problem", role: "alert" });
+  const limit = numberInput({
+    min: "1",
+    placeholder: "all",
+    title: "Empty fetches all",
+    oninput: () => setLimit(),
+    onkeydown: (event) => event.key === "Enter" && start(),
+  });
+  const search = button("Search", () => start(), { class: "outreach-primary" });
+  const clear = button("Clear all", () => context.writeAll({}));
 
   let counted = {};
   const showTotal = () => {
     const isOutdated = JSON.stringify(counted.filters) !== JSON.stringify(model.get("value"));
     const { state, text, notes } = isOutdated ? { state: "counting", text: "Counting …", notes: [] } : counted;
     total.className = `ops-total ops-${state}`;
-    total.replaceChildren(h("span", {}, text), ...notes.map((note) => h("span", { class: "ops-note" }, note)));
+    put(total, h("span", {}, text), notes.map((note) => h("span", { class: "ops-note" }, note)));
     again.hidden = state !== "failed";
   };
   follow(model, ["value"], signal, showTotal);
-  hearTrait(model, "count", signal, (count) => {
-    counted = count;
+  hear(model, "count", signal, ({ value }) => {
+    counted = value;
     showTotal();
   });
   follow(model, ["value"], signal, () => (clear.disabled = !Object.keys(model.get("value")).length));
   const allow = () => (search.disabled = Boolean(model.get("busy")) || !problem.hidden);
   follow(model, ["busy"], signal, allow);
+  const showValidity = (isUsable) => {
+    showProblem(limit, problem, isUsable ? "" : "Give a whole number from 1; empty fetches all.");
+    allow();
+  };
   follow(model, ["limit"], signal, () => {
     const value = model.get("limit");
     if (limit.value !== String(value ?? "")) limit.value = value ?? "";
-    problem.hidden = true;
-    allow();
+    showValidity(true);
   });
-  limit.addEventListener("input", () => {
+  const setLimit = () => {
     const isUsable = limit.validity.valid;
-    problem.hidden = isUsable;
-    limit.setAttribute("aria-invalid", String(!isUsable));
-    allow();
-    if (isUsable) {
-      model.set("limit", limit.value ? Number(limit.value) : null);
-      model.save_changes();
-    }
-  });
+    showValidity(isUsable);
+    if (isUsable) setTrait(model, "limit", limit.value ? Number(limit.value) : null);
+  };
   const start = () => {
     // The values go with the message, because it may overtake the last change of the trait.
     if (!search.disabled) post(model, { action: "search_page", value: model.get("value"), limit: model.get("limit") });
   };
-  search.addEventListener("click", start);
-  limit.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") start();
-  });
   return h(
     "div",
-    { class: "ops-bar" },
-    h("div", { class: "ops-count" }, total, again),
-    h("div", { class: "ops-start" }, problem, clear, h("label", {}, "Fetch at most ", limit), search),
+    { class: "outreach-tools ops-bar" },
+    h("div", { class: "outreach-tools ops-count" }, total, again),
+    tools(problem, clear, h("label", {}, "Fetch at most ", limit), search),
   );
 }
 
 /** Return the line that saves the filters to a file and loads them. */
 function presetBar(context) {
   const { model, signal } = context;
-  const name = h("input", { type: "text", placeholder: "people.json", spellcheck: "false", title: "A file beside the notebook" });
+  const name = h("input", {
+    type: "text",
+    placeholder: "people.json",
+    spellcheck: "false",
+    title: "A file beside the notebook",
+    oninput: () => show(),
+  });
   const write = (replace) =>
     post(model, { action: "save_preset", path: name.value, value: model.get("value"), replace });
-  const save = h("button", { type: "button", onclick: () => write(false) }, "Save");
+  const save = button("Save", () => write(false));
   // A button of its own: a double click on Save must not confirm the replacement.
-  const replace = h("button", { type: "button" }, "Replace");
-  replace.addEventListener("click", () => {
+  const replace = button("Replace", () => {
     write(true);
     save.focus();
   });
-  const load = h("button", { type: "button", onclick: () => post(model, { action: "load", path: name.value }) }, "Load");
+  const load = button("Load", () => post(model, { action: "load", path: name.value }));
   const show = () => (replace.hidden = !name.value || model.get("preset_to_replace") !== name.value);
-  name.addEventListener("input", show);
   follow(model, ["preset_to_replace"], signal, show);
-  return h("div", { class: "ops-presets" }, h("label", {}, "Preset file ", name), save, load, replace);
+  return tools(h("label", {}, "Preset file ", name), save, load, replace);
 }
 
 /** Return the area for the first people found. */
@@ -402,8 +386,8 @@ function resultArea(context) {
   const { model, signal } = context;
   const area = h("div", { class: "ops-results" });
   hear(model, "results", signal, ({ words, columns, rows }) => {
-    const said = h("p", { class: "outreach-muted", role: "status" }, words);
-    area.replaceChildren(said, ...(rows.length ? [tableOf(columns, rows, "First people found")] : []));
+    const table = rows.length ? region("First people found", "", tableOf(columns, rows)) : null;
+    put(area, muted(words, { role: "status" }), table);
   });
   return area;
 }
@@ -415,23 +399,18 @@ function render({ model, el, signal }) {
     signal,
     suggestions: {},
     write: (name, value) => context.writeAll(changed(model, name, value)),
-    writeAll: (value) => {
-      model.set("value", value);
-      model.save_changes();
-    },
+    writeAll: (value) => setTrait(model, "value", value),
   };
   hear(model, "suggestions", signal, (message) => (context.suggestions = message.suggestions));
-  el.replaceChildren(
+  const groups = model.get("form").groups.map((group, index) => groupOf(group, index === 0, context));
+  put(
+    el,
     searchBar(context),
-    busyArea(model, signal, { progress: "progress" }),
+    busyArea(model, signal),
     noticeArea(model, signal),
-    h(
-      "div",
-      { class: "ops-groups" },
-      model.get("form").groups.map((group, index) => groupOf(group, index === 0, context)),
-    ),
+    h("div", { class: "ops-groups" }, groups),
     presetBar(context),
-    codeArea(model, signal),
+    followedCode(model, signal),
     resultArea(context),
   );
   post(model, { action: "ready" });

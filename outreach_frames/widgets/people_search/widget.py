@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, ClassVar, NamedTuple
 
 import pandas as pd
@@ -20,21 +20,24 @@ from outreach_frames.common.arguments import (
     check_limit,
     check_one_of,
 )
+from outreach_frames.common.cancellation import CancellationToken
 from outreach_frames.common.text import plural, printable, shorten
-from outreach_frames.common.warnings import collected
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.people import count_people, read_frame
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.search import Search
 from outreach_frames.tables.interchange import FrameLike
-from outreach_frames.widgets.background import Task
+from outreach_frames.widgets.background import Done
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
-from outreach_frames.widgets.people_search.code import (
+from outreach_frames.widgets.people_search.state import (
     DEFAULT_HEADCOUNT,
     DEFAULT_LIMIT,
+    clashes,
+    describe_form,
+    problems,
     search_code,
+    tidy,
 )
-from outreach_frames.widgets.people_search.state import clashes, describe_form, problems, tidy
 from outreach_frames.widgets.people_search.suggestions import suggest
 
 _DEBOUNCE_SECONDS = 0.4
@@ -51,12 +54,10 @@ _SHOWN_COLUMNS = {
 class _Found(NamedTuple):
     """The result of a search: `frame` is what was read, up to the error where there is one."""
 
-    filters: dict[str, Any]
-    total: int | None
+    search: Search
     frame: pd.DataFrame | None
     suggestions: dict[str, list[str]]
     error: OutreachError | None
-    cancelled: bool
 
 
 class PeopleSearch(Panel):
@@ -140,7 +141,6 @@ class PeopleSearch(Panel):
     form: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     marks: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     count: traitlets.Dict[str, Any] = traitlets.Dict()
-    progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
     preset_to_replace: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
 
     def __init__(
@@ -159,13 +159,13 @@ class PeopleSearch(Panel):
             client, value=check_filters(filters), limit=check_limit(limit), form=describe_form()
         )
         self._results: pd.DataFrame | None = None
-        self._suggestions = self._suggest_from
-        self._revision = 0
-        self._counting: Task | None = None
+        # What is being counted; results of an earlier count are dropped.
+        self._counting = CancellationToken()
         # The page's changes may come in any thread.
         self.observe(lambda _: self._background.on_loop(self._on_edit), ["value"])
         self.observe(lambda _: self._background.on_loop(self._write_code), ["value", "limit"])
         self._write_code()
+        self._show("suggestions", suggestions=self._suggest_from)
         self._on_edit(delay=0)
 
     @property
@@ -177,11 +177,6 @@ class PeopleSearch(Panel):
     def results(self) -> pd.DataFrame | None:
         """The people of the last search, or None."""
         return self._results
-
-    def ready(self) -> None:
-        """Send a new view what is not in a trait."""
-        self._send_suggestions()
-        self._send_results()
 
     def count_again(self) -> None:
         """Count again how many people the filters find."""
@@ -199,14 +194,11 @@ class PeopleSearch(Panel):
             return
         client = self._client()
         search = Search(client, self.filters, self.limit, page_size=None, refresh=False)
-        self.progress = [0, 0]
         self._start("Reading people", partial(self._read, search), self._take)
 
     def cancel(self) -> None:
         """Cancel the search under way; what was read is kept."""
-        task = self._task
-        if task is not None:
-            task.cancel()
+        self._task.set()
 
     def save(self, path: str | Path) -> Path:
         """Save the filters to a file, as `save_filters` does; an existing file is replaced."""
@@ -247,55 +239,47 @@ class PeopleSearch(Panel):
     def _on_edit(self, *, delay: float = _DEBOUNCE_SECONDS) -> None:
         unusable = problems(self.value)
         self.marks = {"problems": unusable, "clashes": clashes(self.value)}
-        self._revision += 1
-        if self._counting is not None:
-            self._counting.cancel()
+        self._counting.set()
         self.total = None
         if unusable:
             self._show_count("waiting", "Not counted: correct the marked fields first.")
             return
         self._show_count("counting", "Counting …")
-        start = partial(self._start_count, self._revision)
-        if delay:
-            self._background.later(delay, start)
-        else:
-            start()
+        try:
+            self._start_count(self._client(), self.filters, delay)
+        except OutreachError as error:
+            self._show_count("failed", str(error))
 
     def _show_count(self, state: str, text: str, notes: Iterable[str] = ()) -> None:
         # With the filters, because the page may be ahead of a busy kernel.
         shown = {"state": state, "text": printable(text), "notes": [*map(printable, notes)]}
         self.count = {**shown, "filters": self.value}
 
-    def _start_count(self, revision: int) -> None:
-        """Count in a thread of its own, whatever else is under way; late results are dropped."""
-        if revision != self._revision:
-            return
-        try:
-            client, filters = self._client(), self.filters
-        except OutreachError as error:
-            self._show_count("failed", str(error))
-            return
+    def _start_count(self, client: Client, filters: Mapping[str, Any], delay: float) -> None:
+        """Count in a thread of its own, whatever else is under way, once nobody edits any more."""
+        counting = self._counting = CancellationToken()
 
-        def work(_task: Task) -> tuple[int, list[str]]:
-            with collected() as warnings:
-                return count_people(filters, client=client), warnings
+        def work() -> int:
+            edited = Event()
+            with counting.calling(edited.set):
+                edited.wait(delay)
+            return count_people(filters, client=client)
 
-        def done(future: Future[tuple[int, list[str]]]) -> None:
-            if revision == self._revision:
-                self._counting = None
+        def done(future: Done[int]) -> None:
+            if not counting.is_set:
+                counting.set()
                 self._take_count(future)
 
         def show_status(words: str) -> None:
-            if revision == self._revision and self._counting is not None:
+            if not counting.is_set:
                 self._show_count("counting", f"Counting … {words}".rstrip())
 
-        self._counting = self._background.start(work, done, show_status)
+        self._background.start(counting, work, done, show_status)
 
-    def _take_count(self, future: Future[tuple[int, list[str]]]) -> None:
+    def _take_count(self, future: Done[int]) -> None:
         error = future.exception()
         if error is None:
-            total, warnings = future.result()
-            self._show_total(total, warnings)
+            self._show_total(*future.result())
             return
         shown = error_notice(error)
         self._show_count("failed", shown["text"], shown["details"])
@@ -306,7 +290,7 @@ class PeopleSearch(Panel):
         self.total = total
         self._show_count("done", plural(total, "person", "people"), warnings)
 
-    def _read(self, search: Search, task: Task) -> _Found:
+    def _read(self, search: Search) -> _Found:
         rows = 0
 
         def show(read: int) -> None:
@@ -321,27 +305,28 @@ class PeopleSearch(Panel):
             frame, error = caught.partial, caught
         if frame is not None and error is not None:
             frame.attrs["filters"] = search.filters
-        found = suggest(self._suggest_from, frame)
-        return _Found(search.filters, search.total, frame, found, error, task.cancelled)
+        return _Found(search, frame, suggest(self._suggest_from, frame), error)
 
     def _show_progress(self, rows: int, expected: int) -> None:
         if self.busy:
             self.progress = [rows, expected]
 
     def _take(self, found: _Found, warnings: list[str]) -> None:
-        rows = 0 if found.frame is None else len(found.frame)
-        if found.error is None or rows:
-            self._results = found.frame
-            self._suggestions = found.suggestions
-            self._send_suggestions()
-        self._notify(*self._notices(found, rows), *(notice("warning", one) for one in warnings))
-        if found.error is None and found.total is not None and found.filters == self.value:
-            self._settle_count(found.total)
-        self._send_results()
+        search, frame, suggestions, error = found
+        rows = 0 if frame is None else len(frame)
+        self._notify(*self._notices(rows, error), warnings=warnings)
+        if frame is not None and (rows or error is None):
+            self._results = frame
+            self._show("suggestions", suggestions=suggestions)
+            self._show("results", **_result_content(frame))
+        if error is None and search.total is not None and search.filters == self.value:
+            # Better than a count that is under way.
+            self._counting.set()
+            self._show_total(search.total)
 
-    def _notices(self, found: _Found, rows: int) -> list[dict[str, Any]]:
+    def _notices(self, rows: int, error: OutreachError | None) -> list[dict[str, Any]]:
         people = plural(rows, "person", "people")
-        if found.error is None:
+        if error is None:
             if not rows:
                 return [notice("info", "Nobody matches: .results is empty.")]
             return [notice("info", f"Read {people}: see .results, and below.")]
@@ -351,39 +336,24 @@ class PeopleSearch(Panel):
             kept = "Nobody was read; .results still has the previous search."
         else:
             kept = "Nobody was read."
-        if found.cancelled:
+        if self._task.is_set:
             return [notice("info", f"Cancelled. {kept}")]
-        return [error_notice(found.error), notice("warning", kept)]
+        return [error_notice(error), notice("warning", kept)]
 
-    def _settle_count(self, total: int) -> None:
-        """Show the total of a finished search, and drop a count that is under way."""
-        self._revision += 1
-        if self._counting is not None:
-            self._counting.cancel()
-        self._show_total(total)
 
-    def _send_suggestions(self) -> None:
-        # People's data is sent as messages, so that a saved notebook does not hold it unseen.
-        self.send({"kind": "suggestions", "suggestions": self._suggestions})
-
-    def _send_results(self) -> None:
-        if self._results is None:
-            return
-        rows, columns = self._results.shape
-        first = self._results.head(_SHOWN_ROWS)
-        shown = [name for name in _SHOWN_COLUMNS if name in first.columns]
-        cells = first[shown].astype(object).where(first[shown].notna(), None).to_numpy()
-        words = f".results has {rows:,} row{'s' * (rows != 1)} and {columns:,} columns"
-        if rows > _SHOWN_ROWS:
-            words += f"; the first {_SHOWN_ROWS} are shown"
-        self.send(
-            {
-                "kind": "results",
-                "words": f"{words}.",
-                "columns": [_SHOWN_COLUMNS[name] for name in shown],
-                "rows": [[c if c is None else shorten(str(c)) for c in row] for row in cells],
-            }
-        )
+def _result_content(people: pd.DataFrame) -> dict[str, Any]:
+    """Return what the page shows of people: how many there are, and the first of them."""
+    first = people.head(_SHOWN_ROWS)
+    shown = [name for name in _SHOWN_COLUMNS if name in first.columns]
+    cells = first[shown].astype(object).where(first[shown].notna(), None).to_numpy()
+    words = f".results has {plural(len(people), 'row')} and {people.shape[1]:,} columns"
+    if len(people) > _SHOWN_ROWS:
+        words += f"; the first {_SHOWN_ROWS} are shown"
+    return {
+        "words": f"{words}.",
+        "columns": [_SHOWN_COLUMNS[name] for name in shown],
+        "rows": [[c if c is None else shorten(str(c)) for c in row] for row in cells],
+    }
 
 
 def _exists(file: Path) -> bool:
