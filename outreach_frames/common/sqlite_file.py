@@ -84,12 +84,12 @@ def locate(path: object, what: str) -> Path:
 
 
 @contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
-    """Keep other runs out of a file, in this process and in others."""
+def locked(path: Path, what: str, *, lock: Path | None = None) -> Iterator[None]:
+    """Keep other runs out of a file, in this process and in others, by a lock file beside it."""
     # Not bound to this thread: the thread that sends also closes it.
-    lock = FileLock(f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
+    held = FileLock(lock or f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
     try:
-        lock.acquire()
+        held.acquire()
     except Timeout as error:
         raise InvalidInputError(f"The {what} {path} {_IN_USE}") from error
     except OSError as error:
@@ -97,7 +97,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        held.release()
 
 
 def read_header(path: Path) -> tuple[int, int] | None:
@@ -144,8 +144,11 @@ def save(connection: sqlite3.Connection, path: Path) -> None:
     replace_file(path, write)
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a file so that a transaction that returned survives a power failure."""
+def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
+    """Open a file so that a power failure leaves it whole.
+
+    A transaction that returned survives one, unless the file is not `durable`, which is faster.
+    """
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw",
         uri=True,
@@ -156,8 +159,8 @@ def connect(path: Path) -> sqlite3.Connection:
     try:
         # The lock beside the file keeps other runs out, this one other programs.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA journal_mode = {'DELETE' if durable else 'WAL'}")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         # macOS syncs to the disk itself only on request.
         connection.execute("PRAGMA fullfsync = ON")
     except sqlite3.Error:
