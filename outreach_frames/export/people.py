@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import check_limit, check_page_size
 from outreach_frames.common.atomic_files import behind_links, expanded, unwritable
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -18,6 +17,7 @@ from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import Format, format_of
 from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.resources.search import Search, check_body
+from outreach_frames.resources.search_arguments import check_limit, check_page_size
 from outreach_frames.resources.split_search import SplitSearch, split
 
 

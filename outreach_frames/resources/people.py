@@ -11,18 +11,13 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import (
-    HEADCOUNTS,
-    Headcount,
-    check_limit,
-    check_one_of,
-    check_page_size,
-)
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, concat_people
 from outreach_frames.resources.paging import carry_partial, report_errors
 from outreach_frames.resources.search import Search, check_body, report_unknown_values
+from outreach_frames.resources.search_arguments import check_limit, check_page_size
 from outreach_frames.resources.split_search import SplitSearch, split
 from outreach_frames.tables.schema import empty_table, to_frame
 

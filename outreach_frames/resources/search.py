@@ -16,7 +16,6 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.response import OversizedResponseError, load_object
-from outreach_frames.common.arguments import check_filters, unknown_values
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
@@ -24,6 +23,7 @@ from outreach_frames.errors import InvalidInputError, InvalidResponseError, Outr
 from outreach_frames.reading.flatten import PeoplePage, as_one_page, read_people_pages
 from outreach_frames.reading.stored_pages import is_as_shown
 from outreach_frames.resources.paging import moment, now, report_errors, report_repeats
+from outreach_frames.resources.search_arguments import check_filters, unknown_values
 from outreach_frames.resources.stored_search import StoredSearch
 
 S = TypeVar("S")

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import check_filters
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.resources.search_arguments import check_filters
 
 _UPPERCASE = {"ids": "IDs", "urls": "URLs"}
 # Values of filters with one of these words may contain a comma: "Austin, Texas", "Acme, Inc.".

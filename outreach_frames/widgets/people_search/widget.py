@@ -13,19 +13,14 @@ import pandas as pd
 import traitlets
 
 from outreach_frames.client.client import Client
-from outreach_frames.common.arguments import (
-    HEADCOUNTS,
-    Headcount,
-    check_filters,
-    check_limit,
-    check_one_of,
-)
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.common.warnings import collected
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.people import count_people, read_frame
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.search import Search
+from outreach_frames.resources.search_arguments import check_filters, check_limit
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
