@@ -31,7 +31,7 @@ from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.search import Sighting, Sightings
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _SCHEMA: Final = f"""
 CREATE TABLE export (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE parts (
@@ -128,7 +128,7 @@ class Checkpoint:
     @property
     def count(self) -> int:
         """How many people are here."""
-        return self.state["rows"] if self.state else 0
+        return sum(self.state["taken"]) if self.state else 0
 
     @property
     def rows(self) -> Path:
@@ -145,9 +145,8 @@ class Checkpoint:
 
         They count as seen from the next `append` on.
         """
-        state = self.state or {}
-        goes_on = bool(state) and state.get("search", 0) == search
-        self.begins = state.get("begins", 0) if goes_on else self._number
+        state = self.state
+        self.begins = state["begins"] if state and state["search"] == search else self._number
 
         def look(ids: Sequence[str | None]) -> list[Sighting]:
             with self.explained():

@@ -21,6 +21,7 @@ from outreach_frames.resources.people import count_people, read_frame
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.search import Search
 from outreach_frames.resources.search_arguments import check_filters, check_limit
+from outreach_frames.resources.split_search import WholeSearch
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Task
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
@@ -193,7 +194,9 @@ class PeopleSearch(Panel):
         if self.busy:
             return
         client = self._client()
-        search = Search(client, self.filters, self.limit, page_size=None, refresh=False)
+        search = WholeSearch(
+            Search(client, self.filters, self.limit, page_size=None, refresh=False)
+        )
         self.progress = [0, 0]
         self._start("Reading people", partial(self._read, search), self._take)
 
@@ -301,7 +304,7 @@ class PeopleSearch(Panel):
         self.total = total
         self._show_count("done", plural(total, "person", "people"), warnings)
 
-    def _read(self, search: Search, task: Task) -> _Found:
+    def _read(self, search: WholeSearch, task: Task) -> _Found:
         rows = 0
 
         def show(read: int) -> None:
