@@ -54,16 +54,16 @@ __all__ = ["Client", "load_json"]
 
 T = TypeVar("T")
 
+# What changes little.
+_HOURLY: Final = (
+    spec.GET_CONTACTS.name,
+    spec.GET_CONTACT_BY_EMAIL.name,
+    spec.SEARCH_PEOPLE.name,
+)
 # Seconds that a response is good for; what is not listed here is not a read, and is never stored.
 LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        spec.LIST_SEQUENCES.name: 60,
-        spec.LIST_MAILBOXES.name: 60,
-        spec.GET_LEAD_LIST.name: 60,
-        spec.GET_CONTACTS.name: 3600,
-        spec.GET_CONTACT_BY_EMAIL.name: 3600,
-        spec.SEARCH_PEOPLE.name: 3600,
-    }
+    {endpoint.name: 60 for endpoint in spec.ENDPOINTS if endpoint.method == "GET"}
+    | dict.fromkeys(_HOURLY, 3600)
 )
 # The same for responses that something does not exist.
 NOT_FOUND_LIFETIME: Final = 60
