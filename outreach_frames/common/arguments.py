@@ -77,7 +77,7 @@ def check_id(name: str, value: object) -> str:
     """Return an id that can stand in a path."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
-    if not is_usable(value) or value in {".", ".."}:
+    if not _is_id(value):
         raise InvalidInputError(f"{name}={quoted(value)} is not an id.")
     return value
 
@@ -114,17 +114,17 @@ def check_ids(name: str, values: object) -> list[str]:
     A single text is a list of one. Blanks around an entry are dropped: no id or address has any.
     """
     entries = [values] if isinstance(values, str) else check_list(name, values)
-    bad = [
-        position
-        for position, entry in enumerate(entries)
-        if not is_usable(entry) or entry in {".", ".."}
-    ]
+    bad = [position for position, entry in enumerate(entries) if not _is_id(entry)]
     if bad:
         raise InvalidInputError(
             f"{len(bad)} of {len(entries)} {name} are missing or not text ({say_where(bad)}). "
             "Drop what is missing, for example with .dropna(), and make text of the rest."
         )
     return [str(entry).strip() for entry in entries]
+
+
+def _is_id(value: object) -> bool:
+    return is_usable(value) and value not in {".", ".."}
 
 
 def is_usable(value: object) -> bool:

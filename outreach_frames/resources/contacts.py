@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -137,16 +137,12 @@ def contacts(
         progress_bar(total, description="contacts", unit="contacts", progress=progress) as bar,
         keeping_partial(frame_so_far),
     ):
-        for part in ordered_map(_call, reads, workers=connected.workers):
+        for part in ordered_map(lambda read: read(), reads, workers=connected.workers):
             found.update(part)
             bar.update(len(part))
     frame = frame_so_far()
     frame.attrs.update(total=len(frame), fetched_at=now(), errors=[])
     return frame
-
-
-def _call(read: Callable[[], Found]) -> Found:
-    return read()
 
 
 def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
