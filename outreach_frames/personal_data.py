@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from outreach_frames.client.cache import default_path
+from outreach_frames.client.cache import default_path, remove_entries
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
 from outreach_frames.common.arguments import check_ids
@@ -161,30 +161,20 @@ def clear_cache(*, client: Client | None = None) -> None:
 
 def _caches(client: Client | None) -> list[Path]:
     connected = current() if client is None else client
-    paths = [default_path(), None if connected is None else connected.cache.path]
-    found = [expanded(path) for path in paths if path is not None]
-    return list(dict.fromkeys(path for path in found if path.is_file()))
+    paths = [default_path()]
+    if connected is not None and connected.cache is not None:
+        paths.append(connected.cache.path)
+    return list(dict.fromkeys(path for path in map(expanded, paths) if path.is_file()))
 
 
 def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
     try:
-        return _remove_responses(path, holds, dry_run)
+        return remove_entries(path, holds, dry_run=dry_run)
     except (sqlite3.Error, OSError) as error:
         raise InvalidInputError(
             f"The cache {path} cannot be cleaned: {error}. Close what uses it, and try again; or "
             "delete the file."
         ) from error
-
-
-def _remove_responses(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
-    """Remove stored responses, or only count them; none where the file is not a cache."""
-    # Here, because the library is slow to import.
-    from outreach_frames.client.cache_store import (  # noqa: PLC0415
-        is_cache,
-        remove_entries,
-    )
-
-    return remove_entries(path, holds, dry_run=dry_run) if is_cache(path) else 0
 
 
 def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:
@@ -265,7 +255,7 @@ def _search(path: Path, people: _People) -> tuple[str, int]:
         elif is_journal(path):
             kind, count = _JOURNAL, count_leads(path, people.identifiers, people.holds)
         elif read_header(path) is not None:
-            kind, count = _CACHE, _remove_responses(path, people.holds_response, dry_run=True)
+            kind, count = _CACHE, remove_entries(path, people.holds_response, dry_run=True)
         elif suffix in _TEXT_FILES:
             with path.open(encoding="utf-8", errors="replace") as file:
                 count = sum(map(people.holds, file))

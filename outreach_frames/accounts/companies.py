@@ -10,11 +10,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.arguments import canonical_uuid, suggestion
+from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import domain_keys
 from outreach_frames.identity.keys import page_forms, profnet_url_keys
+from outreach_frames.resources.search_arguments import canonical_uuid
 from outreach_frames.tables.value_text import column_texts, stripped
 
 FOUND: Final = "found"

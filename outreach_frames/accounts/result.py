@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -15,10 +14,9 @@ from outreach_frames.accounts.companies import DUPLICATE, FOUND, INVALID, NOBODY
 from outreach_frames.accounts.finder import Chosen
 from outreach_frames.analysis.brief import brief
 from outreach_frames.common.arguments import Headcount
-from outreach_frames.common.card import Card, Fact, as_html, as_text
+from outreach_frames.common.card import Card, Fact
 from outreach_frames.common.text import plural
-from outreach_frames.files.csv_file import write_csv_files
-from outreach_frames.files.excel import write_sheets
+from outreach_frames.files.result import Result
 from outreach_frames.reading.flatten import DtypeBackend, concat_tables, people_frame
 from outreach_frames.resources.people import with_headcount
 from outreach_frames.tables.columns import append_columns, text_names
@@ -37,8 +35,11 @@ _DETAILS_SHOWN: Final = 2
 _COMPANIES_SHOWN: Final = 3
 
 
-class AccountPeople:
+class AccountPeople(Result):
     """The people found at the companies of a table, and what became of each of its rows.
+
+    The tables that are written are `people` and `accounts`. In a workbook, the columns of
+    `df.outreach.brief` come first among those of the people.
 
     Parameters
     ----------
@@ -85,75 +86,21 @@ class AccountPeople:
         DataFrame
             Columns `account_status` (str), `accounts` and `people` (Int64).
         """
-        status = self._outcomes["account_status"]
-        present: list[str | None] = [name for name in STATUSES if (status == name).any()]
-        if status.isna().any():
-            present.append(None)
-        masks = [status.isna() if name is None else (status == name) for name in present]
-        people = self._outcomes["account_people"]
-        return pd.DataFrame(
-            {
-                "account_status": pd.array(present, dtype="str"),
-                "accounts": pd.array([int(mask.sum()) for mask in masks], dtype="Int64"),
-                "people": pd.array([int(people[mask].sum()) for mask in masks], dtype="Int64"),
-            }
-        )
+        statuses = pd.CategoricalIndex(self._outcomes["account_status"], STATUSES)
+        by_status = self._outcomes.groupby(statuses, observed=True, dropna=False)["account_people"]
+        dtypes = {"account_status": "str", "accounts": "Int64", "people": "Int64"}
+        counts = by_status.agg(["size", "sum"]).reset_index()
+        return counts.set_axis(list(dtypes), axis=1).astype(dtypes)
 
-    def to_csv(self, folder: str | Path) -> Path:
-        """Write `people.csv` and `accounts.csv`.
-
-        Parameters
-        ----------
-        folder : str or Path
-            It is made where it is missing; files of these names in it are replaced.
-
-        Returns
-        -------
-        Path
-            The folder. Formulas are escaped, see `df.outreach.to_csv`.
-
-        Raises
-        ------
-        InvalidInputError
-            When a file cannot be written, or a column holds what CSV cannot.
-        """
-        return write_csv_files(self._tables(), folder)
-
-    def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
-        """Write a workbook with the sheets `people`, `accounts` and `summary`.
-
-        Parameters
-        ----------
-        path : str or Path
-            The ``.xlsx`` file to write; one that is there is replaced.
-        tz : str
-            The zone that times with a zone are converted to.
-
-        Returns
-        -------
-        Path
-            The file. The columns of `df.outreach.brief` come first among those of the people.
-
-        Raises
-        ------
-        InvalidInputError
-            When the file cannot be written, or there are more rows than a sheet holds.
-        """
-        tables = self._tables()
+    def _sheets(self) -> dict[str, pd.DataFrame]:
         # What one looks at first: a person has 262 columns.
         first = list(brief(self.people).columns)
-        tables["people"] = self.people[[*first, *self.people.columns.drop(first)]]
-        return write_sheets({**tables, "summary": self.summary()}, path, tz=tz)
+        people = self.people[[*first, *self.people.columns.drop(first)]]
+        return {**super()._sheets(), "people": people}
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         accounts = self.accounts.set_axis(text_names(self.accounts.columns), axis=1)
         return {"people": self.people, "accounts": accounts}
-
-    def __repr__(self) -> str:
-        return as_text(self._card())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._card())
 
     def _card(self) -> Card:
         accounts, people = len(self.accounts), len(self.people)

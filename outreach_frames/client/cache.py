@@ -2,138 +2,177 @@
 
 Only the bodies of responses are stored, or what a caller made of them: no headers, no addresses, no
 token. The file is only a help: whatever is wrong with it, the service is asked instead.
+
+It is requests-cache's table of entries. Four things are not the library's. Its serializer is
+pickle, which runs code, or JSON, which raises on damaged rows: `_pack` and `_unpack` replace it. It
+waits for ever where another program has locked the file. It adds a suffix to a name that has none,
+when the file is already made, marked and private. And it reads one entry at a time.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
+import sqlite3
+import struct
 import threading
 import time
-import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
+from os import PathLike
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final, NamedTuple
 
-from outreach_frames import spec
+import platformdirs
+from filelock import FileLock
+from requests_cache.backends.sqlite import SQLiteDict
+from requests_cache.serializers import SerializerPipeline, Stage
+
+from outreach_frames.client.options import DEFAULT_CACHE
 from outreach_frames.common.atomic_files import expanded
-from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachWarning
-
-if TYPE_CHECKING:
-    from outreach_frames.client.cache_store import Entry, Store
-
-DEFAULT: Final = "default"
-
-# Seconds that a response is good for; what is not listed here is not a read, and is never stored.
-LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        spec.LIST_SEQUENCES.name: 60,
-        spec.LIST_MAILBOXES.name: 60,
-        spec.GET_LEAD_LIST.name: 60,
-        spec.GET_CONTACTS.name: 3600,
-        spec.GET_CONTACT_BY_EMAIL.name: 3600,
-        spec.SEARCH_PEOPLE.name: 3600,
-    }
-)
-
-# The same for responses that something does not exist.
-NOT_FOUND_LIFETIME: Final = 60
+from outreach_frames.common.sqlite_file import read_header, transaction
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import ConfigurationError, InvalidInputError
 
 MAX_BYTES: Final = 1_000_000_000
 _PURGE_EVERY = MAX_BYTES // 10
-_BUSY_SECONDS = 0.9
+_BUSY_SECONDS: Final = 0.9
+_HEADER: Final = struct.Struct(">dI")
+_TABLE: Final = "answers"
+# "ofca": marks a file as a cache of this package, at the place that SQLite has for that.
+_APPLICATION_ID: Final = 0x6F666361
+# Four times the usual: a page of people has 160 kB, and is written in two thirds of the time.
+_PAGE_BYTES: Final = 16_384
+
+
+class Entry(NamedTuple):
+    """A stored body and its expiry, in seconds since 1970."""
+
+    expires_unix: float
+    body: bytes
+
+
+def _pack(entry: Entry) -> bytes:
+    return _HEADER.pack(entry.expires_unix, zlib.crc32(entry.body)) + entry.body
+
+
+def _unpack(value: object) -> Entry | None:
+    """Return the entry of a row; None where the row is damaged."""
+    if not isinstance(value, bytes) or len(value) < _HEADER.size:
+        return None
+    expires, checksum = _HEADER.unpack_from(value)
+    body = value[_HEADER.size :]
+    return Entry(expires, body) if zlib.crc32(body) == checksum else None
+
+
+class _Store(SQLiteDict):
+    """The library's table of entries, in exactly the given file, for one thread at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        pipeline = SerializerPipeline([Stage(dumps=_pack, loads=_unpack)], is_binary=True)
+        busy = int(_BUSY_SECONDS * 1000)
+        super().__init__(path, _TABLE, busy_timeout=busy, serializer=pipeline, wal=True)
+
+    def init_db(self) -> None:
+        """Open the file by the name that it has."""
+        self.db_path: Path = self._path
+        super().init_db()  # type: ignore[no-untyped-call]
+
+    @contextmanager
+    def _acquire_sqlite_lock(self) -> Iterator[None]:
+        # The library tries again for ever here; this gives up after `_BUSY_SECONDS`.
+        assert self._connection is not None
+        with transaction(self._connection):
+            self._active_transaction = True
+            try:
+                yield
+            finally:
+                self._active_transaction = False
 
 
 class ResponseCache:
-    """The stored responses of one account.
+    """Stored responses by key, in a file that several accounts and processes may share.
 
     Parameters
     ----------
-    location : "default", path or None
-        A file in the user's cache folder, a file of one's own, or nothing at all.
-    account : str
-        What tells this account's responses from others in the same file.
+    location : "default" or path
+        A file in the user's cache folder, or a file of one's own.
     """
 
-    def __init__(self, location: str | os.PathLike[str] | None, account: str) -> None:
-        self._account = account
+    def __init__(self, location: str | PathLike[str]) -> None:
+        self.path: Final = _path(location)
         self._lock = threading.Lock()
-        self._store: Store | None = None
+        self._store: _Store | None = None
         self._unpurged = 0
-        self.path: Path | None = None
-        if location is None:
-            return
-        self.path = _path(location)
-        with self._or_off(), self._lock:
-            self._store = _opened(self.path)
-            self._purge()
+        with self._held():
+            self._store = _open(self.path)
+            self._purge(self._store)
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a file, and it works."""
+        """Whether the file works."""
         return self._store is not None
-
-    def key(self, endpoint: spec.Endpoint, *parts: bytes) -> str:
-        """Return the key of a request from everything that its response depends on."""
-        digest = hashlib.sha256(b"\0".join(parts)).hexdigest()
-        return f"{self._prefix(endpoint)}{digest}"
-
-    def _prefix(self, endpoint: spec.Endpoint) -> str:
-        return f"{self._account}:{endpoint.name}:"
 
     def get(self, key: str) -> bytes | None:
         """Return the body of a stored response that has not expired."""
         entry = self.entries([key]).get(key)
         return entry.body if entry is not None and entry.expires_unix > time.time() else None
 
-    def entries(self, keys: Sequence[str]) -> Mapping[str, Entry]:
-        """Return those of some responses that are stored, by key; they may have expired."""
-        with self._or_off(), self._lock:
-            if self._store is not None:
-                return self._store.entries(keys)
-        return {}
+    def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
+        """Return those of some responses that are stored and whole, by key; some may be expired."""
+        marks = ",".join("?" * len(keys))
+        query = f"SELECT key, value FROM {_TABLE} WHERE key IN ({marks})"  # noqa: S608
+        found = {key: _unpack(value) for key, value in self._rows(query, *keys)}
+        return {key: entry for key, entry in found.items() if entry is not None}
 
     def expiring_at(self, expires_unix: float) -> set[str]:
         """Return the keys of the responses that expire at exactly that moment in Unix time."""
-        with self._or_off(), self._lock:
-            if self._store is not None:
-                return self._store.expiring_at(expires_unix)
-        return set()
+        # By the index alone: behind each value, which is large, the column would be far away.
+        query = f"SELECT key FROM {_TABLE} WHERE expires = ?"  # noqa: S608
+        return {key for (key,) in self._rows(query, expires_unix)}
 
     def set(self, key: str, body: bytes, lifetime: float) -> None:
         """Store the body of a response for some seconds."""
         self.put({key: body}, time.time() + lifetime)
 
     def put(self, bodies: Mapping[str, bytes], expires_unix: float) -> None:
-        """Store the bodies of some responses, by key, until a moment in Unix time."""
-        with self._or_off(), self._lock:
-            if self._store is not None:
-                self._store.put(bodies, expires_unix)
+        """Store some responses by key until a moment in Unix time, all or none."""
+        with self._held() as store:
+            if store is not None:
+                with store.connection(commit=True):
+                    for key, body in bodies.items():
+                        store[key] = Entry(expires_unix, body)
                 self._unpurged += sum(map(len, bodies.values()))
                 if self._unpurged > _PURGE_EVERY:
-                    self._purge()
+                    self._purge(store)
 
-    def forget(self, endpoint: spec.Endpoint) -> None:
-        """Drop all of this account's responses to an endpoint."""
-        prefix = self._prefix(endpoint)
-        with self._or_off(), self._lock:
-            if self._store is not None:
-                stale = [key for key in self._store if key.startswith(prefix)]
-                self._store.bulk_delete(stale)  # type: ignore[no-untyped-call]
+    def forget(self, prefix: str) -> None:
+        """Drop the responses whose keys begin with a text."""
+        with self._held() as store:
+            if store is not None:
+                stale = [key for key in store if key.startswith(prefix)]
+                store.bulk_delete(stale)  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
         """Close the file."""
         with self._lock:
-            if self._store is not None:
-                self._store.close()  # type: ignore[no-untyped-call]
-                self._store = None
+            self._close()
 
-    def _purge(self) -> None:
+    def _close(self) -> None:
+        if self._store is not None:
+            self._store.close()  # type: ignore[no-untyped-call]
+            self._store = None
+
+    def _rows(self, query: str, *values: object) -> list[Any]:
+        with self._held() as store:
+            if store is not None:
+                with store.connection() as connection:
+                    return connection.execute(query, values).fetchall()
+        return []
+
+    def _purge(self, store: _Store) -> None:
         """Delete what has expired, and if the rest is too large, the half that expires first."""
-        assert self._store is not None
-        with self._store.connection(commit=True) as connection:
+        with store.connection(commit=True) as connection:
             connection.execute("DELETE FROM answers WHERE expires <= ?", (int(time.time()),))
             count, size = connection.execute(
                 "SELECT count(*), total(length(value)) FROM answers"
@@ -147,32 +186,27 @@ class ResponseCache:
         self._unpurged = 0
 
     @contextmanager
-    def _or_off(self) -> Iterator[None]:
-        """Go on without a cache, and say so once, when the file fails."""
-        import sqlite3  # noqa: PLC0415 - slow to import, and not all have a cache
-
-        try:
-            yield
-        except (sqlite3.Error, OSError) as fault:
-            self.close()
-            warnings.warn(
-                f"Responses are not cached from here on: the file {self.path} cannot be used "
-                f"({fault}). Results are the same, only slower. Delete the file, or connect with "
-                "another one: cache=path, or cache=None for none.",
-                OutreachWarning,
-                stacklevel=4,
-            )
+    def _held(self) -> Iterator[_Store | None]:
+        """Yield the store to one thread; go on without it, and say so once, when the file fails."""
+        with self._lock:
+            try:
+                yield self._store
+            except (sqlite3.Error, OSError) as fault:
+                self._close()
+                warn(
+                    f"Responses are not cached from here on: the file {self.path} cannot be used "
+                    f"({fault}). Results are the same, only slower. Delete the file, or connect "
+                    "with another one: cache=path, or cache=None for none."
+                )
 
 
 def default_path() -> Path:
     """Return the cache in the user's cache folder."""
-    import platformdirs  # noqa: PLC0415 - slow to import
-
     return Path(platformdirs.user_cache_dir("outreach_frames")) / "responses.sqlite"
 
 
-def _path(location: str | os.PathLike[str]) -> Path:
-    if location == DEFAULT:
+def _path(location: str | PathLike[str]) -> Path:
+    if location == DEFAULT_CACHE:
         return default_path()
     try:
         path = expanded(location).absolute()
@@ -185,8 +219,52 @@ def _path(location: str | os.PathLike[str]) -> Path:
     return path
 
 
-def _opened(path: Path) -> Store:
-    # Here, because the libraries are slow to import and a client may have no cache.
-    from outreach_frames.client.cache_store import open_store  # noqa: PLC0415
+def _open(path: Path) -> _Store:
+    """Open a cache's file, or make one that nobody else can read from its first byte on."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if not is_cache(path):
+        raise sqlite3.DatabaseError("it is not a cache, so it was left as it is")
+    # Two processes that make a new file at the same moment would find it locked.
+    with FileLock(f"{path}.lock", timeout=_BUSY_SECONDS, mode=0o600):
+        with suppress(FileExistsError):
+            path.touch(0o600, exist_ok=False)
+        # SQLite gives the files beside it the same mode.
+        path.chmod(0o600)
+        if not path.stat().st_size:
+            with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection:
+                connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
+                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        return _Store(path)
 
-    return open_store(path, _BUSY_SECONDS)
+
+def is_cache(path: Path) -> bool:
+    """Return whether a file is a cache or may become one, without changing anything."""
+    if not path.exists() or not path.stat().st_size:
+        return True
+    header = read_header(path)
+    return header is not None and header[0] == _APPLICATION_ID
+
+
+def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:
+    """Remove the entries whose bodies hold something, without a trace of them; return how many.
+
+    Damaged entries go as well: nothing else would ever remove them. A file that is not a cache has
+    none, and stays as it is.
+    """
+    if not is_cache(path):
+        return 0
+    with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
+        rows = connection.execute(f"SELECT key, value FROM {_TABLE}")  # noqa: S608 - a constant
+        found = [
+            (key,) for key, value in rows if (entry := _unpack(value)) is None or holds(entry.body)
+        ]
+        if not dry_run:
+            connection.execute("PRAGMA secure_delete = ON")
+            with transaction(connection):
+                connection.executemany(f"DELETE FROM {_TABLE} WHERE key = ?", found)  # noqa: S608
+            # Pages that were freed earlier, and the log, still hold what was deleted before.
+            connection.execute("VACUUM")
+            busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+            if busy:
+                raise sqlite3.OperationalError("another program is reading it")
+    return len(found)

@@ -6,15 +6,16 @@ certainly did not act on it.
 
 from __future__ import annotations
 
+import hashlib
 import http.client
 import importlib.metadata
-import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from os import PathLike
-from typing import Any, Final, NoReturn, Self, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NoReturn, Self, TypeVar
 
 import requests
 import urllib3
@@ -22,7 +23,6 @@ from requests.adapters import HTTPAdapter
 
 from outreach_frames import spec
 from outreach_frames.client import error_messages, links, options
-from outreach_frames.client.cache import DEFAULT, LIFETIMES, NOT_FOUND_LIFETIME, ResponseCache
 from outreach_frames.client.credentials import Token
 from outreach_frames.client.deadlines import POOL_CLASSES, exchange
 from outreach_frames.client.network_name import NetworkName
@@ -37,19 +37,36 @@ from outreach_frames.client.response import (
 )
 from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
 from outreach_frames.common.cancellation import notify
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import (
     InvalidInputError,
     InvalidResponseError,
     NotFoundError,
     OutreachError,
-    OutreachWarning,
     ServiceError,
     UnsafeLinkError,
 )
 
+if TYPE_CHECKING:
+    from outreach_frames.client.cache import ResponseCache
+
 __all__ = ["Client", "load_json"]
 
 T = TypeVar("T")
+
+# What changes little.
+_HOURLY: Final = (
+    spec.GET_CONTACTS.name,
+    spec.GET_CONTACT_BY_EMAIL.name,
+    spec.SEARCH_PEOPLE.name,
+)
+# Seconds that a response is good for; what is not listed here is not a read, and is never stored.
+LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
+    {endpoint.name: 60 for endpoint in spec.ENDPOINTS if endpoint.method == "GET"}
+    | dict.fromkeys(_HOURLY, 3600)
+)
+# The same for responses that something does not exist.
+NOT_FOUND_LIFETIME: Final = 60
 
 MAX_TRIES = 5
 _CHUNK_BYTES = 256 * 1024
@@ -143,10 +160,10 @@ class Client:
         base_url: str,
         api_key: str | Token,
         *,
-        cache: str | PathLike[str] | None = DEFAULT,
-        timeout: float = 30,
-        workers: int = 4,
-        max_wait: float = 300,
+        cache: str | PathLike[str] | None = options.DEFAULT_CACHE,
+        timeout: float = options.TIMEOUT,
+        workers: int = options.WORKERS,
+        max_wait: float = options.MAX_WAIT,
         network_name: str = spec.NETWORK_NAME,
         backoff: float = 0.5,
         proxies: Mapping[str, str] | None = None,
@@ -158,11 +175,9 @@ class Client:
         self._token.check()
         self.base_url: Final = links.checked_base_url(base_url)
         if links.leaves_machine_in_clear(self.base_url):
-            warnings.warn(
+            warn(
                 f"{self.base_url} is not encrypted: the token and all data can be read on the way. "
-                "Use https:// where the service has it.",
-                OutreachWarning,
-                stacklevel=2,
+                "Use https:// where the service has it."
             )
         self.timeout: Final = options.checked_seconds("timeout", timeout, at_least=0.001)
         self.max_wait: Final = options.checked_seconds("max_wait", max_wait)
@@ -181,7 +196,12 @@ class Client:
         self._forgotten: Counter[str] = Counter()
         # No session: it would add cookies, redirects, .netrc and the environment's proxies.
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
-        self.cache: ResponseCache = ResponseCache(cache, self.account)
+        self.cache: ResponseCache | None = None
+        if cache is not None:
+            # Here, because its library is slow to import.
+            from outreach_frames.client.cache import ResponseCache  # noqa: PLC0415
+
+            self.cache = ResponseCache(cache)
 
     def __repr__(self) -> str:
         # A traceback may show a client that was never finished.
@@ -210,7 +230,8 @@ class Client:
         """Abort what is under way in other threads, and close connections and cache."""
         self._throttle.cancellation.set()
         self._adapter.close()
-        self.cache.close()
+        if self.cache is not None:
+            self.cache.close()
         if self.sandbox is not None:
             self.sandbox.stop()
 
@@ -324,13 +345,21 @@ class Client:
     def forget(self, endpoint: spec.Endpoint) -> None:
         """Drop all cached responses of an endpoint, after something behind it changed."""
         self._forgotten[endpoint.name] += 1
-        self.cache.forget(endpoint)
+        if self.cache is not None:
+            self.cache.forget(self._key_prefix(endpoint))
 
     def form_key(self, endpoint: spec.Endpoint, body: Mapping[str, Any], form: bytes) -> str:
         """Return the key under which `cache` may have a response in a form of the caller's own."""
         url = f"{self.base_url}{filled_path(endpoint, {})[0]}"
         name = self.network_name.encode()
-        return self.cache.key(endpoint, canonical(url), self._content(body), form, name)
+        return self._key(endpoint, canonical(url), self._content(body), form, name)
+
+    def _key_prefix(self, endpoint: spec.Endpoint) -> str:
+        return f"{self.account}:{endpoint.name}:"
+
+    def _key(self, endpoint: spec.Endpoint, *parts: bytes) -> str:
+        """Return the key of a response from everything that it depends on."""
+        return self._key_prefix(endpoint) + hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def _call(
         self,
@@ -371,12 +400,12 @@ class Client:
         links.require_same_origin(call.url, self.base_url)
         return call
 
-    def _key(self, call: _Call) -> str:
-        return self.cache.key(call.endpoint, canonical(call.url), call.content or b"")
+    def _call_key(self, call: _Call) -> str:
+        return self._key(call.endpoint, canonical(call.url), call.content or b"")
 
     def _stored(self, call: _Call, parse: Callable[[bytes], T]) -> T | None:
         """Return what the cache has; None where that is nothing, or not good."""
-        body = self.cache.get(self._key(call))
+        body = None if self.cache is None else self.cache.get(self._call_key(call))
         if body == _NOT_FOUND:
             raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
         with suppress(InvalidResponseError):
@@ -398,8 +427,9 @@ class Client:
         forgotten = self._forgotten[call.endpoint.name]
 
         def keep(body: bytes, seconds: float) -> None:
-            if store and forgotten == self._forgotten[call.endpoint.name]:
-                self.cache.set(self._key(call), body, seconds)
+            is_current = forgotten == self._forgotten[call.endpoint.name]
+            if store and is_current and self.cache is not None:
+                self.cache.set(self._call_key(call), body, seconds)
 
         try:
             body, value = self._send(call, budget, parse, lambda _error: True)

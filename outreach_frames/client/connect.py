@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
+from outreach_frames import spec
+from outreach_frames.client import options
 from outreach_frames.client.client import Client
 from outreach_frames.client.credentials import Token
 from outreach_frames.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from outreach_frames.sandbox import Sandbox
 
 BASE_URL_VARIABLE = "OUTREACH_BASE_URL"
 API_KEY_VARIABLE = "OUTREACH_API_KEY"
@@ -28,11 +33,11 @@ def connect(
     base_url: str | None = None,
     api_key: str | None = None,
     *,
-    cache: str | Path | None = "default",
-    timeout: float = 30,
-    workers: int = 4,
-    max_wait: float = 300,
-    network_name: str = "profnet",
+    cache: str | Path | None = options.DEFAULT_CACHE,
+    timeout: float = options.TIMEOUT,
+    workers: int = options.WORKERS,
+    max_wait: float = options.MAX_WAIT,
+    network_name: str = spec.NETWORK_NAME,
     proxies: Mapping[str, str] | None = None,
     verify: bool | str | Path = True,
 ) -> Client:
@@ -87,23 +92,30 @@ def connect(
     base_url = base_url or os.environ.get(BASE_URL_VARIABLE)
     if not base_url:
         raise ConfigurationError(f"No address of the service is configured. {_HOW_TO_CONNECT}")
-    options: dict[str, Any] = {
-        "cache": cache,
-        "timeout": timeout,
-        "workers": workers,
-        "max_wait": max_wait,
-        "network_name": network_name,
-        "proxies": proxies,
-        "verify": verify,
-    }
-    if base_url == SANDBOX:
-        client = _connect_to_sandbox(options)
-    else:
-        if not token.is_given:
-            raise ConfigurationError(
-                f"The service's address is configured, but no token for it. {_HOW_TO_CONNECT}"
-            )
-        client = Client(base_url, token, **options)
+    sandbox = _started_sandbox() if base_url == SANDBOX else None
+    if sandbox is not None:
+        base_url, token = sandbox.url, Token(sandbox.api_key)
+    elif not token.is_given:
+        raise ConfigurationError(
+            f"The service's address is configured, but no token for it. {_HOW_TO_CONNECT}"
+        )
+    try:
+        client = Client(
+            base_url,
+            token,
+            cache=cache,
+            timeout=timeout,
+            workers=workers,
+            max_wait=max_wait,
+            network_name=network_name,
+            proxies=proxies,
+            verify=verify,
+        )
+    except BaseException:
+        if sandbox is not None:
+            sandbox.stop()
+        raise
+    client.sandbox = sandbox
     make_default(client)
     return client
 
@@ -137,17 +149,10 @@ def make_default(client: Client) -> None:
     _default = client
 
 
-def _connect_to_sandbox(options: dict[str, Any]) -> Client:
+def _started_sandbox() -> Sandbox:
     from outreach_frames.sandbox import serve  # noqa: PLC0415 - slow to import
 
     try:
-        sandbox = serve()
+        return serve()
     except ModuleNotFoundError as error:
         raise ConfigurationError(str(error)) from error
-    try:
-        client = Client(sandbox.url, Token(sandbox.api_key), **options)
-    except BaseException:
-        sandbox.stop()
-        raise
-    client.sandbox = sandbox
-    return client

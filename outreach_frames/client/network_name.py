@@ -9,21 +9,9 @@ from typing import Any
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
-_SENT = (
-    *spec.LEAD,
-    *spec.ADD_LEADS_BODY,
-    *spec.FILTERS,
-    *spec.SEARCH_PAGING,
-    *spec.DAILY_EMAIL_LIMIT_BODY,
-)
-_RECEIVED = (
-    spec.SEQUENCE,
-    spec.ADD_LEADS_RESULT,
-    spec.CONTACT,
-    spec.PEOPLE_SEARCH_RESULT,
-    spec.LEAD_LIST,
-    spec.MAILBOX,
-)
+# A lead is in an array, whose members the interface describes apart.
+_SENT = (*spec.LEAD, *(field for endpoint in spec.ENDPOINTS for field in endpoint.body))
+_RECEIVED = tuple(endpoint.result for endpoint in spec.ENDPOINTS)
 
 
 class NetworkName:

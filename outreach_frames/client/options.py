@@ -13,6 +13,11 @@ from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 
+# Of `connect` and `Client` alike.
+DEFAULT_CACHE: Final = "default"
+TIMEOUT: Final = 30
+WORKERS: Final = 4
+MAX_WAIT: Final = 300
 _A_YEAR = 31_536_000
 _PROXIED: Final = ("http", "https", "all")
 _PROXY_SCHEMES: Final = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")

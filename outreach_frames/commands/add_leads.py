@@ -5,14 +5,19 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import outreach_frames as of
 from outreach_frames import spec
-from outreach_frames.client.connect import SANDBOX
-from outreach_frames.common.shell_words import in_shell
+from outreach_frames.commands.options import (
+    SANDBOX_OPTION,
+    TABLE_FILE,
+    Command,
+    connected,
+    option,
+)
+from outreach_frames.commands.terminal import in_shell, say, terminating_like_ctrl_c
 from outreach_frames.common.signals import HeldSignals
-from outreach_frames.common.terminal import say, terminating_like_ctrl_c
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
@@ -21,64 +26,13 @@ from outreach_frames.leads.statuses import ADDED, KINDS, NOT_SENT, PRESENT
 EXIT_NOT_ALL_ADDED: Final = 4
 
 
-def define(commands: Any, *, epilog: str) -> None:
-    """Define the command and its options."""
-    add = commands.add_parser(
-        "add-leads",
-        help="add the rows of a file to a sequence",
-        description="Check the rows of a CSV or Parquet file, add the good ones to a sequence, and "
-        "report what became of every row. The exit code is 4 when some rows were not added.",
-        epilog=epilog,
-    )
-    add.add_argument("file", type=Path, help="a .csv file in UTF-8 with a header row, or .parquet")
-    add.add_argument("--sequence", required=True, metavar="ID", help="the sequence's id")
-    add.add_argument("--email", metavar="COLUMN", help="the column with email addresses (email)")
-    add.add_argument(
-        "--profnet-url", metavar="COLUMN", help="the column with profile URLs (profnet_url)"
-    )
-    add.add_argument(
-        "--data",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="FIELD=COLUMN",
-        help='fields for the sequence\'s texts, such as first_name="First Name"',
-    )
-    add.add_argument(
-        "--overrides",
-        nargs="+",
-        action="extend",
-        choices=[field.name for field in spec.OVERRIDES],
-        metavar="NAME",
-        help=", ".join(field.name for field in spec.OVERRIDES),
-    )
-    add.add_argument("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS))
-    add.add_argument(
-        "--mailboxes", nargs="+", action="extend", metavar="EMAIL", help="with custom_mailboxes"
-    )
-    add.add_argument(
-        "--chunk-size",
-        type=int,
-        default=spec.MAX_LEADS_PER_REQUEST,
-        metavar="N",
-        help="leads per request, at most %(default)s (%(default)s)",
-    )
-    add.add_argument(
-        "--journal", type=Path, metavar="FILE", help="write down what was sent, and resume from it"
-    )
-    add.add_argument("--results", type=Path, metavar="FOLDER", help="added, skipped, failed as CSV")
-    add.add_argument("--dry-run", action="store_true", help="check and show; send nothing")
-    add.add_argument("--sandbox", action="store_true", help="use the embedded service")
-    add.set_defaults(run=_run)
-
-
 def _run(options: argparse.Namespace) -> int:
     data = _data_mapping(options.data)
     if options.results is not None:
         _check_results(options.results, options.file, options.journal)
     frame = read_as_text(options.file)
     columns = {"email": options.email, "profnet_url": options.profnet_url}
-    with of.connect(SANDBOX if options.sandbox else None), terminating_like_ctrl_c():
+    with connected(options), terminating_like_ctrl_c():
         last = of.last_report()
         try:
             report = frame.outreach.add_to_sequence(
@@ -141,3 +95,58 @@ def _data_mapping(words: list[str]) -> dict[str, str] | None:
             raise InvalidInputError(f"--data has the field {field!r} twice. Give it once.")
         mapping[field] = column or field
     return mapping or None
+
+
+_OVERRIDES: Final = [field.name for field in spec.OVERRIDES]
+
+ADD_LEADS: Final = Command(
+    "add-leads",
+    "add the rows of a file to a sequence",
+    "Check the rows of a CSV or Parquet file, add the good ones to a sequence, and report what "
+    "became of every row. The exit code is 4 when some rows were not added.",
+    (
+        TABLE_FILE,
+        option("--sequence", required=True, metavar="ID", help="the sequence's id"),
+        option("--email", metavar="COLUMN", help="the column with email addresses (email)"),
+        option(
+            "--profnet-url", metavar="COLUMN", help="the column with profile URLs (profnet_url)"
+        ),
+        option(
+            "--data",
+            nargs="+",
+            action="extend",
+            default=[],
+            metavar="FIELD=COLUMN",
+            help='fields for the sequence\'s texts, such as first_name="First Name"',
+        ),
+        option(
+            "--overrides",
+            nargs="+",
+            action="extend",
+            choices=_OVERRIDES,
+            metavar="NAME",
+            help=", ".join(_OVERRIDES),
+        ),
+        option("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS)),
+        option(
+            "--mailboxes", nargs="+", action="extend", metavar="EMAIL", help="with custom_mailboxes"
+        ),
+        option(
+            "--chunk-size",
+            type=int,
+            default=spec.MAX_LEADS_PER_REQUEST,
+            metavar="N",
+            help="leads per request, at most %(default)s (%(default)s)",
+        ),
+        option(
+            "--journal",
+            type=Path,
+            metavar="FILE",
+            help="write down what was sent, and resume from it",
+        ),
+        option("--results", type=Path, metavar="FOLDER", help="added, skipped, failed as CSV"),
+        option("--dry-run", action="store_true", help="check and show; send nothing"),
+        SANDBOX_OPTION,
+    ),
+    _run,
+)

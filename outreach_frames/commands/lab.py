@@ -9,12 +9,13 @@ import sys
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
-from outreach_frames.commands.sandbox import add_world, start
+from outreach_frames.commands.options import Command, option
+from outreach_frames.commands.sandbox import WORLD, start
+from outreach_frames.commands.terminal import terminating_like_ctrl_c
 from outreach_frames.common.atomic_files import expanded, replace_file, unreadable, unwritable
-from outreach_frames.common.terminal import terminating_like_ctrl_c
 from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import ConfigurationError, OutreachError
 
@@ -23,29 +24,6 @@ _FOLDERS: Final = {"notebooks": "*.ipynb", "data": "*.*"}
 _FIRST_NOTEBOOK: Final = "notebooks/01_quickstart.ipynb"
 # Kernels get 5 seconds of it.
 _SECONDS_TO_STOP: Final = 20
-
-
-def define(commands: Any) -> None:
-    """Define the command and its options."""
-    lab = commands.add_parser(
-        "lab",
-        help="open the notebooks in JupyterLab, with the sandbox running",
-        description="Copy the notebooks and the files that they read to a folder, start the "
-        "sandbox, and open JupyterLab there, until Ctrl-C. In a notebook, of.connect() connects "
-        "to that sandbox. Copies that you changed are kept.",
-    )
-    lab.add_argument(
-        "--folder",
-        type=Path,
-        default=Path("outreach-notebooks"),
-        help="where the copies go, made where it is missing (outreach-notebooks)",
-    )
-    lab.add_argument(
-        "--no-browser", action="store_true", help="print JupyterLab's address, and open nothing"
-    )
-    lab.add_argument("--port", type=int, help="JupyterLab's port (8888, or the next free one)")
-    add_world(lab)
-    lab.set_defaults(run=_run)
 
 
 def copy_examples(folder: Path) -> list[str]:
@@ -168,3 +146,26 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
         server.wait(_SECONDS_TO_STOP)
     except (subprocess.TimeoutExpired, KeyboardInterrupt):
         server.kill()
+
+
+LAB: Final = Command(
+    "lab",
+    "open the notebooks in JupyterLab, with the sandbox running",
+    "Copy the notebooks and the files that they read to a folder, start the sandbox, and open "
+    "JupyterLab there, until Ctrl-C. In a notebook, of.connect() connects to that sandbox. Copies "
+    "that you changed are kept.",
+    (
+        option(
+            "--folder",
+            type=Path,
+            default=Path("outreach-notebooks"),
+            help="where the copies go, made where it is missing (outreach-notebooks)",
+        ),
+        option(
+            "--no-browser", action="store_true", help="print JupyterLab's address, and open nothing"
+        ),
+        option("--port", type=int, help="JupyterLab's port (8888, or the next free one)"),
+        *WORLD,
+    ),
+    _run,
+)

@@ -6,10 +6,11 @@ import argparse
 import contextlib
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
 from outreach_frames import spec
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from outreach_frames.commands.options import Command, option
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 
 if TYPE_CHECKING:
@@ -19,30 +20,12 @@ if TYPE_CHECKING:
 _TRIED = (spec.LIST_SEQUENCES, spec.SEARCH_PEOPLE, spec.ADD_LEADS)
 
 
-def define(commands: Any) -> None:
-    """Define the command and its options."""
-    sandbox = commands.add_parser(
-        "sandbox",
-        help="run the embedded service until Ctrl-C",
-        description="Run the embedded service on this machine alone, with invented data, until "
-        "Ctrl-C. It prints its address and token, and requests to try.",
-    )
-    sandbox.add_argument("--port", type=int, default=0, help="the port (any free one)")
-    add_world(sandbox)
-    sandbox.add_argument(
-        "--api-key",
-        metavar="KEY",
-        help="the token that it takes, made up by you; with --port and --db, whoever is connected "
-        "goes on after a restart (another one each time)",
-    )
-    sandbox.set_defaults(run=_run)
-
-
-def add_world(command: argparse.ArgumentParser) -> None:
-    """Define the options that say what is in the sandbox."""
-    command.add_argument("--people", type=int, default=2000, help="how many people (2000)")
-    command.add_argument("--seed", type=int, default=0, help="the same seed, the same world (0)")
-    command.add_argument("--db", type=Path, help="a file that keeps the sandbox's data (in memory)")
+# What is in the sandbox.
+WORLD: Final = (
+    option("--people", type=int, default=2000, help="how many people (2000)"),
+    option("--seed", type=int, default=0, help="the same seed, the same world (0)"),
+    option("--db", type=Path, help="a file that keeps the sandbox's data (in memory)"),
+)
 
 
 def start(options: argparse.Namespace, *, port: int = 0, api_key: str | None = None) -> Sandbox:
@@ -73,3 +56,22 @@ def _run(options: argparse.Namespace) -> None:
         arguments = f'"{sandbox.url}", "{key}"' if key else ""
         print(f"of.connect({arguments})", flush=True)
         threading.Event().wait()
+
+
+RUN_SANDBOX: Final = Command(
+    "sandbox",
+    "run the embedded service until Ctrl-C",
+    "Run the embedded service on this machine alone, with invented data, until Ctrl-C. It prints "
+    "its address and token, and requests to try.",
+    (
+        option("--port", type=int, default=0, help="the port (any free one)"),
+        *WORLD,
+        option(
+            "--api-key",
+            metavar="KEY",
+            help="the token that it takes, made up by you; with --port and --db, whoever is "
+            "connected goes on after a restart (another one each time)",
+        ),
+    ),
+    _run,
+)

@@ -166,10 +166,6 @@ def expanded(path: str | os.PathLike[str]) -> Path:
         raise InvalidInputError(
             f"{path} begins with ~, and there is no such home folder. Write the whole path."
         ) from error
-    except TypeError as error:
-        raise InvalidInputError(f"{path!r} is not a path. Give the path of a file.") from error
-    if "\0" in str(place):
-        raise InvalidInputError(f"{str(place)!r} is not a path: it has a NUL character in it.")
     try:
         lengths = [len(os.fsencode(part)) for part in place.parts]
     except UnicodeEncodeError as error:

@@ -8,18 +8,16 @@ it, which stays.
 from __future__ import annotations
 
 import sqlite3
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import BinaryIO, Final
 
 from filelock import FileLock, Timeout
 
-from outreach_frames.common.atomic_files import replace_file, unreadable
+from outreach_frames.common.atomic_files import behind_links, expanded, replace_file, unreadable
 from outreach_frames.errors import InvalidInputError, OutreachError
-
-_SHOWN_CHARACTERS: Final = 200
 
 _IN_USE: Final = (
     "is in use. Wait for the other run to end, or close the file where else it is open."
@@ -40,7 +38,7 @@ _MESSAGES: Final = {
 }
 
 
-def locate(path: object, what: str) -> Path:
+def locate(path: str | PathLike[str], what: str) -> Path:
     """Return the one absolute path of a file, whatever names and links lead to it.
 
     Parameters
@@ -55,41 +53,31 @@ def locate(path: object, what: str) -> Path:
     InvalidInputError
         There cannot be such a file there.
     """
-    if not isinstance(path, str | Path):
-        raise InvalidInputError(
-            f"The {what} must be the path of a file, not {type(path).__name__}."
-        )
-    shown = ascii(str(path))[1:-1] if "\0" in str(path) else str(path)
-    shown = f"The {what} {shown[:_SHOWN_CHARACTERS]}"
     try:
-        place = Path(path).expanduser().resolve()
-        mode = _mode(place)
-        folder = _mode(place.parent)
+        place = behind_links(expanded(path))
+        is_special = place.exists() and not place.is_file()
     except OSError as error:
-        reason = error.strerror
-    except (ValueError, RuntimeError) as error:
-        reason = str(error)
-    else:
-        if folder is None or not stat.S_ISDIR(folder):
-            raise InvalidInputError(
-                f"{shown} cannot be made: there is no folder {place.parent}. Make it first, or "
-                "check the path."
-            )
-        if mode is not None and stat.S_ISDIR(mode):
-            raise InvalidInputError(f"{shown} is a folder. Give the path of a file.")
-        if mode is not None and not stat.S_ISREG(mode):
-            raise InvalidInputError(f"{shown} is not a regular file. Give another path.")
-        return place
-    raise InvalidInputError(f"{shown} cannot be used: {reason}. Give another path.")
+        raise InvalidInputError(
+            f"The {what} {path} cannot be used: {error.strerror}. Give another path."
+        ) from error
+    if not place.parent.is_dir():
+        raise InvalidInputError(
+            f"The {what} {path} cannot be made: there is no folder {place.parent}. Make it first, "
+            "or check the path."
+        )
+    if is_special:
+        kind = "a folder" if place.is_dir() else "not a regular file"
+        raise InvalidInputError(f"The {what} {path} is {kind}. Give the path of a file.")
+    return place
 
 
 @contextmanager
-def locked(path: Path, what: str) -> Iterator[None]:
-    """Keep other runs out of a file, in this process and in others."""
+def locked(path: Path, what: str, *, lock: Path | None = None) -> Iterator[None]:
+    """Keep other runs out of a file, in this process and in others, by a lock file beside it."""
     # Not bound to this thread: the thread that sends also closes it.
-    lock = FileLock(f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
+    held = FileLock(lock or f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
     try:
-        lock.acquire()
+        held.acquire()
     except Timeout as error:
         raise InvalidInputError(f"The {what} {path} {_IN_USE}") from error
     except OSError as error:
@@ -97,7 +85,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
     try:
         yield
     finally:
-        lock.release()
+        held.release()
 
 
 def read_header(path: Path) -> tuple[int, int] | None:
@@ -144,8 +132,11 @@ def save(connection: sqlite3.Connection, path: Path) -> None:
     replace_file(path, write)
 
 
-def connect(path: Path) -> sqlite3.Connection:
-    """Open a file so that a transaction that returned survives a power failure."""
+def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
+    """Open a file so that a power failure leaves it whole.
+
+    A transaction that returned survives one, unless the file is not `durable`, which is faster.
+    """
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw",
         uri=True,
@@ -156,8 +147,8 @@ def connect(path: Path) -> sqlite3.Connection:
     try:
         # The lock beside the file keeps other runs out, this one other programs.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("PRAGMA synchronous = FULL")
+        connection.execute(f"PRAGMA journal_mode = {'DELETE' if durable else 'WAL'}")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
         # macOS syncs to the disk itself only on request.
         connection.execute("PRAGMA fullfsync = ON")
     except sqlite3.Error:
@@ -212,10 +203,3 @@ def explained(
         raise kind(f"The {what} {path} {said} ({error})") from error
     except OSError as error:
         raise unreadable(path, error) from error
-
-
-def _mode(path: Path) -> int | None:
-    try:
-        return path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        return None

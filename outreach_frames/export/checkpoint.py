@@ -24,14 +24,14 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, Self
 
 import pyarrow as pa
-from filelock import FileLock, Timeout
 
+from outreach_frames.common import sqlite_file
 from outreach_frames.common.atomic_files import sync_folder, unwritable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.search import Sighting, Sightings
 
-FORMAT: Final = 2
+FORMAT: Final = 3
 _SCHEMA: Final = f"""
 CREATE TABLE export (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE parts (
@@ -96,16 +96,26 @@ class Checkpoint:
                     "Delete the link, or choose another path."
                 )
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            stack.enter_context(self._locked())
+            # In the folder, so that nothing is left; a lock on a deleted file does not count.
+            lock = self.folder / _LOCK
+            stack.enter_context(sqlite_file.locked(self.target, "export to", lock=lock))
             # Only now: a run that ended a moment ago may have deleted the folder.
             self.folder.chmod(0o700)
             self._delete_files(all_files=not resume)
             journal = self.folder / "journal.sqlite"
-            os.close(os.open(journal, os.O_CREAT | os.O_RDWR, 0o600))
-            self._connection = stack.enter_context(closing(_open(journal)))
-            self._rows = stack.enter_context(self._opened_rows())
-            self._require_same(export)
+            parts = {part: json.dumps(value, sort_keys=True) for part, value in export.items()}
+            if not journal.exists():
+                query = "INSERT INTO export VALUES (?, ?)"
+                sqlite_file.create(
+                    journal, _SCHEMA, lambda new: new.executemany(query, parts.items())
+                )
+            # A part that a power failure takes away is read again; the file stays whole.
+            connection = sqlite_file.connect(journal, durable=False)
+            self._connection = stack.enter_context(closing(connection))
+            self._rows = stack.enter_context(FileIO(self.rows, "r+", opener=_open_private))
+            self._require_same(parts)
             self._drop_torn()
+            self._connection.execute("BEGIN")
             self._stack = stack.pop_all()
 
     @property
@@ -118,7 +128,7 @@ class Checkpoint:
     @property
     def count(self) -> int:
         """How many people are here."""
-        return self.state["rows"] if self.state else 0
+        return sum(self.state["taken"]) if self.state else 0
 
     @property
     def rows(self) -> Path:
@@ -135,14 +145,11 @@ class Checkpoint:
 
         They count as seen from the next `append` on.
         """
-        state = self.state or {}
-        goes_on = bool(state) and state.get("search", 0) == search
-        self.begins = state.get("begins", 0) if goes_on else self._number
+        state = self.state
+        self.begins = state["begins"] if state and state["search"] == search else self._number
 
         def look(ids: Sequence[str | None]) -> list[Sighting]:
             with self.explained():
-                if not self._connection.in_transaction:
-                    self._connection.execute("BEGIN")
                 return [self._sighting(identity) for identity in ids]
 
         return look
@@ -155,8 +162,6 @@ class Checkpoint:
             rest = memoryview(content)
             while rest:
                 rest = rest[self._rows.write(rest) :]
-            if not self._connection.in_transaction:
-                self._connection.execute("BEGIN")
             part = (self._number, self._ends, self._ends + len(content), zlib.crc32(content))
             self._connection.execute(
                 "INSERT INTO parts VALUES (?, ?, ?, ?, ?)", (*part, json.dumps(state))
@@ -166,6 +171,7 @@ class Checkpoint:
                 [(self._number, json.dumps(error)) for error in errors],
             )
             self._connection.execute("COMMIT")
+            self._connection.execute("BEGIN")
         self._number += 1
         self._ends += len(content)
         self.state = dict(state)
@@ -211,22 +217,6 @@ class Checkpoint:
         (number,) = self._connection.execute(query, (identity,)).fetchone()
         return Sighting.AGAIN if number >= self.begins else Sighting.EARLIER
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        # In the folder, so that nothing is left; a lock on a deleted file does not count.
-        lock = FileLock(self.folder / _LOCK, timeout=0, mode=0o600, thread_local=False)
-        try:
-            lock.acquire()
-        except Timeout as error:
-            raise InvalidInputError(
-                f"Another export to {self.target} is under way. Wait for it to end, or choose "
-                "another path."
-            ) from error
-        try:
-            yield
-        finally:
-            lock.release()
-
     def _delete_files(self, *, all_files: bool) -> None:
         """Delete what a killed run left incomplete, or everything."""
         if self.replaced.exists() and not self.target.exists():
@@ -238,18 +228,9 @@ class Checkpoint:
                 else:
                     path.unlink()
 
-    def _opened_rows(self) -> FileIO:
-        return FileIO(self.rows, "r+", opener=_open_private)
-
-    def _require_same(self, export: Mapping[str, object]) -> None:
-        """Refuse another export's checkpoint; make one where there is none."""
+    def _require_same(self, parts: Mapping[str, str]) -> None:
+        """Refuse another export's checkpoint; `parts` has what makes this one the same."""
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
-        values = {part: json.dumps(value, sort_keys=True) for part, value in export.items()}
-        if version == 0:
-            self._connection.executescript(f"BEGIN; {_SCHEMA}")
-            self._connection.executemany("INSERT INTO export VALUES (?, ?)", values.items())
-            self._connection.execute("COMMIT")
-            return
         if version != FORMAT:
             raise InvalidInputError(
                 f"{self.folder} was left by another version of this package (format {version}, "
@@ -257,9 +238,9 @@ class Checkpoint:
             )
         stored = dict(self._connection.execute("SELECT part, value FROM export"))
         changed = [
-            f"{part} was {_shown(stored.get(part))}, and is {_shown(values.get(part))}"
-            for part in dict.fromkeys([*values, *stored])
-            if stored.get(part) != values.get(part)
+            f"{part} was {_shown(stored.get(part))}, and is {_shown(parts.get(part))}"
+            for part in dict.fromkeys([*parts, *stored])
+            if stored.get(part) != parts.get(part)
         ]
         if changed:
             raise InvalidInputError(
@@ -278,31 +259,24 @@ class Checkpoint:
             self._number, self._ends, self.state = number + 1, ends, json.loads(state)
         self._rows.truncate(self._ends)
         self._rows.seek(self._ends)
-        query = "SELECT count(*) FROM parts WHERE number >= ?"
-        if self._connection.execute(query, (self._number,)).fetchone()[0]:
-            self._connection.execute("BEGIN")
+        with sqlite_file.transaction(self._connection):
             for table in ("parts", "seen", "errors"):
                 self._connection.execute(f"DELETE FROM {table} WHERE number >= ?", (self._number,))  # noqa: S608 - names from the line above
-            self._connection.execute("COMMIT")
         query = "SELECT value FROM errors ORDER BY rowid"
         self.errors = [json.loads(value) for (value,) in self._connection.execute(query)]
 
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Raise errors of files as errors that say what to do."""
-        try:
-            yield
-        except OSError as error:
-            raise unwritable(self.target, error) from error
-        except sqlite3.OperationalError as error:
-            raise InvalidInputError(
-                f"{self.target} cannot be written: {error}. Free some space, or choose another "
-                "place."
-            ) from error
-        except (sqlite3.DatabaseError, ValueError) as error:
-            if isinstance(error, OutreachError):
-                raise
-            raise InvalidInputError(f"{self.folder} is damaged ({error}); {_START_OVER}") from error
+        with sqlite_file.explained(self.folder, "checkpoint", damaged=_START_OVER):
+            try:
+                yield
+            except OSError as error:
+                raise unwritable(self.target, error) from error
+            except ValueError as error:
+                if isinstance(error, OutreachError):
+                    raise
+                raise sqlite3.DatabaseError(error) from error
 
 
 def kept_filters(target: Path) -> dict[str, Any] | None:
@@ -332,20 +306,6 @@ def read_span(path: Path, span: Span) -> pa.Buffer:
 
 def _open_private(path: str, _: int) -> int:
     return os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=0, isolation_level=None)
-    try:
-        # One process at a time has it; so no file of shared memory, which network disks lack.
-        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-        # A part that a power failure takes away is read again; the file stays whole.
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA synchronous = NORMAL")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
 
 
 def _shown(value: str | None) -> str:

@@ -10,7 +10,6 @@ import pyarrow as pa
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import check_limit, check_page_size
 from outreach_frames.common.atomic_files import behind_links, expanded, unwritable
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -18,7 +17,8 @@ from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import Format, format_of
 from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.resources.search import Search, check_body
-from outreach_frames.resources.split_search import SplitSearch, split
+from outreach_frames.resources.search_arguments import check_limit, check_page_size
+from outreach_frames.resources.split_search import WholeSearch
 
 
 def export_people(
@@ -112,26 +112,16 @@ def export_people(
         store=False,
         read_bodies=kind.read,
     )
-    search = split(whole, split_by)
+    search = WholeSearch(whole, split_by)
     target = _place(expanded(path))
     with Checkpoint(target, _identity(whole, kind, split_by), resume=resume) as parts:
         try:
             _read(search, kind, parts, progress)
             # Free what reading needed before writing begins.
             pa.default_memory_pool().release_unused()
-            noted: dict[str, Any] = {
-                "filters": search.filters,
-                "limit": search.limit,
-                "total": search.total,
-                "fetched_at": search.fetched_at,
-                "errors": search.errors,
-            }
-            order = None
-            if split_by is not None:
-                noted["split_by"] = split_by
-                order = (split_by, list(dict.fromkeys(search.filters[split_by])))
+            order = None if split_by is None else (split_by, search.values)
             with parts.explained():
-                kind.finish(parts, target, noted if attrs else {}, order)
+                kind.finish(parts, target, search.attrs if attrs else {}, order)
         except (OutreachError, KeyboardInterrupt) as error:
             _say_what_is_kept(error, parts)
             raise
@@ -168,9 +158,7 @@ def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, o
     return identity if split_by is None else {**identity, "split_by": split_by}
 
 
-def _read(
-    search: Search | SplitSearch, kind: Format, parts: Checkpoint, progress: bool | None
-) -> None:
+def _read(search: WholeSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
     """Read the search to its end from its checkpoint on, and store every part."""
     if parts.state is not None:
         search.resume(parts.state)
@@ -181,7 +169,7 @@ def _read(
     ) as bar:
         for people in search.tables():
             rows = people
-            if isinstance(search, SplitSearch):
+            if search.split_by is not None:
                 rows = kind.label(people, search.split_by, search.values[search.index])
             state = {**search.state, "begins": parts.begins}
             parts.append(kind.encode(rows), state, search.errors[len(parts.errors) :])

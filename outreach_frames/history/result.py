@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Final
 
 import pandas as pd
 
-from outreach_frames.common.card import Card, Details, Fact, as_html, as_text
+from outreach_frames.common.card import Card, Details, Fact
 from outreach_frames.common.text import plural
-from outreach_frames.files.csv_file import write_csv_files
-from outreach_frames.files.excel import write_sheets
+from outreach_frames.files.result import Result
 from outreach_frames.history.headcounts import Headcounts
 
 _NOT_LEFT: Final = "Not seen any more, which is not to say that they left."
 
 
-class PeopleComparison:
+class PeopleComparison(Result):
     """What is different between two tables of people.
+
+    Its tables and the summary are written.
 
     Parameters
     ----------
@@ -102,62 +102,9 @@ class PeopleComparison:
         DataFrame
             Columns `item` (str), `count` (Int64) and `note` (str).
         """
-        facts = list(self._facts())
-        return pd.DataFrame(
-            {
-                "item": pd.array([fact.name for fact in facts], dtype="str"),
-                "count": pd.array([fact.number for fact in facts], dtype="Int64"),
-                "note": pd.array([fact.text for fact in facts], dtype="str"),
-            }
-        )
-
-    def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
-        """Write a workbook with a sheet for each table and the summary.
-
-        Parameters
-        ----------
-        path : str or Path
-            The ``.xlsx`` file to write; one that is there is replaced.
-        tz : str
-            The zone that times with a zone are converted to.
-
-        Returns
-        -------
-        Path
-            The file.
-
-        Raises
-        ------
-        InvalidInputError
-            When the file cannot be written, or a table has more rows than a sheet holds.
-        """
-        return write_sheets(self._tables(), path, tz=tz)
-
-    def to_csv(self, folder: str | Path) -> Path:
-        """Write a CSV file for each table and the summary.
-
-        Parameters
-        ----------
-        folder : str or Path
-            It is made where it is missing; files of the tables' names in it are replaced.
-
-        Returns
-        -------
-        Path
-            The folder. Formulas are escaped, see `df.outreach.to_csv`.
-
-        Raises
-        ------
-        InvalidInputError
-            When a file cannot be written, or a column holds what CSV cannot.
-        """
-        return write_csv_files(self._tables(), folder)
-
-    def __repr__(self) -> str:
-        return as_text(self._card())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._card())
+        facts = [(fact.name, fact.number, fact.text) for fact in self._facts()]
+        counts = pd.DataFrame(facts, columns=["item", "count", "note"])
+        return counts.astype({"item": "str", "count": "Int64", "note": "str"})
 
     def _tables(self) -> dict[str, pd.DataFrame]:
         return {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,14 +16,9 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import (
-    InvalidInputError,
-    InvalidResponseError,
-    NotFoundError,
-    OutreachError,
-)
+from outreach_frames.errors import InvalidInputError, InvalidResponseError, NotFoundError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
-from outreach_frames.resources.paging import carry_partial, now, page_items
+from outreach_frames.resources.paging import keeping_partial, now, page_items
 from outreach_frames.tables.result_columns import ASKED, FOUND
 
 _FIELDS = (*spec.CONTACT, ASKED, FOUND)
@@ -138,21 +133,16 @@ def contacts(
         return frame
 
     total = len(distinct_ids) + len(distinct_emails)
-    with progress_bar(total, description="contacts", unit="contacts", progress=progress) as bar:
-        try:
-            for part in ordered_map(_call, reads, workers=connected.workers):
-                found.update(part)
-                bar.update(len(part))
-        except (OutreachError, KeyboardInterrupt) as error:
-            carry_partial(error, frame_so_far())
-            raise
+    with (
+        progress_bar(total, description="contacts", unit="contacts", progress=progress) as bar,
+        keeping_partial(frame_so_far),
+    ):
+        for part in ordered_map(lambda read: read(), reads, workers=connected.workers):
+            found.update(part)
+            bar.update(len(part))
     frame = frame_so_far()
     frame.attrs.update(total=len(frame), fetched_at=now(), errors=[])
     return frame
-
-
-def _call(read: Callable[[], Found]) -> Found:
-    return read()
 
 
 def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:

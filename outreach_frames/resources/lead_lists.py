@@ -10,25 +10,14 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import check_id
-from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import OutreachError
 from outreach_frames.reading.flatten import (
     DtypeBackend,
     check_dtype_backend,
     free_frame,
     records_frame,
 )
-from outreach_frames.resources.paging import (
-    carry_partial,
-    distinct,
-    now,
-    page_errors,
-    page_items,
-    report_errors,
-    report_repeats,
-    whole_content,
-)
+from outreach_frames.resources.paging import now, read_items, whole_content
 
 # What identifies a lead, so that a list that has none yet can be added to a sequence like others.
 _NO_LEADS = spec.LEAD_REFERENCE
@@ -91,25 +80,16 @@ def lead_list(
     check_dtype_backend(dtype_backend)
     identity = check_id("lead_list_id", lead_list_id)
     pages = resolve(client).read_pages(spec.GET_LEAD_LIST, path={"id": identity}, refresh=refresh)
-    own: dict[str, Any] = {}
-    leads: list[Any] = []
-    errors: list[Any] = []
-    with progress_bar(None, description="lead list", unit="leads", progress=progress) as bar:
-        try:
-            for page in pages:
-                items = page_items(page, spec.LEADS_KEY, spec.GET_LEAD_LIST)
-                own = own or {name: page[name] for name in page if name not in _NOT_OWN}
-                leads.extend(items)
-                errors.extend(page_errors(page))
-                bar.update(len(items))
-        except (OutreachError, KeyboardInterrupt) as error:
-            carry_partial(error, free_frame(leads, dtype_backend))
-            raise
-    once = list(distinct(leads, whole_content))
-    frame = free_frame(once, dtype_backend) if once else records_frame([], _NO_LEADS, dtype_backend)
-    report_repeats(len(leads) - len(frame), "leads")
-    report_errors(errors)
+
+    def framed(leads: list[Any]) -> pd.DataFrame:
+        return free_frame(leads, dtype_backend)
+
+    listed = read_items(
+        pages, spec.GET_LEAD_LIST, spec.LEADS_KEY, framed, progress, identity=whole_content
+    )
+    own = {name: value for name, value in listed.first.items() if name not in _NOT_OWN}
+    frame = framed(listed.items) if listed.items else records_frame([], _NO_LEADS, dtype_backend)
     if own.get("status", _COMPLETED) != _COMPLETED:
         warn(f"The lead list is {own['status']}, not {_COMPLETED}: more leads may follow.")
-    frame.attrs.update(lead_list=own, total=len(frame), fetched_at=now(), errors=errors)
+    frame.attrs.update(lead_list=own, total=len(frame), fetched_at=now(), errors=listed.errors)
     return frame

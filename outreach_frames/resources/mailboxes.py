@@ -31,7 +31,7 @@ from outreach_frames.errors import (
     WaitTooLongError,
 )
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
-from outreach_frames.resources.paging import carry_partial, list_frame
+from outreach_frames.resources.paging import keeping_partial, list_frame
 from outreach_frames.tables.result_columns import DETAIL, OUTCOME
 
 _STOPPING: Final = (AuthenticationError, ConfigurationError, WaitTooLongError)
@@ -171,18 +171,18 @@ def set_daily_email_limit(
     identities = [] if isinstance(mailbox_id, str) else check_ids("mailbox_id", mailbox_id)
     connected = resolve(client)
     done: dict[str, dict[str, Any]] = {}
+
+    def framed(rows: Iterable[dict[str, Any]]) -> pd.DataFrame:
+        return records_frame(list(rows), (*spec.MAILBOX, OUTCOME, DETAIL), dtype_backend)
+
     try:
         if one is not None:
             return records_frame([_change(connected, one, number)], spec.MAILBOX, dtype_backend)
-        _change_each(connected, identities, number, progress, done)
-    except KeyboardInterrupt as error:
-        fields = (*spec.MAILBOX, OUTCOME, DETAIL)
-        carry_partial(error, records_frame(list(done.values()), fields, dtype_backend))
-        raise
+        with keeping_partial(lambda: framed(done.values())):
+            _change_each(connected, identities, number, progress, done)
     finally:
         connected.forget(spec.LIST_MAILBOXES)
-    rows = [done[identity] for identity in identities]
-    frame = records_frame(rows, (*spec.MAILBOX, OUTCOME, DETAIL), dtype_backend)
+    frame = framed(done[identity] for identity in identities)
     if isinstance(mailbox_id, pd.Series):
         frame.index = mailbox_id.index
     return frame

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 
@@ -36,25 +37,53 @@ def list_frame(
     """Return one row per item of a listing, in the service's order."""
     check_dtype_backend(dtype_backend)
     filters = {name: value for name, value in query.items() if value is not None}
-    records: list[Any] = []
-    errors: list[Any] = []
+
+    def framed(records: list[Any]) -> pd.DataFrame:
+        return records_frame(records, fields, dtype_backend)
+
     pages = client.read_pages(endpoint, query=filters, refresh=refresh)
-    with progress_bar(None, description=key, unit=key, progress=progress) as bar:
-        try:
-            for page in pages:
-                items = page_items(page, key, endpoint)
-                records.extend(items)
-                errors.extend(page_errors(page))
-                bar.update(len(items))
-        except (OutreachError, KeyboardInterrupt) as error:
-            carry_partial(error, records_frame(records, fields, dtype_backend))
-            raise
-    frame = records_frame(list(distinct(records, own_id)), fields, dtype_backend)
-    report_repeats(len(records) - len(frame), key)
-    report_errors(errors)
+    listed = read_items(pages, endpoint, key, framed, progress, identity=own_id)
+    frame = framed(listed.items)
     shown = {name: value for name, value in filters.items() if name != spec.PAGE_SIZE.name}
-    frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=errors)
+    frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=listed.errors)
     return frame
+
+
+class Listed(NamedTuple):
+    """A listing that was read to its end: its first page, its distinct items, and its errors."""
+
+    first: Mapping[str, Any]
+    items: list[Any]
+    errors: list[Any]
+
+
+def read_items(
+    pages: Iterable[dict[str, Any]],
+    endpoint: spec.Endpoint,
+    key: str,
+    framed: Callable[[list[Any]], pd.DataFrame],
+    progress: bool | None,
+    *,
+    identity: Callable[[Any], str | None],
+) -> Listed:
+    """Read all pages of a listing; `identity` names an item, where that is known."""
+    first: Mapping[str, Any] = {}
+    items: list[Any] = []
+    errors: list[Any] = []
+    with (
+        progress_bar(None, description=key, unit=key, progress=progress) as bar,
+        keeping_partial(lambda: framed(items)),
+    ):
+        for page in pages:
+            more = page_items(page, key, endpoint)
+            first = first or page
+            items.extend(more)
+            errors.extend(page_errors(page))
+            bar.update(len(more))
+    once = list(distinct(items, identity))
+    report_repeats(len(items) - len(once), key)
+    report_errors(errors)
+    return Listed(first, once, errors)
 
 
 def page_items(page: object, key: str, endpoint: spec.Endpoint) -> list[Any]:
@@ -105,13 +134,20 @@ def report_repeats(count: int, noun: str) -> None:
         )
 
 
-def carry_partial(error: BaseException, frame: pd.DataFrame) -> None:
+@contextmanager
+def keeping_partial(frame_so_far: Callable[[], pd.DataFrame]) -> Iterator[None]:
     """Leave what was read before an interruption on the exception, as `.partial`."""
-    error.partial = frame  # type: ignore[attr-defined]
-    if len(frame):
-        error.add_note(
-            f"{plural(len(frame), 'row')} had been read; the exception's .partial holds them."
-        )
+    try:
+        yield
+    except (OutreachError, KeyboardInterrupt) as error:
+        frame = frame_so_far()
+        # The attribute of Ctrl-C is not declared.
+        error.partial = frame  # type: ignore[union-attr]
+        if len(frame):
+            error.add_note(
+                f"{plural(len(frame), 'row')} had been read; the exception's .partial holds them."
+            )
+        raise
 
 
 def now() -> str:

@@ -11,19 +11,14 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import (
-    HEADCOUNTS,
-    Headcount,
-    check_limit,
-    check_one_of,
-    check_page_size,
-)
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.errors import InvalidResponseError, OutreachError
+from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, concat_people
-from outreach_frames.resources.paging import carry_partial, report_errors
+from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.search import Search, check_body, report_unknown_values
-from outreach_frames.resources.split_search import SplitSearch, split
+from outreach_frames.resources.search_arguments import check_limit, check_page_size
+from outreach_frames.resources.split_search import WholeSearch
 from outreach_frames.tables.schema import empty_table, to_frame
 
 _DEPARTMENT_PREFIX = "company_department_headcount_"
@@ -115,7 +110,7 @@ def search_people(
         page_size=check_page_size(page_size),
         refresh=refresh,
     )
-    search = split(whole, split_by)
+    search = WholeSearch(whole, split_by)
     with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
 
         def show(rows: int) -> None:
@@ -126,7 +121,7 @@ def search_people(
 
 
 def read_frame(
-    search: Search | SplitSearch,
+    search: WholeSearch,
     headcount: Headcount,
     dtype_backend: DtypeBackend,
     show: Callable[[int], None],
@@ -140,30 +135,16 @@ def read_frame(
         return people
 
     def frame_so_far() -> pd.DataFrame:
-        frame = with_headcount(to_frame(taken(), dtype_backend), headcount)
-        if isinstance(search, SplitSearch):
-            frame = search.labelled(frame)
-        return frame
+        return search.labelled(with_headcount(to_frame(taken(), dtype_backend), headcount))
 
-    try:
+    with keeping_partial(frame_so_far):
         for table in search.tables():
             tables.append(table)
             show(table.num_rows)
             del table
-    except (OutreachError, KeyboardInterrupt) as error:
-        carry_partial(error, frame_so_far())
-        raise
     frame = frame_so_far()
     search.report(len(frame))
-    frame.attrs.update(
-        filters=search.filters,
-        limit=search.limit,
-        total=search.total,
-        fetched_at=search.fetched_at,
-        errors=search.errors,
-    )
-    if isinstance(search, SplitSearch):
-        frame.attrs["split_by"] = search.split_by
+    frame.attrs.update(search.attrs)
     return frame
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from outreach_frames.common.arguments import check_filters
 from outreach_frames.common.atomic_files import (
     check_suffix,
     expanded,
@@ -16,6 +15,7 @@ from outreach_frames.common.atomic_files import (
     unreadable,
 )
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.resources.search_arguments import check_filters
 
 _KIND = "outreach_frames people search"
 _VERSION = 1

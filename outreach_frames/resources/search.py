@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import partial
 from typing import Any, Final, TypeGuard, TypeVar
@@ -16,14 +16,14 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.response import OversizedResponseError, load_object
-from outreach_frames.common.arguments import check_filters, unknown_values
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
 from outreach_frames.reading.flatten import PeoplePage, as_one_page, read_people_pages
 from outreach_frames.reading.stored_pages import is_as_shown
-from outreach_frames.resources.paging import moment, now, report_errors, report_repeats
+from outreach_frames.resources.paging import moment, now
+from outreach_frames.resources.search_arguments import check_filters, unknown_values
 from outreach_frames.resources.stored_search import StoredSearch
 
 S = TypeVar("S")
@@ -133,12 +133,6 @@ class Search:
         return self.so_far.total
 
     @property
-    def expected(self) -> int | None:
-        """How many people will be read, as far as the service has reported."""
-        counts = [count for count in (self.limit, self.total) if count is not None]
-        return min(counts, default=None)
-
-    @property
     def size(self) -> int:
         """How many people one request asks for."""
         largest = spec.MAX_SEARCH_PAGE_SIZE
@@ -187,29 +181,10 @@ class Search:
         return total if _is_count(total) else None
 
     @property
-    def rows(self) -> int:
-        """How many people were taken."""
-        return self.so_far.rows
-
-    @property
     def fetched_at(self) -> str:
         """When the first page came from the service; until then, the present moment."""
         unix = self._stored.fetched_unix
         return now() if unix is None else moment(unix)
-
-    def remember(self, sightings_of: Callable[[int], Sightings]) -> None:
-        """Have somebody else remember who came before."""
-        self.sightings = sightings_of(0)
-
-    @property
-    def state(self) -> dict[str, Any]:
-        """How far the search has come, in plain values."""
-        return asdict(self.so_far)
-
-    def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on where a search in that state stopped."""
-        names = SearchProgress.__dataclass_fields__
-        self.so_far = SearchProgress(**{name: state[name] for name in names})
 
     def tables(self) -> Generator[pa.Table]:
         """Yield the people in order, some pages at a time, each once, up to the limit.
@@ -268,24 +243,6 @@ class Search:
         now, error = self._ask([last])
         # What cannot be had now is told when it is needed, with the people before it.
         return error is not None or (before is not None and _has_same_people(before, now[0]))
-
-    def report(self, rows: int, *, in_frame: bool = True) -> None:
-        """Warn of what the analyst would not see in the frame, or in the file."""
-        report_repeats(self.so_far.repeats, "people")
-        report_errors(self.errors, in_frame=in_frame)
-        if self.total is None:
-            return
-        if not rows and not self.total:
-            report_unknown_values(self.filters)
-        elif self.limit is not None and self.limit <= rows < self.total:
-            warn(limit_warning(rows, self.total))
-        elif self.so_far.received < self.total and (self.limit is None or rows < self.limit):
-            warn(
-                f"The service counts {plural(self.total, 'person', 'people')} and returned "
-                f"{rows:,}. Either its data changed while it was read (refresh=True reads it "
-                "again), or it limits what one search returns: with split_by= over company_sizes, "
-                "person_locations or person_seniorities, each search is smaller and more is read."
-            )
 
     @property
     def _is_useless(self) -> bool:
@@ -406,11 +363,6 @@ def _until_error(
         except OutreachError as error:
             return found, error
     return found, None
-
-
-def limit_warning(rows: int, total: int) -> str:
-    """Say that the limit ended a search before all people were read."""
-    return f"{rows:,} of {total:,} people were read; limit=None reads them all."
 
 
 def report_unknown_values(filters: Mapping[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""One search per value of a filter: who each value finds, and each person once."""
+"""A search as it was asked for: read at once, or value by value of one filter, each person once."""
 
 from __future__ import annotations
 
@@ -21,41 +21,42 @@ from outreach_frames.resources.search import (
     Search,
     SearchProgress,
     Sightings,
-    limit_warning,
     report_unknown_values,
     sightings_in,
 )
 
 
-class SplitSearch:
-    """A search that is read value by value of one filter, like a `Search` otherwise.
+class WholeSearch:
+    """A search that is read at once, or by one `Search` per value of a filter.
 
     Parameters
     ----------
     search : Search
         The whole search; nothing of it has been read.
-    split_by : str
+    split_by : str, optional
         The filter, one of the search's own with a list of values.
 
     Attributes
     ----------
     values : tuple of str
-        The filter's values in the order given.
+        The filter's values in the order given; a single None where there is no such filter.
     index : int
         Which of them is being read.
     taken : list of int
         How many people each value found that no earlier one had.
-    totals : list
-        How many people the service counts for each value that was read.
+    total : int or None
+        How many people match, as far as the service has reported.
     """
 
-    def __init__(self, search: Search, split_by: str) -> None:
+    def __init__(self, search: Search, split_by: str | None = None) -> None:
         self._whole = search
         self.split_by = split_by
-        self.values: tuple[Any, ...] = tuple(dict.fromkeys(search.filters[split_by]))
+        self.values: tuple[Any, ...] = (None,)
+        if split_by is not None:
+            name = check_split_by(search.filters, split_by)
+            self.values = tuple(dict.fromkeys(search.filters[name]))
         self.index: int = 0
         self.taken: list[int] = [0] * len(self.values)
-        self.totals: list[int | None] = []
         self.total: int | None = None
         self.errors: list[Any] = []
         self._repeats = 0
@@ -85,9 +86,17 @@ class SplitSearch:
         return min((n for n in (self.limit, self.total) if n is not None), default=None)
 
     @property
-    def fetched_at(self) -> str:
-        """When the first page of all came from the service; until then, the present moment."""
-        return min(self._fetched_at, default=now())
+    def attrs(self) -> dict[str, Any]:
+        """What `.attrs` of the frame has."""
+        noted = {
+            "filters": self.filters,
+            "limit": self.limit,
+            "total": self.total,
+            # When the first page of all came from the service.
+            "fetched_at": min(self._fetched_at, default=now()),
+            "errors": self.errors,
+        }
+        return noted if self.split_by is None else noted | {"split_by": self.split_by}
 
     def remember(self, sightings_of: Callable[[int], Sightings]) -> None:
         """Have somebody else remember who came before, by the index of the value."""
@@ -98,25 +107,22 @@ class SplitSearch:
         """How far the search has come, in plain values."""
         return {
             **asdict(self._progress),
-            "rows": self.rows,
             "search": self.index,
             "taken": list(self.taken),
-            "totals": list(self.totals),
             "whole": self.total,
-            "split_repeats": self._repeats,
+            "whole_repeats": self._repeats,
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Go on where a search in that state stopped."""
         self.index, self.total = state["search"], state["whole"]
-        self.taken, self.totals = list(state["taken"]), list(state["totals"])
-        self._repeats = state["split_repeats"]
-        self._whole.resume({**state, "rows": self.taken[self.index]})
-        self._progress = self._whole.so_far
+        self.taken, self._repeats = list(state["taken"]), state["whole_repeats"]
+        names = SearchProgress.__dataclass_fields__
+        self._progress = SearchProgress(**{name: state[name] for name in names})
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the people value by value, each once, up to the limit."""
-        if self.total is None:
+        if self.split_by is not None and self.total is None:
             counted = replace(self._whole, limit=1, page_size=spec.MIN_SEARCH_PAGE_SIZE, errors=[])
             self.total = counted.count()
         for index in range(self.index, len(self.values)):
@@ -128,9 +134,10 @@ class SplitSearch:
 
     def _tables_of_value(self) -> Iterator[pa.Table]:
         earlier = self.rows - self._progress.rows
+        value = {} if self.split_by is None else {self.split_by: [self.values[self.index]]}
         search = replace(
             self._whole,
-            filters={**self.filters, self.split_by: [self.values[self.index]]},
+            filters={**self.filters, **value},
             limit=None if self.limit is None else self.limit - earlier,
             so_far=self._progress,
             errors=[],
@@ -141,14 +148,17 @@ class SplitSearch:
             for table in tables:
                 self.taken[self.index] = self._progress.rows
                 self._repeats = repeats + self._progress.repeats
-                self.totals[self.index :] = [search.total]
+                if self.split_by is None:
+                    self.total = search.total
                 self.errors += search.errors[noted:]
                 noted = len(search.errors)
                 yield table
         self._fetched_at.append(search.fetched_at)
 
     def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the people taken with the value that found each, as the last column."""
+        """Return the people taken, with the value that found each as the last column."""
+        if self.split_by is None:
+            return frame
         codes = np.repeat(np.arange(len(self.values)), self.taken)[: len(frame)]
         dtype: pd.CategoricalDtype[str] = pd.CategoricalDtype(list(self.values), ordered=True)
         names = {self.split_by: unique_name(self.split_by, frame.columns)}
@@ -164,23 +174,26 @@ class SplitSearch:
         if self.total is None or rows >= self.total:
             return
         if self.limit is not None and rows >= self.limit:
-            warn(limit_warning(rows, self.total))
-            return
-        missing = self.total - rows
-        warn(
-            f"The service counts {plural(self.total, 'person', 'people')} for all values of "
-            f"{self.split_by} together, and the searches for each found {rows:,}: {missing:,} "
-            f"{'is' if missing == 1 else 'are'} missing. Its data changed while it was read "
-            "(refresh=True reads it again), or the service limits what one search returns "
-            "(split by a filter with more values)."
+            warn(f"{rows:,} of {self.total:,} people were read; limit=None reads them all.")
+        elif self.split_by is not None or self._progress.received < self.total:
+            warn(self._what_is_missing(rows, self.total))
+
+    def _what_is_missing(self, rows: int, total: int) -> str:
+        people = plural(total, "person", "people")
+        if self.split_by is None:
+            return (
+                f"The service counts {people} and returned {rows:,}. Either its data changed while "
+                "it was read (refresh=True reads it again), or it limits what one search returns: "
+                "with split_by= over company_sizes, person_locations or person_seniorities, each "
+                "search is smaller and more is read."
+            )
+        missing = total - rows
+        return (
+            f"The service counts {people} for all values of {self.split_by} together, and the "
+            f"searches for each found {rows:,}: {missing:,} {'is' if missing == 1 else 'are'} "
+            "missing. Its data changed while it was read (refresh=True reads it again), or the "
+            "service limits what one search returns (split by a filter with more values)."
         )
-
-
-def split(search: Search, split_by: object) -> Search | SplitSearch:
-    """Return the search value by value of a filter, or as it is where there is none."""
-    if split_by is None:
-        return search
-    return SplitSearch(search, check_split_by(search.filters, split_by))
 
 
 def check_split_by(filters: Mapping[str, Any], split_by: object) -> str:

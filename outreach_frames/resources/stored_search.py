@@ -6,13 +6,15 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from outreach_frames import spec
-from outreach_frames.client.cache import LIFETIMES
-from outreach_frames.client.client import Client
+from outreach_frames.client.client import LIFETIMES, Client
 from outreach_frames.reading.flatten import PeoplePage
 from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
+
+if TYPE_CHECKING:
+    from outreach_frames.client.cache import ResponseCache
 
 _LIFETIME: Final = LIFETIMES[spec.SEARCH_PEOPLE.name]
 
@@ -42,8 +44,15 @@ class StoredSearch:
     _keys: dict[int, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.is_read &= self.client.cache.is_open
-        self.is_written &= self.client.cache.is_open
+        is_open = self.client.cache is not None and self.client.cache.is_open
+        self.is_read &= is_open
+        self.is_written &= is_open
+
+    @property
+    def _cache(self) -> ResponseCache:
+        """The cache, where pages are read or written."""
+        assert self.client.cache is not None
+        return self.client.cache
 
     @property
     def fetched_unix(self) -> float | None:
@@ -55,7 +64,7 @@ class StoredSearch:
         expires = self._expires() if self.is_read else None
         if expires is None:
             return 0
-        held = self.client.cache.expiring_at(expires)
+        held = self._cache.expiring_at(expires)
         return len(list(takewhile(lambda n: self._key(n) in held, range(1, last + 1))))
 
     def pages(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
@@ -63,7 +72,7 @@ class StoredSearch:
         expires = self._expires() if self.is_read else None
         if expires is None:
             return {}
-        entries = self.client.cache.entries([self._key(number) for number in numbers])
+        entries = self._cache.entries([self._key(number) for number in numbers])
         found = {
             number: unpack_page(entry.body)
             for number in numbers
@@ -78,7 +87,7 @@ class StoredSearch:
         expires = self._expires() if self.is_written else None
         if expires is not None:
             packed = zip(map(self._key, numbers), map(pack_page, singles), strict=False)
-            self.client.cache.put(dict(packed), expires)
+            self._cache.put(dict(packed), expires)
 
     def _key(self, number: int) -> str:
         if number not in self._keys:
@@ -89,7 +98,7 @@ class StoredSearch:
     def _expires(self) -> float | None:
         """Return when all pages expire: with the first one, if that is there and still good."""
         if self._expires_unix is None:
-            entry = self.client.cache.entries([self._key(1)]).get(self._key(1))
+            entry = self._cache.entries([self._key(1)]).get(self._key(1))
             if entry is not None and entry.expires_unix > time.time():
                 self._expires_unix = entry.expires_unix
         return self._expires_unix

@@ -22,8 +22,8 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client import cache as cache_module
-from outreach_frames.client.cache import LIFETIMES, ResponseCache
-from outreach_frames.client.client import Client
+from outreach_frames.client.cache import ResponseCache
+from outreach_frames.client.client import LIFETIMES, Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import (
     ConfigurationError,
@@ -105,8 +105,8 @@ def test_a_response_is_good_for_its_time_only(
     service: Service, file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """When its time is over the service is asked again."""
-    monkeypatch.setattr(cache_module, "LIFETIMES", {**LIFETIMES, spec.LIST_SEQUENCES.name: 0.2})
-    monkeypatch.setattr("outreach_frames.client.client.LIFETIMES", cache_module.LIFETIMES)
+    lifetimes = {**LIFETIMES, spec.LIST_SEQUENCES.name: 0.2}
+    monkeypatch.setattr("outreach_frames.client.client.LIFETIMES", lifetimes)
     with connected(service, cache=file) as client:
         first = client.read(spec.LIST_SEQUENCES)
         assert client.read(spec.LIST_SEQUENCES) == first
@@ -131,6 +131,7 @@ def test_behind_a_page_that_is_new_all_are_new(file: Path) -> None:
         list(client.read_pages(spec.LIST_SEQUENCES))
         with closing(sqlite3.connect(file)) as connection:
             (key,) = connection.execute("SELECT key FROM answers ORDER BY rowid LIMIT 1").fetchone()
+        assert client.cache is not None
         client.cache.set(key, first.parts[1], -1)
         for _ in range(2):
             assert [page["n"] for page in client.read_pages(spec.LIST_SEQUENCES)] == [1, 3]
@@ -413,13 +414,13 @@ def _use(file: Path, start: Any, complaints: Any) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         start.wait()
-        cache = ResponseCache(file, "account")
+        cache = ResponseCache(file)
         for number in range(20):
-            key = cache.key(spec.LIST_SEQUENCES, b"%d" % number)
+            key = f"sequences:{number}"
             cache.set(key, b"x" * 10_000, 60)
             if cache.get(key) not in {b"x" * 10_000, None}:
                 complaints.put("wrong response")
-        cache.forget(spec.LIST_MAILBOXES)
+        cache.forget("mailboxes:")
         cache.close()
     complaints.put([str(one.message) for one in caught])
 
@@ -458,7 +459,7 @@ with contextlib.closing(sqlite3.connect(sys.argv[1])) as connection:
 def test_another_client_here_takes_no_lock_from_the_first(file: Path) -> None:
     """What one of two clients stores is seen by other processes, however often those have come."""
     command = [sys.executable, "-c", READ_ELSEWHERE, str(file)]
-    first, second = ResponseCache(file, "account"), ResponseCache(file, "account")
+    first, second = ResponseCache(file), ResponseCache(file)
     seen = []
     for number, cache in enumerate([first, second, first]):
         cache.set(str(number), b"1", 60)
@@ -471,12 +472,12 @@ def test_another_client_here_takes_no_lock_from_the_first(file: Path) -> None:
 
 def test_what_is_over_is_deleted_at_opening(file: Path) -> None:
     """Responses whose time is over do not stay in the file."""
-    cache = ResponseCache(file, "account")
+    cache = ResponseCache(file)
     cache.set("old", b"1", -5)
     cache.set("good", b"2", 60)
     cache.close()
     assert kept(file) == 2
-    ResponseCache(file, "account").close()
+    ResponseCache(file).close()
     assert kept(file) == 1
 
 
@@ -484,7 +485,7 @@ def test_the_file_does_not_grow_for_ever(file: Path, monkeypatch: pytest.MonkeyP
     """Beyond its limit, the responses that end first make room."""
     monkeypatch.setattr(cache_module, "MAX_BYTES", 100_000)
     monkeypatch.setattr(cache_module, "_PURGE_EVERY", 10_000)
-    cache = ResponseCache(file, "account")
+    cache = ResponseCache(file)
     for number in range(100):
         cache.set(f"key{number}", b"x" * 10_000, 60 + number)
     assert cache.get("key99") is not None
@@ -506,38 +507,39 @@ def test_the_default_file_is_in_the_users_cache_folder(
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
-def test_another_programs_database_is_left_alone(service: Service, tmp_path: Path) -> None:
+THEIRS = {
+    "unmarked": "CREATE TABLE notes (text)",
+    "marked": "PRAGMA application_id = 7",
+    "with our table": (
+        "CREATE TABLE answers (key TEXT PRIMARY KEY, value BLOB, expires INTEGER);"
+        "INSERT INTO answers VALUES ('a', 'ada@x.example', 1);"
+    ),
+    "marked, with our table": (
+        "PRAGMA application_id = 7; CREATE TABLE answers (key TEXT, value BLOB, expires INTEGER)"
+    ),
+}
+
+
+@pytest.mark.parametrize("statements", THEIRS.values(), ids=THEIRS.keys())
+def test_another_programs_database_is_left_alone(
+    statements: str, service: Service, tmp_path: Path
+) -> None:
     """A database that is not a cache keeps its bytes and mode, and nothing is made beside it."""
-    for name, statement in {
-        "unmarked": "CREATE TABLE notes (text)",
-        "marked": "PRAGMA application_id = 7",
-        "looks alike": "CREATE TABLE answers (key TEXT PRIMARY KEY); CREATE TABLE more (a)",
-    }.items():
-        place = tmp_path / name
-        place.mkdir()
-        theirs = place / "theirs.sqlite"
-        with closing(sqlite3.connect(theirs)) as connection:
-            connection.executescript(statement)
-        theirs.chmod(0o644)
-        before = theirs.read_bytes()
-        with pytest.warns(OutreachWarning, match="not a cache"):
-            client = Client(service.url, TOKEN, cache=theirs)
-        with closing(client):
-            client.read(spec.LIST_SEQUENCES)
-        assert theirs.read_bytes() == before
-        assert theirs.stat().st_mode & 0o777 == 0o644
-        assert list(place.iterdir()) == [theirs]
-
-
-def test_a_cache_without_a_mark_is_still_one(service: Service, file: Path) -> None:
-    """Caches that were written before they had a mark go on."""
-    for _ in range(2):
-        with closing(Client(service.url, TOKEN, cache=file)) as client:
-            client.read(spec.LIST_SEQUENCES)
-        with closing(sqlite3.connect(file)) as connection:
-            assert connection.execute("PRAGMA application_id").fetchone() != (0,)
-            connection.execute("PRAGMA application_id = 0")
-    assert len(service.requests) == 1
+    theirs = tmp_path / "theirs.sqlite"
+    with closing(sqlite3.connect(theirs)) as connection:
+        connection.executescript(statements)
+    theirs.chmod(0o644)
+    before = theirs.read_bytes()
+    with pytest.warns(OutreachWarning, match="not a cache"):
+        client = Client(service.url, TOKEN, cache=theirs)
+    with closing(client):
+        client.read(spec.LIST_SEQUENCES)
+        client.forget(spec.LIST_SEQUENCES)
+        of.forget(email="ada@x.example", client=client)
+        of.clear_cache(client=client)
+    assert theirs.read_bytes() == before
+    assert theirs.stat().st_mode & 0o777 == 0o644
+    assert list(tmp_path.iterdir()) == [theirs]
 
 
 def test_a_pipe_is_no_cache(tmp_path: Path) -> None:

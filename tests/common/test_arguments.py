@@ -1,163 +1,16 @@
-"""What an analyst hands over is checked before any request, by tables drawn from the interface."""
+"""What an analyst hands over is checked before any request."""
 
 from __future__ import annotations
-
-import uuid
-from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from outreach_frames import spec
 from outreach_frames.common.arguments import (
-    check_choice,
-    check_filters,
-    check_id,
     check_ids,
-    check_limit,
     check_one_of,
-    check_page_size,
-    check_text,
 )
 from outreach_frames.errors import InvalidInputError
-from tests.filter_values import good_value
-
-
-@pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
-def test_every_filter_takes_a_value_of_its_type(known: spec.Filter) -> None:
-    """Each filter of the interface takes a value of its type, by dict and by name."""
-    value = good_value(known)
-    assert check_filters({known.name: value}) == {known.name: value}
-    assert check_filters(None, {known.name: value}) == {known.name: value}
-
-
-@pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
-def test_a_value_of_another_type_names_the_filter(known: spec.Filter) -> None:
-    """A value of no use is an error that names the filter."""
-    for value in (5, 1.5, {"a": 1}, b"a", pd.DataFrame({"a": ["a"]}), pd.NA):
-        with pytest.raises(InvalidInputError, match=known.name):
-            check_filters({known.name: value})
-
-
-@pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
-def test_the_types_are_told_apart(known: spec.Filter) -> None:
-    """Text for a list, a list for text, and 1 for True are errors that say what would be right."""
-    wrong: dict[str, list[Any]] = {
-        "string": [["some text"], True, ""],
-        "boolean": ["true", 1, ["true"]],
-        "array": ["some text", True, [], [""], [None], [5], ["some text", float("nan")]],
-    }
-    for value in wrong[known.type]:
-        with pytest.raises(InvalidInputError, match=known.name):
-            check_filters({known.name: value})
-
-
-@pytest.mark.parametrize(
-    ("known", "value"),
-    [
-        *((known, "not-a-uuid") for known in spec.FILTERS if known.format == "uuid"),
-        *((known, uuid.UUID(int=7).hex) for known in spec.FILTERS if known.format == "uuid"),
-        *((known, "acme example") for known in spec.FILTERS if known.format == "domain"),
-        *((known, "https://acme/") for known in spec.FILTERS if known.format == "domain"),
-    ],
-    ids=lambda value: value.name if isinstance(value, spec.Filter) else value,
-)
-def test_a_list_entry_of_another_format_is_refused(known: spec.Filter, value: str) -> None:
-    """Ids that are no UUIDs and domains that are addresses are errors that show the value."""
-    with pytest.raises(InvalidInputError, match=f"{known.name}.*{value}"):
-        check_filters({known.name: [value]})
-
-
-@pytest.mark.parametrize("known", spec.FILTERS, ids=lambda known: known.name)
-def test_a_misspelt_filter_is_told_the_right_one(known: spec.Filter) -> None:
-    """A filter that does not exist is an error that names a close one."""
-    misspelt = known.name[:-1]
-    with pytest.raises(InvalidInputError, match="Did you mean"):
-        check_filters({misspelt: good_value(known)})
-
-
-def test_the_singular_is_told_the_plural() -> None:
-    """person_title is told person_titles."""
-    with pytest.raises(InvalidInputError, match=r"Did you mean 'person_titles'\?"):
-        check_filters({"person_title": ["CEO"]})
-
-
-def test_a_field_takes_the_place_of_a_filter() -> None:
-    """A filter by name stands instead of the one of its name in a saved search; None does not."""
-    saved = {"person_titles": ["CEO"], "company_focuses": ["b2b"]}
-    fields = {"person_titles": ["CTO"], "company_focuses": None}
-    assert check_filters(saved, fields) == {**saved, "person_titles": ["CTO"]}
-    assert saved["person_titles"] == ["CEO"]
-
-
-@pytest.mark.parametrize("filters", [["person_name"], "person_name", 5])
-def test_filters_that_are_no_dict_are_refused(filters: Any) -> None:
-    """Filters that are not a mapping are an error."""
-    with pytest.raises(InvalidInputError, match="dict"):
-        check_filters(filters)
-
-
-@pytest.mark.parametrize(
-    "column",
-    [
-        pd.Series(["a", "b"]),
-        pd.Series(["a", "b"], dtype="string[pyarrow]"),
-        pd.Series(["a", "b"], dtype=object),
-        pd.Series(["a", "b"], dtype="category"),
-        pd.Index(["a", "b"]),
-        np.array(["a", "b"]),
-        ("a", "b"),
-        {"b", "a"},
-        {"a": 1, "b": 2}.keys(),
-        (letter for letter in "ab"),
-        pd.Series(["a", "b"], index=[7, 7]),
-    ],
-    ids=lambda column: type(column).__name__,
-)
-def test_columns_are_lists_of_text(column: Any) -> None:
-    """A column of any text dtype, an array, a set and a generator become a plain list of str."""
-    values = check_filters({"company_names": column})["company_names"]
-    assert values == ["a", "b"]
-    assert {type(value) for value in values} == {str}
-
-
-@given(st.dictionaries(st.sampled_from([known.name for known in spec.FILTERS]), st.none()))
-def test_none_means_not_set(filters: dict[str, None]) -> None:
-    """Filters that are None are left out of the request."""
-    assert check_filters(filters) == {}
-
-
-def test_the_body_has_the_interfaces_order() -> None:
-    """Filters come out in the interface's order, however they are given."""
-    names = [known.name for known in spec.FILTERS]
-    given_backwards = {known.name: good_value(known) for known in reversed(spec.FILTERS)}
-    assert list(check_filters(given_backwards)) == names
-
-
-@pytest.mark.parametrize(
-    "size", [0, -1, spec.MAX_SEARCH_PAGE_SIZE + 1, True, 1.0, "10", np.bool_(1)]
-)
-def test_a_page_size_out_of_range_is_refused(size: object) -> None:
-    """A page size outside the interface's range, or no whole number, is an error."""
-    with pytest.raises(InvalidInputError, match="page_size"):
-        check_page_size(size)
-
-
-@pytest.mark.parametrize("size", [1, 100, np.int64(5)])
-def test_a_page_size_in_range_is_taken(size: Any) -> None:
-    """The bounds themselves are in range."""
-    assert check_page_size(size) == size
-
-
-@pytest.mark.parametrize("limit", [0, -5, True, 2.5, "10"])
-def test_a_limit_that_reads_nothing_is_refused(limit: object) -> None:
-    """A limit below one, or no whole number, is an error."""
-    with pytest.raises(InvalidInputError, match="limit"):
-        check_limit(limit)
 
 
 @pytest.mark.parametrize("entry", [None, float("nan"), pd.NA, pd.NaT, "", "  ", ".", "..", 5])
@@ -184,41 +37,3 @@ def test_a_choice_of_another_type_is_told(value: object) -> None:
     """A value that is not text is none of the choices, however it compares."""
     with pytest.raises(InvalidInputError, match="headcount takes one of all, none"):
         check_one_of("headcount", value, ["all", "none"])
-
-
-@pytest.mark.parametrize(
-    "check",
-    [
-        lambda value: check_filters({"profnet_networks": value}),
-        lambda value: check_filters({"person_name": [value]}),
-        lambda value: check_filters({"person_title_exact_match": value}),
-        lambda value: check_filters({"profnet_networks": {value: 1}}),
-        lambda value: check_ids("emails", {value: 1}),
-        lambda value: check_ids("emails", [value, None]),
-        lambda value: check_text("user_email", [value]),
-        lambda value: check_id("mailbox_id", [value]),
-        lambda value: check_choice("status", [value], ["active"]),
-    ],
-)
-def test_messages_show_nobodys_address(check: Callable[[str], object]) -> None:
-    """What was given where something else belongs is not repeated: it may be somebody's data."""
-    with pytest.raises(InvalidInputError) as caught:
-        check("ada@brightforge.example")
-    assert "ada" not in str(caught.value)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "acme.example",
-        "https://www.acme.example/about?from=mail#team",
-        "http://acme.example:8080",
-        "www.ACME.example",
-        " acme.example. ",
-        "//acme.example",
-    ],
-)
-def test_a_web_address_stands_for_its_domain(text: str) -> None:
-    """A filter of domains takes web addresses, and holds the domain without ``www.``."""
-    for known in (one for one in spec.FILTERS if one.format == "domain"):
-        assert check_filters({known.name: [text]}) == {known.name: ["acme.example"]}

@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames.client.client import Client
-from outreach_frames.common.card import Card, as_html, as_text
+from outreach_frames.common.card import Card
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv_files
-from outreach_frames.files.excel import write_sheets
+from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import report_card
 from outreach_frames.leads.sending.rows import TOLD, UNTOLD, typed
@@ -22,8 +22,11 @@ from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, drop_appended, text_names
 
 
-class SubmissionReport:
+class SubmissionReport(Result):
     """What became of every row of a frame on its way into a sequence.
+
+    A workbook has the sheets `summary`, `added`, `skipped` and `failed`, with every row on exactly
+    one of the last three, and one of the notes and the error, where there are any.
 
     Parameters
     ----------
@@ -141,36 +144,18 @@ class SubmissionReport:
         InvalidInputError
             When a file cannot be written, or a column holds what CSV cannot.
         """
-        return write_csv_files(self._parts(), folder, excel=excel, index=self._has_labels)
+        return write_csv_files(self._tables(), folder, excel=excel, index=self._has_labels)
 
-    def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
-        """Write a workbook with the sheets `summary`, `added`, `skipped` and `failed`.
-
-        Parameters
-        ----------
-        path : str or Path
-            The ``.xlsx`` file to write; one that is there is replaced.
-        tz : str
-            The zone that times with a zone are converted to.
-
-        Returns
-        -------
-        Path
-            The file. Every row is on exactly one of the last three sheets, as `to_csv` has it in
-            exactly one file; a fifth sheet has the notes and the error, where there are any.
-
-        Raises
-        ------
-        InvalidInputError
-            When the file cannot be written, or there are more rows than a sheet holds.
-        """
+    def _sheets(self) -> dict[str, pd.DataFrame]:
         sheets = {"summary": self.summary()}
         # The detail last, where no cell covers the end of a long one.
-        sheets.update(self._parts(("status", "error_code", "detail")))
+        sheets.update(self._tables(("status", "error_code", "detail")))
         if notes := [*self.notes, *filter(None, [self._card().alert])]:
             sheets["notes"] = pd.DataFrame({"note": notes})
-        indexed = dict.fromkeys(statuses.KINDS, self._has_labels)
-        return write_sheets(sheets, path, index=indexed, tz=tz)
+        return sheets
+
+    def _indexed(self) -> dict[str, bool]:
+        return dict.fromkeys(statuses.KINDS, self._has_labels)
 
     @property
     def _has_labels(self) -> bool:
@@ -178,7 +163,7 @@ class SubmissionReport:
         index = self._frame.index
         return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
 
-    def _parts(self, told: Sequence[str] = TOLD) -> dict[str, pd.DataFrame]:
+    def _tables(self, told: Sequence[str] = TOLD) -> dict[str, pd.DataFrame]:
         """Return the input with its outcomes, each row in the part of its outcome's kind."""
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
         table = append_columns(named, self.rows[list(told)])
@@ -243,12 +228,6 @@ class SubmissionReport:
     def __getstate__(self) -> dict[str, Any]:
         # Without the client, which holds a token.
         return self.__dict__ | {"_retry": None}
-
-    def __repr__(self) -> str:
-        return as_text(self._card())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._card())
 
     def _card(self) -> Card:
         return report_card(

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, get_args
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import Headcount, check_filters
+from outreach_frames.common.arguments import Headcount
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.resources.search_arguments import check_filters
 from outreach_frames.widgets.python_code import call
 
 DEFAULT_LIMIT: Final = 1000

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import bare_domain, suggestion
+from outreach_frames.common.arguments import suggestion
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.resources.search_arguments import bare_domain
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 MAX_SUGGESTIONS: Final = 300

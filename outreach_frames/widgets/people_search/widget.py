@@ -13,19 +13,15 @@ import pandas as pd
 import traitlets
 
 from outreach_frames.client.client import Client
-from outreach_frames.common.arguments import (
-    HEADCOUNTS,
-    Headcount,
-    check_filters,
-    check_limit,
-    check_one_of,
-)
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.cancellation import CancellationToken
 from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.people import count_people, read_frame
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.search import Search
+from outreach_frames.resources.search_arguments import check_filters, check_limit
+from outreach_frames.resources.split_search import WholeSearch
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Done
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
@@ -54,7 +50,7 @@ _SHOWN_COLUMNS = {
 class _Found(NamedTuple):
     """The result of a search: `frame` is what was read, up to the error where there is one."""
 
-    search: Search
+    search: WholeSearch
     frame: pd.DataFrame | None
     suggestions: dict[str, list[str]]
     error: OutreachError | None
@@ -193,7 +189,9 @@ class PeopleSearch(Panel):
         if self.busy:
             return
         client = self._client()
-        search = Search(client, self.filters, self.limit, page_size=None, refresh=False)
+        search = WholeSearch(
+            Search(client, self.filters, self.limit, page_size=None, refresh=False)
+        )
         self._start("Reading people", partial(self._read, search), self._take)
 
     def cancel(self) -> None:
@@ -290,7 +288,7 @@ class PeopleSearch(Panel):
         self.total = total
         self._show_count("done", plural(total, "person", "people"), warnings)
 
-    def _read(self, search: Search) -> _Found:
+    def _read(self, search: WholeSearch) -> _Found:
         rows = 0
 
         def show(read: int) -> None:

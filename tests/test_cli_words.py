@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from outreach_frames.common.shell_words import in_shell
+from outreach_frames.commands.terminal import in_shell
 
 
 @pytest.mark.parametrize(

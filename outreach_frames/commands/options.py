@@ -1,0 +1,147 @@
+"""What commands are made of: their options, and how these become a function's arguments."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from contextlib import nullcontext
+from inspect import signature
+from pathlib import Path
+from typing import Any, Final, NamedTuple, TypeVar
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
+from outreach_frames.common.atomic_files import check_suffix
+from outreach_frames.errors import InvalidInputError
+
+T = TypeVar("T")
+
+AddOption = Callable[[argparse.ArgumentParser], object]
+
+CONNECTION: Final = (
+    f"The service's address comes from {BASE_URL_VARIABLE}, the account's token from "
+    f"{API_KEY_VARIABLE}. --sandbox uses the embedded service instead: no account, invented data."
+)
+
+
+class Command(NamedTuple):
+    """One command: how it is called, what its help says, and what it runs."""
+
+    name: str
+    help: str
+    description: str
+    options: Sequence[AddOption]
+    run: Callable[[argparse.Namespace], int | None]
+    usage: str | None = None
+
+    def define(self, commands: Any) -> None:
+        """Define the command's parser."""
+        parser = commands.add_parser(
+            self.name,
+            help=self.help,
+            description=self.description,
+            usage=self.usage,
+            epilog=CONNECTION if SANDBOX_OPTION in self.options else None,
+            # An option that is cut short might mean a filter.
+            allow_abbrev=add_filters not in self.options,
+        )
+        for add in self.options:
+            add(parser)
+        parser.set_defaults(run=self.run)
+
+
+def option(*names: str, **settings: Any) -> AddOption:
+    """Return what adds an option to a command; the arguments are those of `add_argument`."""
+    return lambda parser: parser.add_argument(*names, **settings)
+
+
+def writable(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
+    """Return the type of an option that names a file of certain endings to write."""
+
+    def path(text: str) -> Path:
+        try:
+            check_suffix(text, suffixes, what)
+        except InvalidInputError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+        return Path(text)
+
+    return path
+
+
+SANDBOX_OPTION: Final = option("--sandbox", action="store_true", help="use the embedded service")
+SPLIT_BY: Final = option(
+    "--split-by",
+    metavar="FILTER",
+    type=lambda name: name.replace("-", "_"),
+    help="one search per value of this filter; its column says which value found a person",
+)
+REFRESH: Final = option("--refresh", action="store_true", help="ask the service, not the cache")
+TABLE_FILE: Final = option(
+    "file", type=Path, help="a .csv file in UTF-8 with a header row, or .parquet"
+)
+
+
+def add_filters(command: argparse.ArgumentParser) -> None:
+    """Define an option for each filter, and one for a saved search."""
+    command.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
+    groups = {
+        group: command.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS
+    }
+    for known in spec.FILTERS:
+        _add_filter(groups[known.group], known)
+
+
+def _add_filter(group: Any, known: spec.Filter) -> None:
+    option = f"--{known.name.replace('_', '-')}"
+    note = ", ".join(known.suggestions) if len(known.suggestions) <= 14 else known.note
+    text = (note or known.note or None) and (note or known.note).replace("%", "%%")
+    if known.type == "boolean":
+        group.add_argument(option, action=argparse.BooleanOptionalAction, help=text)
+    elif known.type == "array":
+        group.add_argument(option, nargs="+", action="extend", metavar="VALUE", help=text)
+    else:
+        group.add_argument(option, metavar="TEXT", help=text)
+
+
+def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:
+    """Call a function with the options of its parameters' names, connected where they say so."""
+    names = signature(function).parameters
+    given = vars(options) | others
+    chosen = {name: value for name, value in given.items() if name in names}
+    if "fields" in names:
+        chosen["filters"] = of.load_filters(options.filters) if options.filters else None
+        chosen |= {known.name: given[known.name] for known in spec.FILTERS}
+    with connected(options) if "sandbox" in options else nullcontext():
+        return function(**chosen)
+
+
+def connected(options: argparse.Namespace) -> Client:
+    """Connect to the service, or to the embedded one."""
+    return of.connect(SANDBOX if options.sandbox else None)
+
+
+class _Once(argparse.Action):
+    """Take a value, and refuse a second one: which one counts would be unclear."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,  # noqa: ARG002 - argparse's own signature
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        given: frozenset[str] = getattr(namespace, "given", frozenset())
+        if option_string is not None and self.dest in given:
+            raise argparse.ArgumentError(self, "given twice; give it once")
+        namespace.given = given | {self.dest}
+        setattr(namespace, self.dest, values)
+
+
+class CommandParser(argparse.ArgumentParser):
+    """A command's options; each may be given once, but for those that collect values."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.register("action", None, _Once)

@@ -1,0 +1,186 @@
+"""The arguments of a people search: its filters, its limit, and the size of its pages."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from outreach_frames import spec
+from outreach_frames.common.arguments import (
+    check_integer,
+    check_list,
+    check_text,
+    is_usable,
+    say_where,
+    suggestion,
+)
+from outreach_frames.common.text import quoted
+from outreach_frames.errors import InvalidInputError
+
+_DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
+
+
+def check_filters(
+    filters: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    """Return search filters as the body of a people search, in the interface's order.
+
+    Parameters
+    ----------
+    filters, fields : mapping or None
+        Filter names to values: text, lists of text, booleans. None means that a filter is not set.
+        A field takes the place of the filter of its name.
+
+    Returns
+    -------
+    dict
+        JSON-ready, with the filters that are set, and nothing else.
+
+    Raises
+    ------
+    InvalidInputError
+        A filter does not exist, or has a value of another type.
+
+    Notes
+    -----
+    Interface: POST /people/search.
+
+    Examples
+    --------
+    >>> check_filters({"person_titles": ["CEO"]}, {"person_name": None})
+    {'person_titles': ['CEO']}
+    """
+    if filters is not None and not isinstance(filters, Mapping):
+        raise InvalidInputError(
+            f"filters takes a dict of filter names and values, not {type(filters).__name__}."
+        )
+    given = dict(filters or {})
+    given.update({name: value for name, value in (fields or {}).items() if value is not None})
+    for name in given:
+        if name not in spec.FILTERS_BY_NAME:
+            close = suggestion(str(name), spec.FILTERS_BY_NAME)
+            raise InvalidInputError(
+                f"{name!r} is not a search filter.{close} "
+                "All filters: [f.name for f in outreach_frames.spec.FILTERS]."
+            )
+    return {
+        known.name: _filter_value(known, given[known.name])
+        for known in spec.FILTERS
+        if given.get(known.name) is not None
+    }
+
+
+def unknown_values(body: Mapping[str, Any]) -> list[str]:
+    """Describe the filter values that are not on the lists of known ones.
+
+    >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
+    ["person_seniorities='directors'. Did you mean 'director'?"]
+    """
+    found = []
+    for name, value in body.items():
+        known = spec.FILTERS_BY_NAME[name]
+        choices = known.values or known.suggestions
+        lower = {choice.lower() for choice in choices}
+        others = [text for text in value if text.lower() not in lower] if choices else []
+        for text in others:
+            close = suggestion(text.lower(), choices)
+            # One known word is an exception among others, not a list of them.
+            if close or len(choices) > 1:
+                found.append(f"{name}={quoted(text)}.{close}")
+    return found
+
+
+def check_limit(value: object) -> int | None:
+    """Return how many to read at most, None for all."""
+    if value is None:
+        return None
+    limit = check_integer("limit", value)
+    if limit < 1:
+        raise InvalidInputError(f"limit={limit} reads nothing. Give 1 or more, or None for all.")
+    return limit
+
+
+def check_page_size(value: object) -> int | None:
+    """Return how many people one request asks for, or None where it is not set."""
+    if value is None:
+        return None
+    size = check_integer("page_size", value)
+    low, high = spec.MIN_SEARCH_PAGE_SIZE, spec.MAX_SEARCH_PAGE_SIZE
+    if not low <= size <= high:
+        raise InvalidInputError(f"page_size={size} is out of range: {low} to {high}.")
+    return size
+
+
+def _filter_value(known: spec.Filter, value: object) -> object:
+    if known.type == "boolean":
+        if not isinstance(value, bool | np.bool_):
+            raise InvalidInputError(
+                f"{known.name} takes True or False, not {type(value).__name__}."
+            )
+        return bool(value)
+    if known.type == "string":
+        return check_text(known.name, value)
+    if isinstance(value, str):
+        raise InvalidInputError(
+            f"{known.name} takes a list of text, and this is one text: put it in [ ]."
+        )
+    return _filter_list(known, check_list(known.name, value))
+
+
+def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
+    if not entries:
+        raise InvalidInputError(
+            f"{known.name} is an empty list, which would not narrow the search. "
+            "Leave it out, or give values."
+        )
+    bad = [position for position, entry in enumerate(entries) if not is_usable(entry)]
+    if bad:
+        raise InvalidInputError(
+            f"{known.name} takes a list of text; {len(bad)} of {len(entries)} values are blank "
+            f"or not text ({say_where(bad)})."
+        )
+    texts = [str(entry) for entry in entries]
+    for text in texts:
+        _check_format(known, text)
+    return [bare_domain(text) if known.format == "domain" else text for text in texts]
+
+
+def _check_format(known: spec.Filter, text: str) -> None:
+    if known.format == "uuid" and canonical_uuid(text) is None:
+        raise InvalidInputError(
+            f"{known.name} takes ids (UUIDs) as the service gives them, not {quoted(text)}."
+        )
+    if known.format == "domain" and not bare_domain(text):
+        raise InvalidInputError(
+            f"{known.name} takes domains or web addresses such as 'brightforge.example', "
+            f"not {quoted(text)}."
+        )
+
+
+def bare_domain(text: str) -> str:
+    """Return the domain of a web address, without ``www.``; "" where there is none.
+
+    >>> bare_domain("https://www.Brightforge.example/about"), bare_domain("none")
+    ('brightforge.example', '')
+    """
+    text = text.strip()
+    try:
+        host = urlsplit(text if "//" in text else f"//{text}").hostname or ""
+    except ValueError:
+        return ""
+    domain = host.rstrip(".").removeprefix("www.")
+    return domain if _DOMAIN.fullmatch(domain) else ""
+
+
+def canonical_uuid(text: str) -> str | None:
+    """Return a UUID in lower case; None for any other text."""
+    try:
+        canonical = str(uuid.UUID(text))
+    except ValueError:
+        return None
+    return canonical if text.lower() == canonical else None
