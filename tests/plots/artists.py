@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
@@ -42,7 +44,17 @@ def draw(axes: Axes) -> None:
 
 def _seen(axes: Axes) -> list[Text]:
     found = [text for text in axes.findobj(Text) if isinstance(text, Text)]
-    return [text for text in found if text.get_visible() and text.get_text().strip()]
+    unseen = set(_beyond(axes.xaxis)) | set(_beyond(axes.yaxis))
+    shown = [text for text in found if text.get_visible() and text not in unseen]
+    return [text for text in shown if text.get_text().strip()]
+
+
+def _beyond(axis: Axis) -> Iterator[Text]:
+    """Yield the labels of ticks beyond the ends of an axis, which are not drawn."""
+    low, high = sorted(axis.get_view_interval())
+    for place, label in zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True):
+        if not low <= place <= high:
+            yield label
 
 
 def extent(artist: Any) -> Bbox:
