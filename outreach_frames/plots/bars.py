@@ -180,10 +180,12 @@ def _layout(axes: Axes, names: list[str], series: int, legend: float) -> _Layout
     height = max(canvas.axes_size(axes)[1] - legend, 1)
     wanted = max(len(names), 1)
     room, _ = canvas.label_room(axes)
-    size = _fitting_size(height / wanted / _LINE_HEIGHT)
-    above = room < _LEAST_ROOM and canvas.text_width(names, size) > room
-    if above and series == 1:
-        size = _fitting_size(height / wanted / _LINE_HEIGHT / (1 + _BAR_UNDER_LABEL))
+    narrow = room < _LEAST_ROOM
+    most = height / wanted / _LINE_HEIGHT
+    if narrow and series == 1:
+        most /= 1 + _BAR_UNDER_LABEL
+    size = max(min(canvas.points("ytick.labelsize"), most), canvas.SMALLEST_FONT)
+    above = narrow and canvas.text_width(names, size) > room
     line = size * _LINE_HEIGHT
     # A single bar is as high as its label; several need the height of their numbers each.
     bars = _SERIES_HEIGHT * series if series > 1 else line * _BAR_UNDER_LABEL
@@ -193,10 +195,6 @@ def _layout(axes: Axes, names: list[str], series: int, legend: float) -> _Layout
     row = height / max(rows, _LEAST_ROWS)
     share = min(1 - line / row, _BARS_OF_ROW) if above else _BARS_OF_ROW
     return _Layout(above=above, size=size, rows=rows, row_height=row, bars=share)
-
-
-def _fitting_size(most: float) -> float:
-    return max(min(canvas.points("ytick.labelsize"), most), canvas.SMALLEST_FONT)
 
 
 def _place_rows(axes: Axes, names: list[str], layout: _Layout) -> Any:
@@ -224,6 +222,7 @@ def _make_room(
     below, above = (layout.bars, 1 - layout.bars) if layout.above else (0.5, 0.5)
     right = 0 if np.nan_to_num(values).any() else 1
     axes.update_datalim([(0, places.min() - below - free), (right, places.max() + above + free)])
-    share = min((text + 2 * _POINTS_BEHIND_BAR) * 1.2 / canvas.sure_width(axes), 0.4)
+    width, _ = canvas.inner_size(axes, canvas.label_room(axes)[0])
+    share = min((text + 2 * _POINTS_BEHIND_BAR) * 1.2 / width, 0.4)
     sides = (np.nanmin(values, initial=0) < 0) + (np.nanmax(values, initial=0) > 0)
     axes.margins(x=share / (1 - share * sides), y=0)

@@ -6,6 +6,7 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final
+from unicodedata import east_asian_width
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -47,15 +48,17 @@ REST: Final = "#8C8C8C"
 
 SMALLEST_FONT: Final = 6.5
 _SMALLEST_TITLE: Final = 8
-_TITLE_LINES: Final = 3
+_TITLE_LINES: Final = 4
 _POINTS_PER_INCH: Final = 72
-# The width of an average character, in heights of its font.
+# The widths of an average and of a wide character, in heights of their font.
 _CHARACTER: Final = 0.6
+_WIDE_CHARACTER: Final = 1.0
+_WIDE_LETTERS: Final = frozenset("MWmw@%")
 # What tick labels may take, in widths or heights of the axes: with a layout engine, and with none.
 _ROOM_OF_LAYOUT: Final = (0.45, 0.7)
-_ROOM_OF_NONE: Final = (0.145, 0.13)
-# The part of the axes' width that is surely left once a layout engine has made room for labels.
-_LEFT_BY_LAYOUT: Final = 0.9
+_ROOM_OF_NONE: Final = (0.145, 0.1)
+# What axes without labels grow by where there is a layout engine.
+_GROWTH: Final = 1.25
 # From how many points on axes are wide enough for large letters, and for two names in a line.
 _WIDE: Final = 450
 _NARROW: Final = 250
@@ -149,18 +152,26 @@ def label_room(axes: Axes) -> tuple[float, float]:
     return width * beside, height * below
 
 
+def inner_size(axes: Axes, beside: float, below: float = 0) -> tuple[float, float]:
+    """Return the axes' width and height in points once labels of so many points have room."""
+    width, height = axes_size(axes)
+    if not _laid_out(axes):
+        return width, height
+    return width * _GROWTH - beside, height * _GROWTH - below
+
+
 def text_width(texts: Iterable[str], size: float) -> float:
     """Estimate the width of the longest text in points, by its characters.
 
     >>> text_width(["legal", "sales"], size=10)
     30.0
     """
-    return max(map(len, texts), default=0) * size * _CHARACTER
+    return max(map(_heights, texts), default=0.0) * size
 
 
 def clip_text(text: str, size: float, room: float) -> str:
     """Return a text to draw in so many points, by its characters."""
-    return shorten(text, _characters(size, room))
+    return shorten(text, _characters(text, size, room))
 
 
 def add_legend(axes: Axes, names: Sequence[str], *, rest: bool = False) -> float:
@@ -168,7 +179,7 @@ def add_legend(axes: Axes, names: Sequence[str], *, rest: bool = False) -> float
 
     `keep_clear` keeps that height free once all is drawn. With `rest` the last series is the rest.
     """
-    width = sure_width(axes)
+    width, _ = axes_size(axes)
     size = min(points("legend.fontsize"), 11 if width > _WIDE else 7.5)
     handle = 4.5 * size
     # One long name must not push all others below each other.
@@ -176,7 +187,7 @@ def add_legend(axes: Axes, names: Sequence[str], *, rest: bool = False) -> float
     shown = [clip_text(name, size, most) for name in names]
     columns = int(width / (text_width(shown, size) + handle))
     columns = max(1, min(len(names), columns))
-    legend = axes.legend(
+    axes.legend(
         [
             Patch(**series_style(axes, place, len(names) if rest else 0))
             for place in range(len(names))
@@ -189,8 +200,6 @@ def add_legend(axes: Axes, names: Sequence[str], *, rest: bool = False) -> float
         borderaxespad=0.1,
         columnspacing=1.2,
     )
-    # It lies within the axes; a layout engine need not make room for it.
-    legend.set_in_layout(False)
     return size * (1 + 1.7 * math.ceil(len(names) / columns))
 
 
@@ -253,7 +262,9 @@ def finish(axes: Axes, title: str, **labels: str) -> Axes:
 def _set_title(axes: Axes, title: str) -> None:
     """Set a title that is no wider than the axes: a longer one in smaller letters, then wrapped."""
     (title,) = drawable([title])
-    width = sure_width(axes)
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    beside = text_width(names, points("ytick.labelsize"))
+    width, _ = inner_size(axes, min(beside, label_room(axes)[0]))
     size = points("axes.titlesize")
     size = max(min(size, size * width / text_width([title], size)), _SMALLEST_TITLE)
     axes.set_title(_wrap(title, size, width), fontsize=size)
@@ -261,19 +272,21 @@ def _set_title(axes: Axes, title: str) -> None:
 
 def _wrap(text: str, size: float, room: float) -> str:
     """Break a text into lines of so many points, by its characters; what is over is cut."""
-    most = max(_characters(size, room), 2)
+    most = max(_characters(text, size, room), 2)
     lines = textwrap.wrap(text, most, max_lines=_TITLE_LINES, placeholder="…")
     return without_formulas("\n".join(lines))
 
 
-def _characters(size: float, room: float) -> int:
+def _characters(text: str, size: float, room: float) -> int:
+    """Return how many characters of a text have room in so many points."""
     # A little more, as what just fits must not be cut by a rounding error.
-    return int(room / size / _CHARACTER + 0.01)
+    return int(room / size / _heights(text) * len(text) + 0.01)
 
 
-def sure_width(axes: Axes) -> float:
-    """Return how many points wide the axes are at least once labels have their room."""
-    return axes_size(axes)[0] * (_LEFT_BY_LAYOUT if _laid_out(axes) else 1)
+def _heights(text: str) -> float:
+    """Estimate how wide a text is, in heights of its font."""
+    wide = sum(mark in _WIDE_LETTERS or east_asian_width(mark) in "WF" for mark in text)
+    return wide * _WIDE_CHARACTER + (len(text) - wide) * _CHARACTER
 
 
 def _laid_out(axes: Axes) -> bool:

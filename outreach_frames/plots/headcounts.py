@@ -320,22 +320,17 @@ def _draw(
         people = people.reindex(columns=names)
     if share:
         people = people / (totals.reindex(names) if several else totals.sum())
+    together = plural(len(names) or count_companies(tidy), "company", "companies")
     return plot_bars(
         ax,
         largest_first(people),
-        title=_title(names, count_companies(tidy)),
+        title=names[0] if len(names) == 1 else f"Headcount of {together}",
         nothing="No headcounts to show",
         cut=f", the {{:,}} largest of {{:,}} {level.replace('_', ' ')}s",
         xlabel="Share of people" if share else "People",
         top=top,
         number=SHARE if share else COUNT,
     )
-
-
-def _title(names: list[str], companies_shown: int) -> str:
-    if len(names) == 1:
-        return names[0]
-    return f"Headcount of {plural(len(names) or companies_shown, 'company', 'companies')}"
 
 
 def _notes(shown: pd.DataFrame) -> list[str]:

@@ -30,9 +30,11 @@ if TYPE_CHECKING:
 # Even in steps of lightness, for all kinds of colour vision and in black and white.
 _COLORS: Final = "cividis"
 _INCHES_PER_ROW: Final = 0.32
+# A longer name of a column is cut, also on a figure of its own.
+_MOST_LETTERS: Final = 40
 _LINE_HEIGHT: Final = 1.2
-# What a cell is wider than its text, which has wide percent signs.
-_CELL_WIDTH: Final = 1.25
+# What a cell is wider than its text.
+_CELL_WIDTH: Final = 1.1
 
 
 def headcount_heatmap(
@@ -95,8 +97,9 @@ def headcount_heatmap(
     by_size = largest_first(people_by_category(tidy, level, tidy["company"]))
     people = largest_first(by_size.T)
     # The upright names of columns may take half of the height.
-    letters = canvas.text_width(people.columns[:top], canvas.points("xtick.labelsize")) / 72
-    height = max(2.3 + _INCHES_PER_ROW * min(max(len(people), 1), top + 1), 2 * letters)
+    heads = [str(name)[:_MOST_LETTERS] for name in people.columns[:top]]
+    below = canvas.text_width(heads, canvas.points("xtick.labelsize")) / 72
+    height = max(2.3 + _INCHES_PER_ROW * min(max(len(people), 1), top + 1), 2 * below)
     axes = canvas.new_axes(ax, height=height, width=9)
     title = f"{'Share of people' if share else 'People'} by {level.replace('_', ' ')}"
     if people.empty:
@@ -116,10 +119,12 @@ def _fitting(
     axes: Axes, people: pd.DataFrame, totals: pd.Series, top: int
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Keep as many rows and columns as have room, the rest summed, and each row's total."""
-    width, height = canvas.axes_size(axes)
-    line = canvas.points("ytick.labelsize") * _LINE_HEIGHT
-    rows = min(top, max(int(height / line) - 1, 1))
-    columns = min(top, max(int(width * 0.8 / line) - 1, 1))
+    size = canvas.points("xtick.labelsize")
+    beside, below = canvas.label_room(axes)
+    below = min(below, canvas.text_width(people.columns, size))
+    width, height = canvas.inner_size(axes, beside, below)
+    rows = min(top, max(int(height / canvas.SMALLEST_FONT / _LINE_HEIGHT) - 1, 1))
+    columns = min(top, max(int(width / size / _LINE_HEIGHT) - 1, 1))
     own = with_rest(people.assign(_total=totals.reindex(people.index)), rows)
     totals = own.pop("_total")
     return with_rest(own.T, columns).T, totals
@@ -134,18 +139,20 @@ def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, rest: bool) -> 
     axes.set_ylim(len(values), 0)
     size = canvas.points("ytick.labelsize")
     beside, below = canvas.label_room(axes)
-    names = [canvas.clip_text(name, size, beside) for name in drawable(cells.index)]
     heads = [canvas.clip_text(name, size, below) for name in drawable(cells.columns)]
-    axes.set_yticks(np.arange(len(names)) + 0.5, names, fontsize=size)
+    names = [canvas.clip_text(name, size, beside) for name in drawable(cells.index)]
+    beside, below = canvas.text_width(names, size), canvas.text_width(heads, size)
+    width, height = canvas.inner_size(axes, beside, below)
+    line = height / len(names) / _LINE_HEIGHT
     axes.set_xticks(np.arange(len(heads)) + 0.5, heads, fontsize=size)
+    axes.set_yticks(np.arange(len(names)) + 0.5, names, fontsize=min(size, line))
     axes.tick_params(length=0)
     axes.tick_params(axis="x", rotation=90)
     axes.spines[:].set_visible(False)
     number = SHARE if share else COUNT
     texts = [_cell_text(value, number) for value in values.flat]
-    width, height = canvas.axes_size(axes)
     widest = canvas.text_width(texts, _CELL_WIDTH)
-    small = min(size, 9, width / len(heads) / widest, height / len(names) / _LINE_HEIGHT)
+    small = min(size, 9, width / len(heads) / widest, line)
     if small < canvas.SMALLEST_FONT:
         bar = axes.figure.colorbar(mesh, ax=axes, label="Share of people" if share else "People")
         bar.ax.yaxis.set_major_formatter(lambda value, _: number.on_axis(value))

@@ -14,14 +14,7 @@ from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.warnings import warn
 
 NOT_GIVEN: Final = "not given"
-_ABBREVIATIONS: Final = {
-    "erp": "ERP",
-    "hr": "HR",
-    "it": "IT",
-    "itsm": "ITSM",
-    "ui": "UI",
-    "ux": "UX",
-}
+_ABBREVIATIONS: Final = frozenset({"erp", "hr", "it", "itsm", "ui", "ux"})
 # Characters; what is behind them would be cut in any case, but after slow work on each of them.
 _LONGEST: Final = 400
 _PERCENT_FORMAT: Final = "{:.12g}%"
@@ -61,7 +54,7 @@ def readable(name: str) -> str:
     >>> readable("human_resources"), readable("it_audit_it_compliance")
     ('Human resources', 'IT audit IT compliance')
     """
-    words = [_ABBREVIATIONS.get(word, word) for word in name.split("_")]
+    words = [word.upper() if word in _ABBREVIATIONS else word for word in name.split("_")]
     text = " ".join(words)
     return text[:1].upper() + text[1:]
 

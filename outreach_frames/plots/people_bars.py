@@ -17,7 +17,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import plot_bars
-from outreach_frames.plots.labels import COUNT, NOT_GIVEN, SHARE, count_text, readable
+from outreach_frames.plots.labels import COUNT, NOT_GIVEN, SHARE, count_text, readable, shorten
 from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _COUNTED: Final = ("people", "companies", "share")
 # Each person is in one segment, so these add up over segments; companies and medians do not.
 _SUMMED: Final = frozenset({"people", "share"})
+_MOST_LETTERS: Final = 60
 # Longer ones are pooled, so that one careless date does not squeeze all others together.
 _MOST_YEARS: Final = 20
 
@@ -216,7 +217,7 @@ def _segment_names(keys: pd.DataFrame) -> list[str]:
 
 
 def _value_name(value: str) -> str:
-    return "Share of people" if value == "share" else readable(value)
+    return "Share of people" if value == "share" else shorten(readable(value), _MOST_LETTERS)
 
 
 def _size_order(label: str) -> tuple[float, str]:
@@ -250,11 +251,11 @@ def _mark_median(axes: Axes, median: float) -> None:
     place = min(median, float(_MOST_YEARS)) - 0.5 + 0.05
     axes.axvline(place, color=canvas.ink(axes), linestyle="--", linewidth=1, zorder=2)
     right = place > axes.get_xlim()[1] / 2
-    axes.annotate(
-        f"median {median:.1f}",
-        (place, axes.get_ylim()[1]),
-        xytext=(-4 if right else 4, -2),
-        textcoords="offset points",
+    axes.text(
+        place,
+        1,
+        f" median {median:.1f} ",
+        transform=axes.get_xaxis_transform(),
         ha="right" if right else "left",
         va="top",
         fontsize=canvas.points("xtick.labelsize"),

@@ -33,6 +33,8 @@ _MOST_STATUSES: Final = 30
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_reached")
 # How many bars there are at most, and what is summed where there would be more.
 _MOST_BARS: Final = 90
+# What a date on the axis takes, in heights of its font.
+_DATE_WIDTH: Final = 4
 _PERIODS: Final = {"D": "day", "W": "week", "M": "month", "Y": "year"}
 _TAKES_DAYS: Final = "the table that sending_capacity returns"
 
@@ -201,8 +203,7 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, *, rest: bool) -> None:
         axes.bar(dates, emails, width, bottom=below, label=name, **style)
         below = below + emails
     axes.xaxis_date()
-    # Each date is some six letters wide.
-    most = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / 6
+    most = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
     locator = mdates.AutoDateLocator(minticks=1, maxticks=int(min(max(most, 2), 8)))
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))

@@ -37,6 +37,17 @@ def overlapping(*several: Axes) -> list[tuple[str, str]]:
     return [(shown[i].get_text(), shown[j].get_text()) for i, j in zip(one, other, strict=True)]
 
 
+def cut_off(axes: Axes) -> list[str]:
+    """Return the texts of which a part lies outside the figure."""
+    edge = axes.figure.bbox.padded(1)
+    boxes = [(text.get_text(), extent(text)) for text in texts(axes)]
+    return [
+        text
+        for text, box in boxes
+        if box.x0 < edge.x0 or box.x1 > edge.x1 or box.y0 < edge.y0 or box.y1 > edge.y1
+    ]
+
+
 def draw(axes: Axes) -> None:
     """Lay the whole figure out, with no picture of it."""
     axes.figure.get_figure(root=True).draw_without_rendering()
