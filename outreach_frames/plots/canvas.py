@@ -47,7 +47,8 @@ HATCHES: Final = ("", "//", "..", "\\\\", "xx", "--")
 REST: Final = "#8C8C8C"
 
 SMALLEST_FONT: Final = 6.5
-_SMALLEST_TITLE: Final = 8
+# How much smaller the letters of a long title may be, before it has several lines.
+_SMALLEST_TITLE: Final = 0.6
 _TITLE_LINES: Final = 4
 _POINTS_PER_INCH: Final = 72
 # The widths of an average and of a wide character, in heights of their font.
@@ -185,7 +186,7 @@ def add_legend(axes: Axes, names: Sequence[str], *, rest: bool = False) -> float
     # One long name must not push all others below each other.
     most = width / (2 if width > _NARROW else 1) - handle
     shown = [clip_text(name, size, most) for name in names]
-    columns = int(width / (text_width(shown, size) + handle))
+    columns = int(width / (min(text_width(shown, size), most) + handle) + 0.01)
     columns = max(1, min(len(names), columns))
     axes.legend(
         [
@@ -266,13 +267,15 @@ def _set_title(axes: Axes, title: str) -> None:
     beside = text_width(names, points("ytick.labelsize"))
     width, _ = inner_size(axes, min(beside, label_room(axes)[0]))
     size = points("axes.titlesize")
-    size = max(min(size, size * width / text_width([title], size)), _SMALLEST_TITLE)
+    size *= max(min(width / text_width([title], size), 1), _SMALLEST_TITLE)
     axes.set_title(_wrap(title, size, width), fontsize=size)
 
 
 def _wrap(text: str, size: float, room: float) -> str:
     """Break a text into lines of so many points, by its characters; what is over is cut."""
-    most = max(_characters(text, size, room), 2)
+    # A long word may have wider letters than the rest.
+    long = [word for word in text.split() if text_width([word], size) > room / 2]
+    most = max(min(_characters(part, size, room) for part in [text, *long]), 2)
     lines = textwrap.wrap(text, most, max_lines=_TITLE_LINES, placeholder="…")
     return without_formulas("\n".join(lines))
 

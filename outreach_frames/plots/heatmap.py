@@ -120,11 +120,11 @@ def _fitting(
 ) -> tuple[pd.DataFrame, pd.Series]:
     """Keep as many rows and columns as have room, the rest summed, and each row's total."""
     size = canvas.points("xtick.labelsize")
-    beside, below = canvas.label_room(axes)
-    below = min(below, canvas.text_width(people.columns, size))
-    width, height = canvas.inner_size(axes, beside, below)
+    below = min(canvas.label_room(axes)[1], canvas.text_width(people.columns, size))
+    width, _ = canvas.axes_size(axes)
+    _, height = canvas.inner_size(axes, 0, below)
     rows = min(top, max(int(height / canvas.SMALLEST_FONT / _LINE_HEIGHT) - 1, 1))
-    columns = min(top, max(int(width / size / _LINE_HEIGHT) - 1, 1))
+    columns = min(top, max(int(width * 0.8 / size / _LINE_HEIGHT) - 1, 1))
     own = with_rest(people.assign(_total=totals.reindex(people.index)), rows)
     totals = own.pop("_total")
     return with_rest(own.T, columns).T, totals
