@@ -251,11 +251,12 @@ def _mark_median(axes: Axes, median: float) -> None:
     place = min(median, float(_MOST_YEARS)) - 0.5 + 0.05
     axes.axvline(place, color=canvas.ink(axes), linestyle="--", linewidth=1, zorder=2)
     right = place > axes.get_xlim()[1] / 2
-    axes.text(
-        place,
-        1,
-        f" median {median:.1f} ",
-        transform=axes.get_xaxis_transform(),
+    axes.annotate(
+        f"median {median:.1f}",
+        (place, 1),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(-4 if right else 4, -2),
+        textcoords="offset points",
         ha="right" if right else "left",
         va="top",
         fontsize=canvas.points("xtick.labelsize"),
