@@ -181,10 +181,10 @@ def _layout(axes: Axes, names: list[str], series: int, legend: float) -> _Layout
     wanted = max(len(names), 1)
     room, _ = canvas.label_room(axes)
     narrow = room < _LEAST_ROOM
-    most = height / wanted / _LINE_HEIGHT
-    if narrow and series == 1:
-        most /= 1 + _BAR_UNDER_LABEL
-    size = max(min(canvas.points("ytick.labelsize"), most), canvas.SMALLEST_FONT)
+    size = canvas.points("ytick.labelsize")
+    if series == 1:
+        lines = _LINE_HEIGHT * (1 + _BAR_UNDER_LABEL if narrow else 1)
+        size = max(min(size, height / wanted / lines), canvas.SMALLEST_FONT)
     above = narrow and canvas.text_width(names, size) > room
     line = size * _LINE_HEIGHT
     # A single bar is as high as its label; several need the height of their numbers each.
