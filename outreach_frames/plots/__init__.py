@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from outreach_frames.plots.capacity_bars import capacity
-from outreach_frames.plots.change_bars import headcount_change
-from outreach_frames.plots.headcounts import headcount, job_functions
+from outreach_frames.plots.headcounts import headcount, headcount_change, job_functions
 from outreach_frames.plots.heatmap import headcount_heatmap
-from outreach_frames.plots.outcome_bars import outcomes
-from outreach_frames.plots.segment_bars import company_sizes, segments
-from outreach_frames.plots.tenure_bars import tenure
+from outreach_frames.plots.people_bars import company_sizes, segments, tenure
+from outreach_frames.plots.sending_bars import capacity, outcomes
 from outreach_frames.plots.world_map import people_map
 
 __all__ = [

@@ -1,9 +1,9 @@
-"""Headcounts as bars: of all companies together, or of a few side by side."""
+"""Headcounts as bars: of all companies together, of a few side by side, and how they changed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 
@@ -12,18 +12,27 @@ from outreach_frames.analysis import companies
 from outreach_frames.common.arguments import check_choice, check_list, check_one_of, suggestion
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.plots.arguments import check_frame, check_top
-from outreach_frames.plots.bars import COUNT, SHARE, draw_bars, figure_height
-from outreach_frames.plots.canvas import finish, new_axes, set_title, show_empty
-from outreach_frames.plots.colors import SERIES
-from outreach_frames.plots.labels import NOT_GIVEN, readable
-from outreach_frames.tables.interchange import FrameLike
+from outreach_frames.plots import canvas
+from outreach_frames.plots.bars import largest_first, plot_bars, with_rest
+from outreach_frames.plots.labels import (
+    COUNT,
+    NOT_GIVEN,
+    SHARE,
+    Number,
+    count_text,
+    readable,
+    share_text,
+)
+from outreach_frames.tables.interchange import FrameLike, is_frame
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_TIDY = {"company", "people", "share"}
-_NOUNS = {"department": ("department", "departments"), "job_function": ("job function", None)}
+_MINUS: Final = "\N{MINUS SIGN}"
+_TIDY: Final = {"company", "people", "share"}
+_BY: Final = ("department", "company")
+_CHANGES: Final = ("company", "department", "before", "change")
+_TAKES: Final = "a comparison of compare_people, or its .headcount"
 
 
 def headcount(
@@ -81,7 +90,7 @@ def headcount(
     """
     check_one_of("level", level, companies.LEVELS)
     return _draw(
-        tidy_headcount(data, level), level, company, share=share, top=check_top(top), ax=ax
+        tidy_headcount(data, level), level, company, share=share, top=canvas.check_top(top), ax=ax
     )
 
 
@@ -135,7 +144,7 @@ def job_functions(
     'Revenue'
     """
     check_choice("department", department, spec.DEPARTMENTS)
-    bars = check_top(top)
+    bars = canvas.check_top(top)
     tidy = tidy_headcount(data, "job_function")
     axes = _draw(tidy, "job_function", company, share=share, top=bars, ax=ax, department=department)
     if department is not None:
@@ -143,9 +152,87 @@ def job_functions(
     return axes
 
 
+def headcount_change(
+    data: Any,
+    *,
+    by: str = "department",
+    company: str | Sequence[str] | None = None,
+    top: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot by how many people departments, or companies, grew and shrank.
+
+    Parameters
+    ----------
+    data : PeopleComparison or DataFrame, also of Polars, DuckDB or Arrow
+        What `compare_people` returns, or its `.headcount`.
+    by : {"department", "company"}
+        What a bar stands for.
+    company : str or list of str, optional
+        Names of companies; by default all companies that are on both sides together.
+    top : int
+        How many bars, those that changed the most; the rest is summed as "other".
+    ax : Axes, optional
+        Where to draw; by default on a new figure of fitting height.
+
+    Returns
+    -------
+    Axes
+        With one horizontal bar per department or company: to the right (blue) where it grew, to
+        the left (vermillion) where it shrank. Companies that are on one side only are not counted.
+
+    Raises
+    ------
+    InvalidInputError
+        The data is neither a comparison nor such a table, or has no such company.
+
+    Notes
+    -----
+    Interface: Company, `department_headcount`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> table = pd.DataFrame({"company_id": ["1"], "company": ["Brightforge"],
+    ...     "department": ["legal"], "before": [10], "after": [12], "change": [2], "growth": [0.2]})
+    >>> of.plots.headcount_change(table).texts[0].get_text()
+    '+2 (+20%)'
+    """
+    check_one_of("by", by, _BY)
+    most = canvas.check_top(top)
+    # A frame may have a column of that name.
+    table = canvas.check_frame(data if is_frame(data) else getattr(data, "headcount", data), _TAKES)
+    companies.require_columns(table, _CHANGES, "changes of headcount", _TAKES)
+    names = named_companies(table, company)
+    if names:
+        table = table[table["company"].isin(names)]
+    known = table[table["change"].notna()]
+    bars = known.groupby(by, dropna=False)[["change", "before"]].sum().astype("Float64")
+    changed = bars[bars["change"] != 0]
+    changed = changed.sort_values("change", key=abs, ascending=False, kind="stable")
+    if by == "department":
+        changed = changed.rename(index=lambda name: readable(str(name)))
+    sides = plural(count_companies(known), "company", "companies")
+    axes = plot_bars(
+        ax,
+        changed[["change"]],
+        title=", ".join(names) or f"Headcount of {sides} on both sides",
+        nothing="No changes of headcount to show",
+        cut=", the {:,} largest of {:,} changes",
+        xlabel="Change of people",
+        top=most,
+        number=Number(_signed, _signed, whole=True),
+        notes=lambda shown: _notes(with_rest(changed, len(shown) - 1)),
+        colors=[canvas.BLUE if change > 0 else canvas.VERMILLION for change in changed["change"]],
+    )
+    if len(changed):
+        axes.axvline(0, color=canvas.ink(axes), linewidth=0.8)
+    return axes
+
+
 def tidy_headcount(data: FrameLike, level: companies.Level) -> pd.DataFrame:
     """Return a tidy headcount of people, companies, or what is one already."""
-    data = check_frame(data)
+    data = canvas.check_frame(data)
     tidy = data if set(data.columns) >= _TIDY else companies.headcount(data, level)
     if level not in tidy.columns:
         raise InvalidInputError(
@@ -181,12 +268,19 @@ def company_totals(tidy: pd.DataFrame) -> pd.Series:
     return each.groupby(level="company").sum()
 
 
-def keys_of(level: companies.Level) -> list[str]:
-    """Return the columns that tell the bars of a level apart."""
-    return list(companies.LEVELS[: companies.LEVELS.index(level) + 1])
+def people_by_category(
+    tidy: pd.DataFrame, level: companies.Level, series: pd.Series
+) -> pd.DataFrame:
+    """Return one row per category in which anybody works, and one column per series."""
+    counts = tidy["people"].astype("Float64").astype(float)
+    keys = companies.LEVELS[: companies.LEVELS.index(level) + 1]
+    by = [*(tidy[key] for key in keys), series.rename("series")]
+    people = counts.groupby(by).sum(min_count=1).unstack("series")
+    people = people[people.sum(axis="columns") > 0]
+    return people.set_axis(_category_labels(people.index))
 
 
-def category_labels(keys: pd.Index) -> list[str]:
+def _category_labels(keys: pd.Index) -> list[str]:
     """Return readable labels; a job function names its department where another has it too."""
     if keys.nlevels == 1:
         return [readable(str(key)) for key in keys]
@@ -209,10 +303,10 @@ def _draw(
     department: str | None = None,
 ) -> Axes:
     names = named_companies(tidy, company)
-    if len(names) > len(SERIES):
+    if len(names) > len(canvas.SERIES):
         raise InvalidInputError(
-            f"{len(names)} companies are too many to put side by side; name {len(SERIES)} at most, "
-            "or use plots.headcount_heatmap."
+            f"{len(names)} companies are too many to put side by side; "
+            f"name {len(canvas.SERIES)} at most, or use plots.headcount_heatmap."
         )
     if names:
         tidy = tidy[tidy["company"].isin(names)]
@@ -221,30 +315,49 @@ def _draw(
         tidy = tidy[tidy["department"] == department]
     several = len(names) > 1
     series = tidy["company"] if several else pd.Series("people", index=tidy.index)
-    counts = tidy["people"].astype("Float64").astype(float)
-    by = [*(tidy[key] for key in keys_of(level)), series.rename("series")]
-    people = counts.groupby(by).sum(min_count=1).unstack("series")
-    people = people[people.sum(axis="columns") > 0]
+    people = people_by_category(tidy, level, series)
     if several:
         people = people.reindex(columns=names)
     if share:
         people = people / (totals.reindex(names) if several else totals.sum())
-    people = people.loc[people.sum(axis="columns").sort_values(ascending=False).index]
-    people.index = pd.Index(category_labels(people.index))
-    axes = new_axes(ax, height=figure_height(min(len(people), top + 1), max(len(names), 1)))
-    title = _title(names, count_companies(tidy))
-    if people.empty:
-        set_title(axes, title)
-        return show_empty(axes, "No headcounts to show")
-    own = draw_bars(axes, people, top=top, number=SHARE if share else COUNT)
-    if own < len(people):
-        title += f", the {own:,} largest of {plural(len(people), *_NOUNS[level])}"
-    set_title(axes, title)
-    axes.set(xlabel="Share of people" if share else "People")
-    return finish(axes)
+    together = plural(len(names) or count_companies(tidy), "company", "companies")
+    return plot_bars(
+        ax,
+        largest_first(people),
+        title=names[0] if len(names) == 1 else f"Headcount of {together}",
+        nothing="No headcounts to show",
+        cut=f", the {{:,}} largest of {{:,}} {level.replace('_', ' ')}s",
+        xlabel="Share of people" if share else "People",
+        top=top,
+        number=SHARE if share else COUNT,
+    )
 
 
-def _title(names: list[str], companies_shown: int) -> str:
-    if len(names) == 1:
-        return names[0]
-    return f"Headcount of {plural(len(names) or companies_shown, 'company', 'companies')}"
+def _notes(shown: pd.DataFrame) -> list[str]:
+    """Return the changes with their growth, where anybody was there before."""
+    return [
+        f"{_signed(change)} ({_growth(change / before)})" if before else _signed(change)
+        for change, before in zip(shown["change"], shown["before"], strict=True)
+    ]
+
+
+def _growth(value: float) -> str:
+    """Return a growth with its sign; what is nearly nothing has the sign of its change only.
+
+    >>> _growth(0.2), _growth(-0.3) == f"{_MINUS}30%", _growth(0.003)
+    ('+20%', True, '<1%')
+    """
+    text = share_text(abs(value))
+    if not value or text.startswith("<"):
+        return text
+    return f"{'+' if value > 0 else _MINUS}{text}"
+
+
+def _signed(value: float) -> str:
+    """Return a change with its sign, zero without one.
+
+    >>> _signed(1200), _signed(-3) == f"{_MINUS}3", _signed(0)
+    ('+1,200', True, '0')
+    """
+    sign = "+" if value > 0 else _MINUS if value < 0 else ""
+    return f"{sign}{count_text(abs(value))}"

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
-from functools import cache, lru_cache
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from functools import cache
+from typing import Any, Final, NamedTuple
 
 import matplotlib as mpl
 from matplotlib import font_manager
@@ -14,14 +14,9 @@ from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.warnings import warn
 
 NOT_GIVEN: Final = "not given"
-_ABBREVIATIONS: Final = {
-    "erp": "ERP",
-    "hr": "HR",
-    "it": "IT",
-    "itsm": "ITSM",
-    "ui": "UI",
-    "ux": "UX",
-}
+_ABBREVIATIONS: Final = frozenset({"erp", "hr", "it", "itsm", "ui", "ux"})
+# Characters; what is behind them would be cut in any case, but after slow work on each of them.
+_LONGEST: Final = 400
 _PERCENT_FORMAT: Final = "{:.12g}%"
 _STAND_IN: Final = "?"
 _SHOWN_CHARACTERS: Final = 5
@@ -59,7 +54,7 @@ def readable(name: str) -> str:
     >>> readable("human_resources"), readable("it_audit_it_compliance")
     ('Human resources', 'IT audit IT compliance')
     """
-    words = [_ABBREVIATIONS.get(word, word) for word in name.split("_")]
+    words = [word.upper() if word in _ABBREVIATIONS else word for word in name.split("_")]
     text = " ".join(words)
     return text[:1].upper() + text[1:]
 
@@ -82,7 +77,7 @@ def share_text(value: float) -> str:
     return "<1%" if 0 < value < 0.005 else f"{value:.0%}"
 
 
-def share_tick(value: float, _: int | None = None) -> str:
+def share_tick(value: float) -> str:
     """Return a share exactly, for an axis.
 
     >>> share_tick(0.07), share_tick(0.005)
@@ -91,10 +86,22 @@ def share_tick(value: float, _: int | None = None) -> str:
     return _PERCENT_FORMAT.format(round(value * 100, 6))
 
 
+class Number(NamedTuple):
+    """How a number reads at a bar and on the axis, and whether only whole ones make sense."""
+
+    at_bar: Callable[[float], str]
+    on_axis: Callable[[float], str]
+    whole: bool
+
+
+COUNT: Final = Number(count_text, count_text, whole=True)
+SHARE: Final = Number(share_text, share_tick, whole=False)
+
+
 def drawable(texts: Iterable[object]) -> list[str]:
     """Return texts on one line that any font draws; warn once of characters that none has.
 
-    Missing texts read "not given". A dollar sign begins no formula.
+    Missing texts read "not given". No plot has room for more than 400 characters of a text.
     """
     plain = [_plain(text) for text in texts]
     lacking = {mark for text in plain for mark in text} - _known(fallback_families(plain))
@@ -109,7 +116,23 @@ def drawable(texts: Iterable[object]) -> list[str]:
         )
         table = {ord(mark): _STAND_IN for mark in lacking}
         plain = [text.translate(table) for text in plain]
-    return [text.replace("$", r"\$") if text.count("$") > 1 else text for text in plain]
+    return plain
+
+
+def shorten(text: str, most: int) -> str:
+    """Return a text to draw, with "…" for what is behind so many characters.
+
+    >>> shorten("Engineering technical", 12), shorten("Legal", 12)
+    ('Engineering…', 'Legal')
+    """
+    if len(text) > most:
+        text = f"{text[: max(most - 1, 1)].rstrip()}…"
+    return without_formulas(text)
+
+
+def without_formulas(text: str) -> str:
+    """Return a text in which no two dollar signs enclose a formula."""
+    return text.replace("$", r"\$") if text.count("$") > 1 else text
 
 
 def unique(texts: Iterable[str]) -> list[str]:
@@ -132,7 +155,7 @@ def fallback_families(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the font families for these texts: the style's own, and others where it lacks some."""
     families = tuple(mpl.rcParams["font.family"])
     lacking = {mark for text in texts for mark in text} - _known(families)
-    installed = _installed() if lacking else frozenset()
+    installed = font_manager.fontManager.get_font_names() if lacking else []
     for family in _OTHER_FAMILIES:
         if family in installed and lacking & _characters(family):
             lacking -= _characters(family)
@@ -143,27 +166,17 @@ def fallback_families(texts: Iterable[str]) -> tuple[str, ...]:
 def _plain(text: object) -> str:
     if is_missing(text):
         return NOT_GIVEN
-    words = str(text).encode("utf-8", "replace").decode().split()
+    words = str(text).lstrip()[:_LONGEST].encode("utf-8", "replace").decode().split()
     shown = "".join(mark for mark in " ".join(words) if unicodedata.category(mark)[0] != "C")
     return shown or NOT_GIVEN
 
 
-@lru_cache
 def _known(families: tuple[str, ...]) -> frozenset[str]:
     return frozenset[str]().union(*(_characters(family) for family in families))
 
 
-@cache
-def _installed() -> frozenset[str]:
-    return frozenset(font_manager.fontManager.get_font_names())
-
-
 def _characters(family: str) -> frozenset[str]:
-    return _characters_of_file(font_manager.findfont(_properties(family)))
-
-
-def _properties(family: str) -> font_manager.FontProperties:
-    return font_manager.FontProperties(family=[family])
+    return _characters_of_file(font_manager.findfont(font_manager.FontProperties(family=[family])))
 
 
 @cache

@@ -16,18 +16,8 @@ from matplotlib.transforms import Bbox
 
 from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.text import plural
-from outreach_frames.plots.arguments import check_frame, check_numbers, check_top
-from outreach_frames.plots.canvas import (
-    axes_size,
-    finish,
-    new_axes,
-    pixels,
-    points,
-    set_title,
-    show_empty,
-)
-from outreach_frames.plots.colors import BLUE, SKY, ink, luminance, paper
-from outreach_frames.plots.labels import count_text, drawable
+from outreach_frames.plots import canvas
+from outreach_frames.plots.labels import count_text, drawable, fallback_families, shorten
 from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
@@ -44,6 +34,8 @@ _WORLD: Final = ((-180, 180), (-58, 84))
 # In points: the diameters of the largest circle and of a single person's.
 _LARGEST: Final = 30
 _SMALLEST: Final = 4
+# A longer name would hide the map.
+_MOST_LETTERS: Final = 30
 # Where a name may stand beside its circle: directions and alignments.
 _SIDES: Final = (
     (1, 0, "left", "center"),
@@ -89,33 +81,33 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     >>> of.plots.people_map(people).get_title()
     '20 people in 19 places'
     """
-    data = check_frame(data)
-    most = check_top(top)
+    data = canvas.check_frame(data)
+    most = canvas.check_top(top)
     require_columns(data, [_LATITUDE, _LONGITUDE], "coordinates", "search_people()")
     places = _places(data)
     placed = int(places["people"].sum())
-    axes = new_axes(ax, width=9, height=5)
+    axes = canvas.new_axes(ax, width=9, height=5)
     title = f"{plural(placed, 'person', 'people')} in {plural(len(places), 'place')}"
     if placed < len(data):
         title += f"; {len(data) - placed:,} more without coordinates"
-    set_title(axes, title)
     if places.empty:
-        return show_empty(axes, "No places to show")
+        return canvas.show_empty(axes, title, "No places to show")
     _draw_land(axes, places)
     sizes = _draw_places(axes, places)
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
+    canvas.finish(axes, title)
     _name_places(axes, places.head(most), sizes)
-    return finish(axes)
+    return axes
 
 
 def _places(data: pd.DataFrame) -> pd.DataFrame:
     """Return the places with their coordinates, name and people, the largest first."""
     frame = pd.DataFrame(
         {
-            "latitude": check_numbers(data, _LATITUDE).to_numpy(dtype=float, na_value=np.nan),
-            "longitude": check_numbers(data, _LONGITUDE).to_numpy(dtype=float, na_value=np.nan),
-            "name": _place_names(data).to_numpy(),
+            "latitude": canvas.check_numbers(data, _LATITUDE).astype(float),
+            "longitude": canvas.check_numbers(data, _LONGITUDE).astype(float),
+            "name": _place_names(data),
         }
     )
     on_earth = frame["latitude"].abs().le(90) & frame["longitude"].abs().le(180)
@@ -135,7 +127,8 @@ def _place_names(data: pd.DataFrame) -> pd.Series:
 
 
 def _draw_land(axes: Axes, places: pd.DataFrame) -> None:
-    axes.add_patch(PathPatch(_land(), facecolor=ink(axes), alpha=0.16, linewidth=0, zorder=0))
+    land = PathPatch(_land(), facecolor=canvas.ink(axes), alpha=0.16, linewidth=0, zorder=0)
+    axes.add_patch(land)
     across, up = _span(places["longitude"]), _span(places["latitude"])
     world = across[1] - across[0] > _MOST_SPAN
     if world:
@@ -144,7 +137,7 @@ def _draw_land(axes: Axes, places: pd.DataFrame) -> None:
     # A degree of longitude is the shorter the further it is from the equator.
     wide = 1 / np.cos(np.deg2rad(sum(up) / 2))
     if not world:
-        width, height = axes_size(axes)
+        width, height = canvas.axes_size(axes)
         lacking = (across[1] - across[0]) - (up[1] - up[0]) * wide * width / height
         across = _widened(across, -lacking)
         up = _widened(up, lacking / wide / width * height)
@@ -165,17 +158,17 @@ def _span(values: pd.Series) -> tuple[float, float]:
 
 def _draw_places(axes: Axes, places: pd.DataFrame) -> np.ndarray[Any, Any]:
     """Draw the circles, large ones below, and return their diameters in points."""
-    largest = min(_LARGEST, axes_size(axes)[1] / pixels(axes, 10))
+    largest = min(_LARGEST, canvas.axes_size(axes)[1] / 10)
     people = places["people"].to_numpy(dtype=float)
     sizes: np.ndarray[Any, Any] = np.maximum(largest * np.sqrt(people / people.max()), _SMALLEST)
-    dark = luminance(paper(axes)) < 0.5
+    dark = canvas.luminance(canvas.paper(axes)) < 0.5
     axes.scatter(
         places["longitude"],
         places["latitude"],
         s=sizes**2,
-        color=SKY if dark else BLUE,
+        color=canvas.SKY if dark else canvas.BLUE,
         alpha=0.75,
-        edgecolors=[paper(axes)],
+        edgecolors=[canvas.paper(axes)],
         linewidths=0.5,
     )
     return sizes
@@ -183,11 +176,13 @@ def _draw_places(axes: Axes, places: pd.DataFrame) -> np.ndarray[Any, Any]:
 
 def _name_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
     """Write names beside the circles, where they hide no other and stay on the map."""
-    axes.figure.get_figure(root=True).draw_without_rendering()
-    size = min(points("xtick.labelsize"), 9)
+    figure: Any = axes.figure.get_figure(root=True)
+    figure.draw_without_rendering()
+    size = min(canvas.points("xtick.labelsize"), 9)
     names = drawable(places["name"])
+    families = list(fallback_families(names))
     spots = axes.transData.transform(places[["longitude", "latitude"]].to_numpy())
-    radii = [pixels(axes, diameter / 2) for diameter in sizes]
+    radii = sizes / 2 * figure.dpi / 72
     taken = [
         Bbox.from_extents(x - radius, y - radius, x + radius, y + radius)
         for (x, y), radius in zip(spots, radii, strict=False)
@@ -196,15 +191,16 @@ def _name_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) 
         for across, up, ha, va in _SIDES:
             gap = sizes[row] / 2 + 2
             label = axes.annotate(
-                f"{name} {count_text(people)}",
+                f"{shorten(name, _MOST_LETTERS)} {count_text(people)}",
                 (places["longitude"][row], places["latitude"][row]),
                 xytext=(across * gap, up * gap),
                 textcoords="offset points",
                 ha=ha,
                 va=va,
                 fontsize=size,
-                color=ink(axes),
-                path_effects=[withStroke(linewidth=2, foreground=paper(axes))],
+                fontfamily=families,
+                color=canvas.ink(axes),
+                path_effects=[withStroke(linewidth=2, foreground=canvas.paper(axes))],
             )
             box = label.get_window_extent()
             inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1

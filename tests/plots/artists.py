@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
@@ -35,6 +37,17 @@ def overlapping(*several: Axes) -> list[tuple[str, str]]:
     return [(shown[i].get_text(), shown[j].get_text()) for i, j in zip(one, other, strict=True)]
 
 
+def cut_off(axes: Axes) -> list[str]:
+    """Return the texts of which a part lies outside the figure."""
+    edge = axes.figure.bbox.padded(1)
+    boxes = [(text.get_text(), extent(text)) for text in texts(axes)]
+    return [
+        text
+        for text, box in boxes
+        if box.x0 < edge.x0 or box.x1 > edge.x1 or box.y0 < edge.y0 or box.y1 > edge.y1
+    ]
+
+
 def draw(axes: Axes) -> None:
     """Lay the whole figure out, with no picture of it."""
     axes.figure.get_figure(root=True).draw_without_rendering()
@@ -42,7 +55,17 @@ def draw(axes: Axes) -> None:
 
 def _seen(axes: Axes) -> list[Text]:
     found = [text for text in axes.findobj(Text) if isinstance(text, Text)]
-    return [text for text in found if text.get_visible() and text.get_text().strip()]
+    unseen = set(_beyond(axes.xaxis)) | set(_beyond(axes.yaxis))
+    shown = [text for text in found if text.get_visible() and text not in unseen]
+    return [text for text in shown if text.get_text().strip()]
+
+
+def _beyond(axis: Axis) -> Iterator[Text]:
+    """Yield the labels of ticks beyond the ends of an axis, which are not drawn."""
+    low, high = sorted(axis.get_view_interval())
+    for place, label in zip(axis.get_majorticklocs(), axis.get_majorticklabels(), strict=True):
+        if not low <= place <= high:
+            yield label
 
 
 def extent(artist: Any) -> Bbox:

@@ -13,8 +13,8 @@ from matplotlib.axes import Axes
 
 import outreach_frames as of
 from tests.gallery import frames
-from tests.gallery.__main__ import PLOTS
-from tests.plots.artists import extent, overlapping, plain_axes, texts
+from tests.gallery.__main__ import PLOTS, SLIDE
+from tests.plots.artists import cut_off, overlapping, plain_axes
 
 NAMES = {
     "capacity",
@@ -82,16 +82,22 @@ def test_no_text_overprints_another(name: str) -> None:
     assert overlapping(PLOTS[name](50, plain_axes())) == []
 
 
+@pytest.mark.parametrize("number", [5, 50])
 @pytest.mark.parametrize("name", PLOTS)
-def test_an_own_figure_has_room_for_all_texts(name: str) -> None:
+def test_an_own_figure_has_room_for_all_texts(name: str, number: int) -> None:
     """On a figure of its own no text of a plot is cut off or overprinted."""
-    axes = PLOTS[name](5, None)
-    figure = axes.figure
+    axes = PLOTS[name](number, None)
     assert overlapping(axes) == []
-    for text in texts(axes):
-        box = extent(text)
-        assert box.x0 >= -1, text
-        assert box.x1 <= figure.bbox.x1 + 1, text
+    assert cut_off(axes) == []
+
+
+@pytest.mark.parametrize("name", PLOTS)
+def test_a_slide_has_room_for_all_texts(name: str) -> None:
+    """With the large letters of a slide nothing is cut off or overprinted either."""
+    with plt.rc_context(SLIDE):
+        axes = PLOTS[name](50, plt.subplots(layout="constrained")[1])
+        assert overlapping(axes) == []
+        assert cut_off(axes) == []
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import pandas as pd
 import pytest
+from matplotlib.axes import Axes
 
 import outreach_frames as of
 from outreach_frames.errors import OutreachWarning
 from outreach_frames.plots.labels import drawable, unique
 from tests.gallery import frames
-from tests.plots.artists import bars, plain_axes
+from tests.plots.artists import bars, cut_off, overlapping, plain_axes, texts
 
 
 def segments_named(*names: str | None) -> pd.DataFrame:
@@ -57,6 +59,49 @@ def test_names_that_are_cut_alike_stay_apart() -> None:
     of.plots.segments(segments_named(long + "one", long + "two"), ax=axes)
     assert len(axes.patches) == 2
     assert all(label.get_text().endswith("…") for label in axes.get_yticklabels())
+
+
+LONG = "A name that is very much longer than any axes have room for " * 5
+ENDLESS = "x" * 1_000_000
+OF_A_NAME: dict[str, Callable[[str], Axes]] = {
+    "headcount": lambda name: of.plots.headcount(
+        renamed(frames.companies(2), "company", name), company=[name, "Northforge"]
+    ),
+    "headcount_of_one": lambda name: of.plots.headcount(
+        renamed(frames.companies(2), "company", name), company=name
+    ),
+    "headcount_heatmap": lambda name: of.plots.headcount_heatmap(
+        renamed(renamed(frames.companies(3), "company", name), "department", name)
+    ),
+    "segments": lambda name: of.plots.segments(segments_named(name, "Legal")),
+    "segments_by": lambda name: of.plots.segments(
+        frames.segments(2).rename(columns={"company_industry": name})
+    ),
+    "company_sizes": lambda name: of.plots.company_sizes(pd.DataFrame({"size": [name, "1-10"]})),
+    "people_map": lambda name: of.plots.people_map(
+        frames.places(1).head(1).assign(location_details_city=name)
+    ),
+    "outcomes": lambda name: of.plots.outcomes(pd.DataFrame({"status": ["added", name]})),
+    "capacity": lambda name: of.plots.capacity(renamed(frames.sending_days(3), "email", name)),
+    "headcount_change": lambda name: of.plots.headcount_change(
+        renamed(frames.changes(3), "company", name), by="company"
+    ),
+}
+
+
+def renamed(table: pd.DataFrame, column: str, name: str) -> pd.DataFrame:
+    """Return a table in which the first value of a column has another name."""
+    return table.assign(**{column: table[column].replace({table[column].iloc[0]: name})})
+
+
+@pytest.mark.parametrize("name", [LONG, ENDLESS, "W" * 100], ids=["long", "endless", "wide"])
+@pytest.mark.parametrize("plot", OF_A_NAME)
+def test_long_names_are_cut_before_they_are_drawn(plot: str, name: str) -> None:
+    """A name of whatever length is a text that an own figure has room for."""
+    axes = OF_A_NAME[plot](name)
+    assert max(len(text.get_text()) for text in texts(axes)) < 500
+    assert cut_off(axes) == []
+    assert overlapping(axes) == []
 
 
 def test_names_become_unique_by_a_number() -> None:

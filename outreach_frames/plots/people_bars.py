@@ -1,0 +1,264 @@
+"""People as bars: their segments, the sizes of their companies, their time in a position."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pandas as pd
+
+from outreach_frames.analysis import companies
+from outreach_frames.analysis.segments import segments as segment_table
+from outreach_frames.analysis.tenure import tenure as tenure_table
+from outreach_frames.common.arguments import check_one_of
+from outreach_frames.common.text import plural
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.plots import canvas
+from outreach_frames.plots.bars import plot_bars
+from outreach_frames.plots.labels import COUNT, NOT_GIVEN, SHARE, count_text, readable, shorten
+from outreach_frames.tables.interchange import FrameLike
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COUNTED: Final = ("people", "companies", "share")
+# Each person is in one segment, so these add up over segments; companies and medians do not.
+_SUMMED: Final = frozenset({"people", "share"})
+_MOST_LETTERS: Final = 60
+# Longer ones are pooled, so that one careless date does not squeeze all others together.
+_MOST_YEARS: Final = 20
+
+
+def segments(
+    data: FrameLike,
+    *,
+    by: str | Sequence[str] | None = None,
+    value: str = "people",
+    top: int = 20,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot segments of people by size, or by another column of the table of segments.
+
+    Parameters
+    ----------
+    data : DataFrame, also of Polars, DuckDB or Arrow
+        People (`search_people`), with `by`, or the table that `df.outreach.segments(by)` returns.
+    by : str or list of str, optional
+        Columns that make a segment, where the data is people.
+    value : str
+        What a bar shows: "people", "companies", "share", "median_employees" or
+        "median_<department>".
+    top : int
+        How many segments, the largest first. The rest is summed as "other" where that makes sense
+        (people and share), and left out where it does not; the title says how many there are.
+    ax : Axes, optional
+        Where to draw; by default on a new figure of fitting height.
+
+    Returns
+    -------
+    Axes
+        With one horizontal bar per segment.
+
+    Raises
+    ------
+    InvalidInputError
+        The data is people and `by` is missing, or there is no such column.
+
+    Notes
+    -----
+    Interface: Person and Company, as in people search.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=20)
+    >>> of.plots.segments(people, by="company_industry").get_xlabel()
+    'People'
+    """
+    data = canvas.check_frame(data)
+    most = canvas.check_top(top)
+    table = data
+    if not set(_COUNTED) <= set(data.columns):
+        if by is None:
+            raise InvalidInputError(
+                'The data is no table of segments: name columns with by="company_industry", say, '
+                "or pass df.outreach.segments(by)."
+            )
+        table = segment_table(data, by)
+    keys = list(table.columns[: list(table.columns).index(_COUNTED[0])])
+    check_one_of("value", value, [str(name) for name in table.columns if name not in keys])
+    bars = table.set_axis(pd.Index(_segment_names(table[keys])), axis="index")[[]]
+    bars[value] = canvas.check_numbers(table, value).array
+    bars = bars[bars[value].notna()].sort_values(value, ascending=False, kind="stable")
+    return plot_bars(
+        ax,
+        bars,
+        title=f"{_value_name(value)} by {' and '.join(readable(str(key)).lower() for key in keys)}",
+        nothing="No segments to show",
+        cut=", the {:,} largest of {:,} segments",
+        xlabel=_value_name(value),
+        top=most,
+        number=SHARE if value == "share" else COUNT,
+        summed=value in _SUMMED,
+    )
+
+
+def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> Axes:
+    """Plot how many companies there are of each size.
+
+    Parameters
+    ----------
+    data : DataFrame, also of Polars, DuckDB or Arrow
+        People (`search_people`) or companies (`companies()`); each company counts once.
+    top : int
+        How many sizes, those with the most companies; the rest is summed as "other".
+    ax : Axes, optional
+        Where to draw; by default on a new figure of fitting height.
+
+    Returns
+    -------
+    Axes
+        With one horizontal bar per size label, the smallest at the bottom.
+
+    Raises
+    ------
+    InvalidInputError
+        The data has no company sizes.
+
+    Notes
+    -----
+    Interface: Company, `size`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=20)
+    >>> of.plots.company_sizes(people).get_xlabel()
+    'Companies'
+    """
+    data = canvas.check_frame(data)
+    most = canvas.check_top(top)
+    table = companies.companies(data) if "company_size" in data.columns else data
+    companies.require_columns(table, ["size"], "company sizes")
+    sizes = table["size"].astype("str").fillna(NOT_GIVEN).value_counts()
+    kept = sorted(sizes.index[:most], key=_size_order, reverse=True)
+    return plot_bars(
+        ax,
+        sizes.loc[[*kept, *sizes.index[most:]]].to_frame("companies"),
+        title=f"Size of {plural(int(sizes.sum()), 'company', 'companies')}",
+        nothing="No companies to show",
+        cut=", {:,} of {:,} sizes",
+        xlabel="Companies",
+        ylabel="Employees",
+        top=most,
+    )
+
+
+def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axes:
+    """Plot how many years people have been in their current position.
+
+    Parameters
+    ----------
+    data : DataFrame, also of Polars, DuckDB or Arrow
+        People (`search_people`), or the table that `df.outreach.tenure()` returns.
+    as_of : date, str or Timestamp, optional
+        The day that years are counted up to, where the data is people; by default today.
+    ax : Axes, optional
+        Where to draw; by default on a new figure.
+
+    Returns
+    -------
+    Axes
+        With one bar per full year, 20 and more together, and a line at the median. The title says
+        of how many people no start is known.
+
+    Raises
+    ------
+    InvalidInputError
+        The data has no positions.
+
+    Notes
+    -----
+    Interface: Person, `current_position_start_date` and `experiences`.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> with of.connect("sandbox", cache=None):
+    ...     people = of.search_people(limit=20)
+    >>> of.plots.tenure(people, as_of="2026-01-01").get_ylabel()
+    'People'
+    """
+    data = canvas.check_frame(data)
+    table = data if "years" in data.columns else tenure_table(data, as_of)
+    years = canvas.check_numbers(table, "years")
+    known = years.dropna().to_numpy(dtype=float)
+    missing = len(years) - len(known)
+    axes = canvas.new_axes(ax)
+    title = f"Time in the current position of {plural(len(known), 'person', 'people')}"
+    if missing:
+        title += f"; of {missing:,} more it is not given"
+    if not len(known):
+        return canvas.show_empty(axes, title, "No positions to show")
+    full = np.clip(np.floor(known), 0, _MOST_YEARS).astype(int)
+    counts = np.bincount(full)
+    _draw_years(axes, counts)
+    _mark_median(axes, float(np.median(known)))
+    return canvas.finish(axes, title, xlabel="Full years in the position", ylabel="People")
+
+
+def _segment_names(keys: pd.DataFrame) -> list[str]:
+    parts = [keys[name].astype("str").fillna(NOT_GIVEN) for name in keys.columns]
+    return [", ".join(row) for row in zip(*parts, strict=True)]
+
+
+def _value_name(value: str) -> str:
+    return "Share of people" if value == "share" else shorten(readable(value), _MOST_LETTERS)
+
+
+def _size_order(label: str) -> tuple[float, str]:
+    """Order size labels by the first number in them; the labels are the service's own."""
+    number = re.search(r"\d+", label.replace(",", ""))
+    return (float(number[0]) if number else float("inf"), label)
+
+
+def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
+    years = np.arange(len(counts))
+    drawn = axes.bar(years, counts, width=0.9, color=canvas.BLUE)
+    names = [f"{_MOST_YEARS}+" if year == _MOST_YEARS else str(year) for year in years]
+    width, height = canvas.axes_size(axes)
+    place = width / len(counts)
+    size = canvas.points("xtick.labelsize")
+    step = max(1, int(np.ceil(canvas.text_width(names, size) * 1.4 / place)))
+    axes.set_xticks(years[::step], names[::step], fontsize=size)
+    texts = [count_text(count) if count else "" for count in counts.tolist()]
+    size = min(size, size * place / canvas.text_width(texts, size))
+    if size >= canvas.SMALLEST_FONT:
+        # On a ground of their own, so that the line at the median does not run through one.
+        ground = {"facecolor": canvas.paper(axes), "edgecolor": "none", "pad": 0.5}
+        axes.bar_label(drawn, texts, padding=2, fontsize=size, color=canvas.ink(axes), bbox=ground)
+    # A line of text stays free above the highest bar, and one more for the median.
+    axes.margins(x=0.02, y=min(size * 4 / height, 1))
+    canvas.number_axis(axes, axes.yaxis, COUNT)
+
+
+def _mark_median(axes: Axes, median: float) -> None:
+    """Mark the median, which lies within the bar of its full year, with its value on the line."""
+    place = min(median, float(_MOST_YEARS)) - 0.5 + 0.05
+    axes.axvline(place, color=canvas.ink(axes), linestyle="--", linewidth=1, zorder=2)
+    right = place > axes.get_xlim()[1] / 2
+    axes.annotate(
+        f"median {median:.1f}",
+        (place, 1),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(-4 if right else 4, -2),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        va="top",
+        fontsize=canvas.points("xtick.labelsize"),
+        color=canvas.ink(axes),
+    )
