@@ -71,7 +71,7 @@ def write_csv(
     Text is quoted, a missing cell is empty and not quoted. Lists and objects are JSON. Moments are
     ISO 8601, in UTC where they have a zone. Where a column, its dtype or the index is not what a
     search gives, a small file ``<name>.csv-metadata.json`` beside the CSV says so; keep the two
-    together.
+    together. Periods come back as text.
 
     Parameters
     ----------
