@@ -90,6 +90,11 @@ def dtype_name(model: Model) -> str:
     return _notes(field).get(_DTYPE, str(field.type).encode()).decode()
 
 
+def is_nested(model: Model) -> bool:
+    """Return whether a column's cells are lists or records, which are JSON in the file."""
+    return bool(pa.types.is_nested(model.schema.field(0).type))
+
+
 def decode(stored: pa.ChunkedArray, model: Model) -> Any:
     """Convert what was read back into a column's values."""
     field = model.schema.field(0)

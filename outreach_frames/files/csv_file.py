@@ -31,6 +31,7 @@ from outreach_frames.files.csv_dtypes import (
     default_model,
     dtype_name,
     encode,
+    is_nested,
     read_arrow,
     stored_type,
     text_model,
@@ -371,9 +372,18 @@ def _described(
                 f"{path}: the column {name!r} cannot be read as {kind}: {error}."
             ) from error
 
+    stored = dict(zip(names, table.columns, strict=True))
     # Lists are parsed outside Python's lock, so that several columns go at a time.
     with ThreadPoolExecutor() as executor:
-        columns = dict(zip(names, executor.map(restored, names, table.columns), strict=True))
+        nested = {
+            name: executor.submit(restored, name, stored[name])
+            for name in names
+            if is_nested(models[name])
+        }
+        columns = {
+            name: nested[name].result() if name in nested else restored(name, stored[name])
+            for name in names
+        }
     levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
     labels = pd.DataFrame({title: columns.pop(title) for title in levels})
     frame = pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
