@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -46,7 +46,7 @@ _NAMED: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The lines of a file that begin in a range of its bytes.
+    """The lines of a file in a range of its bytes; one that is cut belongs to where it begins.
 
     Attributes
     ----------
@@ -89,8 +89,8 @@ def read_people(
         subfolders), globs, or addresses that fsspec knows, such as ``s3://bucket/people-*.ndjson``.
         A file that is named twice is read once.
     blocksize : int or str, default "64MB"
-        Bytes of a file for one partition; a line that begins in a block belongs to it. A compressed
-        file (``.ndjson.gz``) is one partition, whatever its size.
+        Bytes of a file for one partition, to the end of the last line there. A compressed file
+        (``.ndjson.gz``) is one partition, whatever its size.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow in every column.
     extra_column : str, optional
@@ -273,11 +273,14 @@ def _read_block(
     chosen: Sequence[str] | None,
 ) -> pd.DataFrame:
     """Make one partition; Dask asks for some of the chosen columns where a result needs no more."""
+    from fsspec.utils import read_block  # noqa: PLC0415
+
     columns = chosen if columns is None else columns
     name = _name(block.file)
     try:
         with _saying_what_is_unreadable(name), copy(block.file) as file:
-            start, content = _lines(file, block.start, block.length)
+            content = read_block(file, block.start, block.length, delimiter=b"\n")
+            start = file.tell() - len(content)
     except InvalidInputError as error:
         error.add_note("Every worker needs to reach the file under the same path.")
         raise
@@ -288,22 +291,6 @@ def _read_block(
         [_with_fixed_columns(table, name, extra_column, known) for table in found]
     )
     return to_frame(people if columns is None else people.select(list(columns)), dtype_backend)
-
-
-def _lines(file: BinaryIO, start: int, length: int | None) -> tuple[int, bytes]:
-    """Read the lines that begin in a range, and say where the first one begins."""
-    if length is None:
-        return start, file.read()
-    end = start + length
-    if start:
-        # A line that begins right here has its predecessor's line break in front.
-        file.seek(start - 1)
-        file.readline()
-        start = file.tell()
-    content = file.read(max(0, end - start))
-    if content and not content.endswith(b"\n"):
-        content += file.readline()
-    return start, content
 
 
 def _with_fixed_columns(

@@ -212,7 +212,7 @@ def _finish_lines(
 
 def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], order: Order | None) -> None:
     nobody = _empty_table(parts)
-    header, metadata = csv_header(_empty_frame(nobody, order))
+    header, notes = csv_header(_empty_frame(nobody, order))
 
     def rows(span: Span) -> pa.Buffer | memoryview:
         schema, written = _csv_part(read_span(parts.rows, span))
@@ -226,7 +226,7 @@ def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], order: Ord
             for piece in pieces:
                 file.write(piece)
 
-    replace_csv(place, write, metadata, made_in=parts.folder)
+    replace_csv(place, write, notes, made_in=parts.folder)
 
 
 def _finish_parquet(

@@ -25,15 +25,16 @@ from outreach_frames.common.text import has_lone_surrogate, unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
-    TEXT,
-    Descriptor,
+    Model,
     arrow_stored_type,
     decode,
-    default_descriptor,
+    default_model,
+    dtype_name,
     encode,
     is_nested,
     read_arrow,
     stored_type,
+    text_model,
     write_arrow,
 )
 from outreach_frames.files.csv_notes import (
@@ -71,7 +72,7 @@ def write_csv(
     Text is quoted, a missing cell is empty and not quoted. Lists and objects are JSON. Moments are
     ISO 8601, in UTC where they have a zone. Where a column, its dtype or the index is not what a
     search gives, a small file ``<name>.csv-metadata.json`` beside the CSV says so; keep the two
-    together.
+    together. Periods come back as text.
 
     Parameters
     ----------
@@ -122,7 +123,9 @@ def write_csv(
         raise InvalidInputError(f"sep is {sep!r}; give one of {get_args(Separator)}.")
     check_suffix(path, SUFFIXES, "CSV")
     check_columns(frame)
-    table, metadata = _csv_table(frame, has_labels(frame.index) if index is None else index)
+    table, models, metadata = _csv_table(
+        frame, index=has_labels(frame.index) if index is None else index
+    )
     if excel:
         _warn_of_excel_limits(table)
     if formulas == "keep":
@@ -135,12 +138,12 @@ def write_csv(
             file.write(BOM)
         _write_table(table, file, sep=sep)
 
-    return replace_csv(path, write, metadata)
+    return replace_csv(path, write, notes_bytes(models, metadata))
 
 
 def csv_rows(table: pa.Table) -> memoryview:
     """Write rows of a search as `write_csv` writes them in a frame, without the header."""
-    columns = [without_formulas_in(write_arrow(column)[0]) for column in table.columns]
+    columns = [without_formulas_in(write_arrow(column)) for column in table.columns]
     buffer = pa.BufferOutputStream()
     _write_table(pa.Table.from_arrays(columns, table.column_names), buffer, header=False)
     return memoryview(buffer.getvalue())
@@ -159,18 +162,18 @@ def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
-    """Write the header of a frame, and say what `write_csv` would note of its columns."""
-    table, metadata = _csv_table(frame.iloc[:0], index=False)
+def csv_header(frame: pd.DataFrame) -> tuple[bytes, bytes]:
+    """Write the header of a frame, and what `write_csv` would note of its columns."""
+    table, models, metadata = _csv_table(frame.iloc[:0], index=False)
     buffer = pa.BufferOutputStream()
     _write_table(without_formulas(table), buffer)
-    return buffer.getvalue().to_pybytes(), metadata
+    return buffer.getvalue().to_pybytes(), notes_bytes(models, metadata)
 
 
 def replace_csv(
     path: str | Path,
     write: Callable[[BinaryIO], object],
-    metadata: Mapping[str, Any],
+    noted: bytes,
     *,
     made_in: Path | None = None,
 ) -> Path:
@@ -178,17 +181,16 @@ def replace_csv(
     target = expanded(path)
     refuse_special_file(target)
     notes = notes_path(target)
-    content = notes_bytes(metadata)
-    if content:
+    if noted:
         refuse_special_file(notes)
 
     def remove_other_notes() -> None:
-        if notes.is_file() and notes.read_bytes() != content:
+        if notes.is_file() and notes.read_bytes() != noted:
             notes.unlink()
 
     replace_file(target, write, just_before=remove_other_notes, made_in=made_in)
-    if content and not notes.is_file():
-        replace_file(notes, lambda file: file.write(content), made_in=made_in, mode_of=target)
+    if noted and not notes.is_file():
+        replace_file(notes, lambda file: file.write(noted), made_in=made_in, mode_of=target)
     return target
 
 
@@ -225,11 +227,11 @@ def check_columns(frame: pd.DataFrame) -> None:
             )
 
 
-def _csv_table(frame: pd.DataFrame, index: bool) -> tuple[pa.Table, dict[str, Any]]:
-    """Make the table that is written, and what must be noted beside it."""
+def _csv_table(frame: pd.DataFrame, *, index: bool) -> tuple[pa.Table, list[Model], dict[str, Any]]:
+    """Make the table that is written, and what must be noted on its columns and on the whole."""
     columns: dict[str, pa.ChunkedArray] = {}
-    levels: list[dict[str, Any]] = []
-    dtypes: dict[str, Descriptor] = {}
+    models: list[Model] = []
+    levels: list[tuple[str, Any]] = []
     if index:
         for level, name in enumerate(frame.index.names):
             if not isinstance(name, str | int | float | bool | None):
@@ -238,22 +240,22 @@ def _csv_table(frame: pd.DataFrame, index: bool) -> tuple[pa.Table, dict[str, An
                 )
             title = unique_name("index" if name is None else str(name), {*frame.columns, *columns})
             values = frame.index.get_level_values(level).to_series()
-            columns[title], descriptor = encode(values, title)
-            levels.append({"column": title, "name": name, "dtype": descriptor})
-    for position, name in enumerate(frame.columns):
-        columns[name], descriptor = encode(frame.iloc[:, position], name)
-        if descriptor != default_descriptor(name):
-            dtypes[name] = descriptor
+            columns[title], model = encode(values, title)
+            models.append(model)
+            levels.append((title, name))
+    for label, column in frame.items():
+        name = str(label)
+        columns[name], model = encode(column, name)
+        if not model.schema.equals(default_model(name).schema, check_metadata=True):
+            models.append(model)
     metadata: dict[str, Any] = {}
-    if dtypes:
-        metadata["columns"] = dtypes
     if levels:
         metadata["index"] = levels
     if not columns and len(frame):
         metadata["rows"] = len(frame)
     if frame.columns.name is not None:
         metadata["columns_name"] = str(frame.columns.name)
-    return pa.table(columns), metadata
+    return pa.table(columns), models, metadata
 
 
 def write_csv_files(
@@ -315,12 +317,12 @@ def not_a_table(path: Path) -> InvalidInputError:
 
 def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
     """Read a CSV file that `write_csv` wrote; `as_text` where only noted dtypes are meant."""
-    metadata = read_notes(path)
+    models, metadata = read_notes(path)
     content = path.read_bytes().removeprefix(BOM)
     if content.startswith(_ARCHIVE):
         raise not_a_table(path)
     try:
-        return _described(content, metadata, path, as_text=as_text)
+        return _described(content, models, metadata, path, as_text=as_text)
     except NOTES_ERRORS as error:
         if not metadata or isinstance(error, InvalidInputError):
             raise
@@ -328,7 +330,12 @@ def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
 
 
 def _described(
-    content: bytes, metadata: Mapping[str, Any], path: Path, *, as_text: bool
+    content: bytes,
+    noted: Mapping[str, Model],
+    metadata: Mapping[str, Any],
+    path: Path,
+    *,
+    as_text: bool,
 ) -> pd.DataFrame:
     """Make a frame of what a CSV file holds and what is noted of its columns."""
     if not content or content.isspace():
@@ -345,29 +352,24 @@ def _described(
             f"{path} cannot be read as a table: its header is damaged ({error}). Look for a "
             "quotation mark that is opened there and never closed."
         ) from error
-    names = _names(written, escaped=escaped)
+    names = written
+    if escaped:
+        names = unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist()
     if twice := {name for name in names if names.count(name) > 1}:
         raise InvalidInputError(f"{path} has two columns named {min(twice)!r}.")
-    levels = {
-        level["column"]: level for level in metadata.get("index", ()) if level["column"] in names
-    }
-    noted = {
-        **metadata.get("columns", {}),
-        **{name: level["dtype"] for name, level in levels.items()},
-    }
-    dtypes = {
-        name: noted.get(name) or (TEXT if as_text else default_descriptor(name)) for name in names
-    }
-    types = {title: stored_type(dtypes[name]) for title, name in zip(written, names, strict=True)}
+    default = text_model if as_text else default_model
+    models = {name: noted[name] if name in noted else default(name) for name in names}
+    types = {title: stored_type(models[name]) for title, name in zip(written, names, strict=True)}
     table = _parse_csv(content, types, path, sep)
 
     def restored(name: str, column: pa.ChunkedArray) -> Any:
         texts = unescape(column) if escaped and is_text(column.type) else column
         try:
-            return decode(texts, dtypes[name])
+            return decode(texts, models[name])
         except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
+            kind = dtype_name(models[name])
             raise InvalidInputError(
-                f"{path}: the column {name!r} cannot be read as {dtypes[name]['dtype']}: {error}."
+                f"{path}: the column {name!r} cannot be read as {kind}: {error}."
             ) from error
 
     stored = dict(zip(names, table.columns, strict=True))
@@ -376,13 +378,19 @@ def _described(
         nested = {
             name: executor.submit(restored, name, stored[name])
             for name in names
-            if is_nested(dtypes[name])
+            if is_nested(models[name])
         }
         columns = {
             name: nested[name].result() if name in nested else restored(name, stored[name])
             for name in names
         }
-    return _indexed(columns, list(levels.values()), metadata.get("columns_name"), table.num_rows)
+    levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
+    labels = pd.DataFrame({title: columns.pop(title) for title in levels})
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
+    if levels:
+        frame.index = labels.set_index(list(levels)).index.set_names(list(levels.values()))
+    frame.columns.name = metadata.get("columns_name")
+    return frame
 
 
 def _separator(content: bytes) -> str:
@@ -392,31 +400,6 @@ def _separator(content: bytes) -> str:
     header = content.partition(b"\n")[0]
     found = [mark for mark in get_args(Separator) if mark.encode() in header]
     return found[0] if found and not header.startswith(b'"') else ","
-
-
-def _names(written: list[str], *, escaped: bool) -> list[str]:
-    if not escaped:
-        return written
-    return list(unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist())
-
-
-def _indexed(
-    columns: dict[str, Any], levels: list[dict[str, Any]], columns_name: str | None, rows: int
-) -> pd.DataFrame:
-    values = [pd.Index(columns.pop(level["column"])) for level in levels]
-    names = [level["name"] for level in levels]
-    index: Any = pd.RangeIndex(rows)
-    if len(values) == 1:
-        index = values[0].rename(names[0])
-    elif values:
-        index = pd.MultiIndex.from_arrays(values, names=names)
-    frame = (
-        pd.DataFrame(columns, copy=False).set_axis(index, axis=0)
-        if columns
-        else pd.DataFrame(index=index)
-    )
-    frame.columns.name = columns_name
-    return frame
 
 
 def _read_arrow_csv(

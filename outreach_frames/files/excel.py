@@ -22,6 +22,7 @@ from outreach_frames.common.atomic_files import check_suffix, replace_file
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
+from outreach_frames.files.formulas import is_text
 from outreach_frames.tables.columns import text_names
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ class _Writer:
         kind = pa.binary() if array is None else array.type
         cells: list[Any] = []
         number_format = ""
-        if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        if is_text(kind):
             cells = self._text_cells(array, title)
         elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
             cells, number_format = self._moments(array)

@@ -118,7 +118,9 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     if not noted:
         return to_frame(table, "numpy_nullable")
     there = set(table.column_names)
-    if there <= {name for name in noted["index_columns"] if _is_name(name)}:
+    # Where an index is row numbers, it is described and not stored as a column.
+    levels = {name for name in noted["index_columns"] if isinstance(name, str)}
+    if there <= levels:
         return _frame_without_columns(table, noted)
     arrow = {
         column["name"]
@@ -126,7 +128,7 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
         if column["name"] in there and column["numpy_type"].endswith(_ARROW_DTYPE)
     }
     arrow.update(json.loads(table.schema.metadata.get(_OWN_METADATA, b"[]")))
-    arrow -= {name for name in noted["index_columns"] if _is_name(name)}
+    arrow -= levels
     kept = [column for column in noted["columns"] if column["name"] not in arrow]
     metadata = {"pandas": json.dumps({**noted, "columns": kept})}
     # Without any column pandas would forget how many rows there are.
@@ -148,11 +150,6 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     result.columns.name = frame.columns.name
     result.attrs = frame.attrs
     return result
-
-
-def _is_name(index_column: Any) -> bool:
-    """Return whether an index is stored as a column, and not described as row numbers."""
-    return isinstance(index_column, str)
 
 
 def _frame_without_columns(table: pa.Table, noted: dict[str, Any]) -> pd.DataFrame:

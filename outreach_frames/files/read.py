@@ -121,11 +121,7 @@ def _read_parquet(parts: Sequence[Path], source: Path) -> pd.DataFrame:
     except InvalidInputError:
         raise
     except NOTES_ERRORS as error:
-        raise _damaged(source, error) from error
-
-
-def _damaged(source: Path, error: Exception) -> InvalidInputError:
-    return InvalidInputError(
-        f"{source} is damaged, or not Parquet as pandas writes it: {shorten(str(error))}. Try "
-        "pandas.read_parquet, or write the file again."
-    )
+        raise InvalidInputError(
+            f"{source} is damaged, or not Parquet as pandas writes it: {shorten(str(error))}. Try "
+            "pandas.read_parquet, or write the file again."
+        ) from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import copy
 import json
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
@@ -36,6 +38,14 @@ VALUES: list[Any] = [
     "interval", "int64,int64", "timedelta64", "datetime64", "datetime64[ns]", "float16", "Int64",
     "string", "double[pyarrow]", "list<item: int64>[pyarrow]",
 ]  # fmt: skip
+KEYS = ["dtype", "written", "other"]
+DTYPES = st.sampled_from(
+    [
+        "json",
+        "text",
+        *(value for value in VALUES if value and isinstance(value, str) and value != "\ud800"),
+    ]
+)
 
 
 def places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -80,6 +90,38 @@ def test_notes_beside_a_csv_may_hold_anything(tmp_path, name, data):
         read_or_refuse(path)
 
 
+def with_other_models(notes: dict[str, Any], data: st.DataObject) -> None:
+    """Damage what is noted of the columns: bytes anywhere, or the names of dtypes."""
+    content = bytearray(base64.b64decode(notes["models"]))
+    if data.draw(st.booleans()):
+        for _ in range(data.draw(st.integers(1, 3))):
+            content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    else:
+        batch = pa.ipc.open_stream(content).read_next_batch()
+        fields = [
+            field.with_metadata(data.draw(st.dictionaries(st.sampled_from(KEYS), DTYPES)))
+            for field in batch.schema
+        ]
+        stream = pa.BufferOutputStream()
+        with pa.ipc.new_stream(stream, pa.schema(fields)) as writer:
+            writer.write_batch(pa.record_batch(batch.columns, pa.schema(fields)))
+        content = stream.getvalue().to_pybytes()
+    notes["models"] = base64.b64encode(content).decode()
+
+
+@pytest.mark.filterwarnings("ignore")
+@given(st.sampled_from(list(FRAMES)), st.data())
+def test_models_of_columns_may_hold_anything(tmp_path, name, data):
+    """A CSV is read or refused, whatever became of the types and dtypes that are noted."""
+    path = write_csv(FRAMES[name], tmp_path / "x.csv")
+    notes = metadata_of(path)
+    noted = json.loads(notes.read_text()) if notes.is_file() else {}
+    if "models" in noted:
+        with_other_models(noted, data)
+        notes.write_text(json.dumps(noted))
+        read_or_refuse(path)
+
+
 @pytest.mark.filterwarnings("ignore")
 @given(st.sampled_from(PARQUET), st.data())
 def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
@@ -100,13 +142,14 @@ def test_metadata_in_parquet_may_hold_anything(tmp_path, name, data):
     "content",
     [
         "{", "[]", "5", "null", '""', '{"format": "other"}', "[" * 100_000, "\xff", "{}",
-        '{"format":"outreach_frames CSV 1","columns":5}',
-        '{"format":"outreach_frames CSV 1","columns":{"n":{"dtype":",oolean"}}}',
-        '{"format":"outreach_frames CSV 1","columns":{"n":{"dtype":"arrow","type":"AAAA"}}}',
-        '{"format":"outreach_frames CSV 1","columns":{"n":{"dtype":"category"}}}',
-        '{"format":"outreach_frames CSV 1","index":{"a":1}}',
-        '{"format":"outreach_frames CSV 1","index":[{"column":"n"}]}',
-        '{"format":"outreach_frames CSV 1","columns_name":[["a"]]}',
+        '{"format":"outreach_frames CSV 1"}',
+        '{"format":"outreach_frames CSV 2","models":5}',
+        '{"format":"outreach_frames CSV 2","models":""}',
+        '{"format":"outreach_frames CSV 2","models":"AAAA"}',
+        '{"format":"outreach_frames CSV 2","index":{"a":1}}',
+        '{"format":"outreach_frames CSV 2","index":[["n"]]}',
+        '{"format":"outreach_frames CSV 2","index":5}',
+        '{"format":"outreach_frames CSV 2","columns_name":[["a"]]}',
     ],
 )  # fmt: skip
 def test_damaged_metadata_is_an_error(tmp_path, content):
