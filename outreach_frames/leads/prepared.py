@@ -168,13 +168,15 @@ class PreparedLeads:
         )
         return list(zip(emails, urls, strict=True))
 
-    def fields(self, positions: Positions) -> pa.RecordBatch:
-        """Return for each identifier and data field whether rows have it."""
-        rows = self._rows(positions)
-        every = {**self.checked.identifiers, **self.checked.data}
-        return pa.RecordBatch.from_pydict(
-            {field: texts.is_valid().take(rows) for field, texts in every.items()}
-        )
+    def fields(self, positions: Positions) -> dict[int, int]:
+        """Return the identifiers and data fields that rows have, as the bits of a number."""
+        rows, every = self._rows(positions), {**self.checked.identifiers, **self.checked.data}
+        bits = np.zeros(len(rows), dtype=np.int64)
+        for place, texts in enumerate(every.values()):
+            bits |= texts.is_valid().take(rows).to_numpy(zero_copy_only=False) * np.int64(
+                1 << place
+            )
+        return dict(zip(rows.to_pylist(), bits.tolist(), strict=True))
 
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
