@@ -25,15 +25,15 @@ from outreach_frames.leads.planning.cells import TEXT
 from outreach_frames.leads.planning.checks import Checked, check_rows
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
+    EMAIL_COLUMN,
     PROFNET_URL,
+    PROFNET_URL_COLUMN,
     read_chunk_size,
     read_mapping,
     read_settings,
 )
-from outreach_frames.leads.planning.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
 from outreach_frames.leads.planning.sequence_status import look_up
-from outreach_frames.leads.planning.unsent import unsent_rows
-from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads
+from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads, unsent_rows
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 

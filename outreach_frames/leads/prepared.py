@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.leads.planning.checks import Checked
-from outreach_frames.leads.planning.lines import lead_lines
-from outreach_frames.leads.planning.overrides import count_overrides
+from outreach_frames.common.text import quoted
+from outreach_frames.leads import statuses
+from outreach_frames.leads.planning.checks import PLACEHOLDER, Checked, count_overrides
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
-from outreach_frames.leads.planning.unsent import unsent_rows
+from outreach_frames.tables.json_columns import write_json_texts
 
 Positions = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -30,6 +30,7 @@ _PROFNET_URL = spec.LEAD_IDENTIFIERS[1]
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
 # How many more requests than needed may keep leads apart that share a URL.
 _MORE_REQUESTS = 10
+_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,3 +234,93 @@ def _apart(rows: Sequence[int], urls: Sequence[str | None], size: int) -> list[l
             chunks.append([])
         chunks[place].append(row)
     return chunks
+
+
+def unsent_rows(
+    index: pd.Index,
+    checked: Checked,
+    keys: pa.RecordBatch,
+    kept: np.ndarray[Any, Any],
+    linked_by: str = "other rows",
+) -> pd.DataFrame:
+    """Return every row that is not sent: position, status, detail, error_code."""
+    problems = checked.problems
+    wrong = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
+    codes = wrong[wrong["code"] != PLACEHOLDER].groupby("row")["code"].first()
+    details = wrong.groupby("row")["message"].agg(" ".join)
+    duplicates = np.flatnonzero(kept != np.arange(len(kept)))
+    unsent = pd.DataFrame(
+        {
+            "position": np.concatenate([codes.index.to_numpy(dtype=np.int64), duplicates]),
+            "status": pd.Series(
+                [statuses.INVALID] * len(codes) + [statuses.DUPLICATE_IN_FRAME] * len(duplicates),
+                dtype="str",
+            ),
+            "detail": pd.Series(
+                [*details, *_reasons(index, keys, duplicates, kept[duplicates], linked_by)],
+                dtype="str",
+            ),
+            "error_code": pd.Series([*codes, *[None] * len(duplicates)], dtype="str"),
+        }
+    )
+    return unsent.sort_values("position", ignore_index=True)
+
+
+def _reasons(
+    index: pd.Index,
+    keys: pa.RecordBatch,
+    duplicates: np.ndarray[Any, Any],
+    kept: np.ndarray[Any, Any],
+    linked_by: str,
+) -> list[str]:
+    """Say what each duplicate has in common with the row that is kept."""
+    reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
+    for name in reversed(keys.schema.names):
+        mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))
+        for place in np.flatnonzero(pc.equal(mine, theirs).fill_null(False)).tolist():
+            reasons[place] = f"same {name}"
+    labels = index.to_flat_index().take(kept).tolist()
+    named = (
+        [""] * len(kept)
+        if isinstance(index, pd.RangeIndex)
+        else [f" (index {quoted(label)})" for label in labels]
+    )
+    return [
+        f"{reason} as row {row}{label}"
+        for reason, row, label in zip(reasons, kept.tolist(), named, strict=True)
+    ]
+
+
+def lead_lines(checked: Checked, rows: pa.Array) -> Iterator[pa.Array]:
+    """Yield the leads of these rows, one JSON object each; what is missing is left out.
+
+    They come some thousands at a time: as JSON they take more memory than the frame.
+    """
+    for start in range(0, len(rows), _ROWS):
+        part = rows.slice(start, _ROWS)
+        members = list(_members(checked.identifiers, part))
+        if checked.data:
+            values = _object(list(_members(checked.data, part)))
+            is_empty = pc.equal(values, "{}")
+            members.append(_member("data", pc.if_else(is_empty, None, values)))
+        members.append(_member("overrides", checked.overrides.take(part).cast(pa.string())))
+        yield _object(members)
+
+
+def _members(fields: Mapping[str, pa.Array], rows: pa.Array) -> Iterator[pa.Array]:
+    for name, column in fields.items():
+        texts = column.take(rows)
+        values = pc.if_else(texts.is_valid(), write_json_texts(texts), pa.scalar(None, pa.string()))
+        yield _member(name, values)
+
+
+def _member(name: str, values: pa.Array) -> pa.Array:
+    """Return `,"name":value` for each row, and nothing where the value is missing."""
+    pairs = pc.binary_join_element_wise(f",{orjson.dumps(name).decode()}:", values, "")
+    return pc.fill_null(pairs, "")
+
+
+def _object(members: list[pa.Array]) -> pa.Array:
+    # Not null_handling="skip": that leaves out the rows in which all members are missing.
+    inner = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*members, ""), start=1)
+    return pc.binary_join_element_wise("{", inner, "}", "")

@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.common.arguments import is_missing, suggestion
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.identity.keys import are_placeholder_urls
-from outreach_frames.leads.planning import overrides, syntax
-from outreach_frames.leads.planning.cells import TEXT, column_texts, stripped
-from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL, LeadMapping
-from outreach_frames.leads.planning.problems import Problem, problems_frame
+from outreach_frames.leads.planning import syntax
+from outreach_frames.leads.planning.cells import TEXT, column_texts, python_values, stripped
+from outreach_frames.leads.planning.mapping import EMAIL, OVERRIDES, PROFNET_URL, LeadMapping
 
 PLACEHOLDER: Final = "placeholder"
 MISSING_IDENTIFIER: Final = "missing_identifier"
 NOT_PLAIN: Final = "not_a_plain_value"
 TOO_LONG: Final = "data_value_too_long"
+NOT_BOOLEAN: Final = "override_not_boolean"
+UNKNOWN: Final = "unknown_override"
 
 # What programs write for a missing value, which no lead's text should say; people may be called
 # Nan or Null, and NA is a country.
 _WRITTEN_BY_PROGRAMS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
+
+# Each combination of overrides as the lead's JSON; its place is the sum of their bits.
+_TEXTS: Final = pa.array(
+    [
+        orjson.dumps(names).decode() if names else None
+        for bits in range(1 << len(OVERRIDES))
+        for names in [{name: True for bit, name in enumerate(OVERRIDES) if bits >> bit & 1}]
+    ],
+    TEXT,
+)
+
+
+class Problem(NamedTuple):
+    """One thing that is wrong with one row; `column` and `field` are None for the whole row."""
+
+    row: int
+    column: Hashable | None
+    field: str | None
+    code: str
+    message: str
 
 
 class _Kind(NamedTuple):
@@ -75,7 +99,7 @@ def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
     data = {
         field: _data_field(frame, field, column, problems) for field, column in mapping.data.items()
     }
-    chosen = overrides.override_texts(frame, mapping, problems)
+    chosen = _override_texts(frame, mapping, problems)
     is_given = _given(identifiers, problems, len(frame))
     message = _missing_message(mapping, data)
     problems += [
@@ -84,7 +108,7 @@ def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
     ]
     is_valid = np.ones(len(frame), dtype=bool)
     is_valid[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
-    return Checked(identifiers, data, chosen, problems_frame(problems, frame.index), is_valid)
+    return Checked(identifiers, data, chosen, _problems_frame(problems, frame.index), is_valid)
 
 
 def _identifier(
@@ -167,3 +191,98 @@ def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
 
 def _rows(mask: pa.Array) -> list[int]:
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist()
+
+
+def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Problem]) -> pa.Array:
+    """Return each row's overrides as JSON, missing where none is true."""
+    bits = np.zeros(len(frame), dtype=np.int64)
+    for name, given in mapping.overrides.items():
+        bit = 1 << OVERRIDES.index(name)
+        if isinstance(given, bool):
+            bits |= bit * given
+        else:
+            bits |= bit * _flags(frame[given], given, name, problems)
+    if mapping.override_column is not None:
+        bits |= _mixed(frame[mapping.override_column], mapping.override_column, problems)
+    return _TEXTS.take(pa.array(bits))
+
+
+def count_overrides(texts: pa.Array) -> dict[str, int]:
+    """Count the rows that bring each override, for those that any brings."""
+    counts: Counter[str] = Counter()
+    for combination in pc.value_counts(texts.drop_null()).to_pylist():
+        counts.update(dict.fromkeys(orjson.loads(combination["values"]), combination["counts"]))
+    return dict(counts)
+
+
+def _flags(
+    cells: pd.Series[Any], column: Hashable, name: str, problems: list[Problem]
+) -> np.ndarray[Any, Any]:
+    """Read a column of booleans; a missing one is not given, so false."""
+    if isinstance(cells.dtype, np.dtype) and cells.dtype == bool:
+        return cells.to_numpy().astype(np.int64)
+    flags = np.zeros(len(cells), dtype=np.int64)
+    for row, cell in enumerate(python_values(cells)):
+        if isinstance(cell, bool | np.bool_):
+            flags[row] = bool(cell)
+        elif not is_missing(cell):
+            problems.append(_not_boolean(row, column, name, cell))
+    return flags
+
+
+def _mixed(
+    cells: pd.Series[Any], column: Hashable, problems: list[Problem]
+) -> np.ndarray[Any, Any]:
+    """Read a column of dicts, or of booleans that are for all overrides."""
+    bits = np.zeros(len(cells), dtype=np.int64)
+    for row, cell in enumerate(python_values(cells)):
+        if isinstance(cell, bool | np.bool_):
+            bits[row] = bool(cell) * (len(_TEXTS) - 1)
+        elif isinstance(cell, Mapping):
+            bits[row] = _bits(row, cell, column, problems)
+        elif not is_missing(cell):
+            problems.append(_not_boolean(row, column, "the overrides", cell))
+    return bits
+
+
+def _bits(row: int, cell: Mapping[Any, Any], column: Hashable, problems: list[Problem]) -> int:
+    bits = 0
+    for name, value in cell.items():
+        if name not in OVERRIDES:
+            message = (
+                f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
+                f"There are: {', '.join(OVERRIDES)}."
+            )
+            problems.append(Problem(row, column, "overrides", UNKNOWN, message))
+        elif isinstance(value, bool | np.bool_):
+            bits |= bool(value) << OVERRIDES.index(name)
+        elif not is_missing(value):
+            problems.append(_not_boolean(row, column, name, value))
+    return bits
+
+
+def _not_boolean(row: int, column: Hashable, name: str, cell: object) -> Problem:
+    message = (
+        f"{quoted(cell)} is not a boolean, so {name} would be a guess. Make the column boolean, "
+        'for example with df[column].map({"yes": True, "no": False}).'
+    )
+    return Problem(row, column, "overrides", NOT_BOOLEAN, message)
+
+
+def _problems_frame(problems: Sequence[Problem], index: pd.Index) -> pd.DataFrame:
+    """Return one row per problem in the order of the rows, with the labels of these."""
+    ordered = sorted(problems, key=lambda problem: problem.row)
+    rows = [problem.row for problem in ordered]
+    columns = [problem.column for problem in ordered]
+    return pd.DataFrame(
+        {
+            "row": pd.Series(rows, dtype="Int64"),
+            "index": pd.Series(index.to_flat_index().take(rows)),
+            "column": pd.Series(
+                [None if name is None else str(name) for name in columns], dtype="str"
+            ),
+            "field": pd.Series([problem.field for problem in ordered], dtype="str"),
+            "code": pd.Series([problem.code for problem in ordered], dtype="str"),
+            "message": pd.Series([problem.message for problem in ordered], dtype="str"),
+        }
+    )

@@ -13,14 +13,23 @@ from outreach_frames import spec
 from outreach_frames.common.arguments import check_choice, check_integer, suggestion
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.planning.names import DefaultColumn, field_name, is_field_name
-from outreach_frames.leads.planning.syntax import email_problem
+from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
 DISTRIBUTION, MAILBOXES = (field.name for field in spec.ADD_LEADS_SETTINGS)
 
 _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
+
+
+class DefaultColumn(str):
+    """The name of a column that nobody asked for by name, so that it may be absent."""
+
+    __slots__ = ()
+
+
+EMAIL_COLUMN: Final = DefaultColumn(EMAIL)
+PROFNET_URL_COLUMN: Final = DefaultColumn(PROFNET_URL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,11 +17,12 @@ from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.outcome import RowOutcome, read_response
-from outreach_frames.leads.sending.refusals import (
+from outreach_frames.leads.sending.outcome import (
     NextStep,
+    RowOutcome,
     classify,
     classify_resend,
+    read_response,
     reclassify_resent,
 )
 from outreach_frames.leads.sending.resume import Entry

@@ -26,9 +26,13 @@ from outreach_frames.leads.sending import sent_before
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_place import JournalPlace, locate
 from outreach_frames.leads.sending.outcome import RowOutcome
-from outreach_frames.leads.sending.report import SubmissionReport, remembered
+from outreach_frames.leads.sending.report import (
+    SubmissionReport,
+    follow_unsent,
+    make_rows,
+    remembered,
+)
 from outreach_frames.leads.sending.resume import Entry, Resumption
-from outreach_frames.leads.sending.rows import follow_unsent, make_rows
 from outreach_frames.leads.sending.run import Chunk, Monitor, Run
 from outreach_frames.leads.sending.supervise import supervise
 

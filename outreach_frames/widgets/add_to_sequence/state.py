@@ -19,7 +19,7 @@ from outreach_frames.leads.planning.mapping import (
     OVERRIDES,
     PROFNET_URL,
 )
-from outreach_frames.leads.planning.names import field_name, is_field_name
+from outreach_frames.leads.planning.syntax import field_name, is_field_name
 
 _DEFAULTS: Final[Mapping[str, Any]] = {
     "sequence_id": None,

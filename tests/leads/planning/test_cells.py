@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.cells import BLANKS, column_texts
-from outreach_frames.leads.planning.names import field_name, is_field_name
+from outreach_frames.leads.planning.syntax import field_name, is_field_name
 
 EAST = datetime.timezone(datetime.timedelta(hours=2))
 DAY = datetime.date(2024, 5, 1)
