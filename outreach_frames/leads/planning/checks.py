@@ -14,12 +14,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import is_missing, suggestion
+from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.identity.keys import are_placeholder_urls
 from outreach_frames.leads.planning import syntax
 from outreach_frames.leads.planning.cells import TEXT, column_texts, python_values, stripped
-from outreach_frames.leads.planning.mapping import EMAIL, OVERRIDES, PROFNET_URL, LeadMapping
+from outreach_frames.leads.planning.mapping import (
+    EMAIL,
+    OVERRIDES,
+    PROFNET_URL,
+    LeadMapping,
+    no_such_override,
+)
 
 PLACEHOLDER: Final = "placeholder"
 MISSING_IDENTIFIER: Final = "missing_identifier"
@@ -100,7 +106,13 @@ def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
         field: _data_field(frame, field, column, problems) for field, column in mapping.data.items()
     }
     chosen = _override_texts(frame, mapping, problems)
-    is_given = _given(identifiers, problems, len(frame))
+    # A wrong identifier is one, too.
+    is_given = np.zeros(len(frame), dtype=bool)
+    is_given[
+        [each.row for each in problems if each.field in identifiers and each.code == NOT_PLAIN]
+    ] = True
+    for texts in identifiers.values():
+        is_given |= texts.is_valid().to_numpy(zero_copy_only=False)
     message = _missing_message(mapping, data)
     problems += [
         Problem(row, None, None, MISSING_IDENTIFIER, message)
@@ -167,18 +179,6 @@ def _not_plain(unreadable: Mapping[int, str], field: str, column: Hashable) -> l
     ]
 
 
-def _given(
-    identifiers: Mapping[str, pa.Array], problems: Sequence[Problem], rows: int
-) -> np.ndarray[Any, Any]:
-    """Return which rows have an identifier, be it a wrong one."""
-    given = np.zeros(rows, dtype=bool)
-    unreadable = [problem for problem in problems if problem.code == NOT_PLAIN]
-    given[[problem.row for problem in unreadable if problem.field in identifiers]] = True
-    for texts in identifiers.values():
-        given |= texts.is_valid().to_numpy(zero_copy_only=False)
-    return given
-
-
 def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
     message = f"The row has no {' and no '.join(mapping.identifiers)}. Fill it in"
     if PROFNET_URL not in mapping.identifiers:
@@ -196,15 +196,50 @@ def _rows(mask: pa.Array) -> list[int]:
 def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Problem]) -> pa.Array:
     """Return each row's overrides as JSON, missing where none is true."""
     bits = np.zeros(len(frame), dtype=np.int64)
+    columns: list[tuple[str | None, Hashable]] = []
     for name, given in mapping.overrides.items():
-        bit = 1 << OVERRIDES.index(name)
         if isinstance(given, bool):
-            bits |= bit * given
+            bits |= _bits_of(name) * given
         else:
-            bits |= bit * _flags(frame[given], given, name, problems)
+            columns.append((name, given))
     if mapping.override_column is not None:
-        bits |= _mixed(frame[mapping.override_column], mapping.override_column, problems)
+        columns.append((None, mapping.override_column))
+    for chosen, column in columns:
+        cells = frame[column]
+        if isinstance(cells.dtype, np.dtype) and cells.dtype == bool:
+            bits |= cells.to_numpy() * np.int64(_bits_of(chosen))
+            continue
+        for row, cell in enumerate(python_values(cells)):
+            bits[row] |= _cell_bits(cell, chosen, row, column, problems)
     return _TEXTS.take(pa.array(bits))
+
+
+def _bits_of(name: str | None) -> int:
+    """Return the bit of an override; of all overrides for None."""
+    return len(_TEXTS) - 1 if name is None else 1 << OVERRIDES.index(name)
+
+
+def _cell_bits(
+    cell: object, name: str | None, row: int, column: Hashable, problems: list[Problem]
+) -> int:
+    """Read a cell: a boolean for one override, or a boolean or dict for all; missing is false."""
+    if isinstance(cell, bool | np.bool_):
+        return bool(cell) * _bits_of(name)
+    if isinstance(cell, Mapping) and name is None:
+        bits = 0
+        for key, value in cell.items():
+            if key in OVERRIDES:
+                bits |= _cell_bits(value, key, row, column, problems)
+            else:
+                problems.append(Problem(row, column, "overrides", UNKNOWN, no_such_override(key)))
+        return bits
+    if not is_missing(cell):
+        message = (
+            f"{quoted(cell)} is not a boolean, so {name or 'the overrides'} would be a guess. Make "
+            'the column boolean, for example with df[column].map({"yes": True, "no": False}).'
+        )
+        problems.append(Problem(row, column, "overrides", NOT_BOOLEAN, message))
+    return 0
 
 
 def count_overrides(texts: pa.Array) -> dict[str, int]:
@@ -213,60 +248,6 @@ def count_overrides(texts: pa.Array) -> dict[str, int]:
     for combination in pc.value_counts(texts.drop_null()).to_pylist():
         counts.update(dict.fromkeys(orjson.loads(combination["values"]), combination["counts"]))
     return dict(counts)
-
-
-def _flags(
-    cells: pd.Series[Any], column: Hashable, name: str, problems: list[Problem]
-) -> np.ndarray[Any, Any]:
-    """Read a column of booleans; a missing one is not given, so false."""
-    if isinstance(cells.dtype, np.dtype) and cells.dtype == bool:
-        return cells.to_numpy().astype(np.int64)
-    flags = np.zeros(len(cells), dtype=np.int64)
-    for row, cell in enumerate(python_values(cells)):
-        if isinstance(cell, bool | np.bool_):
-            flags[row] = bool(cell)
-        elif not is_missing(cell):
-            problems.append(_not_boolean(row, column, name, cell))
-    return flags
-
-
-def _mixed(
-    cells: pd.Series[Any], column: Hashable, problems: list[Problem]
-) -> np.ndarray[Any, Any]:
-    """Read a column of dicts, or of booleans that are for all overrides."""
-    bits = np.zeros(len(cells), dtype=np.int64)
-    for row, cell in enumerate(python_values(cells)):
-        if isinstance(cell, bool | np.bool_):
-            bits[row] = bool(cell) * (len(_TEXTS) - 1)
-        elif isinstance(cell, Mapping):
-            bits[row] = _bits(row, cell, column, problems)
-        elif not is_missing(cell):
-            problems.append(_not_boolean(row, column, "the overrides", cell))
-    return bits
-
-
-def _bits(row: int, cell: Mapping[Any, Any], column: Hashable, problems: list[Problem]) -> int:
-    bits = 0
-    for name, value in cell.items():
-        if name not in OVERRIDES:
-            message = (
-                f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
-                f"There are: {', '.join(OVERRIDES)}."
-            )
-            problems.append(Problem(row, column, "overrides", UNKNOWN, message))
-        elif isinstance(value, bool | np.bool_):
-            bits |= bool(value) << OVERRIDES.index(name)
-        elif not is_missing(value):
-            problems.append(_not_boolean(row, column, name, value))
-    return bits
-
-
-def _not_boolean(row: int, column: Hashable, name: str, cell: object) -> Problem:
-    message = (
-        f"{quoted(cell)} is not a boolean, so {name} would be a guess. Make the column boolean, "
-        'for example with df[column].map({"yes": True, "no": False}).'
-    )
-    return Problem(row, column, "overrides", NOT_BOOLEAN, message)
 
 
 def _problems_frame(problems: Sequence[Problem], index: pd.Index) -> pd.DataFrame:

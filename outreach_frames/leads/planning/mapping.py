@@ -206,10 +206,7 @@ def _read_overrides(
     taken: dict[str, bool | Hashable] = {}
     for name, value in overrides.items():
         if name not in OVERRIDES:
-            raise InvalidInputError(
-                f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
-                f"There are: {', '.join(OVERRIDES)}."
-            )
+            raise InvalidInputError(no_such_override(name))
         if isinstance(value, bool | np.bool_):
             taken[name] = bool(value)
         elif isinstance(value, str):
@@ -220,6 +217,18 @@ def _read_overrides(
                 f"not {quoted(value)}."
             )
     return taken, None
+
+
+def no_such_override(name: object) -> str:
+    """Return the message that there is no override of a name.
+
+    >>> no_such_override("ignore_exclusions").partition(" There are")[0]
+    "There is no override 'ignore_exclusions'. Did you mean 'ignore_exclusion_list'?"
+    """
+    return (
+        f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
+        f"There are: {', '.join(OVERRIDES)}."
+    )
 
 
 def _column(frame: pd.DataFrame, what: str, column: Any) -> Hashable:
