@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -53,7 +54,7 @@ class Problem(NamedTuple):
     """One thing that is wrong with one row; `column` and `field` are None for the whole row."""
 
     row: int
-    column: Hashable | None
+    column: str | None
     field: str | None
     code: str
     message: str
@@ -99,18 +100,18 @@ def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
     """Check every row of a frame against every rule."""
     problems: list[Problem] = []
     identifiers = {
-        field: _identifier(frame, field, column, problems)
+        field: _identifier(_Column(frame[column], field, column, problems))
         for field, column in mapping.identifiers.items()
     }
     data = {
-        field: _data_field(frame, field, column, problems) for field, column in mapping.data.items()
+        field: _data_field(_Column(frame[column], field, column, problems))
+        for field, column in mapping.data.items()
     }
     chosen = _override_texts(frame, mapping, problems)
-    # A wrong identifier is one, too.
+    # An identifier that cannot be text is wrong, not missing.
+    unreadable = [each for each in problems if each.code == NOT_PLAIN]
     is_given = np.zeros(len(frame), dtype=bool)
-    is_given[
-        [each.row for each in problems if each.field in identifiers and each.code == NOT_PLAIN]
-    ] = True
+    is_given[[each.row for each in unreadable if each.field in identifiers]] = True
     for texts in identifiers.values():
         is_given |= texts.is_valid().to_numpy(zero_copy_only=False)
     message = _missing_message(mapping, data)
@@ -123,60 +124,61 @@ def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
     return Checked(identifiers, data, chosen, _problems_frame(problems, frame.index), is_valid)
 
 
-def _identifier(
-    frame: pd.DataFrame, field: str, column: Hashable, problems: list[Problem]
-) -> pa.Array:
-    written = column_texts(frame[column])
-    problems += _not_plain(written.unreadable, field, column)
-    texts = stripped(written.texts)
-    kind = _KINDS[field]
-    texts = _without(texts, kind.are_placeholders(texts), field, column, problems)
-    rest = pc.invert(kind.is_simple(texts)).fill_null(False)
-    known: dict[str, str | None] = {}
-    for row, text in zip(_rows(rest), texts.filter(rest).to_pylist(), strict=True):
-        if text not in known:
-            known[text] = kind.problem(text)
-        wrong = known[text]
-        if wrong:
-            problems.append(Problem(row, column, field, f"invalid_{field}", wrong))
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column with the lead's field that it gives, and where its problems are reported."""
+
+    cells: pd.Series[Any]
+    field: str
+    name: Hashable
+    problems: list[Problem]
+
+    def report(self, row: int, code: str, message: str) -> None:
+        """Report a problem of one cell."""
+        self.problems.append(Problem(row, str(self.name), self.field, code, message))
+
+    def texts(self) -> pa.Array:
+        """Return the cells as text; report those that cannot be text."""
+        written = column_texts(self.cells)
+        for row, why in written.unreadable.items():
+            self.report(row, NOT_PLAIN, f"{self.field}: {why}")
+        return written.texts
+
+    def without(self, texts: pa.Array, placeholders: pa.Array) -> pa.Array:
+        """Take placeholders as missing, and report them."""
+        rows = _rows(placeholders)
+        if not rows:
+            return texts
+        for row in rows:
+            message = f"{quoted(texts[row].as_py())} is a placeholder and was treated as missing."
+            self.report(row, PLACEHOLDER, message)
+        return pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
+
+
+def _identifier(column: _Column) -> pa.Array:
+    kind = _KINDS[column.field]
+    texts = stripped(column.texts())
+    texts = column.without(texts, kind.are_placeholders(texts))
+    others = pc.invert(kind.is_simple(texts)).fill_null(False)
+    # Each distinct text once: this is slow.
+    problem = cache(kind.problem)
+    for row, text in zip(_rows(others), texts.filter(others).to_pylist(), strict=True):
+        if wrong := problem(text):
+            column.report(row, f"invalid_{column.field}", wrong)
     return texts
 
 
-def _data_field(
-    frame: pd.DataFrame, field: str, column: Hashable, problems: list[Problem]
-) -> pa.Array:
-    written = column_texts(frame[column])
-    problems += _not_plain(written.unreadable, field, column)
-    placeholders = pc.is_in(written.texts, pa.array(_WRITTEN_BY_PROGRAMS, TEXT))
-    texts = _without(written.texts, placeholders, field, column, problems)
+def _data_field(column: _Column) -> pa.Array:
+    texts = column.texts()
+    texts = column.without(texts, pc.is_in(texts, pa.array(_WRITTEN_BY_PROGRAMS, TEXT)))
     lengths = pc.utf8_length(texts)
-    too_long = pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)
-    for row in _rows(too_long):
+    for row in _rows(pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)):
         message = (
-            f"The text has {lengths[row].as_py():,} characters; a value of {field} has "
+            f"The text has {lengths[row].as_py():,} characters; a value of {column.field} has "
             f"{spec.MAX_DATA_VALUE_LENGTH:,} at most. Shorten it."
         )
-        problems.append(Problem(row, column, field, TOO_LONG, message))
+        column.report(row, TOO_LONG, message)
     return texts
-
-
-def _without(
-    texts: pa.Array, placeholders: pa.Array, field: str, column: Hashable, problems: list[Problem]
-) -> pa.Array:
-    """Take placeholders as missing, and report them."""
-    rows = _rows(placeholders)
-    if not rows:
-        return texts
-    for row in rows:
-        message = f"{quoted(texts[row].as_py())} is a placeholder and was treated as missing."
-        problems.append(Problem(row, column, field, PLACEHOLDER, message))
-    return pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
-
-
-def _not_plain(unreadable: Mapping[int, str], field: str, column: Hashable) -> list[Problem]:
-    return [
-        Problem(row, column, field, NOT_PLAIN, f"{field}: {why}") for row, why in unreadable.items()
-    ]
 
 
 def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
@@ -204,13 +206,13 @@ def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Pr
             columns.append((name, given))
     if mapping.override_column is not None:
         columns.append((None, mapping.override_column))
-    for chosen, column in columns:
-        cells = frame[column]
-        if isinstance(cells.dtype, np.dtype) and cells.dtype == bool:
-            bits |= cells.to_numpy() * np.int64(_bits_of(chosen))
+    for chosen, label in columns:
+        column = _Column(frame[label], "overrides", label, problems)
+        if isinstance(column.cells.dtype, np.dtype) and column.cells.dtype == bool:
+            bits |= column.cells.to_numpy() * np.int64(_bits_of(chosen))
             continue
-        for row, cell in enumerate(python_values(cells)):
-            bits[row] |= _cell_bits(cell, chosen, row, column, problems)
+        for row, cell in enumerate(python_values(column.cells)):
+            bits[row] |= _cell_bits(cell, chosen, row, column)
     return _TEXTS.take(pa.array(bits))
 
 
@@ -219,9 +221,7 @@ def _bits_of(name: str | None) -> int:
     return len(_TEXTS) - 1 if name is None else 1 << OVERRIDES.index(name)
 
 
-def _cell_bits(
-    cell: object, name: str | None, row: int, column: Hashable, problems: list[Problem]
-) -> int:
+def _cell_bits(cell: object, name: str | None, row: int, column: _Column) -> int:
     """Read a cell: a boolean for one override, or a boolean or dict for all; missing is false."""
     if isinstance(cell, bool | np.bool_):
         return bool(cell) * _bits_of(name)
@@ -229,16 +229,16 @@ def _cell_bits(
         bits = 0
         for key, value in cell.items():
             if key in OVERRIDES:
-                bits |= _cell_bits(value, key, row, column, problems)
+                bits |= _cell_bits(value, key, row, column)
             else:
-                problems.append(Problem(row, column, "overrides", UNKNOWN, no_such_override(key)))
+                column.report(row, UNKNOWN, no_such_override(key))
         return bits
     if not is_missing(cell):
         message = (
             f"{quoted(cell)} is not a boolean, so {name or 'the overrides'} would be a guess. Make "
             'the column boolean, for example with df[column].map({"yes": True, "no": False}).'
         )
-        problems.append(Problem(row, column, "overrides", NOT_BOOLEAN, message))
+        column.report(row, NOT_BOOLEAN, message)
     return 0
 
 
@@ -253,17 +253,8 @@ def count_overrides(texts: pa.Array) -> dict[str, int]:
 def _problems_frame(problems: Sequence[Problem], index: pd.Index) -> pd.DataFrame:
     """Return one row per problem in the order of the rows, with the labels of these."""
     ordered = sorted(problems, key=lambda problem: problem.row)
-    rows = [problem.row for problem in ordered]
-    columns = [problem.column for problem in ordered]
-    return pd.DataFrame(
-        {
-            "row": pd.Series(rows, dtype="Int64"),
-            "index": pd.Series(index.to_flat_index().take(rows)),
-            "column": pd.Series(
-                [None if name is None else str(name) for name in columns], dtype="str"
-            ),
-            "field": pd.Series([problem.field for problem in ordered], dtype="str"),
-            "code": pd.Series([problem.code for problem in ordered], dtype="str"),
-            "message": pd.Series([problem.message for problem in ordered], dtype="str"),
-        }
-    )
+    dtypes = {"row": "Int64", **dict.fromkeys(Problem._fields[1:], "str")}
+    table = pd.DataFrame(ordered, columns=list(dtypes), dtype="object").astype(dtypes)
+    labels = index.to_flat_index().take([problem.row for problem in ordered])
+    table.insert(1, "index", pd.Series(labels))
+    return table
