@@ -198,7 +198,6 @@ def make_plan(
         earlier_keys=earlier_keys,
         kept=kept,
         _frame=_snapshot(frame),
-        _problems=checked.problems,
         _unsent=unsent_rows(frame.index, checked, keys, kept),
     )
 

@@ -21,7 +21,6 @@ from outreach_frames.common.text import quoted
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import PLACEHOLDER, Checked, count_overrides
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
-from outreach_frames.tables.json_columns import write_json_texts
 
 Positions = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -30,7 +29,6 @@ _PROFNET_URL = spec.LEAD_IDENTIFIERS[1]
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
 # How many more requests than needed may keep leads apart that share a URL.
 _MORE_REQUESTS = 10
-_ROWS = 10_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -77,7 +75,6 @@ class PreparedLeads:
     earlier_keys: tuple[pa.RecordBatch, ...]
     kept: Positions
     _frame: pd.DataFrame
-    _problems: pd.DataFrame
     _unsent: pd.DataFrame
     submissions: dict[str, tuple[str, object]] = field(default_factory=dict, init=False)
 
@@ -89,7 +86,7 @@ class PreparedLeads:
     @property
     def problems(self) -> pd.DataFrame:
         """One row per problem: row, index, column, field, code, message."""
-        return self._problems.copy(deep=False)
+        return self.checked.problems.copy(deep=False)
 
     @property
     def overrides(self) -> dict[str, int]:
@@ -132,10 +129,8 @@ class PreparedLeads:
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
         """Return the JSON of the request that sends these rows."""
-        leads = b",".join(self._lines(positions, ","))
-        settings = orjson.dumps(dict(self.settings))
-        more = b',"%b":%b' % (SETTINGS.encode(), settings) if self.settings else b""
-        return b'{"%b":[%b]%b}' % (LEADS.encode(), leads, more)
+        settings = {SETTINGS: dict(self.settings)} if self.settings else {}
+        return orjson.dumps({LEADS: self.leads(positions), **settings})
 
     def payload(self, positions: Sequence[int] | Positions) -> dict[str, Any]:
         """Return the body of the request that sends these rows."""
@@ -154,8 +149,15 @@ class PreparedLeads:
         return map(self.payload, self.chunks())
 
     def leads(self, positions: Sequence[int] | Positions) -> list[dict[str, Any]]:
-        """Return the leads of these rows, exactly as they are sent."""
-        leads: list[dict[str, Any]] = self.payload(positions)[LEADS]
+        """Return the leads of these rows, exactly as they are sent; what is missing is left out."""
+        rows, checked = self._rows(positions), self.checked
+        leads = _members(checked.identifiers, rows)
+        overrides = checked.overrides.take(rows).to_pylist()
+        for lead, data, chosen in zip(leads, _members(checked.data, rows), overrides, strict=True):
+            if data:
+                lead["data"] = data
+            if chosen is not None:
+                lead["overrides"] = orjson.loads(chosen)
         return leads
 
     def identifiers(
@@ -187,11 +189,6 @@ class PreparedLeads:
             SETTINGS: _digest(orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)),
         }
 
-    def _lines(self, positions: Sequence[int] | Positions, separator: str) -> Iterator[pa.Buffer]:
-        """Yield the JSON of rows, some thousands at a time with a separator between them."""
-        for lines in lead_lines(self.checked, self._rows(positions)):
-            yield _joined(lines, separator)
-
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
         """Return rows that may be sent."""
         rows = np.asarray(positions, dtype=np.int64)
@@ -202,12 +199,6 @@ class PreparedLeads:
 
 def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
-
-
-def _joined(texts: pa.Array, separator: str) -> pa.Buffer:
-    """Return the bytes of texts in one, with a separator between them."""
-    every = pa.LargeListArray.from_arrays(pa.array([0, len(texts)], pa.int64()), texts)
-    return pc.binary_join(every, pa.scalar(separator, texts.type))[0].as_buffer()
 
 
 def _apart(rows: Sequence[int], urls: Sequence[str | None], size: int) -> list[list[int]]:
@@ -248,22 +239,15 @@ def unsent_rows(
     wrong = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
     codes = wrong[wrong["code"] != PLACEHOLDER].groupby("row")["code"].first()
     details = wrong.groupby("row")["message"].agg(" ".join)
+    invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
     duplicates = np.flatnonzero(kept != np.arange(len(kept)))
-    unsent = pd.DataFrame(
-        {
-            "position": np.concatenate([codes.index.to_numpy(dtype=np.int64), duplicates]),
-            "status": pd.Series(
-                [statuses.INVALID] * len(codes) + [statuses.DUPLICATE_IN_FRAME] * len(duplicates),
-                dtype="str",
-            ),
-            "detail": pd.Series(
-                [*details, *_reasons(index, keys, duplicates, kept[duplicates], linked_by)],
-                dtype="str",
-            ),
-            "error_code": pd.Series([*codes, *[None] * len(duplicates)], dtype="str"),
-        }
+    reasons = _reasons(index, keys, duplicates, kept[duplicates], linked_by)
+    others = pd.DataFrame(
+        {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
+        index=duplicates,
     )
-    return unsent.sort_values("position", ignore_index=True)
+    unsent = pd.concat([invalid, others]).astype("str").sort_index()
+    return unsent.rename_axis("position").reset_index().astype({"position": "int64"})
 
 
 def _reasons(
@@ -291,36 +275,11 @@ def _reasons(
     ]
 
 
-def lead_lines(checked: Checked, rows: pa.Array) -> Iterator[pa.Array]:
-    """Yield the leads of these rows, one JSON object each; what is missing is left out.
-
-    They come some thousands at a time: as JSON they take more memory than the frame.
-    """
-    for start in range(0, len(rows), _ROWS):
-        part = rows.slice(start, _ROWS)
-        members = list(_members(checked.identifiers, part))
-        if checked.data:
-            values = _object(list(_members(checked.data, part)))
-            is_empty = pc.equal(values, "{}")
-            members.append(_member("data", pc.if_else(is_empty, None, values)))
-        members.append(_member("overrides", checked.overrides.take(part).cast(pa.string())))
-        yield _object(members)
-
-
-def _members(fields: Mapping[str, pa.Array], rows: pa.Array) -> Iterator[pa.Array]:
-    for name, column in fields.items():
-        texts = column.take(rows)
-        values = pc.if_else(texts.is_valid(), write_json_texts(texts), pa.scalar(None, pa.string()))
-        yield _member(name, values)
-
-
-def _member(name: str, values: pa.Array) -> pa.Array:
-    """Return `,"name":value` for each row, and nothing where the value is missing."""
-    pairs = pc.binary_join_element_wise(f",{orjson.dumps(name).decode()}:", values, "")
-    return pc.fill_null(pairs, "")
-
-
-def _object(members: list[pa.Array]) -> pa.Array:
-    # Not null_handling="skip": that leaves out the rows in which all members are missing.
-    inner = pc.utf8_slice_codeunits(pc.binary_join_element_wise(*members, ""), start=1)
-    return pc.binary_join_element_wise("{", inner, "}", "")
+def _members(fields: Mapping[str, pa.Array], rows: pa.Array) -> list[dict[str, Any]]:
+    """Return the fields that each row has, with their texts."""
+    members: list[dict[str, Any]] = [{} for _ in range(len(rows))]
+    for name, texts in fields.items():
+        for member, text in zip(members, texts.take(rows).to_pylist(), strict=True):
+            if text is not None:
+                member[name] = text
+    return members
