@@ -263,15 +263,11 @@ def _reasons(
         mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))
         for place in np.flatnonzero(pc.equal(mine, theirs).fill_null(False)).tolist():
             reasons[place] = f"same {name}"
+    has_labels = not isinstance(index, pd.RangeIndex)
     labels = index.to_flat_index().take(kept).tolist()
-    named = (
-        [""] * len(kept)
-        if isinstance(index, pd.RangeIndex)
-        else [f" (index {quoted(label)})" for label in labels]
-    )
     return [
-        f"{reason} as row {row}{label}"
-        for reason, row, label in zip(reasons, kept.tolist(), named, strict=True)
+        f"{reason} as row {row}" + (f" (index {quoted(label)})" if has_labels else "")
+        for reason, row, label in zip(reasons, kept.tolist(), labels, strict=True)
     ]
 
 

@@ -172,18 +172,9 @@ class Journal:
     def finish(self, outcomes: Mapping[int, RowOutcome], notes: Collection[str] = ()) -> None:
         """Record the outcomes of rows that were being sent."""
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
-            self._execute(
-                _FINISH,
-                [
-                    (
-                        outcome.status,
-                        outcome.detail,
-                        outcome.error_code,
-                        self._resumption.leads[position],
-                    )
-                    for position, outcome in outcomes.items()
-                ],
-            )
+            leads = self._resumption.leads
+            ended = [(*outcome, leads[position]) for position, outcome in outcomes.items()]
+            self._execute(_FINISH, ended)
             self._execute("INSERT INTO notes (text) VALUES (?)", [(note,) for note in notes])
         self._require_in_place()
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from http import HTTPStatus
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
@@ -38,18 +38,16 @@ _SENT_BEFORE: Final = "It was sent before, with no known outcome."
 _MAY_HAVE_ACTED: Final = "The service may have acted all the same."
 
 
-@dataclass(frozen=True, slots=True)
-class RowOutcome:
-    """What became of one row."""
+class RowOutcome(NamedTuple):
+    """The outcome of one row."""
 
     status: str
     detail: str = ""
     error_code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkOutcome:
-    """What became of the rows of one request, and what the service said beyond that."""
+class ChunkOutcome(NamedTuple):
+    """The outcomes of the rows of one request, and what else the service said."""
 
     rows: tuple[RowOutcome, ...]
     notes: tuple[str, ...]
@@ -308,9 +306,8 @@ THEN_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
 _ORDER: Final = (NextStep.STOP, NextStep.SEARCH, NextStep.DOUBT)
 
 
-@dataclass(frozen=True, slots=True)
-class Classification:
-    """What became of the rows of a request, and how the run goes on."""
+class Classification(NamedTuple):
+    """The outcome of each row of a request, and how the run continues."""
 
     outcome: RowOutcome
     then: NextStep
@@ -363,12 +360,9 @@ def classify_resend(error: OutreachError) -> Classification:
     'unknown'
     """
     classification = classify(error)
-    outcome = replace(
-        classification.outcome,
-        status=statuses.UNKNOWN,
-        detail=f"{classification.outcome.detail} {_SENT_BEFORE}",
-    )
-    return replace(classification, outcome=outcome)
+    outcome = classification.outcome
+    detail = f"{outcome.detail} {_SENT_BEFORE}"
+    return classification._replace(outcome=outcome._replace(status=statuses.UNKNOWN, detail=detail))
 
 
 def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
@@ -385,26 +379,19 @@ def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
     if outcome.status in {statuses.ADDED, statuses.UNKNOWN}:
         return outcome
     if outcome.status == statuses.ALREADY_IN_SEQUENCE:
-        return replace(outcome, status=statuses.PRESENT)
+        return outcome._replace(status=statuses.PRESENT)
     suffix = spec.SKIPPED_SUFFIX if outcome.status in statuses.SKIPPED else ""
     detail = f"It is skipped now ({outcome.status}{suffix}). {outcome.detail}".rstrip()
-    return replace(outcome, status=statuses.UNKNOWN, detail=f"{detail} {_SENT_BEFORE}")
+    return outcome._replace(status=statuses.UNKNOWN, detail=f"{detail} {_SENT_BEFORE}")
 
 
 def _refused(error: ValidationFailedError) -> Classification:
-    problems = sorted(
-        error.validation_errors,
-        key=lambda problem: _ORDER.index(_then(problem)),
-    )
+    problems = sorted(error.validation_errors, key=lambda problem: _ORDER.index(_then(problem)))
     notes = tuple(map(_text, problems))
     if not problems:
         return Classification(_outcome(statuses.REJECTED, error), NextStep.DOUBT)
-    outcome = RowOutcome(
-        statuses.REJECTED,
-        shorten("; ".join(notes), _DETAIL_CHARACTERS),
-        problems[0].error_code or None,
-    )
-    return Classification(outcome, _then(problems[0]), notes)
+    detail, code = shorten("; ".join(notes), _DETAIL_CHARACTERS), problems[0].error_code or None
+    return Classification(RowOutcome(statuses.REJECTED, detail, code), _then(problems[0]), notes)
 
 
 def _then(problem: ValidationProblem) -> NextStep:

@@ -31,9 +31,9 @@ _DTYPES: Final = {
     "chunk": "Int64",
     "attempts": "Int64",
 }
-# What files say of a row, too, and what they do not.
-TOLD: Final = ("status", "detail", "error_code")
-UNTOLD: Final = ("chunk", "attempts")
+# Files have the outcome of a row, and lack its request.
+OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
+REQUEST_COLUMNS: Final = ("chunk", "attempts")
 
 
 class SubmissionReport:
@@ -97,7 +97,7 @@ class SubmissionReport:
         self.error: Final = error
         self.dry_run: Final = dry_run
         # A shallow copy: what is done to the analyst's frame from now on does not reach it.
-        self._frame = drop_appended(frame, TOLD, UNTOLD).copy(deep=False)
+        self._frame = drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS).copy(deep=False)
         self._retry = retry
 
     @property
@@ -192,7 +192,7 @@ class SubmissionReport:
         index = self._frame.index
         return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
 
-    def _parts(self, told: Sequence[str] = TOLD) -> dict[str, pd.DataFrame]:
+    def _parts(self, told: Sequence[str] = OUTCOME_COLUMNS) -> dict[str, pd.DataFrame]:
         """Return the input with its outcomes, each row in the part of its outcome's kind."""
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
         table = append_columns(named, self.rows[list(told)])
@@ -348,26 +348,14 @@ def make_rows(
     DataFrame
         As `SubmissionReport.rows`: one row per row of the plan's frame, in its order.
     """
-    size = len(plan.frame)
-    columns: dict[str, list[Any]] = {
-        "status": [statuses.NOT_SENT] * size,
-        "detail": [""] * size,
-        "error_code": [None] * size,
-        "chunk": [pd.NA] * size,
-        "attempts": [0] * size,
-    }
+    told: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0)] * len(plan.frame)
     unsent = plan.outcome_of_unsent() if kept is None else plan.unsent_beside(kept)
-    for name in TOLD:
-        for position, value in zip(unsent["position"], unsent[name], strict=True):
-            columns[name][position] = value
+    for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
+        told[position] = (*known, pd.NA, 0)
     for position, (outcome, chunk, attempts) in outcomes.items():
-        columns["status"][position] = outcome.status
-        columns["detail"][position] = outcome.detail
-        columns["error_code"][position] = outcome.error_code
-        columns["chunk"][position] = pd.NA if chunk is None else chunk
-        columns["attempts"][position] = attempts
-    columns["index"] = plan.frame.index.to_list()
-    return _typed(pd.DataFrame(columns, dtype="object"))
+        told[position] = (*outcome, pd.NA if chunk is None else chunk, attempts)
+    rows = pd.DataFrame(told, columns=[*OUTCOME_COLUMNS, *REQUEST_COLUMNS], dtype="object")
+    return _typed(rows.assign(index=pd.Series(plan.frame.index.to_list(), dtype="object")))
 
 
 def follow_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -388,7 +388,7 @@ def _with_note(entry: Entry, note: str) -> Entry:
     if not note:
         return entry
     detail = f"{entry.outcome.detail} {note}".strip()
-    return entry._replace(outcome=replace(entry.outcome, detail=detail))
+    return entry._replace(outcome=entry.outcome._replace(detail=detail))
 
 
 def _rank(entry: Entry) -> int:

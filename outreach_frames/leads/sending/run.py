@@ -6,7 +6,6 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
 from functools import reduce
 from operator import and_, or_
 from typing import Any, Final, Literal, NamedTuple
@@ -244,7 +243,7 @@ class Run:
             self._needed.refused(chunk.positions)
             if self._split(chunk):
                 status = statuses.UNKNOWN if self._again else statuses.NOT_SENT
-                between = [replace(outcome, status=status)] * len(chunk.positions)
+                between = [outcome._replace(status=status)] * len(chunk.positions)
                 self._write_down(chunk, between, notes)
                 return
         self.error = error
