@@ -76,7 +76,7 @@ class PreparedLeads:
     kept: Positions
     _frame: pd.DataFrame
     _unsent: pd.DataFrame
-    submissions: dict[str, tuple[str, object]] = field(default_factory=dict, init=False)
+    submissions: dict[str, tuple[str, Any]] = field(default_factory=dict, init=False)
 
     @property
     def frame(self) -> pd.DataFrame:

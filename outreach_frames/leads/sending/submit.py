@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -117,9 +117,18 @@ def submit(
     if place is None and not len(plan.positions):
         return _told(_report(plan, {}, plan.kept), "")
     client = _client_of(plan.client, client)
-    with _once(plan, client.base_url, place) as claim:
-        task = _Task(plan, client, claim.journal, progress, is_confirmed)
-        return _submit(task, claim, watch)
+    mine = client.base_url, place
+    # One step, so that one of several threads has it.
+    is_first = plan.submissions.setdefault("first", mine) is mine
+    if not is_first:
+        place = _same_journal(plan, client, place)
+    task = _Task(plan, client, place, progress, is_confirmed)
+    try:
+        return _submit(task, watch)
+    except BaseException:
+        if is_first and task.is_unused:
+            del plan.submissions["first"]
+        raise
 
 
 def preview(
@@ -128,9 +137,7 @@ def preview(
     """Decide about every row as a run would, and change nothing."""
     place = None if journal is None else _place(journal)
     if "first" in plan.submissions:
-        where, first = plan.submissions["first"]
-        _require_same_journal(where, first, where if client is None else client.base_url, place)
-        place = first if isinstance(first, JournalPlace) else None
+        place = _same_journal(plan, client, place)
     if place is None or (place.mark is None and not place.exists()):
         return _without_journal(plan)
     with Journal(place, _submission(plan, client or plan.client), dry_run=True) as opened:
@@ -162,22 +169,15 @@ def _submission(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
     return {**({} if client is None else {"service": client.base_url}), **plan.fingerprint}
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Task:
-    """A plan with its client and journal."""
+    """A plan with its client and journal, and the run that sends it once there is one."""
 
     plan: PreparedLeads
     client: Client
     journal: JournalPlace | None
     progress: bool | None
     is_confirmed: bool
-
-
-@dataclass
-class _Claim:
-    """The right to send a plan, or its unknown rows, once."""
-
-    journal: JournalPlace | None = None
     run: Run | None = None
 
     @property
@@ -186,34 +186,19 @@ class _Claim:
         return self.run is None or (self.run.done.is_set() and not self.run.requests)
 
 
-@contextmanager
-def _once(plan: PreparedLeads, service: str, journal: JournalPlace | None) -> Iterator[_Claim]:
-    """Refuse to send a plan twice, unless a journal has the outcomes."""
-    mine: object = object() if journal is None else journal
-    # One step, so that one of several threads has it.
-    where, first = plan.submissions.setdefault("first", (service, mine))
-    if first is not mine:
-        _require_same_journal(where, first, service, journal)
-    claim = _Claim(first if isinstance(first, JournalPlace) else None)
-    try:
-        yield claim
-    except BaseException:
-        if first is mine and claim.is_unused:
-            del plan.submissions["first"]
-        raise
-
-
-def _require_same_journal(
-    where: str, first: object, service: str, journal: JournalPlace | None
-) -> None:
-    """Refuse a plan that was submitted to another service, or without this journal."""
-    used = first if isinstance(first, JournalPlace) and where == service else None
-    if used is not None and journal is not None and used.path == journal.path:
-        return
-    before = f"with the {first.name}" if isinstance(first, JournalPlace) else "without a journal"
+def _same_journal(
+    plan: PreparedLeads, client: Client | None, journal: JournalPlace | None
+) -> JournalPlace:
+    """Return the journal that a plan was submitted with; refuse another one and another service."""
+    used: JournalPlace | None
+    where, used = plan.submissions["first"]
+    is_there = client is None or client.base_url == where
+    if is_there and used is not None and journal is not None and used.path == journal.path:
+        return used
+    before = "without a journal" if used is None else f"with the {used.name}"
     instead = (
         "Submit it with that journal"
-        if used is not None and used.path is not None
+        if is_there and used is not None and used.path is not None
         else "Plan only the rows that the report has as rejected or not_sent"
     )
     raise InvalidInputError(
@@ -235,12 +220,12 @@ def _retry(
                 "The unknown rows of this report were sent again before. Their outcomes are in "
                 "the report that retry_unknown() returned then. Nothing was sent."
             )
-        claim = _Claim(task.journal)
+        again = replace(task, run=None)
         try:
-            again = replace(task, client=_client_of(task.client, client))
-            return _submit(again, claim, watch, entries=entries, notes=notes, again=True)
+            again.client = _client_of(task.client, client)
+            return _submit(again, watch, entries=entries, notes=notes, again=True)
         except BaseException:
-            if task.journal is None and claim.is_unused:
+            if task.journal is None and again.is_unused:
                 free.release()
             raise
 
@@ -249,7 +234,6 @@ def _retry(
 
 def _submit(
     task: _Task,
-    claim: _Claim,
     watch: Monitor | None,
     *,
     entries: Mapping[int, Entry] = MappingProxyType({}),
@@ -273,13 +257,14 @@ def _submit(
         rows = found.rows
         if again:
             rows = rows[[_is_unknown(entries.get(row)) for row in rows.tolist()]]
-        elif not task.is_confirmed:
-            _warn_of_sent_before(task, rows)
-        chunks = list(
-            _chunks_again(plan, rows, entries) if again else _chunks(plan, rows, last_chunk)
-        )
+            chunks = _chunks_again(plan, rows, entries)
+        else:
+            if not task.is_confirmed:
+                _warn_of_sent_before(task, rows)
+            numbered = enumerate(plan.chunks(rows), last_chunk + 1)
+            chunks = [Chunk(number, part.tolist()) for number, part in numbered]
         run = Run(plan, task.client, journal=journal, rows=rows, entries=entries, again=again)
-        claim.run = run
+        task.run = run
         # The run closes it, in its own thread.
         stack.pop_all()
 
@@ -291,7 +276,7 @@ def _submit(
 
         with remembered(lambda: report_now(run.error)) as remember:
             with sent_before.recording(task.client, plan, lambda: _sent_rows(run, found.kept)):
-                error = supervise(run, list(chunks), signals, progress=task.progress, monitor=watch)
+                error = supervise(run, chunks, signals, progress=task.progress, monitor=watch)
             report = report_now(error)
             remember(report)
         return _told(report, _advice(report, is_safe=journal is not None and not journal.is_lost))
@@ -347,15 +332,9 @@ def _is_unknown(entry: Entry | None) -> bool:
     return entry is not None and entry.outcome.status == statuses.UNKNOWN
 
 
-def _chunks(plan: PreparedLeads, rows: Positions, last: int) -> Iterator[Chunk]:
-    """Cut rows into chunks, in the order of the frame."""
-    for number, positions in enumerate(plan.chunks(rows), last + 1):
-        yield Chunk(number, positions.tolist())
-
-
 def _chunks_again(
     plan: PreparedLeads, rows: Positions, entries: Mapping[int, Entry]
-) -> Iterator[Chunk]:
+) -> list[Chunk]:
     """Put the rows that are unknown into the chunks that they were in.
 
     Then a response about a whole request is about the same rows as the one that did not come.
@@ -363,9 +342,11 @@ def _chunks_again(
     together: dict[int, list[int]] = {}
     for row in rows.tolist():
         together.setdefault(entries[row].chunk or 0, []).append(row)
-    for number, positions in sorted(together.items()):
-        for part in plan.chunks(positions):
-            yield Chunk(number, part.tolist())
+    return [
+        Chunk(number, part.tolist())
+        for number, positions in sorted(together.items())
+        for part in plan.chunks(positions)
+    ]
 
 
 def _with_reason(
