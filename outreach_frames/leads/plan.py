@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -188,9 +187,7 @@ def make_plan(
         sequence_id=sequence_id,
         client=client,
         chunk_size=chunk_size,
-        settings=MappingProxyType(
-            {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()}
-        ),
+        settings=settings,
         sequence=look_up(sequence_id, client),
         positions=positions,
         checked=checked,

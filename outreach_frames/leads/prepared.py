@@ -206,20 +206,19 @@ def _apart(rows: Sequence[int], urls: Sequence[str | None], size: int) -> list[l
     most = math.ceil(len(rows) / size) + _MORE_REQUESTS
     chunks: list[list[int]] = [[]]
     with_room = 0
-    after_last: dict[str, int] = {}
+    after_last: dict[str | None, int] = {}
+
+    def room_from(place: int) -> int:
+        while place < len(chunks) and len(chunks[place]) == size:
+            place += 1
+        return place
+
     for row, url in zip(rows, urls, strict=True):
-        if len(chunks[with_room]) == size:
-            with_room = next(
-                (place for place in range(with_room, len(chunks)) if len(chunks[place]) < size),
-                len(chunks),
-            )
-        place = with_room
+        with_room = room_from(with_room)
+        place = room_from(max(with_room, after_last.get(url, 0)))
+        if place == most:
+            place = with_room
         if url is not None:
-            place = max(with_room, after_last.get(url, 0))
-            while place < len(chunks) and len(chunks[place]) == size:
-                place += 1
-            if place == most:
-                place = with_room
             after_last[url] = max(place + 1, after_last.get(url, 0))
         if place == len(chunks):
             chunks.append([])

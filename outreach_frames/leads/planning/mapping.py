@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -61,7 +62,7 @@ def read_mapping(
     return LeadMapping(identifiers, _read_data(frame, data), *_read_overrides(frame, overrides))
 
 
-def read_settings(leads_distribution: object, mailboxes: object) -> dict[str, Any]:
+def read_settings(leads_distribution: object, mailboxes: object) -> Mapping[str, Any]:
     """Check the settings, and return them as the request has them; empty for the defaults."""
     distribution = check_choice(DISTRIBUTION, leads_distribution, spec.LEADS_DISTRIBUTIONS)
     custom = spec.MAILBOXES_LEADS_DISTRIBUTION
@@ -71,13 +72,13 @@ def read_settings(leads_distribution: object, mailboxes: object) -> dict[str, An
                 f"{DISTRIBUTION}={custom!r} spreads the leads over {MAILBOXES}; give them: "
                 f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists them.'
             )
-        return {} if distribution is None else {DISTRIBUTION: distribution}
+        return MappingProxyType({} if distribution is None else {DISTRIBUTION: distribution})
     if distribution != custom:
         raise InvalidInputError(
             f"{MAILBOXES} would be ignored, as they are used only with {DISTRIBUTION}={custom!r}. "
             "Add that, or leave the mailboxes out."
         )
-    return {DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)}
+    return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)})
 
 
 def read_chunk_size(value: object) -> int:
@@ -92,12 +93,12 @@ def read_chunk_size(value: object) -> int:
     return size
 
 
-def _read_mailboxes(mailboxes: object) -> list[str]:
+def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:
     if not isinstance(mailboxes, _LISTS):
         raise InvalidInputError(
             f'{MAILBOXES} takes a list of e-mail addresses: ["anna@example.org"].'
         )
-    addresses = list(mailboxes)
+    addresses = tuple(mailboxes)
     if not addresses:
         raise InvalidInputError(f"{MAILBOXES} is empty. Give the addresses to send from.")
     for address in addresses:

@@ -131,8 +131,10 @@ class Journal:
     def resume(self, plan: PreparedLeads, *, again: bool, dry_run: bool = False) -> Resumption:
         """Decide about every row of a plan, and record further identifiers of known persons."""
         self._plan = plan
-        keys = pa.concat_batches([plan.keys, *plan.earlier_keys])
-        hashes = self._hashed(identifiers(*keys.columns))
+        keys = identifiers(*pa.concat_batches([plan.keys, *plan.earlier_keys]).columns)
+        hashes = Identifiers(
+            *(_hashes(kind, column, self._salt) for kind, column in zip(_KINDS, keys, strict=True))
+        )
         resumption = resume(plan, hashes, self._recorded, again=again, sent_of=self._sent)
         self._sets = list(zip(*(column.to_pylist() for column in hashes), strict=True))
         self._resumption = resumption
@@ -352,12 +354,6 @@ class Journal:
         own = self._sets[position]
         for one in dict.fromkeys(one for row in rows for one in self._sets[row::size] if any(one)):
             yield one == own, *one
-
-    def _hashed(self, of: Identifiers) -> Identifiers:
-        """Return the hashes by which the file knows identifiers."""
-        return Identifiers(
-            *(_hashes(kind, column, self._salt) for kind, column in zip(_KINDS, of, strict=True))
-        )
 
     def _sent(self, positions: Sequence[int]) -> list[Sent]:
         """Return what is sent of rows."""

@@ -244,7 +244,7 @@ class Run:
             if self._split(chunk):
                 status = statuses.UNKNOWN if self._again else statuses.NOT_SENT
                 between = [outcome._replace(status=status)] * len(chunk.positions)
-                self._write_down(chunk, between, notes)
+                self._finish(chunk, between, notes, is_between=True)
                 return
         self.error = error
         if classification.then is NextStep.STOP:
@@ -272,15 +272,16 @@ class Run:
         self.over |= self._failures_in_a_row == MAX_FAILURES_IN_A_ROW
 
     def _finish(
-        self, chunk: Chunk, outcomes: Sequence[RowOutcome], notes: Iterable[str] = ()
+        self,
+        chunk: Chunk,
+        outcomes: Sequence[RowOutcome],
+        notes: Iterable[str],
+        *,
+        is_between: bool = False,
     ) -> None:
-        self.tally = Counter(self.tally) + Counter(outcome.status for outcome in outcomes)
-        self._write_down(chunk, outcomes, notes)
-
-    def _write_down(
-        self, chunk: Chunk, outcomes: Sequence[RowOutcome], notes: Iterable[str]
-    ) -> None:
-        """Keep what became of a chunk's rows: in memory first, where it cannot fail."""
+        """Keep the outcomes of a chunk's rows: in memory first, where it cannot fail."""
+        if not is_between:
+            self.tally = Counter(self.tally) + Counter(outcome.status for outcome in outcomes)
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position]._replace(outcome=outcome)

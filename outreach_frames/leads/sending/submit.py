@@ -256,20 +256,25 @@ def _submit(
             notes, last_chunk = [*notes, *journal.notes], journal.last_chunk
         rows = found.rows
         if again:
-            rows = rows[[_is_unknown(entries.get(row)) for row in rows.tolist()]]
+            unknown = {row for row in entries if entries[row].outcome.status == statuses.UNKNOWN}
+            rows = rows[np.isin(rows, list(unknown))]
             chunks = _chunks_again(plan, rows, entries)
         else:
             if not task.is_confirmed:
                 _warn_of_sent_before(task, rows)
             numbered = enumerate(plan.chunks(rows), last_chunk + 1)
             chunks = [Chunk(number, part.tolist()) for number, part in numbered]
+        leads = np.flatnonzero(plan.checked.is_valid & (found.kept == np.arange(len(found.kept))))
+        leads = leads[plan.is_planned(leads)]
         run = Run(plan, task.client, journal=journal, rows=rows, entries=entries, again=again)
         task.run = run
-        # The run closes it, in its own thread.
+        # The run closes the journal, in its own thread.
         stack.pop_all()
 
         def report_now(error: OutreachError | None) -> SubmissionReport:
-            final = _with_reason(plan, found.kept, dict(run.entries), error)
+            why = f"The run stopped before: {error}" if error is not None else ""
+            never = Entry(RowOutcome(statuses.NOT_SENT, why), None, 0)
+            final = dict.fromkeys(leads.tolist(), never) | run.entries
             every_note = [*notes, *run.notes]
             retry = _retry(task, final, every_note)
             return _report(plan, final, found.kept, error=error, notes=every_note, retry=retry)
@@ -328,10 +333,6 @@ def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, 
     }
 
 
-def _is_unknown(entry: Entry | None) -> bool:
-    return entry is not None and entry.outcome.status == statuses.UNKNOWN
-
-
 def _chunks_again(
     plan: PreparedLeads, rows: Positions, entries: Mapping[int, Entry]
 ) -> list[Chunk]:
@@ -347,19 +348,6 @@ def _chunks_again(
         for number, positions in sorted(together.items())
         for part in plan.chunks(positions)
     ]
-
-
-def _with_reason(
-    plan: PreparedLeads,
-    kept: Positions,
-    entries: Mapping[int, Entry],
-    error: OutreachError | None,
-) -> dict[int, Entry]:
-    """Add the rows that were not sent, and why not."""
-    why = f"The run stopped before: {error}" if error is not None else ""
-    never = Entry(RowOutcome(statuses.NOT_SENT, why), None, 0)
-    rows = np.flatnonzero(plan.checked.is_valid & (kept == np.arange(len(kept))))
-    return {**dict.fromkeys(rows[plan.is_planned(rows)].tolist(), never), **entries}
 
 
 def _report(
