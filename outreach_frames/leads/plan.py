@@ -69,7 +69,7 @@ class SubmissionPlan(PreparedLeads):
         dry_run: bool = False,
         client: Client | None = None,
     ) -> SubmissionReport:
-        """Send exactly this plan, and report what became of every row.
+        """Send exactly this plan, and report the outcome of every row.
 
         Parameters
         ----------
@@ -160,7 +160,7 @@ def make_plan(
     Notes
     -----
     Interface: POST /sequences/{id}/leads, Lead, Limits. Cells are sent as a person would write
-    them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells are left out.
+    them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells are omitted.
 
     Examples
     --------
@@ -265,7 +265,7 @@ def add_to_sequence(
     dry_run: bool = False,
     client: Client | None = None,
 ) -> SubmissionReport:
-    """Add the frame's good rows to a sequence, and report what became of every row.
+    """Add the frame's good rows to a sequence, and report the outcome of every row.
 
     Rows are checked and duplicates found before the first request; chunks of at most 250 are
     sent one after the other. It raises only before the first request; afterwards the report
@@ -292,8 +292,8 @@ def add_to_sequence(
     chunk_size : int
         Leads per request, 250 at most.
     journal : str or Path, optional
-        A file that remembers what was sent. The same call with it goes on where it stopped, also
-        with rows corrected or added, and sends nobody again who was added or skipped.
+        A file that remembers what was sent. The same call with it resumes where it stopped, also
+        with rows corrected or added, and does not send anybody again who was added or skipped.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     dry_run : bool
@@ -366,7 +366,7 @@ def _kept_rows(keys: Sequence[pa.RecordBatch], is_valid: Mask) -> Positions:
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame as it is now; a shallow copy alone would share the labels' names."""
+    """Copy a frame; a shallow copy alone would share the names of the labels."""
     snapshot = frame.copy(deep=False)
     snapshot.index, snapshot.columns = frame.index.copy(), frame.columns.copy()
     return snapshot

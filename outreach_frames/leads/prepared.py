@@ -35,7 +35,7 @@ _MORE_REQUESTS = 10
 class PreparedLeads:
     """The leads of a frame that will be sent, and why the other rows will not.
 
-    Nothing in it changes, whatever becomes of the frame that it was made from.
+    It does not change with the frame that it was made from.
 
     Attributes
     ----------
@@ -93,14 +93,13 @@ class PreparedLeads:
         """How many leads bring which override."""
         return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
 
-    def outcome_of_unsent(self) -> pd.DataFrame:
-        """Return every row that is not sent: position, status, detail, error_code."""
-        return self._unsent.copy(deep=False)
+    def outcome_of_unsent(self, kept: Positions | None = None) -> pd.DataFrame:
+        """Return every row that is not sent: position, status, detail, error_code.
 
-    def unsent_beside(self, kept: Positions) -> pd.DataFrame:
-        """Return the same where other rows are sent for their persons."""
-        if kept is self.kept:
-            return self.outcome_of_unsent()
+        `kept` says for each row which one is sent for its person, where it is not the plan's.
+        """
+        if kept is None or kept is self.kept:
+            return self._unsent.copy(deep=False)
         linked_by = "other rows or the journal"
         return unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
 
@@ -149,7 +148,7 @@ class PreparedLeads:
         return map(self.payload, self.chunks())
 
     def leads(self, positions: Sequence[int] | Positions) -> list[dict[str, Any]]:
-        """Return the leads of these rows, exactly as they are sent; what is missing is left out."""
+        """Return the leads of these rows, exactly as they are sent, without missing cells."""
         rows, checked = self._rows(positions), self.checked
         leads = _members(checked.identifiers, rows)
         overrides = checked.overrides.take(rows).to_pylist()
@@ -256,7 +255,7 @@ def _reasons(
     kept: np.ndarray[Any, Any],
     linked_by: str,
 ) -> list[str]:
-    """Say what each duplicate has in common with the row that is kept."""
+    """Return what each duplicate has in common with the row that is kept."""
     reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
     for name in reversed(keys.schema.names):
         mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))

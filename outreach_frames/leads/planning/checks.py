@@ -61,7 +61,7 @@ class Problem(NamedTuple):
 
 
 class _Kind(NamedTuple):
-    """How one kind of identifier is checked: a whole column for what is surely right, then one."""
+    """How one kind of identifier is checked: first a whole column, then each uncertain text."""
 
     are_placeholders: Callable[[pa.Array], pa.Array]
     is_simple: Callable[[pa.Array], pa.Array]
@@ -86,7 +86,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 class Checked:
     """All rows of a frame as text, by field, with their problems.
 
-    `overrides` has one text per row: the lead's overrides as JSON, missing where there are none.
+    `overrides` has one text per row: the lead's overrides as JSON, missing where it has none.
     """
 
     identifiers: Mapping[str, pa.Array]

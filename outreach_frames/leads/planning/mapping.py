@@ -24,7 +24,7 @@ _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
 
 
 class DefaultColumn(str):
-    """The name of a column that nobody asked for by name, so that it may be absent."""
+    """The name of a column that the caller did not pass, so that it may be absent."""
 
     __slots__ = ()
 
@@ -120,7 +120,7 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
     if not taken:
         raise InvalidInputError(
             f"Nothing identifies the leads: no column {' or '.join(columns)} is there or named. "
-            f"Name the one that does: {_likely(frame)}."
+            f"Pass the column that does: {_likely(frame)}."
         )
     if len(set(taken.values())) < len(taken):
         raise InvalidInputError(

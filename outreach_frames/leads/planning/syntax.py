@@ -146,7 +146,7 @@ def _url_reason(text: str) -> str | None:
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:
-    """Return, for a column, whether each text is surely an address; missing stays missing."""
+    """Return, for a column, whether each text is certainly an address; missing stays missing."""
     return pc.and_not(
         are_simple_emails(texts), pc.match_substring_regex(texts, _not_simple_domain())
     )
@@ -163,7 +163,7 @@ def _not_simple_domain() -> str:
 
 
 def is_simple_url(texts: pa.Array) -> pa.Array:
-    """Return, for a column, whether each text surely leads to a profile; missing stays missing."""
+    """Return, for a column, whether each text certainly is a profile URL; missing stays missing."""
     return pc.and_(
         pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_URL})\z"),
         pc.less_equal(pc.binary_length(texts), LONGEST_HOST),

@@ -37,6 +37,11 @@ _DETAIL_CHARACTERS: Final = 500
 _SENT_BEFORE: Final = "It was sent before, with no known outcome."
 _MAY_HAVE_ACTED: Final = "The service may have acted all the same."
 
+# What may be wrong with an entry of a list, in the order of the notes.
+_NOT_SENT: Final = "names what was not sent"
+_SEVERAL: Final = "names as one lead what was sent as two"
+_ONCE: Final = "names what was sent only once"
+
 
 class RowOutcome(NamedTuple):
     """The outcome of one row."""
@@ -61,7 +66,7 @@ def read_response(
     `added` needs proof. The leads that no list of skipped leads names are the candidates. All of
     them were added where the response is about this request (`total` is the number of leads sent,
     and every lead that it names was sent) and `total_added_to_sequence` is the number of
-    candidates. Where it is any other number nobody can say which were added, so the candidates are
+    candidates. Where it is any other number it is unknown which were added, so the candidates are
     `unknown`. Where it is larger, some of the skipped leads were added too, so those are `unknown`
     as well.
 
@@ -100,7 +105,7 @@ def read_response(
     """
     sent = len(identifiers)
     if not isinstance(response, dict) or _TOTAL_ADDED not in response:
-        detail = "The service's response does not say what became of it."
+        detail = "The service's response does not give its outcome."
         lost = RowOutcome(statuses.UNKNOWN, detail)
         return ChunkOutcome(
             (lost,) * sent, (f"The service's response makes no sense: {_shown(response)}",)
@@ -153,7 +158,7 @@ class _Lists:
     named : dict of row to dict of status to detail
         The first list first.
     names_others : bool
-        Whether they name leads that were not sent, or cannot be told apart.
+        Whether they name leads that were not sent, or name several as one.
     notes : list of str
     """
 
@@ -173,28 +178,22 @@ def _read_lists(
         if not status or not isinstance(value, list):
             lists.notes.append(f"The service also says {name}: {_shown(value)}")
             continue
-        strays: list[object] = []
-        torn: list[object] = []
-        again: list[object] = []
+        odd: dict[str, list[object]] = {_NOT_SENT: [], _SEVERAL: [], _ONCE: []}
         for entry in value:
             rows, says_more = sent.rows_of(entry)
             if len(rows) != 1:
-                (torn if rows else strays).append(entry)
+                odd[_SEVERAL if rows else _NOT_SENT].append(entry)
+                lists.names_others = True
                 continue
             (row,) = rows
             detail = f"The service lists it as {_shown(entry)}." if says_more else ""
             if status == statuses.DUPLICATE_IN_REQUEST:
-                again.append(entry)
+                odd[_ONCE].append(entry)
             elif status not in statuses.SKIPPED:
                 detail = f"The service lists it in {name}. {detail}".rstrip()
             known = lists.named.setdefault(row, {})
             known[status] = f"{known.get(status, '')} {detail}".strip()
-        lists.names_others |= bool(strays or torn)
-        for entries, problem in (
-            (strays, "names what was not sent"),
-            (torn, "names as one lead what was sent as two"),
-            (again, "names what was sent only once"),
-        ):
+        for problem, entries in odd.items():
             if entries:
                 lists.notes.append(f"{name} {problem}: {'; '.join(map(_shown, entries))}")
     return lists
@@ -222,7 +221,7 @@ def _rank(name: str) -> int:
 
 
 class _Sent:
-    """The leads of a request, by what they are compared by."""
+    """The leads of a request, by their normalised identifiers."""
 
     def __init__(self, identifiers: Sequence[tuple[str | None, str | None]]) -> None:
         self._rows: dict[str, dict[str, set[int]]] = {_EMAIL: {}, _PROFNET_URL: {}}
@@ -258,7 +257,7 @@ class _Sent:
 
 
 def _key(name: str, text: str) -> str:
-    """Return what an identifier is compared by: as it is, where it has no normal form."""
+    """Return the normalised form of an identifier, or the text itself where it has none."""
     return _KEYS[name](text) or text.strip()
 
 
@@ -285,7 +284,7 @@ def _shown(value: object) -> str:
 
 
 class NextStep(Enum):
-    """How a run goes on."""
+    """How a run continues."""
 
     GO_ON = "with the next request, unless several in a row were refused alike"
     SEARCH = "with parts of these rows, to find the field that some of them lack"
@@ -297,7 +296,7 @@ MISSING_LEAD_FIELD: Final = "missing_lead_field"
 
 # What a 422 means for the run, by its error codes: nearly all are about the sequence or the
 # account. The interface's list is not exhaustive: an unknown code may be about this request's leads
-# alone, so the run goes on, and stops after a few such refusals in a row.
+# alone, so the run continues, and stops after a few such refusals in a row.
 THEN_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
     dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
     | {MISSING_LEAD_FIELD: NextStep.SEARCH, "other_validation_error": NextStep.DOUBT}
@@ -315,7 +314,7 @@ class Classification(NamedTuple):
 
 
 def classify(error: OutreachError) -> Classification:
-    """Say what an error in place of a response means.
+    """Classify an error in place of a response.
 
     Parameters
     ----------
@@ -351,7 +350,7 @@ def classify(error: OutreachError) -> Classification:
 
 
 def classify_resend(error: OutreachError) -> Classification:
-    """Say what an error means for rows that were sent before with no known outcome.
+    """Classify an error for rows that were sent before with no known outcome.
 
     They stay `unknown`: whatever keeps them from being added now need not have kept the earlier
     send from it. A sequence may need a field today that it did not need then.
@@ -366,7 +365,7 @@ def classify_resend(error: OutreachError) -> Classification:
 
 
 def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
-    """Say what a response means for a row that was sent before with no known outcome.
+    """Return the outcome of a row that was sent before with no known outcome.
 
     A row that is skipped for any other reason than being there may be there, too: the earlier send
     may have added it before that reason came up.

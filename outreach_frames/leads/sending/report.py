@@ -1,4 +1,4 @@
-"""What became of every row of a submission."""
+"""The outcome of every row of a submission."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, drop_appended, text_names
 
-# The columns of `rows`: a row's label, and what became of it.
+# The columns of `rows`: a row's label, its outcome and its request.
 _DTYPES: Final = {
     "index": "object",
     "status": "str",
@@ -37,7 +37,7 @@ REQUEST_COLUMNS: Final = ("chunk", "attempts")
 
 
 class SubmissionReport:
-    """What became of every row of a frame on its way into a sequence.
+    """The outcome of every row of a frame that was added to a sequence.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ class SubmissionReport:
         Returns
         -------
         SubmissionReport
-            Of all rows, with what became of these now.
+            Of all rows, with the new outcomes of these.
 
         Raises
         ------
@@ -349,7 +349,7 @@ def make_rows(
         As `SubmissionReport.rows`: one row per row of the plan's frame, in its order.
     """
     told: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0)] * len(plan.frame)
-    unsent = plan.outcome_of_unsent() if kept is None else plan.unsent_beside(kept)
+    unsent = plan.outcome_of_unsent(kept)
     for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
         told[position] = (*known, pd.NA, 0)
     for position, (outcome, chunk, attempts) in outcomes.items():

@@ -260,7 +260,7 @@ class _People:
         return min(rows, key=distance)
 
     def other_identifiers(self, lead: int, row: int) -> str:
-        """Say which identifiers of a row are not those that its lead was sent with."""
+        """Return which identifiers of a row differ from those that its lead was sent with."""
         places = self.begin + row, self._sent_place[lead]
         if self._set[places[0]] == self._set[places[1]]:
             return ""
@@ -309,7 +309,7 @@ class _People:
         rows: Sequence[int],
         sent_of: Callable[[Sequence[int]], list[Sent]],
     ) -> tuple[int | None, str]:
-        """Return the row that is exactly what was sent of an unknown lead, or why none is."""
+        """Return the row that is what was sent of an unknown lead, or why there is no such row."""
         if self.entries[lead].outcome.status != statuses.UNKNOWN:
             return None, ""
         if self._arrived_leads(int(self.person_of_place[nearest])) > 1:

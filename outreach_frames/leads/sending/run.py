@@ -1,4 +1,4 @@
-"""Sending chunks one after the other, and what is known of each row at any moment."""
+"""Send chunks one after the other, and keep the outcome of each row at any moment."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ class Run:
     Attributes
     ----------
     entries : dict of int to Entry
-        What became of each row that was sent, at any moment: `unknown` while it is being sent.
+        The outcome of each row that was sent, at any moment: `unknown` while it is being sent.
     begun : set of int
         The rows that this run sent.
     current : sequence of int
@@ -236,7 +236,7 @@ class Run:
         self._finish(chunk, rows, read.notes)
 
     def _failed(self, chunk: Chunk, error: OutreachError) -> None:
-        """Record what an error says of the chunk, and how to go on."""
+        """Record the outcome that an error gives the chunk, and decide how to continue."""
         classification = classify_resend(error) if self._again else classify(error)
         outcome, notes = classification.outcome, classification.notes
         if classification.then is NextStep.SEARCH:
@@ -292,6 +292,6 @@ class Run:
             self._journal.finish(known, said)
 
 
-# What a monitor asks for: to go on, to end after the request under way, or to end at once.
+# What a monitor requests: to continue, to end after the request under way, or to end at once.
 Directive = Literal["continue", "drain", "abort"]
 Monitor = Callable[[Run], Directive]

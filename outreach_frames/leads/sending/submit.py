@@ -1,4 +1,4 @@
-"""Sending a plan, so that whatever happens there is a report of every row."""
+"""Send a plan, and report every row whatever happens."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from outreach_frames.leads.sending.run import Chunk, Monitor, Run
 from outreach_frames.leads.sending.supervise import supervise
 
 # What makes a report incomplete, in the order in which it is reported.
-_OPEN_ENDS: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, statuses.INVALID)
+_INCOMPLETE: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, statuses.INVALID)
 
 
 def submit(
@@ -97,7 +97,7 @@ def submit(
     Interface: POST /sequences/{id}/leads. A 400 or 413 rejects its request's rows alone. A 422
     rejects them too, and stops the run, except: for a missing lead field, parts of the request are
     sent until it is known which field that is, and only rows that lack it are rejected; a reason
-    that may be about this request's leads alone goes on to the next request. So does a response
+    that may be about this request's leads alone continues with the next request. So does a response
     that does not come or makes no sense, with `unknown` rows. Three in a row that fail alike stop
     the run.
 
@@ -115,7 +115,7 @@ def submit(
         return _dry_run(plan, journal, client)
     place = None if journal is None else _place(journal)
     if place is None and not len(plan.positions):
-        return _told(_report(plan, {}, plan.kept), "")
+        return _warn_if_incomplete(_report(plan, {}, plan.kept), "")
     client = _client_of(plan.client, client)
     mine = client.base_url, place
     # One step, so that one of several threads has it.
@@ -284,7 +284,9 @@ def _submit(
                 error = supervise(run, chunks, signals, progress=task.progress, monitor=watch)
             report = report_now(error)
             remember(report)
-        return _told(report, _advice(report, is_safe=journal is not None and not journal.is_lost))
+        return _warn_if_incomplete(
+            report, _advice(report, is_safe=journal is not None and not journal.is_lost)
+        )
 
 
 def _warn_of_sent_before(task: _Task, rows: Positions) -> None:
@@ -300,7 +302,7 @@ def _warn_of_sent_before(task: _Task, rows: Positions) -> None:
 
 
 def _sent_rows(run: Run, kept: Positions) -> Positions:
-    """Return the rows of persons who a run has sent, or may have."""
+    """Return the rows of persons that a run has sent, or may have."""
     acted = statuses.IN_SEQUENCE | {statuses.UNKNOWN}
     sent = [row for row in list(run.begun) if run.entries[row].outcome.status in acted]
     return np.flatnonzero(np.isin(kept, sent))
@@ -361,17 +363,17 @@ def _report(
 ) -> SubmissionReport:
     """Make the report; it has an error wherever rows were not added."""
     rows = follow_unsent(make_rows(plan, entries, kept), kept)
-    if error is None and (counts := _open_ends(rows["status"])):
+    if error is None and (counts := _count_incomplete(rows["status"])):
         error = OutreachError(f"Not all rows were added: {counts}.")
     return SubmissionReport(
         plan.frame, rows, sequence_id=plan.sequence_id, notes=notes, error=error, retry=retry
     )
 
 
-def _told(report: SubmissionReport, advice: str) -> SubmissionReport:
+def _warn_if_incomplete(report: SubmissionReport, advice: str) -> SubmissionReport:
     """Warn where rows were not added."""
     if report.error is not None:
-        counts = _open_ends(report.rows["status"])
+        counts = _count_incomplete(report.rows["status"])
         is_told = not counts or counts in str(report.error)
         begin = "" if is_told else f"Of {plural(len(report.rows), 'row')}, {counts}: "
         # Even where warnings are errors: a report that is lost is worse than a warning that is.
@@ -380,17 +382,17 @@ def _told(report: SubmissionReport, advice: str) -> SubmissionReport:
     return report
 
 
-def _open_ends(status: pd.Series[str]) -> str:
+def _count_incomplete(status: pd.Series[str]) -> str:
     counts = Counter(status)
     return ", ".join(
         f"{counts[each]:,} {'is' if counts[each] == 1 else 'are'} {each}"
-        for each in _OPEN_ENDS
+        for each in _INCOMPLETE
         if counts[each]
     )
 
 
 def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
-    """Say what to do next; `is_safe` where a journal has the outcomes."""
+    """Return what to do next; `is_safe` where a journal has the outcomes."""
     status = set(report.rows["status"])
     advice = []
     if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:

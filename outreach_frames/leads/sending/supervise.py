@@ -30,8 +30,8 @@ _OLD_DIRECTIVES: Final[Mapping[object, Directive]] = {
 }
 # Seconds between two looks at a run's progress.
 _SLICE: Final = 0.1
-# Seconds that Ctrl-C leaves the request under way for its response: without that, nobody knows what
-# became of its rows.
+# Seconds that Ctrl-C leaves the request under way for its response: without it, the outcomes of its
+# rows are unknown.
 _GRACE: Final = 1.5
 # Seconds until an interrupted run that does not end is left to itself.
 _PATIENCE: Final = 5.0
@@ -62,7 +62,7 @@ def supervise(
     """
     watched = _Supervision(run, signals, monitor)
     watched.carry_out(chunks, progress)
-    if watched.wish == "abort":
+    if watched.requested == "abort":
         return OutreachError(_INTERRUPTED)
     fault = watched.fault
     if fault is not None and not isinstance(fault, OutreachError):
@@ -74,7 +74,7 @@ def supervise(
         return error
     if run.error is not None and not run.requests:
         raise run.error
-    if run.error is None and watched.wish == "drain" and run.left:
+    if run.error is None and watched.requested == "drain" and run.left:
         return OutreachError(_CANCELLED)
     return run.error
 
@@ -84,13 +84,13 @@ class _Supervision:
 
     Attributes
     ----------
-    wish : {"continue", "drain", "abort"}
+    requested : {"continue", "drain", "abort"}
     fault : BaseException or None
         What the run, or its monitor, raised.
     """
 
     def __init__(self, run: Run, signals: HeldSignals, monitor: Monitor | None) -> None:
-        self.wish: Directive = "continue"
+        self.requested: Directive = "continue"
         self.fault: BaseException | None = None
         self._run = run
         self._signals = signals
@@ -107,18 +107,18 @@ class _Supervision:
         try:
             with progress_bar(rows, description="Adding", unit="leads", progress=progress) as bar:
                 self._ask()
-                run.over = self.wish != "continue"
+                run.over = self.requested != "continue"
                 future = executor.submit(run.send, chunks)
-                self._look_on(bar)
+                self._poll(bar)
         except KeyboardInterrupt:  # where no handler could be installed
-            self.wish = "abort"
+            self.requested = "abort"
         finally:
-            # Whatever ends the watch, nothing more is sent that nobody would know of.
+            # Whatever ends the watch, nothing more is sent without a report.
             run.over = True
             executor.shutdown(wait=False)
             if future is None:
                 run.close()
-        if self.wish == "abort":
+        if self.requested == "abort":
             for seconds in (_GRACE, _PATIENCE):
                 # A further Ctrl-C, from somebody who cannot wait, must not cost the report.
                 with suppress(KeyboardInterrupt):
@@ -127,33 +127,33 @@ class _Supervision:
         elif future is not None:
             self.fault = self.fault or future.exception()
 
-    def _look_on(self, bar: tqdm[NoReturn]) -> None:
+    def _poll(self, bar: tqdm[NoReturn]) -> None:
         """Show the run's progress until it is done or to be aborted."""
         done = False
         while not done:
             done = self._run.done.wait(_SLICE)
             _show(self._run.tally, bar)
-            before = self.wish
+            before = self.requested
             self._ask()
-            if self.wish == "abort":
+            if self.requested == "abort":
                 if not done:
                     return
-                self.wish = before
-            self._run.over |= self.wish != "continue"
+                self.requested = before
+            self._run.over |= self.requested != "continue"
 
     def _ask(self) -> None:
         """Ask the monitor; a request to end is never taken back."""
-        wish: Directive = "continue"
+        directive: Directive = "continue"
         if self._monitor is not None and self.fault is None:
             try:
-                wished = self._monitor(self._run)
-                wish = _OLD_DIRECTIVES.get(wished, wished)
+                answer = self._monitor(self._run)
+                directive = _OLD_DIRECTIVES.get(answer, answer)
             except Exception as error:  # noqa: BLE001 - whatever it is, the report must not be lost
-                self.fault, wish = error, "drain"
-        if wish == "abort" or self._signals.count:
-            self.wish = "abort"
-        elif wish != "continue":
-            self.wish = "drain"
+                self.fault, directive = error, "drain"
+        if directive == "abort" or self._signals.count:
+            self.requested = "abort"
+        elif directive != "continue":
+            self.requested = "drain"
 
 
 def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:
