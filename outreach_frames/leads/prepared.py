@@ -170,7 +170,7 @@ class PreparedLeads:
         )
         return list(zip(emails, urls, strict=True))
 
-    def fields(self, positions: Positions) -> dict[int, int]:
+    def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:
         """Return the identifiers and data fields that rows have, as the bits of a number."""
         rows, every = self._rows(positions), {**self.checked.identifiers, **self.checked.data}
         bits = np.zeros(len(rows), dtype=np.int64)

@@ -6,6 +6,7 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, field
 from functools import reduce
 from operator import and_, or_
 from typing import Any, Final, Literal, NamedTuple
@@ -14,7 +15,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.prepared import Positions, PreparedLeads
+from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.outcome import (
     NextStep,
@@ -109,10 +110,11 @@ class NeededFields:
         return any(not fields & ~lacking for fields in self._guilty)
 
 
+@dataclass(eq=False)
 class Run:
     """One run of a submission. One thread is in `send`; others may read, and set `over`.
 
-    Parameters
+    Attributes
     ----------
     plan : PreparedLeads
         Where the leads are.
@@ -120,17 +122,13 @@ class Run:
         The way to the service.
     journal : Journal or None
         Written before and after each request, and closed at the end.
-    rows : ndarray of int64
-        The rows that it is to send.
-    entries : mapping of int to Entry
-        What earlier runs left.
-    again : bool
+    is_again : bool
         Whether the rows were sent before, with no known outcome.
-
-    Attributes
-    ----------
+    pending : deque of Chunk
+        The chunks that are still to be sent.
     entries : dict of int to Entry
-        The outcome of each row that was sent, at any moment: `unknown` while it is being sent.
+        The outcome of each row that was sent, by earlier runs too: `unknown` while it is being
+        sent.
     begun : set of int
         The rows that this run sent.
     current : sequence of int
@@ -143,67 +141,55 @@ class Run:
         What stopped the run, else the last that left rows `rejected` or `unknown`.
     requests : int
         How many requests were begun.
-    left : int
-        How many chunks were not sent, once the run has ended.
     over : bool
         True once no further request is to begin.
     done : Event
         Set when the run has ended, and its journal is closed.
     """
 
-    def __init__(
-        self,
-        plan: PreparedLeads,
-        client: Client,
-        *,
-        journal: Journal | None,
-        rows: Positions,
-        entries: Mapping[int, Entry],
-        again: bool,
-    ) -> None:
-        self._plan = plan
-        self._client = client
-        self._journal = journal
-        self._again = again
-        self._needed = NeededFields(plan.fields(rows))
-        self._pending: deque[Chunk] = deque()
-        self._last_failure = ""
-        self._failures_in_a_row = 0
-        self.entries: dict[int, Entry] = dict(entries)
-        self.begun: set[int] = set()
-        self.current: Sequence[int] = ()
-        self.tally: Mapping[str, int] = {}
-        self.notes: list[str] = []
-        self.error: OutreachError | None = None
-        self.requests: int = 0
-        self.left: int = 0
-        self.over: bool = False
-        self.done: threading.Event = threading.Event()
+    plan: PreparedLeads
+    client: Client
+    journal: Journal | None
+    is_again: bool
+    pending: deque[Chunk]
+    entries: dict[int, Entry]
+    begun: set[int] = field(default_factory=set)
+    current: Sequence[int] = ()
+    tally: Mapping[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    error: OutreachError | None = None
+    requests: int = 0
+    over: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
+    _last_failure: str = ""
+    _failures_in_a_row: int = 0
 
-    def send(self, chunks: Iterable[Chunk]) -> None:
+    def __post_init__(self) -> None:
+        rows = [row for chunk in self.pending for row in chunk.positions]
+        self._needed = NeededFields(self.plan.fields(rows))
+
+    def send(self) -> None:
         """Send chunk after chunk, until all are sent or the run must stop."""
-        self._pending.extend(chunks)
         try:
-            with self._journal or nullcontext():
-                while self._pending and not self.over:
-                    chunk = self._pending.popleft()
+            with self.journal or nullcontext():
+                while self.pending and not self.over:
+                    chunk = self.pending.popleft()
                     if not self._split(chunk):
                         self._send(chunk)
         except OutreachError as error:
             self.error = error
         finally:
-            self.left = len(self._pending)
             self.over = True
             self.done.set()
 
     def close(self) -> None:
         """Close the journal of a run that never began."""
-        if self._journal is not None:
-            self._journal.close()
+        if self.journal is not None:
+            self.journal.close()
 
     def _send(self, chunk: Chunk) -> None:
-        if self._journal is not None:
-            self._journal.begin(chunk.number, chunk.positions)
+        if self.journal is not None:
+            self.journal.begin(chunk.number, chunk.positions)
         for position in chunk.positions:
             attempts = self.entries[position].attempts if position in self.entries else 0
             self.entries[position] = Entry(_NO_RESPONSE, chunk.number, attempts + 1)
@@ -211,10 +197,10 @@ class Run:
         self.current = chunk.positions
         self.requests += 1
         try:
-            response = self._client.write(
+            response = self.client.write(
                 spec.ADD_LEADS,
-                path={"id": self._plan.sequence_id},
-                body=self._plan.body(chunk.positions),
+                path={"id": self.plan.sequence_id},
+                body=self.plan.body(chunk.positions),
             )
         except OutreachError as error:
             self._failed(chunk, error)
@@ -223,7 +209,7 @@ class Run:
 
     def _take_response(self, chunk: Chunk, response: Any) -> None:
         """Record what a 2xx says of each row."""
-        read = read_response(self._plan.identifiers(chunk.positions), response)
+        read = read_response(self.plan.identifiers(chunk.positions), response)
         is_accepted = any(row.status != statuses.UNKNOWN for row in read.rows)
         if is_accepted:
             self._failures_in_a_row = 0
@@ -232,17 +218,17 @@ class Run:
             said = " ".join(read.notes) or read.rows[0].detail
             self.error = InvalidResponseError(f"Chunk {chunk.number}: {said}")
             self._count_failure(_IN_DOUBT)
-        rows = [reclassify_resent(row) for row in read.rows] if self._again else read.rows
+        rows = [reclassify_resent(row) for row in read.rows] if self.is_again else read.rows
         self._finish(chunk, rows, read.notes)
 
     def _failed(self, chunk: Chunk, error: OutreachError) -> None:
         """Record the outcome that an error gives the chunk, and decide how to continue."""
-        classification = classify_resend(error) if self._again else classify(error)
+        classification = classify_resend(error) if self.is_again else classify(error)
         outcome, notes = classification.outcome, classification.notes
         if classification.then is NextStep.SEARCH:
             self._needed.refused(chunk.positions)
             if self._split(chunk):
-                status = statuses.UNKNOWN if self._again else statuses.NOT_SENT
+                status = statuses.UNKNOWN if self.is_again else statuses.NOT_SENT
                 between = [outcome._replace(status=status)] * len(chunk.positions)
                 self._finish(chunk, between, notes, is_between=True)
                 return
@@ -260,9 +246,7 @@ class Run:
         if len(parts) == 1:
             return False
         # As they are taken from the front, the last one first.
-        self._pending.extendleft(
-            Chunk(chunk.number, part, is_part=True) for part in reversed(parts)
-        )
+        self.pending.extendleft(Chunk(chunk.number, part, is_part=True) for part in reversed(parts))
         return True
 
     def _count_failure(self, kind: str) -> None:
@@ -288,8 +272,8 @@ class Run:
         self.current = ()
         said = [f"Chunk {chunk.number}: {note}" for note in notes]
         self.notes += said
-        if self._journal is not None:
-            self._journal.finish(known, said)
+        if self.journal is not None:
+            self.journal.finish(known, said)
 
 
 # What a monitor requests: to continue, to end after the request under way, or to end at once.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
@@ -266,7 +266,7 @@ def _submit(
             chunks = [Chunk(number, part.tolist()) for number, part in numbered]
         leads = np.flatnonzero(plan.checked.is_valid & (found.kept == np.arange(len(found.kept))))
         leads = leads[plan.is_planned(leads)]
-        run = Run(plan, task.client, journal=journal, rows=rows, entries=entries, again=again)
+        run = Run(plan, task.client, journal, again, deque(chunks), dict(entries))
         task.run = run
         # The run closes the journal, in its own thread.
         stack.pop_all()
@@ -281,7 +281,7 @@ def _submit(
 
         with remembered(lambda: report_now(run.error)) as remember:
             with sent_before.recording(task.client, plan, lambda: _sent_rows(run, found.kept)):
-                error = supervise(run, chunks, signals, progress=task.progress, monitor=watch)
+                error = supervise(run, signals, progress=task.progress, monitor=watch)
             report = report_now(error)
             remember(report)
         return _warn_if_incomplete(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from outreach_frames.common.cancellation import CancellationToken, bind_thread, current_status
@@ -12,7 +13,7 @@ from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.errors import OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.sending.run import Chunk, Directive, Monitor, Run
+from outreach_frames.leads.sending.run import Directive, Monitor, Run
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -39,7 +40,6 @@ _PATIENCE: Final = 5.0
 
 def supervise(
     run: Run,
-    chunks: Sequence[Chunk],
     signals: HeldSignals,
     *,
     progress: bool | None,
@@ -61,7 +61,7 @@ def supervise(
         Nothing at all was sent.
     """
     watched = _Supervision(run, signals, monitor)
-    watched.carry_out(chunks, progress)
+    watched.carry_out(progress)
     if watched.requested == "abort":
         return OutreachError(_INTERRUPTED)
     fault = watched.fault
@@ -74,11 +74,12 @@ def supervise(
         return error
     if run.error is not None and not run.requests:
         raise run.error
-    if run.error is None and watched.requested == "drain" and run.left:
+    if run.error is None and watched.requested == "drain" and run.pending:
         return OutreachError(_CANCELLED)
     return run.error
 
 
+@dataclass
 class _Supervision:
     """A run under watch, and whether it was asked to end.
 
@@ -89,26 +90,25 @@ class _Supervision:
         What the run, or its monitor, raised.
     """
 
-    def __init__(self, run: Run, signals: HeldSignals, monitor: Monitor | None) -> None:
-        self.requested: Directive = "continue"
-        self.fault: BaseException | None = None
-        self._run = run
-        self._signals = signals
-        self._monitor = monitor
+    run: Run
+    signals: HeldSignals
+    monitor: Monitor | None
+    requested: Directive = "continue"
+    fault: BaseException | None = None
 
-    def carry_out(self, chunks: Sequence[Chunk], progress: bool | None) -> None:
+    def carry_out(self, progress: bool | None) -> None:
         """Let the run send until it is done, or to be left."""
-        run, token = self._run, CancellationToken()
+        run, token = self.run, CancellationToken()
         executor = ThreadPoolExecutor(
             1, "outreach_frames", initializer=bind_thread, initargs=(token, current_status.get())
         )
         future: Future[None] | None = None
-        rows = sum(len(chunk.positions) for chunk in chunks)
+        rows = sum(len(chunk.positions) for chunk in run.pending)
         try:
             with progress_bar(rows, description="Adding", unit="leads", progress=progress) as bar:
                 self._ask()
                 run.over = self.requested != "continue"
-                future = executor.submit(run.send, chunks)
+                future = executor.submit(run.send)
                 self._poll(bar)
         except KeyboardInterrupt:  # where no handler could be installed
             self.requested = "abort"
@@ -131,26 +131,26 @@ class _Supervision:
         """Show the run's progress until it is done or to be aborted."""
         done = False
         while not done:
-            done = self._run.done.wait(_SLICE)
-            _show(self._run.tally, bar)
+            done = self.run.done.wait(_SLICE)
+            _show(self.run.tally, bar)
             before = self.requested
             self._ask()
             if self.requested == "abort":
                 if not done:
                     return
                 self.requested = before
-            self._run.over |= self.requested != "continue"
+            self.run.over |= self.requested != "continue"
 
     def _ask(self) -> None:
         """Ask the monitor; a request to end is never taken back."""
         directive: Directive = "continue"
-        if self._monitor is not None and self.fault is None:
+        if self.monitor is not None and self.fault is None:
             try:
-                answer = self._monitor(self._run)
+                answer = self.monitor(self.run)
                 directive = _OLD_DIRECTIVES.get(answer, answer)
             except Exception as error:  # noqa: BLE001 - whatever it is, the report must not be lost
                 self.fault, directive = error, "drain"
-        if directive == "abort" or self._signals.count:
+        if directive == "abort" or self.signals.count:
             self.requested = "abort"
         elif directive != "continue":
             self.requested = "drain"
