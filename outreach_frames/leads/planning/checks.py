@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final, NamedTuple
@@ -60,25 +60,10 @@ class Problem(NamedTuple):
     message: str
 
 
-class _Kind(NamedTuple):
-    """How one kind of identifier is checked: first a whole column, then each uncertain text."""
-
-    are_placeholders: Callable[[pa.Array], pa.Array]
-    is_simple: Callable[[pa.Array], pa.Array]
-    problem: Callable[[str], str | None]
-
-
-def _are_placeholders(texts: pa.Array) -> pa.Array:
-    return pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
-
-
-def _are_placeholder_urls(texts: pa.Array) -> pa.Array:
-    return pc.or_(_are_placeholders(texts), are_placeholder_urls(texts))
-
-
-_KINDS: Final[Mapping[str, _Kind]] = {
-    EMAIL: _Kind(_are_placeholders, syntax.is_simple_email, syntax.email_problem),
-    PROFNET_URL: _Kind(_are_placeholder_urls, syntax.is_simple_url, syntax.url_problem),
+# How an identifier is checked: a whole column for what is certainly right, then each other text.
+_CHECKS: Final = {
+    EMAIL: (syntax.is_simple_email, syntax.email_problem),
+    PROFNET_URL: (syntax.is_simple_url, syntax.url_problem),
 }
 
 
@@ -156,12 +141,15 @@ class _Column:
 
 
 def _identifier(column: _Column) -> pa.Array:
-    kind = _KINDS[column.field]
     texts = stripped(column.texts())
-    texts = column.without(texts, kind.are_placeholders(texts))
-    others = pc.invert(kind.is_simple(texts)).fill_null(False)
+    placeholders = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
+    if column.field == PROFNET_URL:
+        placeholders = pc.or_(placeholders, are_placeholder_urls(texts))
+    texts = column.without(texts, placeholders)
+    is_simple, problem_of = _CHECKS[column.field]
+    others = pc.invert(is_simple(texts)).fill_null(False)
     # Each distinct text once: this is slow.
-    problem = cache(kind.problem)
+    problem = cache(problem_of)
     for row, text in zip(_rows(others), texts.filter(others).to_pylist(), strict=True):
         if wrong := problem(text):
             column.report(row, f"invalid_{column.field}", wrong)
