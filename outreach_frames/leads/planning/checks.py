@@ -186,21 +186,16 @@ def _rows(mask: pa.Array) -> list[int]:
 def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Problem]) -> pa.Array:
     """Return each row's overrides as JSON, missing where none is true."""
     bits = np.zeros(len(frame), dtype=np.int64)
-    columns: list[tuple[str | None, Hashable]] = []
     for name, given in mapping.overrides.items():
         if isinstance(given, bool):
             bits |= _bits_of(name) * given
-        else:
-            columns.append((name, given))
-    if mapping.override_column is not None:
-        columns.append((None, mapping.override_column))
-    for chosen, label in columns:
-        column = _Column(frame[label], "overrides", label, problems)
+            continue
+        column = _Column(frame[given], "overrides", given, problems)
         if isinstance(column.cells.dtype, np.dtype) and column.cells.dtype == bool:
-            bits |= column.cells.to_numpy() * np.int64(_bits_of(chosen))
+            bits |= column.cells.to_numpy() * np.int64(_bits_of(name))
             continue
         for row, cell in enumerate(python_values(column.cells)):
-            bits[row] |= _cell_bits(cell, chosen, row, column)
+            bits[row] |= _cell_bits(cell, name, row, column)
     return _TEXTS.take(pa.array(bits))
 
 

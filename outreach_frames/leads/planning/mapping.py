@@ -38,13 +38,12 @@ class LeadMapping:
     """Where the parts of a lead come from.
 
     `identifiers` and `data` map fields to columns. `overrides` maps overrides to a boolean for all
-    rows or to a column of booleans; `override_column` is a column of dicts or booleans.
+    rows or to a column of booleans, and None to a column of dicts or booleans for all overrides.
     """
 
     identifiers: Mapping[str, Hashable]
     data: Mapping[str, Hashable]
-    overrides: Mapping[str, bool | Hashable]
-    override_column: Hashable | None = None
+    overrides: Mapping[str | None, Hashable]
 
 
 def read_mapping(
@@ -59,7 +58,7 @@ def read_mapping(
             'df.columns = ["_".join(map(str, names)) for names in df.columns].'
         )
     identifiers = _read_identifiers(frame, {EMAIL: email, PROFNET_URL: profnet_url})
-    return LeadMapping(identifiers, _read_data(frame, data), *_read_overrides(frame, overrides))
+    return LeadMapping(identifiers, _read_data(frame, data), _read_overrides(frame, overrides))
 
 
 def read_settings(leads_distribution: object, mailboxes: object) -> Mapping[str, Any]:
@@ -189,22 +188,20 @@ def _renamed(field: object, columns: Mapping[Any, Hashable]) -> str:
         return f" {error}"
 
 
-def _read_overrides(
-    frame: pd.DataFrame, overrides: object
-) -> tuple[dict[str, bool | Hashable], Hashable | None]:
+def _read_overrides(frame: pd.DataFrame, overrides: object) -> dict[str | None, Hashable]:
     if overrides is None:
-        return {}, None
+        return {}
     if isinstance(overrides, bool | np.bool_):
-        return dict.fromkeys(OVERRIDES, bool(overrides)), None
+        return {None: bool(overrides)}
     if isinstance(overrides, str):
-        return {}, _column(frame, "overrides", overrides)
+        return {None: _column(frame, "overrides", overrides)}
     if not isinstance(overrides, Mapping):
         raise InvalidInputError(
             "overrides takes True or False, {override: True, False or a column of booleans}, or "
             f"the name of a column; not {quoted(overrides)}. For example: "
             f"overrides={{{OVERRIDES[0]!r}: True}}."
         )
-    taken: dict[str, bool | Hashable] = {}
+    taken: dict[str | None, Hashable] = {}
     for name, value in overrides.items():
         if name not in OVERRIDES:
             raise InvalidInputError(no_such_override(name))
@@ -217,7 +214,7 @@ def _read_overrides(
                 f"The override {name} takes True, False or the name of a column of booleans, "
                 f"not {quoted(value)}."
             )
-    return taken, None
+    return taken
 
 
 def no_such_override(name: object) -> str:
