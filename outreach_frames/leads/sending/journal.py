@@ -218,9 +218,10 @@ class Journal:
                     "rejected or not_sent."
                 )
             place.create(fill)
-        path = place.path
-        if path is None:
+        if place.memory is not None:
             return place.memory
+        path = place.path
+        assert path is not None
         require_journal(path)
         if dry_run:
             path = _copy(path, Path(stack.enter_context(TemporaryDirectory())))
