@@ -29,11 +29,7 @@ from outreach_frames.leads.planning.mapping import (
 )
 
 PLACEHOLDER: Final = "placeholder"
-MISSING_IDENTIFIER: Final = "missing_identifier"
 NOT_PLAIN: Final = "not_a_plain_value"
-TOO_LONG: Final = "data_value_too_long"
-NOT_BOOLEAN: Final = "override_not_boolean"
-UNKNOWN: Final = "unknown_override"
 
 # What programs write for a missing value, which no lead's text should say; people may be called
 # Nan or Null, and NA is a country.
@@ -101,7 +97,7 @@ def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
         is_given |= texts.is_valid().to_numpy(zero_copy_only=False)
     message = _missing_message(mapping, data)
     problems += [
-        Problem(row, None, None, MISSING_IDENTIFIER, message)
+        Problem(row, None, None, "missing_identifier", message)
         for row in np.flatnonzero(~is_given).tolist()
     ]
     is_valid = np.ones(len(frame), dtype=bool)
@@ -165,7 +161,7 @@ def _data_field(column: _Column) -> pa.Array:
             f"The text has {lengths[row].as_py():,} characters; a value of {column.field} has "
             f"{spec.MAX_DATA_VALUE_LENGTH:,} at most. Shorten it."
         )
-        column.report(row, TOO_LONG, message)
+        column.report(row, "data_value_too_long", message)
     return texts
 
 
@@ -214,14 +210,14 @@ def _cell_bits(cell: object, name: str | None, row: int, column: _Column) -> int
             if key in OVERRIDES:
                 bits |= _cell_bits(value, key, row, column)
             else:
-                column.report(row, UNKNOWN, no_such_override(key))
+                column.report(row, "unknown_override", no_such_override(key))
         return bits
     if not is_missing(cell):
         message = (
             f"{quoted(cell)} is not a boolean, so {name or 'the overrides'} would be a guess. Make "
             'the column boolean, for example with df[column].map({"yes": True, "no": False}).'
         )
-        column.report(row, NOT_BOOLEAN, message)
+        column.report(row, "override_not_boolean", message)
     return 0
 
 

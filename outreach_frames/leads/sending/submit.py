@@ -119,14 +119,14 @@ def submit(
     client = _client_of(plan.client, client)
     mine = client.base_url, place
     # One step, so that one of several threads has it.
-    is_first = plan.submissions.setdefault("first", mine) is mine
-    if not is_first:
-        place = _same_journal(plan, client, place)
+    first = plan.submissions.setdefault("first", mine)
+    if first is not mine:
+        place = _same_journal(first, client, place)
     task = _Task(plan, client, place, progress, is_confirmed)
     try:
         return _submit(task, watch)
     except BaseException:
-        if is_first and task.is_unused:
+        if first is mine and task.is_unused:
             del plan.submissions["first"]
         raise
 
@@ -136,10 +136,10 @@ def preview(
 ) -> Resumption:
     """Decide about every row as a run would, and change nothing."""
     place = None if journal is None else _place(journal)
-    if "first" in plan.submissions:
-        place = _same_journal(plan, client, place)
+    if first := plan.submissions.get("first"):
+        place = _same_journal(first, client, place)
     if place is None or (place.mark is None and not place.exists()):
-        return _without_journal(plan)
+        return Resumption(plan.positions, plan.kept)
     with Journal(place, _submission(plan, client or plan.client), dry_run=True) as opened:
         return opened.resume(plan, again=False, dry_run=True)
 
@@ -153,10 +153,6 @@ def _dry_run(
     entries = {**found.entries, **dict.fromkeys(found.rows.tolist(), would)}
     rows = make_rows(plan, entries, found.kept)
     return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, dry_run=True)
-
-
-def _without_journal(plan: PreparedLeads) -> Resumption:
-    return Resumption(plan.positions, plan.kept)
 
 
 def _place(journal: str | Path | JournalPlace) -> JournalPlace:
@@ -187,11 +183,10 @@ class _Task:
 
 
 def _same_journal(
-    plan: PreparedLeads, client: Client | None, journal: JournalPlace | None
+    first: tuple[str, JournalPlace | None], client: Client | None, journal: JournalPlace | None
 ) -> JournalPlace:
     """Return the journal that a plan was submitted with; refuse another one and another service."""
-    used: JournalPlace | None
-    where, used = plan.submissions["first"]
+    where, used = first
     is_there = client is None or client.base_url == where
     if is_there and used is not None and journal is not None and used.path == journal.path:
         return used
@@ -248,7 +243,7 @@ def _submit(
     # Until the report is there, so that no Ctrl-C takes it away.
     with HeldSignals() as signals, ExitStack() as stack:
         journal, last_chunk = None, 0
-        found = _without_journal(plan)
+        found = Resumption(plan.positions, plan.kept)
         if task.journal is not None:
             journal = stack.enter_context(Journal(task.journal, _submission(plan, task.client)))
             found = journal.resume(plan, again=again)
