@@ -162,13 +162,8 @@ class Journal:
                 self._forget_sent(leads[position])
             sets = ((leads[row], *one) for row in fresh for one in self._sets_of(row))
             self._execute(_ADD_SET, sets)
-            self._execute(
-                _BEGIN,
-                [
-                    (leads[position], chunk, now, *sent)
-                    for position, sent in zip(positions, self._sent(positions), strict=True)
-                ],
-            )
+            sent = zip(positions, self._sent(positions), strict=True)
+            self._execute(_BEGIN, [(leads[row], chunk, now, *content) for row, content in sent])
         self._begun.update(fresh)
 
     def finish(self, outcomes: Mapping[int, RowOutcome], notes: Collection[str] = ()) -> None:
@@ -365,11 +360,10 @@ class Journal:
             return None if text is None else _hash(f"sent {name}", text, self._salt)
 
         email, profnet_url = spec.LEAD_IDENTIFIERS
+        leads = zip(self._plan.identifiers(positions), overrides, strict=True)
         return [
             Sent(hashed(email, one), hashed(profnet_url, other), chosen)
-            for (one, other), chosen in zip(
-                self._plan.identifiers(positions), overrides, strict=True
-            )
+            for (one, other), chosen in leads
         ]
 
 

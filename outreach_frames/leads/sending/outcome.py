@@ -105,11 +105,9 @@ def read_response(
     """
     sent = len(identifiers)
     if not isinstance(response, dict) or _TOTAL_ADDED not in response:
-        detail = "The service's response does not give its outcome."
-        lost = RowOutcome(statuses.UNKNOWN, detail)
-        return ChunkOutcome(
-            (lost,) * sent, (f"The service's response makes no sense: {_shown(response)}",)
-        )
+        lost = RowOutcome(statuses.UNKNOWN, "The service's response does not give its outcome.")
+        note = f"The service's response makes no sense: {_shown(response)}"
+        return ChunkOutcome((lost,) * sent, (note,))
     lists = _read_lists(identifiers, response)
     duplicates = {
         row for row, named in lists.named.items() if set(named) == {statuses.DUPLICATE_IN_REQUEST}
