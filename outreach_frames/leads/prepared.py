@@ -175,9 +175,8 @@ class PreparedLeads:
         rows, every = self._rows(positions), {**self.checked.identifiers, **self.checked.data}
         bits = np.zeros(len(rows), dtype=np.int64)
         for place, texts in enumerate(every.values()):
-            bits |= texts.is_valid().take(rows).to_numpy(zero_copy_only=False) * np.int64(
-                1 << place
-            )
+            has_text = texts.take(rows).is_valid().to_numpy(zero_copy_only=False)
+            bits |= has_text * np.int64(1 << place)
         return dict(zip(rows.to_pylist(), bits.tolist(), strict=True))
 
     @cached_property
