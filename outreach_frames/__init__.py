@@ -16,7 +16,7 @@ import pandas as _pd
 
 from outreach_frames.client.connect import connect
 from outreach_frames.errors import OutreachError
-from outreach_frames.leads.planning.names import field_name
+from outreach_frames.leads.planning.syntax import field_name
 from outreach_frames.resources.contacts import contacts
 from outreach_frames.resources.filters import explain_search, filters
 from outreach_frames.resources.lead_lists import lead_list

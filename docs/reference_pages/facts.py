@@ -14,7 +14,7 @@ from outreach_frames import errors, spec
 from outreach_frames.accounts.result import MEANINGS as ACCOUNT_MEANINGS
 from outreach_frames.analysis.interface_columns import TABLES
 from outreach_frames.leads.cards import MEANINGS
-from outreach_frames.leads.sending.refusals import THEN_BY_CODE, NextStep
+from outreach_frames.leads.sending.outcome import THEN_BY_CODE, NextStep
 from outreach_frames.leads.statuses import STATUSES, kind_of
 
 _PEOPLE: Final = "people"

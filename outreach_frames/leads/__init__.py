@@ -1,1 +1,1 @@
-"""A frame's way into a sequence: check, plan, send, and report what became of every row."""
+"""A frame's way into a sequence: check, plan, send, and report the outcome of every row."""

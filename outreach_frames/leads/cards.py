@@ -30,35 +30,32 @@ class Meaning:
     next: str = ""
 
 
-def _skipped(why: str, status: str) -> Meaning:
+def _advice(status: str) -> str:
+    """Return how to let the service skip the check of a list of skipped leads, where it can be."""
     override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
-    advice = f"overrides={{'{override}': True}} skips this check." if override else ""
-    return Meaning(why, advice)
+    return f"overrides={{'{override}': True}} skips this check." if override else ""
 
 
+_SKIPPED: Final = {
+    "in_exclusion_list": "in the account's exclusion list.",
+    "recently_contacted": "the account contacted them recently.",
+    statuses.ALREADY_IN_SEQUENCE: (
+        "they were in this sequence before; nothing about them was changed."
+    ),
+    "in_other_draft_sequences": "in another sequence that is a draft.",
+    "in_other_active_sequences": "in another sequence that is active or paused.",
+}
 MEANINGS: Final[dict[str, Meaning]] = {
     statuses.ADDED: Meaning("In the sequence now."),
     statuses.PRESENT: Meaning("In the sequence; which of the requests added them is not known."),
     statuses.DUPLICATE_IN_FRAME: Meaning(
-        "The same person as an earlier row, which stands for them; not sent."
+        "The same person as an earlier row, which is the one that is sent."
     ),
     statuses.DUPLICATE_IN_REQUEST: Meaning(
         "The service took them for the same person as another row of the request.",
-        "Compare these rows with the rest; one of each pair is enough.",
+        "Compare these rows with the others; one of each pair is enough.",
     ),
-    "in_exclusion_list": _skipped("Skipped: in the account's exclusion list.", "in_exclusion_list"),
-    "recently_contacted": _skipped(
-        "Skipped: the account contacted them recently.", "recently_contacted"
-    ),
-    statuses.ALREADY_IN_SEQUENCE: Meaning(
-        "Skipped: they were in this sequence before; nothing about them was changed."
-    ),
-    "in_other_draft_sequences": _skipped(
-        "Skipped: in another sequence that is a draft.", "in_other_draft_sequences"
-    ),
-    "in_other_active_sequences": _skipped(
-        "Skipped: in another sequence that is active or paused.", "in_other_active_sequences"
-    ),
+    **{status: Meaning(f"Skipped: {why}", _advice(status)) for status, why in _SKIPPED.items()},
     statuses.INVALID: Meaning(
         "Not sent: something in the row is wrong.",
         "Correct the rows and submit them again; the detail says what is wrong.",
@@ -68,7 +65,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Correct what the detail says, and submit them again.",
     ),
     statuses.UNKNOWN: Meaning(
-        "Sent, but no response proves what became of them; they may be in the sequence.",
+        "Sent, but no response proves the outcome; they may be in the sequence.",
         "Look in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
@@ -107,7 +104,7 @@ def plan_card(plan: PreparedLeads) -> Card:
 
 
 def plan_facts(plan: PreparedLeads) -> list[Fact]:
-    """Return a plan's facts: its sequence, what is left out, its settings."""
+    """Return a plan's facts: its sequence, the rows that are not sent, its settings."""
     unsent = plan.outcome_of_unsent()["status"].value_counts()
     invalid, duplicates = (
         int(unsent.get(status, 0)) for status in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)

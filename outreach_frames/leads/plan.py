@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
@@ -24,15 +23,15 @@ from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import Checked, check_rows
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
+    EMAIL_COLUMN,
     PROFNET_URL,
+    PROFNET_URL_COLUMN,
     read_chunk_size,
     read_mapping,
     read_settings,
 )
-from outreach_frames.leads.planning.names import EMAIL_COLUMN, PROFNET_URL_COLUMN
 from outreach_frames.leads.planning.sequence_status import look_up
-from outreach_frames.leads.planning.unsent import unsent_rows
-from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads
+from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads, unsent_rows
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 from outreach_frames.tables.value_text import TEXT
@@ -70,7 +69,7 @@ class SubmissionPlan(PreparedLeads):
         dry_run: bool = False,
         client: Client | None = None,
     ) -> SubmissionReport:
-        """Send exactly this plan, and report what became of every row.
+        """Send exactly this plan, and report the outcome of every row.
 
         Parameters
         ----------
@@ -161,7 +160,7 @@ def make_plan(
     Notes
     -----
     Interface: POST /sequences/{id}/leads, Lead, Limits. Cells are sent as a person would write
-    them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells are left out.
+    them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells are omitted.
 
     Examples
     --------
@@ -188,9 +187,7 @@ def make_plan(
         sequence_id=sequence_id,
         client=client,
         chunk_size=chunk_size,
-        settings=MappingProxyType(
-            {name: tuple(v) if isinstance(v, list) else v for name, v in settings.items()}
-        ),
+        settings=settings,
         sequence=look_up(sequence_id, client),
         positions=positions,
         checked=checked,
@@ -198,7 +195,6 @@ def make_plan(
         earlier_keys=earlier_keys,
         kept=kept,
         _frame=_snapshot(frame),
-        _problems=checked.problems,
         _unsent=unsent_rows(frame.index, checked, keys, kept),
     )
 
@@ -269,7 +265,7 @@ def add_to_sequence(
     dry_run: bool = False,
     client: Client | None = None,
 ) -> SubmissionReport:
-    """Add the frame's good rows to a sequence, and report what became of every row.
+    """Add the frame's good rows to a sequence, and report the outcome of every row.
 
     Rows are checked and duplicates found before the first request; chunks of at most 250 are
     sent one after the other. It raises only before the first request; afterwards the report
@@ -296,8 +292,8 @@ def add_to_sequence(
     chunk_size : int
         Leads per request, 250 at most.
     journal : str or Path, optional
-        A file that remembers what was sent. The same call with it goes on where it stopped, also
-        with rows corrected or added, and sends nobody again who was added or skipped.
+        A file that remembers what was sent. The same call with it resumes where it stopped, also
+        with rows corrected or added, and does not send anybody again who was added or skipped.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, when it takes a while.
     dry_run : bool
@@ -370,7 +366,7 @@ def _kept_rows(keys: Sequence[pa.RecordBatch], is_valid: Mask) -> Positions:
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the frame as it is now; a shallow copy alone would share the labels' names."""
+    """Copy a frame; a shallow copy alone would share the names of the labels."""
     snapshot = frame.copy(deep=False)
     snapshot.index, snapshot.columns = frame.index.copy(), frame.columns.copy()
     return snapshot

@@ -17,11 +17,10 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.leads.planning.checks import Checked
-from outreach_frames.leads.planning.lines import lead_lines
-from outreach_frames.leads.planning.overrides import count_overrides
+from outreach_frames.common.text import quoted
+from outreach_frames.leads import statuses
+from outreach_frames.leads.planning.checks import PLACEHOLDER, Checked, count_overrides
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
-from outreach_frames.leads.planning.unsent import unsent_rows
 
 Positions = np.ndarray[Any, Any]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
@@ -36,7 +35,7 @@ _MORE_REQUESTS = 10
 class PreparedLeads:
     """The leads of a frame that will be sent, and why the other rows will not.
 
-    Nothing in it changes, whatever becomes of the frame that it was made from.
+    It does not change with the frame that it was made from.
 
     Attributes
     ----------
@@ -76,9 +75,8 @@ class PreparedLeads:
     earlier_keys: tuple[pa.RecordBatch, ...]
     kept: Positions
     _frame: pd.DataFrame
-    _problems: pd.DataFrame
     _unsent: pd.DataFrame
-    submissions: dict[str, tuple[str, object]] = field(default_factory=dict, init=False)
+    submissions: dict[str, tuple[str, Any]] = field(default_factory=dict, init=False)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -88,21 +86,20 @@ class PreparedLeads:
     @property
     def problems(self) -> pd.DataFrame:
         """One row per problem: row, index, column, field, code, message."""
-        return self._problems.copy(deep=False)
+        return self.checked.problems.copy(deep=False)
 
     @property
     def overrides(self) -> dict[str, int]:
         """How many leads bring which override."""
         return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
 
-    def outcome_of_unsent(self) -> pd.DataFrame:
-        """Return every row that is not sent: position, status, detail, error_code."""
-        return self._unsent.copy(deep=False)
+    def outcome_of_unsent(self, kept: Positions | None = None) -> pd.DataFrame:
+        """Return every row that is not sent: position, status, detail, error_code.
 
-    def unsent_beside(self, kept: Positions) -> pd.DataFrame:
-        """Return the same where other rows are sent for their persons."""
-        if kept is self.kept:
-            return self.outcome_of_unsent()
+        `kept` says for each row which one is sent for its person, where it is not the plan's.
+        """
+        if kept is None or kept is self.kept:
+            return self._unsent.copy(deep=False)
         linked_by = "other rows or the journal"
         return unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
 
@@ -131,10 +128,8 @@ class PreparedLeads:
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
         """Return the JSON of the request that sends these rows."""
-        leads = b",".join(self._lines(positions, ","))
-        settings = orjson.dumps(dict(self.settings))
-        more = b',"%b":%b' % (SETTINGS.encode(), settings) if self.settings else b""
-        return b'{"%b":[%b]%b}' % (LEADS.encode(), leads, more)
+        settings = {SETTINGS: dict(self.settings)} if self.settings else {}
+        return orjson.dumps({LEADS: self.leads(positions), **settings})
 
     def payload(self, positions: Sequence[int] | Positions) -> dict[str, Any]:
         """Return the body of the request that sends these rows."""
@@ -153,8 +148,15 @@ class PreparedLeads:
         return map(self.payload, self.chunks())
 
     def leads(self, positions: Sequence[int] | Positions) -> list[dict[str, Any]]:
-        """Return the leads of these rows, exactly as they are sent."""
-        leads: list[dict[str, Any]] = self.payload(positions)[LEADS]
+        """Return the leads of these rows, exactly as they are sent, without missing cells."""
+        rows, checked = self._rows(positions), self.checked
+        leads = _members(checked.identifiers, rows)
+        overrides = checked.overrides.take(rows).to_pylist()
+        for lead, data, chosen in zip(leads, _members(checked.data, rows), overrides, strict=True):
+            if data:
+                lead["data"] = data
+            if chosen is not None:
+                lead["overrides"] = orjson.loads(chosen)
         return leads
 
     def identifiers(
@@ -168,13 +170,14 @@ class PreparedLeads:
         )
         return list(zip(emails, urls, strict=True))
 
-    def fields(self, positions: Positions) -> pa.RecordBatch:
-        """Return for each identifier and data field whether rows have it."""
-        rows = self._rows(positions)
-        every = {**self.checked.identifiers, **self.checked.data}
-        return pa.RecordBatch.from_pydict(
-            {field: texts.is_valid().take(rows) for field, texts in every.items()}
-        )
+    def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:
+        """Return the identifiers and data fields that rows have, as the bits of a number."""
+        rows, every = self._rows(positions), {**self.checked.identifiers, **self.checked.data}
+        bits = np.zeros(len(rows), dtype=np.int64)
+        for place, texts in enumerate(every.values()):
+            has_text = texts.take(rows).is_valid().to_numpy(zero_copy_only=False)
+            bits |= has_text * np.int64(1 << place)
+        return dict(zip(rows.to_pylist(), bits.tolist(), strict=True))
 
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
@@ -183,11 +186,6 @@ class PreparedLeads:
             "sequence": _digest(self.sequence_id.encode()),
             SETTINGS: _digest(orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)),
         }
-
-    def _lines(self, positions: Sequence[int] | Positions, separator: str) -> Iterator[pa.Buffer]:
-        """Yield the JSON of rows, some thousands at a time with a separator between them."""
-        for lines in lead_lines(self.checked, self._rows(positions)):
-            yield _joined(lines, separator)
 
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
         """Return rows that may be sent."""
@@ -201,33 +199,80 @@ def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _joined(texts: pa.Array, separator: str) -> pa.Buffer:
-    """Return the bytes of texts in one, with a separator between them."""
-    every = pa.LargeListArray.from_arrays(pa.array([0, len(texts)], pa.int64()), texts)
-    return pc.binary_join(every, pa.scalar(separator, texts.type))[0].as_buffer()
-
-
 def _apart(rows: Sequence[int], urls: Sequence[str | None], size: int) -> list[list[int]]:
     """Cut rows into chunks so that those with one URL are apart, with a few more chunks at most."""
     most = math.ceil(len(rows) / size) + _MORE_REQUESTS
     chunks: list[list[int]] = [[]]
     with_room = 0
-    after_last: dict[str, int] = {}
+    after_last: dict[str | None, int] = {}
+
+    def room_from(place: int) -> int:
+        while place < len(chunks) and len(chunks[place]) == size:
+            place += 1
+        return place
+
     for row, url in zip(rows, urls, strict=True):
-        if len(chunks[with_room]) == size:
-            with_room = next(
-                (place for place in range(with_room, len(chunks)) if len(chunks[place]) < size),
-                len(chunks),
-            )
-        place = with_room
+        with_room = room_from(with_room)
+        place = room_from(max(with_room, after_last.get(url, 0)))
+        if place == most:
+            place = with_room
         if url is not None:
-            place = max(with_room, after_last.get(url, 0))
-            while place < len(chunks) and len(chunks[place]) == size:
-                place += 1
-            if place == most:
-                place = with_room
             after_last[url] = max(place + 1, after_last.get(url, 0))
         if place == len(chunks):
             chunks.append([])
         chunks[place].append(row)
     return chunks
+
+
+def unsent_rows(
+    index: pd.Index,
+    checked: Checked,
+    keys: pa.RecordBatch,
+    kept: np.ndarray[Any, Any],
+    linked_by: str = "other rows",
+) -> pd.DataFrame:
+    """Return every row that is not sent: position, status, detail, error_code."""
+    problems = checked.problems
+    wrong = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
+    codes = wrong[wrong["code"] != PLACEHOLDER].groupby("row")["code"].first()
+    details = wrong.groupby("row")["message"].agg(" ".join)
+    invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
+    duplicates = np.flatnonzero(kept != np.arange(len(kept)))
+    reasons = _reasons(index, keys, duplicates, kept[duplicates], linked_by)
+    others = pd.DataFrame(
+        {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
+        index=duplicates,
+    )
+    unsent = pd.concat([invalid, others]).astype("str").sort_index()
+    return unsent.rename_axis("position").reset_index().astype({"position": "int64"})
+
+
+def _reasons(
+    index: pd.Index,
+    keys: pa.RecordBatch,
+    duplicates: np.ndarray[Any, Any],
+    kept: np.ndarray[Any, Any],
+    linked_by: str,
+) -> list[str]:
+    """Return what each duplicate has in common with the row that is kept."""
+    reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
+    for name in reversed(keys.schema.names):
+        mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))
+        for place in np.flatnonzero(pc.equal(mine, theirs).fill_null(False)).tolist():
+            reasons[place] = f"same {name}"
+    has_labels = not isinstance(index, pd.RangeIndex)
+    labels = index.to_flat_index().take(kept).tolist()
+    return [
+        f"{reason} as row {row}" + (f" (index {quoted(label)})" if has_labels else "")
+        for reason, row, label in zip(reasons, kept.tolist(), labels, strict=True)
+    ]
+
+
+def _members(fields: Mapping[str, pa.Array], rows: pa.Array) -> list[dict[str, Any]]:
+    """Return the fields that each row has, with their texts."""
+    members: list[dict[str, Any]] = [{} for _ in range(len(rows))]
+    for name, texts in fields.items():
+        for member, text in zip(members, texts.take(rows).to_pylist(), strict=True):
+            if text is not None:
+                member[name] = text
+    return members

@@ -1,4 +1,4 @@
-"""What can become of a row."""
+"""The statuses of rows."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS: Final = ("added", "skipped", "failed")
 IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
 FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
 
-# What a later run with the same rows tries again; all else is settled, `unknown` needs a request.
+# What a later run with the same rows tries again; `unknown` only on request, all else never.
 TRIED_AGAIN: Final = frozenset({REJECTED, NOT_SENT})
 
 

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.planning.names import field_name, is_field_name
+from outreach_frames.leads.planning.syntax import field_name, is_field_name
 from outreach_frames.tables.value_text import BLANKS, column_texts
 
 EAST = datetime.timezone(datetime.timedelta(hours=2))

@@ -2,52 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import orjson
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.identity.keys import are_placeholder_urls
-from outreach_frames.leads.planning import overrides, syntax
-from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL, LeadMapping
-from outreach_frames.leads.planning.problems import Problem, problems_frame
-from outreach_frames.tables.value_text import TEXT, column_texts, stripped
+from outreach_frames.leads.planning import syntax
+from outreach_frames.leads.planning.mapping import (
+    EMAIL,
+    OVERRIDES,
+    PROFNET_URL,
+    LeadMapping,
+    no_such_override,
+)
+from outreach_frames.tables.value_text import TEXT, column_texts, python_values, stripped
 
 PLACEHOLDER: Final = "placeholder"
-MISSING_IDENTIFIER: Final = "missing_identifier"
 NOT_PLAIN: Final = "not_a_plain_value"
-TOO_LONG: Final = "data_value_too_long"
 
 # What programs write for a missing value, which no lead's text should say; people may be called
 # Nan or Null, and NA is a country.
 _WRITTEN_BY_PROGRAMS: Final = ("nan", "NaN", "<NA>", "None", "NaT", "null", "NULL")
 
-
-class _Kind(NamedTuple):
-    """How one kind of identifier is checked: a whole column for what is surely right, then one."""
-
-    are_placeholders: Callable[[pa.Array], pa.Array]
-    is_simple: Callable[[pa.Array], pa.Array]
-    problem: Callable[[str], str | None]
-
-
-def _are_placeholders(texts: pa.Array) -> pa.Array:
-    return pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
+# Each combination of overrides as the lead's JSON; its place is the sum of their bits.
+_TEXTS: Final = pa.array(
+    [
+        orjson.dumps(names).decode() if names else None
+        for bits in range(1 << len(OVERRIDES))
+        for names in [{name: True for bit, name in enumerate(OVERRIDES) if bits >> bit & 1}]
+    ],
+    TEXT,
+)
 
 
-def _are_placeholder_urls(texts: pa.Array) -> pa.Array:
-    return pc.or_(_are_placeholders(texts), are_placeholder_urls(texts))
+class Problem(NamedTuple):
+    """One thing that is wrong with one row; `column` and `field` are None for the whole row."""
+
+    row: int
+    column: str | None
+    field: str | None
+    code: str
+    message: str
 
 
-_KINDS: Final[Mapping[str, _Kind]] = {
-    EMAIL: _Kind(_are_placeholders, syntax.is_simple_email, syntax.email_problem),
-    PROFNET_URL: _Kind(_are_placeholder_urls, syntax.is_simple_url, syntax.url_problem),
+# How an identifier is checked: a whole column for what is certainly right, then each other text.
+_CHECKS: Final = {
+    EMAIL: (syntax.is_simple_email, syntax.email_problem),
+    PROFNET_URL: (syntax.is_simple_url, syntax.url_problem),
 }
 
 
@@ -55,7 +67,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
 class Checked:
     """All rows of a frame as text, by field, with their problems.
 
-    `overrides` has one text per row: the lead's overrides as JSON, missing where there are none.
+    `overrides` has one text per row: the lead's overrides as JSON, missing where it has none.
     """
 
     identifiers: Mapping[str, pa.Array]
@@ -69,90 +81,88 @@ def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> Checked:
     """Check every row of a frame against every rule."""
     problems: list[Problem] = []
     identifiers = {
-        field: _identifier(frame, field, column, problems)
+        field: _identifier(_Column(frame[column], field, column, problems))
         for field, column in mapping.identifiers.items()
     }
     data = {
-        field: _data_field(frame, field, column, problems) for field, column in mapping.data.items()
+        field: _data_field(_Column(frame[column], field, column, problems))
+        for field, column in mapping.data.items()
     }
-    chosen = overrides.override_texts(frame, mapping, problems)
-    is_given = _given(identifiers, problems, len(frame))
+    chosen = _override_texts(frame, mapping, problems)
+    # An identifier that cannot be text is wrong, not missing.
+    unreadable = [each for each in problems if each.code == NOT_PLAIN]
+    is_given = np.zeros(len(frame), dtype=bool)
+    is_given[[each.row for each in unreadable if each.field in identifiers]] = True
+    for texts in identifiers.values():
+        is_given |= texts.is_valid().to_numpy(zero_copy_only=False)
     message = _missing_message(mapping, data)
     problems += [
-        Problem(row, None, None, MISSING_IDENTIFIER, message)
+        Problem(row, None, None, "missing_identifier", message)
         for row in np.flatnonzero(~is_given).tolist()
     ]
     is_valid = np.ones(len(frame), dtype=bool)
     is_valid[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
-    return Checked(identifiers, data, chosen, problems_frame(problems, frame.index), is_valid)
+    return Checked(identifiers, data, chosen, _problems_frame(problems, frame.index), is_valid)
 
 
-def _identifier(
-    frame: pd.DataFrame, field: str, column: Hashable, problems: list[Problem]
-) -> pa.Array:
-    written = column_texts(frame[column])
-    problems += _not_plain(written.unreadable, field, column)
-    texts = stripped(written.texts)
-    kind = _KINDS[field]
-    texts = _without(texts, kind.are_placeholders(texts), field, column, problems)
-    rest = pc.invert(kind.is_simple(texts)).fill_null(False)
-    known: dict[str, str | None] = {}
-    for row, text in zip(_rows(rest), texts.filter(rest).to_pylist(), strict=True):
-        if text not in known:
-            known[text] = kind.problem(text)
-        wrong = known[text]
-        if wrong:
-            problems.append(Problem(row, column, field, f"invalid_{field}", wrong))
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column with the lead's field that it gives, and where its problems are reported."""
+
+    cells: pd.Series[Any]
+    field: str
+    name: Hashable
+    problems: list[Problem]
+
+    def report(self, row: int, code: str, message: str) -> None:
+        """Report a problem of one cell."""
+        self.problems.append(Problem(row, str(self.name), self.field, code, message))
+
+    def texts(self) -> pa.Array:
+        """Return the cells as text; report those that cannot be text."""
+        written = column_texts(self.cells)
+        for row, why in written.unreadable.items():
+            self.report(row, NOT_PLAIN, f"{self.field}: {why}")
+        return written.texts
+
+    def without(self, texts: pa.Array, placeholders: pa.Array) -> pa.Array:
+        """Take placeholders as missing, and report them."""
+        rows = _rows(placeholders)
+        if not rows:
+            return texts
+        for row in rows:
+            message = f"{quoted(texts[row].as_py())} is a placeholder and was treated as missing."
+            self.report(row, PLACEHOLDER, message)
+        return pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
+
+
+def _identifier(column: _Column) -> pa.Array:
+    texts = stripped(column.texts())
+    placeholders = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
+    if column.field == PROFNET_URL:
+        placeholders = pc.or_(placeholders, are_placeholder_urls(texts))
+    texts = column.without(texts, placeholders)
+    is_simple, problem_of = _CHECKS[column.field]
+    others = pc.invert(is_simple(texts)).fill_null(False)
+    # Each distinct text once: this is slow.
+    problem = cache(problem_of)
+    for row, text in zip(_rows(others), texts.filter(others).to_pylist(), strict=True):
+        if wrong := problem(text):
+            column.report(row, f"invalid_{column.field}", wrong)
     return texts
 
 
-def _data_field(
-    frame: pd.DataFrame, field: str, column: Hashable, problems: list[Problem]
-) -> pa.Array:
-    written = column_texts(frame[column])
-    problems += _not_plain(written.unreadable, field, column)
-    placeholders = pc.is_in(written.texts, pa.array(_WRITTEN_BY_PROGRAMS, TEXT))
-    texts = _without(written.texts, placeholders, field, column, problems)
+def _data_field(column: _Column) -> pa.Array:
+    texts = column.texts()
+    texts = column.without(texts, pc.is_in(texts, pa.array(_WRITTEN_BY_PROGRAMS, TEXT)))
     lengths = pc.utf8_length(texts)
-    too_long = pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)
-    for row in _rows(too_long):
+    for row in _rows(pc.greater(lengths, spec.MAX_DATA_VALUE_LENGTH).fill_null(False)):
         message = (
-            f"The text has {lengths[row].as_py():,} characters; a value of {field} has "
+            f"The text has {lengths[row].as_py():,} characters; a value of {column.field} has "
             f"{spec.MAX_DATA_VALUE_LENGTH:,} at most. Shorten it."
         )
-        problems.append(Problem(row, column, field, TOO_LONG, message))
+        column.report(row, "data_value_too_long", message)
     return texts
-
-
-def _without(
-    texts: pa.Array, placeholders: pa.Array, field: str, column: Hashable, problems: list[Problem]
-) -> pa.Array:
-    """Take placeholders as missing, and report them."""
-    rows = _rows(placeholders)
-    if not rows:
-        return texts
-    for row in rows:
-        message = f"{quoted(texts[row].as_py())} is a placeholder and was treated as missing."
-        problems.append(Problem(row, column, field, PLACEHOLDER, message))
-    return pc.if_else(placeholders, pa.scalar(None, TEXT), texts)
-
-
-def _not_plain(unreadable: Mapping[int, str], field: str, column: Hashable) -> list[Problem]:
-    return [
-        Problem(row, column, field, NOT_PLAIN, f"{field}: {why}") for row, why in unreadable.items()
-    ]
-
-
-def _given(
-    identifiers: Mapping[str, pa.Array], problems: Sequence[Problem], rows: int
-) -> np.ndarray[Any, Any]:
-    """Return which rows have an identifier, be it a wrong one."""
-    given = np.zeros(rows, dtype=bool)
-    unreadable = [problem for problem in problems if problem.code == NOT_PLAIN]
-    given[[problem.row for problem in unreadable if problem.field in identifiers]] = True
-    for texts in identifiers.values():
-        given |= texts.is_valid().to_numpy(zero_copy_only=False)
-    return given
 
 
 def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
@@ -167,3 +177,63 @@ def _missing_message(mapping: LeadMapping, data: Mapping[str, pa.Array]) -> str:
 
 def _rows(mask: pa.Array) -> list[int]:
     return np.flatnonzero(mask.to_numpy(zero_copy_only=False)).tolist()
+
+
+def _override_texts(frame: pd.DataFrame, mapping: LeadMapping, problems: list[Problem]) -> pa.Array:
+    """Return each row's overrides as JSON, missing where none is true."""
+    bits = np.zeros(len(frame), dtype=np.int64)
+    for name, given in mapping.overrides.items():
+        if isinstance(given, bool):
+            bits |= _bits_of(name) * given
+            continue
+        column = _Column(frame[given], "overrides", given, problems)
+        if isinstance(column.cells.dtype, np.dtype) and column.cells.dtype == bool:
+            bits |= column.cells.to_numpy() * np.int64(_bits_of(name))
+            continue
+        for row, cell in enumerate(python_values(column.cells)):
+            bits[row] |= _cell_bits(cell, name, row, column)
+    return _TEXTS.take(pa.array(bits))
+
+
+def _bits_of(name: str | None) -> int:
+    """Return the bit of an override; of all overrides for None."""
+    return len(_TEXTS) - 1 if name is None else 1 << OVERRIDES.index(name)
+
+
+def _cell_bits(cell: object, name: str | None, row: int, column: _Column) -> int:
+    """Read a cell: a boolean for one override, or a boolean or dict for all; missing is false."""
+    if isinstance(cell, bool | np.bool_):
+        return bool(cell) * _bits_of(name)
+    if isinstance(cell, Mapping) and name is None:
+        bits = 0
+        for key, value in cell.items():
+            if key in OVERRIDES:
+                bits |= _cell_bits(value, key, row, column)
+            else:
+                column.report(row, "unknown_override", no_such_override(key))
+        return bits
+    if not is_missing(cell):
+        message = (
+            f"{quoted(cell)} is not a boolean, so {name or 'the overrides'} would be a guess. Make "
+            'the column boolean, for example with df[column].map({"yes": True, "no": False}).'
+        )
+        column.report(row, "override_not_boolean", message)
+    return 0
+
+
+def count_overrides(texts: pa.Array) -> dict[str, int]:
+    """Count the rows that bring each override, for those that any brings."""
+    counts: Counter[str] = Counter()
+    for combination in pc.value_counts(texts.drop_null()).to_pylist():
+        counts.update(dict.fromkeys(orjson.loads(combination["values"]), combination["counts"]))
+    return dict(counts)
+
+
+def _problems_frame(problems: Sequence[Problem], index: pd.Index) -> pd.DataFrame:
+    """Return one row per problem in the order of the rows, with the labels of these."""
+    ordered = sorted(problems, key=lambda problem: problem.row)
+    dtypes = {"row": "Int64", **dict.fromkeys(Problem._fields[1:], "str")}
+    table = pd.DataFrame(ordered, columns=list(dtypes), dtype="object").astype(dtypes)
+    labels = index.to_flat_index().take([problem.row for problem in ordered])
+    table.insert(1, "index", pd.Series(labels))
+    return table

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
@@ -13,8 +14,7 @@ from outreach_frames import spec
 from outreach_frames.common.arguments import check_choice, check_integer, suggestion
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.leads.planning.names import DefaultColumn, field_name, is_field_name
-from outreach_frames.leads.planning.syntax import email_problem
+from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
@@ -23,18 +23,27 @@ DISTRIBUTION, MAILBOXES = (field.name for field in spec.ADD_LEADS_SETTINGS)
 _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
 
 
+class DefaultColumn(str):
+    """The name of a column that the caller did not pass, so that it may be absent."""
+
+    __slots__ = ()
+
+
+EMAIL_COLUMN: Final = DefaultColumn(EMAIL)
+PROFNET_URL_COLUMN: Final = DefaultColumn(PROFNET_URL)
+
+
 @dataclass(frozen=True, slots=True)
 class LeadMapping:
     """Where the parts of a lead come from.
 
     `identifiers` and `data` map fields to columns. `overrides` maps overrides to a boolean for all
-    rows or to a column of booleans; `override_column` is a column of dicts or booleans.
+    rows or to a column of booleans, and None to a column of dicts or booleans for all overrides.
     """
 
     identifiers: Mapping[str, Hashable]
     data: Mapping[str, Hashable]
-    overrides: Mapping[str, bool | Hashable]
-    override_column: Hashable | None = None
+    overrides: Mapping[str | None, Hashable]
 
 
 def read_mapping(
@@ -49,10 +58,10 @@ def read_mapping(
             'df.columns = ["_".join(map(str, names)) for names in df.columns].'
         )
     identifiers = _read_identifiers(frame, {EMAIL: email, PROFNET_URL: profnet_url})
-    return LeadMapping(identifiers, _read_data(frame, data), *_read_overrides(frame, overrides))
+    return LeadMapping(identifiers, _read_data(frame, data), _read_overrides(frame, overrides))
 
 
-def read_settings(leads_distribution: object, mailboxes: object) -> dict[str, Any]:
+def read_settings(leads_distribution: object, mailboxes: object) -> Mapping[str, Any]:
     """Check the settings, and return them as the request has them; empty for the defaults."""
     distribution = check_choice(DISTRIBUTION, leads_distribution, spec.LEADS_DISTRIBUTIONS)
     custom = spec.MAILBOXES_LEADS_DISTRIBUTION
@@ -62,13 +71,13 @@ def read_settings(leads_distribution: object, mailboxes: object) -> dict[str, An
                 f"{DISTRIBUTION}={custom!r} spreads the leads over {MAILBOXES}; give them: "
                 f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists them.'
             )
-        return {} if distribution is None else {DISTRIBUTION: distribution}
+        return MappingProxyType({} if distribution is None else {DISTRIBUTION: distribution})
     if distribution != custom:
         raise InvalidInputError(
             f"{MAILBOXES} would be ignored, as they are used only with {DISTRIBUTION}={custom!r}. "
             "Add that, or leave the mailboxes out."
         )
-    return {DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)}
+    return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)})
 
 
 def read_chunk_size(value: object) -> int:
@@ -83,12 +92,12 @@ def read_chunk_size(value: object) -> int:
     return size
 
 
-def _read_mailboxes(mailboxes: object) -> list[str]:
+def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:
     if not isinstance(mailboxes, _LISTS):
         raise InvalidInputError(
             f'{MAILBOXES} takes a list of e-mail addresses: ["anna@example.org"].'
         )
-    addresses = list(mailboxes)
+    addresses = tuple(mailboxes)
     if not addresses:
         raise InvalidInputError(f"{MAILBOXES} is empty. Give the addresses to send from.")
     for address in addresses:
@@ -110,7 +119,7 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
     if not taken:
         raise InvalidInputError(
             f"Nothing identifies the leads: no column {' or '.join(columns)} is there or named. "
-            f"Name the one that does: {_likely(frame)}."
+            f"Pass the column that does: {_likely(frame)}."
         )
     if len(set(taken.values())) < len(taken):
         raise InvalidInputError(
@@ -179,28 +188,23 @@ def _renamed(field: object, columns: Mapping[Any, Hashable]) -> str:
         return f" {error}"
 
 
-def _read_overrides(
-    frame: pd.DataFrame, overrides: object
-) -> tuple[dict[str, bool | Hashable], Hashable | None]:
+def _read_overrides(frame: pd.DataFrame, overrides: object) -> dict[str | None, Hashable]:
     if overrides is None:
-        return {}, None
+        return {}
     if isinstance(overrides, bool | np.bool_):
-        return dict.fromkeys(OVERRIDES, bool(overrides)), None
+        return {None: bool(overrides)}
     if isinstance(overrides, str):
-        return {}, _column(frame, "overrides", overrides)
+        return {None: _column(frame, "overrides", overrides)}
     if not isinstance(overrides, Mapping):
         raise InvalidInputError(
             "overrides takes True or False, {override: True, False or a column of booleans}, or "
             f"the name of a column; not {quoted(overrides)}. For example: "
             f"overrides={{{OVERRIDES[0]!r}: True}}."
         )
-    taken: dict[str, bool | Hashable] = {}
+    taken: dict[str | None, Hashable] = {}
     for name, value in overrides.items():
         if name not in OVERRIDES:
-            raise InvalidInputError(
-                f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
-                f"There are: {', '.join(OVERRIDES)}."
-            )
+            raise InvalidInputError(no_such_override(name))
         if isinstance(value, bool | np.bool_):
             taken[name] = bool(value)
         elif isinstance(value, str):
@@ -210,7 +214,19 @@ def _read_overrides(
                 f"The override {name} takes True, False or the name of a column of booleans, "
                 f"not {quoted(value)}."
             )
-    return taken, None
+    return taken
+
+
+def no_such_override(name: object) -> str:
+    """Return the message that there is no override of a name.
+
+    >>> no_such_override("ignore_exclusions").partition(" There are")[0]
+    "There is no override 'ignore_exclusions'. Did you mean 'ignore_exclusion_list'?"
+    """
+    return (
+        f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
+        f"There are: {', '.join(OVERRIDES)}."
+    )
 
 
 def _column(frame: pd.DataFrame, what: str, column: Any) -> Hashable:

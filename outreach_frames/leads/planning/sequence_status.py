@@ -1,4 +1,4 @@
-"""What is known of the sequence that leads are meant for, as far as a quick look-up tells."""
+"""The name and status of a sequence, as far as a quick look-up finds them."""
 
 from __future__ import annotations
 
@@ -103,17 +103,17 @@ class _Search:
 
 
 def _why_not(search: _Search) -> str:
-    """Say why nothing is known of a sequence; warn where it is certain that there is none."""
-    wanted = search.sequence_id
-    ids = [item["id"] for item in search.seen if _text(item.get("name")) == wanted]
+    """Return why a sequence is not known; warn where it certainly does not exist."""
+    sequence_id = search.sequence_id
+    ids = [item["id"] for item in search.seen if _text(item.get("name")) == sequence_id]
     if ids:
         raise InvalidInputError(
-            f"{wanted!r} is the name of a sequence, not its id, which is "
+            f"{sequence_id!r} is the name of a sequence, not its id, which is "
             f"{' or '.join(map(repr, ids))}. Nothing was sent."
         )
     if search.is_complete:
-        close = suggestion(wanted, [item["id"] for item in search.seen[:_MOST_COMPARED]])
-        warn(f"The account has no sequence {wanted!r}.{close} of.sequences() lists them.")
+        close = suggestion(sequence_id, [item["id"] for item in search.seen[:_MOST_COMPARED]])
+        warn(f"The account has no sequence {sequence_id!r}.{close} of.sequences() lists them.")
         return "it is not among the account's sequences"
     if search.error is not None:
         return f"the sequences could not be listed: {search.error}"

@@ -1,12 +1,13 @@
-"""What an e-mail address and a profile's address look like, for one text and for whole columns.
+"""The shape of field names, e-mail addresses and profile URLs, for one text and for whole columns.
 
-Libraries decide. A text of the plain and frequent shape below is one that they certainly accept, so
-that they are asked for the rest only.
+Libraries check addresses. A text of the plain and frequent shape below is one that they certainly
+accept, so that they are asked for the others only.
 """
 
 from __future__ import annotations
 
 import re
+import unicodedata
 from functools import cache
 from typing import Final
 from urllib.parse import urlsplit
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common.text import quoted
+from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import LONGEST_HOST
 from outreach_frames.identity.keys import are_simple_emails, profnet_url_key
 
@@ -26,6 +28,60 @@ SIMPLE_URL: Final = (
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
 _LIKE_AN_ADDRESS: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
+
+
+def field_name(column: object) -> str:
+    """Return a column's name as a field name that the service takes.
+
+    Parameters
+    ----------
+    column : str or any other column label
+        For example "First Name".
+
+    Returns
+    -------
+    str
+        Lowercase letters, digits and underscores, beginning with a letter; cut to the longest that
+        is allowed.
+
+    Raises
+    ------
+    InvalidInputError
+        Nothing is left of the name, as it has no letter or digit of the Latin alphabet.
+
+    Notes
+    -----
+    Interface: Limits.
+
+    Examples
+    --------
+    >>> field_name("First Name")
+    'first_name'
+    >>> field_name("Größe (m²)")
+    'grosse_m2'
+    >>> field_name("2nd choice")
+    'field_2nd_choice'
+    """
+    letters = unicodedata.normalize("NFKD", str(column).casefold())
+    ascii_letters = letters.encode("ascii", "ignore").decode()
+    name = re.sub(r"[^a-z0-9]+", "_", ascii_letters.lower()).strip("_")
+    if not name:
+        raise InvalidInputError(
+            f"No field name can be made from the column {quoted(column)}. "
+            f'Name the field yourself: data={{"a_name": {quoted(column)}}}.'
+        )
+    if not name[0].isalpha():
+        name = f"field_{name}"
+    return name[: spec.MAX_DATA_NAME_LENGTH].rstrip("_")
+
+
+def is_field_name(name: object) -> bool:
+    """Whether the service takes this as the name of a data field."""
+    return (
+        isinstance(name, str)
+        and len(name) <= spec.MAX_DATA_NAME_LENGTH
+        and re.fullmatch(spec.DATA_NAME_PATTERN, name) is not None
+    )
 
 
 def email_problem(text: str) -> str | None:
@@ -90,7 +146,7 @@ def _url_reason(text: str) -> str | None:
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:
-    """Return, for a column, whether each text is surely an address; missing stays missing."""
+    """Return, for a column, whether each text is certainly an address; missing stays missing."""
     return pc.and_not(
         are_simple_emails(texts), pc.match_substring_regex(texts, _not_simple_domain())
     )
@@ -107,7 +163,7 @@ def _not_simple_domain() -> str:
 
 
 def is_simple_url(texts: pa.Array) -> pa.Array:
-    """Return, for a column, whether each text surely leads to a profile; missing stays missing."""
+    """Return, for a column, whether each text certainly is a profile URL; missing stays missing."""
     return pc.and_(
         pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_URL})\z"),
         pc.less_equal(pc.binary_length(texts), LONGEST_HOST),

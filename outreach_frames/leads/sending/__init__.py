@@ -1,1 +1,1 @@
-"""During and after: requests, journal, and what became of every row."""
+"""During and after: requests, journal, and the outcome of every row."""

@@ -131,8 +131,10 @@ class Journal:
     def resume(self, plan: PreparedLeads, *, again: bool, dry_run: bool = False) -> Resumption:
         """Decide about every row of a plan, and record further identifiers of known persons."""
         self._plan = plan
-        keys = pa.concat_batches([plan.keys, *plan.earlier_keys])
-        hashes = self._hashed(identifiers(*keys.columns))
+        keys = identifiers(*pa.concat_batches([plan.keys, *plan.earlier_keys]).columns)
+        hashes = Identifiers(
+            *(_hashes(kind, column, self._salt) for kind, column in zip(_KINDS, keys, strict=True))
+        )
         resumption = resume(plan, hashes, self._recorded, again=again, sent_of=self._sent)
         self._sets = list(zip(*(column.to_pylist() for column in hashes), strict=True))
         self._resumption = resumption
@@ -160,30 +162,16 @@ class Journal:
                 self._forget_sent(leads[position])
             sets = ((leads[row], *one) for row in fresh for one in self._sets_of(row))
             self._execute(_ADD_SET, sets)
-            self._execute(
-                _BEGIN,
-                [
-                    (leads[position], chunk, now, *sent)
-                    for position, sent in zip(positions, self._sent(positions), strict=True)
-                ],
-            )
+            sent = zip(positions, self._sent(positions), strict=True)
+            self._execute(_BEGIN, [(leads[row], chunk, now, *content) for row, content in sent])
         self._begun.update(fresh)
 
     def finish(self, outcomes: Mapping[int, RowOutcome], notes: Collection[str] = ()) -> None:
         """Record the outcomes of rows that were being sent."""
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
-            self._execute(
-                _FINISH,
-                [
-                    (
-                        outcome.status,
-                        outcome.detail,
-                        outcome.error_code,
-                        self._resumption.leads[position],
-                    )
-                    for position, outcome in outcomes.items()
-                ],
-            )
+            leads = self._resumption.leads
+            ended = [(*outcome, leads[position]) for position, outcome in outcomes.items()]
+            self._execute(_FINISH, ended)
             self._execute("INSERT INTO notes (text) VALUES (?)", [(note,) for note in notes])
         self._require_in_place()
 
@@ -225,9 +213,10 @@ class Journal:
                     "rejected or not_sent."
                 )
             place.create(fill)
-        path = place.path
-        if path is None:
+        if place.memory is not None:
             return place.memory
+        path = place.path
+        assert path is not None
         require_journal(path)
         if dry_run:
             path = _copy(path, Path(stack.enter_context(TemporaryDirectory())))
@@ -362,12 +351,6 @@ class Journal:
         for one in dict.fromkeys(one for row in rows for one in self._sets[row::size] if any(one)):
             yield one == own, *one
 
-    def _hashed(self, of: Identifiers) -> Identifiers:
-        """Return the hashes by which the file knows identifiers."""
-        return Identifiers(
-            *(_hashes(kind, column, self._salt) for kind, column in zip(_KINDS, of, strict=True))
-        )
-
     def _sent(self, positions: Sequence[int]) -> list[Sent]:
         """Return what is sent of rows."""
         rows = pa.array(positions, pa.int64())
@@ -377,11 +360,10 @@ class Journal:
             return None if text is None else _hash(f"sent {name}", text, self._salt)
 
         email, profnet_url = spec.LEAD_IDENTIFIERS
+        leads = zip(self._plan.identifiers(positions), overrides, strict=True)
         return [
             Sent(hashed(email, one), hashed(profnet_url, other), chosen)
-            for (one, other), chosen in zip(
-                self._plan.identifiers(positions), overrides, strict=True
-            )
+            for (one, other), chosen in leads
         ]
 
 

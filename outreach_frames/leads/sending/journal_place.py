@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Lock
 from typing import Final
@@ -59,14 +59,14 @@ class JournalPlace:
         The file; None for a journal in memory, which a widget has.
     mark : bytes or None
         The mark of the last run that used it, which another journal and an older copy lack.
+    memory : Connection or None
+        The journal in memory once it is made, which stays open.
     """
 
     path: Path | None
     mark: bytes | None = None
-
-    def __post_init__(self) -> None:
-        self._lock = Lock()
-        self._memory: sqlite3.Connection | None = None
+    memory: sqlite3.Connection | None = field(default=None, init=False)
+    _lock: Lock = field(default_factory=Lock, init=False)
 
     @property
     def name(self) -> str:
@@ -75,40 +75,33 @@ class JournalPlace:
 
     def exists(self) -> bool:
         """Return whether the journal is there."""
-        return self._memory is not None if self.path is None else self.path.exists()
+        return self.memory is not None if self.path is None else self.path.exists()
 
     @contextmanager
     def locked(self, *, dry_run: bool) -> Iterator[None]:
         """Keep other runs out of the journal; a dry run makes no file for that."""
-        if self.path is not None:
-            if dry_run and not Path(f"{self.path}.lock").exists():
+        if self.path is None:
+            if not self._lock.acquire(blocking=False):
+                raise InvalidInputError("Another run sends these rows. Wait until it is done.")
+            try:
                 yield
-                return
+            finally:
+                self._lock.release()
+        elif dry_run and not Path(f"{self.path}.lock").exists():
+            yield
+        else:
             with sqlite_file.locked(self.path, WHAT):
                 yield
-            return
-        if not self._lock.acquire(blocking=False):
-            raise InvalidInputError("Another run sends these rows. Wait until it is done.")
-        try:
-            yield
-        finally:
-            self._lock.release()
-
-    @property
-    def memory(self) -> sqlite3.Connection:
-        """The journal in memory, which stays open."""
-        assert self._memory is not None
-        return self._memory
 
     def create(self, fill: Callable[[sqlite3.Connection], object]) -> None:
         """Make an empty journal."""
         if self.path is not None:
             sqlite_file.create(self.path, _SCHEMA, fill)
             return
-        self._memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        finalize(self, self._memory.close)
-        self._memory.executescript(_SCHEMA)
-        fill(self._memory)
+        self.memory = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        finalize(self, self.memory.close)
+        self.memory.executescript(_SCHEMA)
+        fill(self.memory)
 
 
 def locate(path: str | Path) -> Path:

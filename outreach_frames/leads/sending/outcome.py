@@ -1,4 +1,4 @@
-"""What a success response says of each lead that was sent."""
+"""The outcome of each row of a request, by its response or by the error in place of one."""
 
 from __future__ import annotations
 
@@ -6,10 +6,22 @@ import json
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from enum import Enum
+from http import HTTPStatus
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
+from outreach_frames.common.text import shorten
+from outreach_frames.errors import (
+    BadRequestError,
+    OutreachError,
+    ServiceError,
+    UnsafeLinkError,
+    ValidationFailedError,
+    ValidationProblem,
+)
 from outreach_frames.identity.keys import email_key, is_certain, profnet_url_key
 from outreach_frames.leads import statuses
 
@@ -21,19 +33,26 @@ _STATUS_PATTERN: Final = re.compile("[a-z][a-z0-9_]*")
 # Without their underscores, so that no list's name can be mistaken for one of these.
 _KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.STATUSES)
 
+_DETAIL_CHARACTERS: Final = 500
+_SENT_BEFORE: Final = "It was sent before, with no known outcome."
+_MAY_HAVE_ACTED: Final = "The service may have acted all the same."
 
-@dataclass(frozen=True, slots=True)
-class RowOutcome:
-    """What became of one row."""
+# What may be wrong with an entry of a list, in the order of the notes.
+_NOT_SENT: Final = "names what was not sent"
+_SEVERAL: Final = "names as one lead what was sent as two"
+_ONCE: Final = "names what was sent only once"
+
+
+class RowOutcome(NamedTuple):
+    """The outcome of one row."""
 
     status: str
     detail: str = ""
     error_code: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ChunkOutcome:
-    """What became of the rows of one request, and what the service said beyond that."""
+class ChunkOutcome(NamedTuple):
+    """The outcomes of the rows of one request, and what else the service said."""
 
     rows: tuple[RowOutcome, ...]
     notes: tuple[str, ...]
@@ -47,7 +66,7 @@ def read_response(
     `added` needs proof. The leads that no list of skipped leads names are the candidates. All of
     them were added where the response is about this request (`total` is the number of leads sent,
     and every lead that it names was sent) and `total_added_to_sequence` is the number of
-    candidates. Where it is any other number nobody can say which were added, so the candidates are
+    candidates. Where it is any other number it is unknown which were added, so the candidates are
     `unknown`. Where it is larger, some of the skipped leads were added too, so those are `unknown`
     as well.
 
@@ -86,11 +105,9 @@ def read_response(
     """
     sent = len(identifiers)
     if not isinstance(response, dict) or _TOTAL_ADDED not in response:
-        detail = "The service's response does not say what became of it."
-        lost = RowOutcome(statuses.UNKNOWN, detail)
-        return ChunkOutcome(
-            (lost,) * sent, (f"The service's response makes no sense: {_shown(response)}",)
-        )
+        lost = RowOutcome(statuses.UNKNOWN, "The service's response does not give its outcome.")
+        note = f"The service's response makes no sense: {_shown(response)}"
+        return ChunkOutcome((lost,) * sent, (note,))
     lists = _read_lists(identifiers, response)
     duplicates = {
         row for row, named in lists.named.items() if set(named) == {statuses.DUPLICATE_IN_REQUEST}
@@ -139,7 +156,7 @@ class _Lists:
     named : dict of row to dict of status to detail
         The first list first.
     names_others : bool
-        Whether they name leads that were not sent, or cannot be told apart.
+        Whether they name leads that were not sent, or name several as one.
     notes : list of str
     """
 
@@ -159,28 +176,22 @@ def _read_lists(
         if not status or not isinstance(value, list):
             lists.notes.append(f"The service also says {name}: {_shown(value)}")
             continue
-        strays: list[object] = []
-        torn: list[object] = []
-        again: list[object] = []
+        odd: dict[str, list[object]] = {_NOT_SENT: [], _SEVERAL: [], _ONCE: []}
         for entry in value:
             rows, says_more = sent.rows_of(entry)
             if len(rows) != 1:
-                (torn if rows else strays).append(entry)
+                odd[_SEVERAL if rows else _NOT_SENT].append(entry)
+                lists.names_others = True
                 continue
             (row,) = rows
             detail = f"The service lists it as {_shown(entry)}." if says_more else ""
             if status == statuses.DUPLICATE_IN_REQUEST:
-                again.append(entry)
+                odd[_ONCE].append(entry)
             elif status not in statuses.SKIPPED:
                 detail = f"The service lists it in {name}. {detail}".rstrip()
             known = lists.named.setdefault(row, {})
             known[status] = f"{known.get(status, '')} {detail}".strip()
-        lists.names_others |= bool(strays or torn)
-        for entries, problem in (
-            (strays, "names what was not sent"),
-            (torn, "names as one lead what was sent as two"),
-            (again, "names what was sent only once"),
-        ):
+        for problem, entries in odd.items():
             if entries:
                 lists.notes.append(f"{name} {problem}: {'; '.join(map(_shown, entries))}")
     return lists
@@ -208,7 +219,7 @@ def _rank(name: str) -> int:
 
 
 class _Sent:
-    """The leads of a request, by what they are compared by."""
+    """The leads of a request, by their normalised identifiers."""
 
     def __init__(self, identifiers: Sequence[tuple[str | None, str | None]]) -> None:
         self._rows: dict[str, dict[str, set[int]]] = {_EMAIL: {}, _PROFNET_URL: {}}
@@ -244,7 +255,7 @@ class _Sent:
 
 
 def _key(name: str, text: str) -> str:
-    """Return what an identifier is compared by: as it is, where it has no normal form."""
+    """Return the normalised form of an identifier, or the text itself where it has none."""
     return _KEYS[name](text) or text.strip()
 
 
@@ -268,3 +279,125 @@ def _shown(value: object) -> str:
     except RecursionError:
         return "(something too deeply nested to show)"
     return excerpt(text.encode(errors="replace"))
+
+
+class NextStep(Enum):
+    """How a run continues."""
+
+    GO_ON = "with the next request, unless several in a row were refused alike"
+    SEARCH = "with parts of these rows, to find the field that some of them lack"
+    DOUBT = "with the next request, unless there was doubt several times in a row"
+    STOP = "not at all"
+
+
+MISSING_LEAD_FIELD: Final = "missing_lead_field"
+
+# What a 422 means for the run, by its error codes: nearly all are about the sequence or the
+# account. The interface's list is not exhaustive: an unknown code may be about this request's leads
+# alone, so the run continues, and stops after a few such refusals in a row.
+THEN_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
+    dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
+    | {MISSING_LEAD_FIELD: NextStep.SEARCH, "other_validation_error": NextStep.DOUBT}
+)
+# Of several codes, the first of these decides.
+_ORDER: Final = (NextStep.STOP, NextStep.SEARCH, NextStep.DOUBT)
+
+
+class Classification(NamedTuple):
+    """The outcome of each row of a request, and how the run continues."""
+
+    outcome: RowOutcome
+    then: NextStep
+    notes: tuple[str, ...] = ()
+
+
+def classify(error: OutreachError) -> Classification:
+    """Classify an error in place of a response.
+
+    Parameters
+    ----------
+    error : OutreachError
+        What sending the request raised.
+
+    Returns
+    -------
+    Classification
+        `rejected` where the service refused these leads, `not_sent` where it certainly did
+        nothing and others may do better, `unknown` where it may have acted.
+
+    Examples
+    --------
+    >>> classification = classify(ServiceError("The connection broke."))
+    >>> classification.outcome.status, classification.then.name
+    ('unknown', 'DOUBT')
+    """
+    match error:
+        case ValidationFailedError():
+            return _refused(error)
+        case BadRequestError():
+            return Classification(_outcome(statuses.REJECTED, error), NextStep.GO_ON)
+        case ServiceError(status_code=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
+            return Classification(
+                _outcome(statuses.REJECTED, error, "A smaller chunk_size may help."), NextStep.GO_ON
+            )
+        case ServiceError(may_have_acted=True):
+            # After a redirect the next request would meet the same.
+            then = NextStep.STOP if isinstance(error, UnsafeLinkError) else NextStep.DOUBT
+            return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), then)
+    return Classification(_outcome(statuses.NOT_SENT, error), NextStep.STOP)
+
+
+def classify_resend(error: OutreachError) -> Classification:
+    """Classify an error for rows that were sent before with no known outcome.
+
+    They stay `unknown`: whatever keeps them from being added now need not have kept the earlier
+    send from it. A sequence may need a field today that it did not need then.
+
+    >>> classify_resend(BadRequestError("No.", may_have_acted=False)).outcome.status
+    'unknown'
+    """
+    classification = classify(error)
+    outcome = classification.outcome
+    detail = f"{outcome.detail} {_SENT_BEFORE}"
+    return classification._replace(outcome=outcome._replace(status=statuses.UNKNOWN, detail=detail))
+
+
+def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
+    """Return the outcome of a row that was sent before with no known outcome.
+
+    A row that is skipped for any other reason than being there may be there, too: the earlier send
+    may have added it before that reason came up.
+
+    >>> reclassify_resent(RowOutcome("already_in_sequence")).status
+    'present'
+    >>> reclassify_resent(RowOutcome("recently_contacted")).status
+    'unknown'
+    """
+    if outcome.status in {statuses.ADDED, statuses.UNKNOWN}:
+        return outcome
+    if outcome.status == statuses.ALREADY_IN_SEQUENCE:
+        return outcome._replace(status=statuses.PRESENT)
+    suffix = spec.SKIPPED_SUFFIX if outcome.status in statuses.SKIPPED else ""
+    detail = f"It is skipped now ({outcome.status}{suffix}). {outcome.detail}".rstrip()
+    return outcome._replace(status=statuses.UNKNOWN, detail=f"{detail} {_SENT_BEFORE}")
+
+
+def _refused(error: ValidationFailedError) -> Classification:
+    problems = sorted(error.validation_errors, key=lambda problem: _ORDER.index(_then(problem)))
+    notes = tuple(map(_text, problems))
+    if not problems:
+        return Classification(_outcome(statuses.REJECTED, error), NextStep.DOUBT)
+    detail, code = shorten("; ".join(notes), _DETAIL_CHARACTERS), problems[0].error_code or None
+    return Classification(RowOutcome(statuses.REJECTED, detail, code), _then(problems[0]), notes)
+
+
+def _then(problem: ValidationProblem) -> NextStep:
+    return THEN_BY_CODE.get(problem.error_code, NextStep.DOUBT)
+
+
+def _text(problem: ValidationProblem) -> str:
+    return f"{problem.error_code}: {problem.message}" if problem.error_code else problem.message
+
+
+def _outcome(status: str, error: OutreachError, advice: str = "") -> RowOutcome:
+    return RowOutcome(status, f"{shorten(str(error), _DETAIL_CHARACTERS)} {advice}".strip())

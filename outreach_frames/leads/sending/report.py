@@ -1,8 +1,8 @@
-"""What became of every row of a submission."""
+"""The outcome of every row of a submission."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
@@ -17,13 +17,27 @@ from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import report_card
-from outreach_frames.leads.sending.rows import TOLD, UNTOLD, typed
+from outreach_frames.leads.prepared import Positions, PreparedLeads
+from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, drop_appended, text_names
 
+# The columns of `rows`: a row's label, its outcome and its request.
+_DTYPES: Final = {
+    "index": "object",
+    "status": "str",
+    "detail": "str",
+    "error_code": "str",
+    "chunk": "Int64",
+    "attempts": "Int64",
+}
+# Files have the outcome of a row, and lack its request.
+OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
+REQUEST_COLUMNS: Final = ("chunk", "attempts")
+
 
 class SubmissionReport(Result):
-    """What became of every row of a frame on its way into a sequence.
+    """The outcome of every row of a frame that was added to a sequence.
 
     A workbook has the sheets `summary`, `added`, `skipped` and `failed`, with every row on exactly
     one of the last three, and one of the notes and the error, where there are any.
@@ -80,13 +94,13 @@ class SubmissionReport(Result):
     ) -> None:
         if len(rows) != len(frame):
             raise ValueError("there must be one row of `rows` for each row of the frame")
-        self.rows: pd.DataFrame = typed(rows)
+        self.rows: pd.DataFrame = _typed(rows)
         self.sequence_id: Final = sequence_id
         self.notes: list[str] = list(dict.fromkeys(notes))
         self.error: Final = error
         self.dry_run: Final = dry_run
         # A shallow copy: what is done to the analyst's frame from now on does not reach it.
-        self._frame = drop_appended(frame, TOLD, UNTOLD).copy(deep=False)
+        self._frame = drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS).copy(deep=False)
         self._retry = retry
 
     @property
@@ -163,7 +177,7 @@ class SubmissionReport(Result):
         index = self._frame.index
         return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
 
-    def _tables(self, told: Sequence[str] = TOLD) -> dict[str, pd.DataFrame]:
+    def _tables(self, told: Sequence[str] = OUTCOME_COLUMNS) -> dict[str, pd.DataFrame]:
         """Return the input with its outcomes, each row in the part of its outcome's kind."""
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
         table = append_columns(named, self.rows[list(told)])
@@ -206,7 +220,7 @@ class SubmissionReport(Result):
         Returns
         -------
         SubmissionReport
-            Of all rows, with what became of these now.
+            Of all rows, with the new outcomes of these.
 
         Raises
         ------
@@ -290,3 +304,49 @@ def remembered(
     except OutreachError:
         _Memory.make = before
         raise
+
+
+def make_rows(
+    plan: PreparedLeads,
+    outcomes: Mapping[int, tuple[RowOutcome, int | None, int]],
+    kept: Positions | None = None,
+) -> pd.DataFrame:
+    """Make the rows of a report.
+
+    Parameters
+    ----------
+    plan : PreparedLeads
+        Its frame's rows; those that were never to be sent have their outcomes from it.
+    outcomes : mapping of position to (outcome, chunk, attempts)
+        The outcomes of the others; a row that is not in it was `not_sent`.
+    kept : ndarray of int64, optional
+        For each row, the row that is sent for its person; by default the plan's.
+
+    Returns
+    -------
+    DataFrame
+        As `SubmissionReport.rows`: one row per row of the plan's frame, in its order.
+    """
+    told: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0)] * len(plan.frame)
+    unsent = plan.outcome_of_unsent(kept)
+    for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
+        told[position] = (*known, pd.NA, 0)
+    for position, (outcome, chunk, attempts) in outcomes.items():
+        told[position] = (*outcome, pd.NA if chunk is None else chunk, attempts)
+    rows = pd.DataFrame(told, columns=[*OUTCOME_COLUMNS, *REQUEST_COLUMNS], dtype="object")
+    return _typed(rows.assign(index=pd.Series(plan.frame.index.to_list(), dtype="object")))
+
+
+def follow_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
+    """Return the rows of a report, with duplicates of a row that was not sent as not sent."""
+    is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
+    is_unsent = rows["status"].eq(statuses.NOT_SENT).to_numpy()
+    followers = np.flatnonzero(is_duplicate & is_unsent[kept])
+    rows.loc[followers, "status"] = statuses.NOT_SENT
+    rows.loc[followers, "detail"] += ", which was not sent"
+    return rows
+
+
+def _typed(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows with the columns and dtypes of a report, renumbered from 0."""
+    return rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -148,7 +148,7 @@ def resume(
             note = people.other_identifiers(lead, shown)
         if len(rows) > 1:
             resumption.kept[[row for row in rows if people.is_valid[row]]] = shown
-        resumption.entries[shown] = _with_note(people.entry(lead), note)
+        resumption.entries[shown] = _with_note(people.entries[lead], note)
     resumption.extensions = list(people.unrecorded_sets())
     chosen = np.array(sorted(to_send), dtype=np.int64)
     resumption.rows = chosen if again else chosen[plan.is_planned(chosen)]
@@ -164,7 +164,7 @@ class _People:
 
     def __init__(self, plan: PreparedLeads, identifiers: Identifiers, recorded: Recorded) -> None:
         self.size = len(plan.frame)
-        self.is_valid = plan.checked.is_valid
+        self.is_valid, self.entries = plan.checked.is_valid, recorded.entries
         self._overrides, self._recorded = plan.checked.overrides, recorded
         self._carries_none = self._overrides.null_count == self.size
         is_reached = np.isin(recorded.leads, list(recorded.reached))
@@ -194,8 +194,6 @@ class _People:
         self._leads_of_person: dict[int, set[int]] = {}
         for lead, person in zip(leads.tolist(), persons.tolist(), strict=False):
             self._leads_of_person.setdefault(person, set()).add(lead)
-        self._best: dict[int, int] = {}
-        self._arrived: dict[int, int] = {}
         self._lead_of_row: dict[int, int] = {}
         self._lead_tried_again: dict[tuple[int, int], int] = {}
         for place, lead in enumerate(recorded.leads[others].tolist(), self.end):
@@ -222,10 +220,6 @@ class _People:
                 return lead
         return None
 
-    def entry(self, lead: int) -> Entry:
-        """Return the recorded outcome of a lead."""
-        return self._recorded.entries[lead]
-
     def rows_of_lead(self) -> dict[int, list[int]]:
         """Return the present rows of each recorded lead, in the order of the frame."""
         rows: dict[int, list[int]] = {}
@@ -246,11 +240,8 @@ class _People:
 
     def _best_lead(self, row: int) -> int:
         """Return the lead of a row's person that is preferred of several."""
-        person = int(self.person_of_place[row])
-        if person not in self._best:
-            leads = self._leads_of_person[person]
-            self._best[person] = min(leads, key=lambda lead: (_rank(self.entry(lead)), lead))
-        return self._best[person]
+        leads = self._leads_of_person[int(self.person_of_place[row])]
+        return min(leads, key=lambda lead: (_rank(self.entries[lead]), lead))
 
     def _places(self, row: int) -> range:
         """Return the places of a row's identifier sets, that by the plan's own columns first."""
@@ -269,7 +260,7 @@ class _People:
         return min(rows, key=distance)
 
     def other_identifiers(self, lead: int, row: int) -> str:
-        """Say which identifiers of a row are not those that its lead was sent with."""
+        """Return which identifiers of a row differ from those that its lead was sent with."""
         places = self.begin + row, self._sent_place[lead]
         if self._set[places[0]] == self._set[places[1]]:
             return ""
@@ -294,7 +285,7 @@ class _People:
 
         A lead that was refused with that override is tried again as any refused one.
         """
-        status = self.entry(lead).outcome.status
+        status = self.entries[lead].outcome.status
         override = "" if status in statuses.TRIED_AGAIN else _OVERRIDES.get(status)
         if override is None or (override and self._carries_none):
             return None
@@ -318,8 +309,8 @@ class _People:
         rows: Sequence[int],
         sent_of: Callable[[Sequence[int]], list[Sent]],
     ) -> tuple[int | None, str]:
-        """Return the row that is exactly what was sent of an unknown lead, or why none is."""
-        if self.entry(lead).outcome.status != statuses.UNKNOWN:
+        """Return the row that is what was sent of an unknown lead, or why there is no such row."""
+        if self.entries[lead].outcome.status != statuses.UNKNOWN:
             return None, ""
         if self._arrived_leads(int(self.person_of_place[nearest])) > 1:
             return None, _OTHER_LEAD
@@ -339,10 +330,8 @@ class _People:
 
     def _arrived_leads(self, person: int) -> int:
         """Count the leads of a person that are, or may be, in the sequence."""
-        if person not in self._arrived:
-            leads = map(self.entry, self._leads_of_person[person])
-            self._arrived[person] = sum(one.outcome.status in _MAY_BE_THERE for one in leads)
-        return self._arrived[person]
+        entries = [self.entries[lead] for lead in self._leads_of_person[person]]
+        return sum(entry.outcome.status in _MAY_BE_THERE for entry in entries)
 
     def unrecorded_sets(self) -> Iterator[tuple[int, int, int | None]]:
         """Yield leads with the places of their persons' sets that are not recorded."""
@@ -372,7 +361,7 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
         lead = people.take_lead_tried_again(row)
         if lead is not None:
             resumption.leads[row] = lead
-            resumption.entries[row] = people.entry(lead)
+            resumption.entries[row] = people.entries[lead]
     return first
 
 
@@ -388,7 +377,7 @@ def _with_note(entry: Entry, note: str) -> Entry:
     if not note:
         return entry
     detail = f"{entry.outcome.detail} {note}".strip()
-    return entry._replace(outcome=replace(entry.outcome, detail=detail))
+    return entry._replace(outcome=entry.outcome._replace(detail=detail))
 
 
 def _rank(entry: Entry) -> int:

@@ -1,4 +1,4 @@
-"""Sending chunks one after the other, and what is known of each row at any moment."""
+"""Send chunks one after the other, and keep the outcome of each row at any moment."""
 
 from __future__ import annotations
 
@@ -6,23 +6,23 @@ import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field
+from functools import reduce
+from operator import and_, or_
 from typing import Any, Final, Literal, NamedTuple
-
-import numpy as np
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.prepared import Positions, PreparedLeads
-from outreach_frames.leads.sending.fields import NeededFields
+from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.journal import Journal
-from outreach_frames.leads.sending.outcome import RowOutcome, read_response
-from outreach_frames.leads.sending.refusals import (
+from outreach_frames.leads.sending.outcome import (
     NextStep,
+    RowOutcome,
     classify,
     classify_resend,
+    read_response,
     reclassify_resent,
 )
 from outreach_frames.leads.sending.resume import Entry
@@ -35,24 +35,86 @@ _IN_DOUBT: Final = "doubt"
 
 
 class Chunk(NamedTuple):
-    """The rows of one request, and its number in the submission.
-
-    A part of a chunk that was refused is sent in the search for the field that the sequence needs.
-    `rest` are the rows to be sent after it; if it is accepted, one of those lacks that field, and
-    the chunk that they make is guilty.
-    """
+    """The rows of one request, the number of the submission's chunk, and whether it is a part."""
 
     number: int
     positions: Sequence[int]
-    rest: Sequence[int] = ()
     is_part: bool = False
-    is_guilty: bool = False
 
 
+class NeededFields:
+    """The data fields that a sequence may need, by what the service accepted and refused.
+
+    The service refuses a whole request where one lead lacks a needed field, and need not say which.
+    So parts of it are sent, chosen so that each response halves the fields in question. What was
+    learned holds for the rest of the run.
+
+    Parameters
+    ----------
+    brought : mapping of int to int
+        The fields of each row; a set of fields is a number, with one bit for each field.
+    """
+
+    def __init__(self, brought: Mapping[int, int]) -> None:
+        self._brought = brought
+        # Each of these may be needed: no row without it was accepted.
+        self._possible = reduce(or_, brought.values(), 0)
+        # Each of these sets holds a field that is needed.
+        self._guilty: set[int] = set()
+
+    def accepted(self, rows: Iterable[int]) -> None:
+        """Learn that the service completed a request with these rows."""
+        self._possible = reduce(and_, (self._brought[row] for row in rows), self._possible)
+        # A set that is empty by now says nothing: the service refuses for another reason, too.
+        self._guilty = {fields & self._possible for fields in self._guilty} - {0}
+
+    def refused(self, rows: Iterable[int]) -> None:
+        """Learn that a field is missing from at least one of these rows."""
+        self._guilty |= {reduce(or_, map(self._lacking, rows), 0)} - {0}
+
+    def split(self, rows: Sequence[int]) -> list[Sequence[int]]:
+        """Return rows in two parts where the service would certainly refuse them for some only."""
+        lacking = {row: self._lacking(row) for row in rows}
+        if not self._is_refused(reduce(or_, lacking.values(), 0)):
+            return [rows]
+        first = {row for row in rows if not self._is_refused(lacking[row])}
+        if not first:
+            return [rows]
+        if len(first) == len(rows):
+            first = self._half(lacking)
+        return [[row for row in rows if row in first], [row for row in rows if row not in first]]
+
+    def _half(self, lacking: Mapping[int, int]) -> set[int]:
+        """Return rows that lack half of the suspected fields at most, where there are such rows."""
+        # The fields that explain all refusals at once, else those of the narrowest.
+        common = reduce(and_, self._guilty, self._possible)
+        suspects = common or min(self._guilty, key=int.bit_count)
+
+        def rank(row: int) -> tuple[int, int]:
+            return (lacking[row] & suspects).bit_count(), lacking[row].bit_count()
+
+        ranked = sorted(lacking, key=rank)
+        tried = lacking[ranked[0]]
+        for row in ranked:
+            wider = tried | lacking[row]
+            is_half = 2 * (wider & suspects).bit_count() <= suspects.bit_count()
+            if is_half and not self._is_refused(wider):
+                tried = wider
+        return {row for row in ranked if not lacking[row] & ~tried}
+
+    def _lacking(self, row: int) -> int:
+        return self._possible & ~self._brought[row]
+
+    def _is_refused(self, lacking: int) -> bool:
+        """Return whether the service certainly refuses rows that lack these fields."""
+        return any(not fields & ~lacking for fields in self._guilty)
+
+
+@dataclass(eq=False)
 class Run:
     """One run of a submission. One thread is in `send`; others may read, and set `over`.
 
-    Parameters
+    Attributes
     ----------
     plan : PreparedLeads
         Where the leads are.
@@ -60,17 +122,13 @@ class Run:
         The way to the service.
     journal : Journal or None
         Written before and after each request, and closed at the end.
-    rows : ndarray of int64
-        The rows that it is to send.
-    entries : mapping of int to Entry
-        What earlier runs left.
-    again : bool
+    is_again : bool
         Whether the rows were sent before, with no known outcome.
-
-    Attributes
-    ----------
+    pending : deque of Chunk
+        The chunks that are still to be sent.
     entries : dict of int to Entry
-        What became of each row that was sent, at any moment: `unknown` while it is being sent.
+        The outcome of each row that was sent, by earlier runs too: `unknown` while it is being
+        sent.
     begun : set of int
         The rows that this run sent.
     current : sequence of int
@@ -83,78 +141,55 @@ class Run:
         What stopped the run, else the last that left rows `rejected` or `unknown`.
     requests : int
         How many requests were begun.
-    left : int
-        How many chunks were not sent, once the run has ended.
     over : bool
         True once no further request is to begin.
     done : Event
         Set when the run has ended, and its journal is closed.
     """
 
-    def __init__(
-        self,
-        plan: PreparedLeads,
-        client: Client,
-        *,
-        journal: Journal | None,
-        rows: Positions,
-        entries: Mapping[int, Entry],
-        again: bool,
-    ) -> None:
-        self._plan = plan
-        self._client = client
-        self._journal = journal
-        self._again = again
-        self._needed = NeededFields(_brought(plan, rows))
-        self._pending: deque[Chunk] = deque()
-        self._last_failure = ""
-        self._failures_in_a_row = 0
-        self.entries: dict[int, Entry] = dict(entries)
-        self.begun: set[int] = set()
-        self.current: Sequence[int] = ()
-        self.tally: Mapping[str, int] = {}
-        self.notes: list[str] = []
-        self.error: OutreachError | None = None
-        self.requests: int = 0
-        self.left: int = 0
-        self.over: bool = False
-        self.done: threading.Event = threading.Event()
+    plan: PreparedLeads
+    client: Client
+    journal: Journal | None
+    is_again: bool
+    pending: deque[Chunk]
+    entries: dict[int, Entry]
+    begun: set[int] = field(default_factory=set)
+    current: Sequence[int] = ()
+    tally: Mapping[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    error: OutreachError | None = None
+    requests: int = 0
+    over: bool = False
+    done: threading.Event = field(default_factory=threading.Event)
+    _last_failure: str = ""
+    _failures_in_a_row: int = 0
 
-    def send(self, chunks: Iterable[Chunk]) -> None:
+    def __post_init__(self) -> None:
+        rows = [row for chunk in self.pending for row in chunk.positions]
+        self._needed = NeededFields(self.plan.fields(rows))
+
+    def send(self) -> None:
         """Send chunk after chunk, until all are sent or the run must stop."""
-        self._pending.extend(chunks)
         try:
-            with self._journal or nullcontext():
-                while self._pending and not self.over:
-                    self._go_on_with(self._pending.popleft())
+            with self.journal or nullcontext():
+                while self.pending and not self.over:
+                    chunk = self.pending.popleft()
+                    if not self._split(chunk):
+                        self._send(chunk)
         except OutreachError as error:
             self.error = error
         finally:
-            self.left = len(self._pending)
             self.over = True
             self.done.set()
 
     def close(self) -> None:
         """Close the journal of a run that never began."""
-        if self._journal is not None:
-            self._journal.close()
-
-    def _go_on_with(self, chunk: Chunk) -> None:
-        """Send a chunk, or replace it by what is to be sent instead."""
-        if chunk.is_guilty:
-            self._needed.refused(chunk.positions)
-            if self._search(chunk):
-                return
-        elif not chunk.rest:
-            parts = self._needed.sorted_out(chunk.positions)
-            if len(parts) > 1:
-                self._put_back(*(Chunk(chunk.number, part, is_part=True) for part in parts))
-                return
-        self._send(chunk)
+        if self.journal is not None:
+            self.journal.close()
 
     def _send(self, chunk: Chunk) -> None:
-        if self._journal is not None:
-            self._journal.begin(chunk.number, chunk.positions)
+        if self.journal is not None:
+            self.journal.begin(chunk.number, chunk.positions)
         for position in chunk.positions:
             attempts = self.entries[position].attempts if position in self.entries else 0
             self.entries[position] = Entry(_NO_RESPONSE, chunk.number, attempts + 1)
@@ -162,10 +197,10 @@ class Run:
         self.current = chunk.positions
         self.requests += 1
         try:
-            response = self._client.write(
+            response = self.client.write(
                 spec.ADD_LEADS,
-                path={"id": self._plan.sequence_id},
-                body=self._plan.body(chunk.positions),
+                path={"id": self.plan.sequence_id},
+                body=self.plan.body(chunk.positions),
             )
         except OutreachError as error:
             self._failed(chunk, error)
@@ -174,7 +209,7 @@ class Run:
 
     def _take_response(self, chunk: Chunk, response: Any) -> None:
         """Record what a 2xx says of each row."""
-        read = read_response(self._plan.identifiers(chunk.positions), response)
+        read = read_response(self.plan.identifiers(chunk.positions), response)
         is_accepted = any(row.status != statuses.UNKNOWN for row in read.rows)
         if is_accepted:
             self._failures_in_a_row = 0
@@ -183,23 +218,19 @@ class Run:
             said = " ".join(read.notes) or read.rows[0].detail
             self.error = InvalidResponseError(f"Chunk {chunk.number}: {said}")
             self._count_failure(_IN_DOUBT)
-        if chunk.rest:
-            self._put_back(chunk._replace(positions=chunk.rest, rest=(), is_guilty=is_accepted))
-        rows = [reclassify_resent(row) for row in read.rows] if self._again else read.rows
+        rows = [reclassify_resent(row) for row in read.rows] if self.is_again else read.rows
         self._finish(chunk, rows, read.notes)
 
     def _failed(self, chunk: Chunk, error: OutreachError) -> None:
-        """Record what an error says of the chunk, and how to go on."""
-        classification = classify_resend(error) if self._again else classify(error)
+        """Record the outcome that an error gives the chunk, and decide how to continue."""
+        classification = classify_resend(error) if self.is_again else classify(error)
         outcome, notes = classification.outcome, classification.notes
-        if chunk.rest:
-            self._put_back(chunk._replace(positions=chunk.rest, rest=()))
         if classification.then is NextStep.SEARCH:
             self._needed.refused(chunk.positions)
-            if self._search(chunk):
-                status = statuses.UNKNOWN if self._again else statuses.NOT_SENT
-                between = [replace(outcome, status=status)] * len(chunk.positions)
-                self._write_down(chunk, between, notes)
+            if self._split(chunk):
+                status = statuses.UNKNOWN if self.is_again else statuses.NOT_SENT
+                between = [outcome._replace(status=status)] * len(chunk.positions)
+                self._finish(chunk, between, notes, is_between=True)
                 return
         self.error = error
         if classification.then is NextStep.STOP:
@@ -209,16 +240,14 @@ class Run:
             self._count_failure(_IN_DOUBT if in_doubt else str(error))
         self._finish(chunk, [outcome] * len(chunk.positions), notes)
 
-    def _search(self, chunk: Chunk) -> bool:
-        """Plan how to find the field that rows of a chunk lack; False where nothing can be told."""
-        parts = self._needed.parts(chunk.positions)
-        if parts is None:
+    def _split(self, chunk: Chunk) -> bool:
+        """Replace a chunk that would certainly be refused by parts; return whether it could be."""
+        parts = self._needed.split(chunk.positions)
+        if len(parts) == 1:
             return False
-        self._put_back(Chunk(chunk.number, parts.first, parts.rest, is_part=True))
+        # As they are taken from the front, the last one first.
+        self.pending.extendleft(Chunk(chunk.number, part, is_part=True) for part in reversed(parts))
         return True
-
-    def _put_back(self, *chunks: Chunk) -> None:
-        self._pending.extendleft(reversed(chunks))
 
     def _count_failure(self, kind: str) -> None:
         """End the run where too many requests in a row failed alike."""
@@ -227,33 +256,26 @@ class Run:
         self.over |= self._failures_in_a_row == MAX_FAILURES_IN_A_ROW
 
     def _finish(
-        self, chunk: Chunk, outcomes: Sequence[RowOutcome], notes: Iterable[str] = ()
+        self,
+        chunk: Chunk,
+        outcomes: Sequence[RowOutcome],
+        notes: Iterable[str],
+        *,
+        is_between: bool = False,
     ) -> None:
-        self.tally = Counter(self.tally) + Counter(outcome.status for outcome in outcomes)
-        self._write_down(chunk, outcomes, notes)
-
-    def _write_down(
-        self, chunk: Chunk, outcomes: Sequence[RowOutcome], notes: Iterable[str]
-    ) -> None:
-        """Keep what became of a chunk's rows: in memory first, where it cannot fail."""
+        """Keep the outcomes of a chunk's rows: in memory first, where it cannot fail."""
+        if not is_between:
+            self.tally = Counter(self.tally) + Counter(outcome.status for outcome in outcomes)
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position]._replace(outcome=outcome)
         self.current = ()
         said = [f"Chunk {chunk.number}: {note}" for note in notes]
         self.notes += said
-        if self._journal is not None:
-            self._journal.finish(known, said)
+        if self.journal is not None:
+            self.journal.finish(known, said)
 
 
-def _brought(plan: PreparedLeads, rows: Positions) -> dict[int, int]:
-    """Return which fields each row brings, as the bits of a number."""
-    columns = [column.to_numpy(zero_copy_only=False) for column in plan.fields(rows).columns]
-    packed = np.packbits(np.array(columns, dtype=bool).T, axis=1)
-    bits = (int.from_bytes(row.tobytes()) for row in packed)
-    return dict(zip(rows.tolist(), bits, strict=True))
-
-
-# What a monitor asks for: to go on, to end after the request under way, or to end at once.
+# What a monitor requests: to continue, to end after the request under way, or to end at once.
 Directive = Literal["continue", "drain", "abort"]
 Monitor = Callable[[Run], Directive]

@@ -19,8 +19,8 @@ from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads
 _Target = tuple[str, str]
 
 _lock = Lock()
-_sent: dict[_Target, list[pa.RecordBatch]] = {}
-_running: dict[_Target, list[Callable[[], list[pa.RecordBatch]]]] = {}
+# Functions that return keys: of a run under way, those of the rows that it has sent by then.
+_sent: dict[_Target, list[Callable[[], list[pa.RecordBatch]]]] = {}
 _under_way: set[_Target] = set()
 
 
@@ -28,7 +28,7 @@ _under_way: set[_Target] = set()
 def recording(
     client: Client, plan: PreparedLeads, sent_rows: Callable[[], Positions]
 ) -> Iterator[None]:
-    """Add the persons of rows that a run sends, or may have sent, while it goes on and after it."""
+    """Add the persons of rows that a run sends, or may have sent, during it and afterwards."""
 
     def sent() -> list[pa.RecordBatch]:
         rows = pa.array(sent_rows())
@@ -36,21 +36,21 @@ def recording(
 
     target = _target(client, plan)
     with _lock:
-        _running.setdefault(target, []).append(sent)
+        _sent.setdefault(target, []).append(sent)
     try:
         yield
     finally:
+        keys = sent()
         with _lock:
-            _running[target].remove(sent)
-            _sent.setdefault(target, []).extend(sent())
+            others = [each for each in _sent.get(target, []) if each is not sent]
+            _sent[target] = [*others, lambda: keys]
 
 
 def are_sent(client: Client, plan: PreparedLeads, rows: Positions) -> Mask:
     """Return whether the persons of rows were sent before."""
     target = _target(client, plan)
     with _lock:
-        running = [batch for sent in _running.get(target, []) for batch in sent()]
-        before = [*_sent.get(target, []), *running]
+        before = [keys for sent in _sent.get(target, []) for keys in sent()]
     if not any(map(len, before)) or not len(rows):
         return np.zeros(len(rows), dtype=bool)
     known = pa.concat_batches(before)

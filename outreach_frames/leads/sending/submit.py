@@ -1,10 +1,10 @@
-"""Sending a plan, so that whatever happens there is a report of every row."""
+"""Send a plan, and report every row whatever happens."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
@@ -26,14 +26,18 @@ from outreach_frames.leads.sending import sent_before
 from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_place import JournalPlace, locate
 from outreach_frames.leads.sending.outcome import RowOutcome
-from outreach_frames.leads.sending.report import SubmissionReport, remembered
+from outreach_frames.leads.sending.report import (
+    SubmissionReport,
+    follow_unsent,
+    make_rows,
+    remembered,
+)
 from outreach_frames.leads.sending.resume import Entry, Resumption
-from outreach_frames.leads.sending.rows import follow_unsent, make_rows
 from outreach_frames.leads.sending.run import Chunk, Monitor, Run
 from outreach_frames.leads.sending.supervise import supervise
 
 # What makes a report incomplete, in the order in which it is reported.
-_OPEN_ENDS: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, statuses.INVALID)
+_INCOMPLETE: Final = (statuses.NOT_SENT, statuses.REJECTED, statuses.UNKNOWN, statuses.INVALID)
 
 
 def submit(
@@ -93,7 +97,7 @@ def submit(
     Interface: POST /sequences/{id}/leads. A 400 or 413 rejects its request's rows alone. A 422
     rejects them too, and stops the run, except: for a missing lead field, parts of the request are
     sent until it is known which field that is, and only rows that lack it are rejected; a reason
-    that may be about this request's leads alone goes on to the next request. So does a response
+    that may be about this request's leads alone continues with the next request. So does a response
     that does not come or makes no sense, with `unknown` rows. Three in a row that fail alike stop
     the run.
 
@@ -111,11 +115,20 @@ def submit(
         return _dry_run(plan, journal, client)
     place = None if journal is None else _place(journal)
     if place is None and not len(plan.positions):
-        return _told(_report(plan, {}, plan.kept), "")
+        return _warn_if_incomplete(_report(plan, {}, plan.kept), "")
     client = _client_of(plan.client, client)
-    with _once(plan, client.base_url, place) as claim:
-        task = _Task(plan, client, claim.journal, progress, is_confirmed)
-        return _submit(task, claim, watch)
+    mine = client.base_url, place
+    # One step, so that one of several threads has it.
+    first = plan.submissions.setdefault("first", mine)
+    if first is not mine:
+        place = _same_journal(first, client, place)
+    task = _Task(plan, client, place, progress, is_confirmed)
+    try:
+        return _submit(task, watch)
+    except BaseException:
+        if first is mine and task.is_unused:
+            del plan.submissions["first"]
+        raise
 
 
 def preview(
@@ -123,12 +136,10 @@ def preview(
 ) -> Resumption:
     """Decide about every row as a run would, and change nothing."""
     place = None if journal is None else _place(journal)
-    if "first" in plan.submissions:
-        where, first = plan.submissions["first"]
-        _require_same_journal(where, first, where if client is None else client.base_url, place)
-        place = first if isinstance(first, JournalPlace) else None
+    if first := plan.submissions.get("first"):
+        place = _same_journal(first, client, place)
     if place is None or (place.mark is None and not place.exists()):
-        return _without_journal(plan)
+        return Resumption(plan.positions, plan.kept)
     with Journal(place, _submission(plan, client or plan.client), dry_run=True) as opened:
         return opened.resume(plan, again=False, dry_run=True)
 
@@ -144,10 +155,6 @@ def _dry_run(
     return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, dry_run=True)
 
 
-def _without_journal(plan: PreparedLeads) -> Resumption:
-    return Resumption(plan.positions, plan.kept)
-
-
 def _place(journal: str | Path | JournalPlace) -> JournalPlace:
     # Absolute from here on: the working folder may change before the unknown rows are retried.
     return journal if isinstance(journal, JournalPlace) else JournalPlace(locate(journal))
@@ -158,22 +165,15 @@ def _submission(plan: PreparedLeads, client: Client | None) -> dict[str, str]:
     return {**({} if client is None else {"service": client.base_url}), **plan.fingerprint}
 
 
-@dataclass(frozen=True)
+@dataclass
 class _Task:
-    """A plan with its client and journal."""
+    """A plan with its client and journal, and the run that sends it once there is one."""
 
     plan: PreparedLeads
     client: Client
     journal: JournalPlace | None
     progress: bool | None
     is_confirmed: bool
-
-
-@dataclass
-class _Claim:
-    """The right to send a plan, or its unknown rows, once."""
-
-    journal: JournalPlace | None = None
     run: Run | None = None
 
     @property
@@ -182,34 +182,18 @@ class _Claim:
         return self.run is None or (self.run.done.is_set() and not self.run.requests)
 
 
-@contextmanager
-def _once(plan: PreparedLeads, service: str, journal: JournalPlace | None) -> Iterator[_Claim]:
-    """Refuse to send a plan twice, unless a journal has the outcomes."""
-    mine: object = object() if journal is None else journal
-    # One step, so that one of several threads has it.
-    where, first = plan.submissions.setdefault("first", (service, mine))
-    if first is not mine:
-        _require_same_journal(where, first, service, journal)
-    claim = _Claim(first if isinstance(first, JournalPlace) else None)
-    try:
-        yield claim
-    except BaseException:
-        if first is mine and claim.is_unused:
-            del plan.submissions["first"]
-        raise
-
-
-def _require_same_journal(
-    where: str, first: object, service: str, journal: JournalPlace | None
-) -> None:
-    """Refuse a plan that was submitted to another service, or without this journal."""
-    used = first if isinstance(first, JournalPlace) and where == service else None
-    if used is not None and journal is not None and used.path == journal.path:
-        return
-    before = f"with the {first.name}" if isinstance(first, JournalPlace) else "without a journal"
+def _same_journal(
+    first: tuple[str, JournalPlace | None], client: Client | None, journal: JournalPlace | None
+) -> JournalPlace:
+    """Return the journal that a plan was submitted with; refuse another one and another service."""
+    where, used = first
+    is_there = client is None or client.base_url == where
+    if is_there and used is not None and journal is not None and used.path == journal.path:
+        return used
+    before = "without a journal" if used is None else f"with the {used.name}"
     instead = (
         "Submit it with that journal"
-        if used is not None and used.path is not None
+        if is_there and used is not None and used.path is not None
         else "Plan only the rows that the report has as rejected or not_sent"
     )
     raise InvalidInputError(
@@ -231,12 +215,12 @@ def _retry(
                 "The unknown rows of this report were sent again before. Their outcomes are in "
                 "the report that retry_unknown() returned then. Nothing was sent."
             )
-        claim = _Claim(task.journal)
+        again = replace(task, run=None)
         try:
-            again = replace(task, client=_client_of(task.client, client))
-            return _submit(again, claim, watch, entries=entries, notes=notes, again=True)
+            again.client = _client_of(task.client, client)
+            return _submit(again, watch, entries=entries, notes=notes, again=True)
         except BaseException:
-            if task.journal is None and claim.is_unused:
+            if task.journal is None and again.is_unused:
                 free.release()
             raise
 
@@ -245,7 +229,6 @@ def _retry(
 
 def _submit(
     task: _Task,
-    claim: _Claim,
     watch: Monitor | None,
     *,
     entries: Mapping[int, Entry] = MappingProxyType({}),
@@ -260,7 +243,7 @@ def _submit(
     # Until the report is there, so that no Ctrl-C takes it away.
     with HeldSignals() as signals, ExitStack() as stack:
         journal, last_chunk = None, 0
-        found = _without_journal(plan)
+        found = Resumption(plan.positions, plan.kept)
         if task.journal is not None:
             journal = stack.enter_context(Journal(task.journal, _submission(plan, task.client)))
             found = journal.resume(plan, again=again)
@@ -268,29 +251,37 @@ def _submit(
             notes, last_chunk = [*notes, *journal.notes], journal.last_chunk
         rows = found.rows
         if again:
-            rows = rows[[_is_unknown(entries.get(row)) for row in rows.tolist()]]
-        elif not task.is_confirmed:
-            _warn_of_sent_before(task, rows)
-        chunks = list(
-            _chunks_again(plan, rows, entries) if again else _chunks(plan, rows, last_chunk)
-        )
-        run = Run(plan, task.client, journal=journal, rows=rows, entries=entries, again=again)
-        claim.run = run
-        # The run closes it, in its own thread.
+            unknown = {row for row in entries if entries[row].outcome.status == statuses.UNKNOWN}
+            rows = rows[np.isin(rows, list(unknown))]
+            chunks = _chunks_again(plan, rows, entries)
+        else:
+            if not task.is_confirmed:
+                _warn_of_sent_before(task, rows)
+            numbered = enumerate(plan.chunks(rows), last_chunk + 1)
+            chunks = [Chunk(number, part.tolist()) for number, part in numbered]
+        leads = np.flatnonzero(plan.checked.is_valid & (found.kept == np.arange(len(found.kept))))
+        leads = leads[plan.is_planned(leads)]
+        run = Run(plan, task.client, journal, again, deque(chunks), dict(entries))
+        task.run = run
+        # The run closes the journal, in its own thread.
         stack.pop_all()
 
         def report_now(error: OutreachError | None) -> SubmissionReport:
-            final = _with_reason(plan, found.kept, dict(run.entries), error)
+            why = f"The run stopped before: {error}" if error is not None else ""
+            never = Entry(RowOutcome(statuses.NOT_SENT, why), None, 0)
+            final = dict.fromkeys(leads.tolist(), never) | run.entries
             every_note = [*notes, *run.notes]
             retry = _retry(task, final, every_note)
             return _report(plan, final, found.kept, error=error, notes=every_note, retry=retry)
 
         with remembered(lambda: report_now(run.error)) as remember:
             with sent_before.recording(task.client, plan, lambda: _sent_rows(run, found.kept)):
-                error = supervise(run, list(chunks), signals, progress=task.progress, monitor=watch)
+                error = supervise(run, signals, progress=task.progress, monitor=watch)
             report = report_now(error)
             remember(report)
-        return _told(report, _advice(report, is_safe=journal is not None and not journal.is_lost))
+        return _warn_if_incomplete(
+            report, _advice(report, is_safe=journal is not None and not journal.is_lost)
+        )
 
 
 def _warn_of_sent_before(task: _Task, rows: Positions) -> None:
@@ -306,7 +297,7 @@ def _warn_of_sent_before(task: _Task, rows: Positions) -> None:
 
 
 def _sent_rows(run: Run, kept: Positions) -> Positions:
-    """Return the rows of persons who a run has sent, or may have."""
+    """Return the rows of persons that a run has sent, or may have."""
     acted = statuses.IN_SEQUENCE | {statuses.UNKNOWN}
     sent = [row for row in list(run.begun) if run.entries[row].outcome.status in acted]
     return np.flatnonzero(np.isin(kept, sent))
@@ -339,19 +330,9 @@ def _merged(own: Mapping[int, Entry], stored: Mapping[int, Entry]) -> dict[int, 
     }
 
 
-def _is_unknown(entry: Entry | None) -> bool:
-    return entry is not None and entry.outcome.status == statuses.UNKNOWN
-
-
-def _chunks(plan: PreparedLeads, rows: Positions, last: int) -> Iterator[Chunk]:
-    """Cut rows into chunks, in the order of the frame."""
-    for number, positions in enumerate(plan.chunks(rows), last + 1):
-        yield Chunk(number, positions.tolist())
-
-
 def _chunks_again(
     plan: PreparedLeads, rows: Positions, entries: Mapping[int, Entry]
-) -> Iterator[Chunk]:
+) -> list[Chunk]:
     """Put the rows that are unknown into the chunks that they were in.
 
     Then a response about a whole request is about the same rows as the one that did not come.
@@ -359,22 +340,11 @@ def _chunks_again(
     together: dict[int, list[int]] = {}
     for row in rows.tolist():
         together.setdefault(entries[row].chunk or 0, []).append(row)
-    for number, positions in sorted(together.items()):
-        for part in plan.chunks(positions):
-            yield Chunk(number, part.tolist())
-
-
-def _with_reason(
-    plan: PreparedLeads,
-    kept: Positions,
-    entries: Mapping[int, Entry],
-    error: OutreachError | None,
-) -> dict[int, Entry]:
-    """Add the rows that were not sent, and why not."""
-    why = f"The run stopped before: {error}" if error is not None else ""
-    never = Entry(RowOutcome(statuses.NOT_SENT, why), None, 0)
-    rows = np.flatnonzero(plan.checked.is_valid & (kept == np.arange(len(kept))))
-    return {**dict.fromkeys(rows[plan.is_planned(rows)].tolist(), never), **entries}
+    return [
+        Chunk(number, part.tolist())
+        for number, positions in sorted(together.items())
+        for part in plan.chunks(positions)
+    ]
 
 
 def _report(
@@ -388,17 +358,17 @@ def _report(
 ) -> SubmissionReport:
     """Make the report; it has an error wherever rows were not added."""
     rows = follow_unsent(make_rows(plan, entries, kept), kept)
-    if error is None and (counts := _open_ends(rows["status"])):
+    if error is None and (counts := _count_incomplete(rows["status"])):
         error = OutreachError(f"Not all rows were added: {counts}.")
     return SubmissionReport(
         plan.frame, rows, sequence_id=plan.sequence_id, notes=notes, error=error, retry=retry
     )
 
 
-def _told(report: SubmissionReport, advice: str) -> SubmissionReport:
+def _warn_if_incomplete(report: SubmissionReport, advice: str) -> SubmissionReport:
     """Warn where rows were not added."""
     if report.error is not None:
-        counts = _open_ends(report.rows["status"])
+        counts = _count_incomplete(report.rows["status"])
         is_told = not counts or counts in str(report.error)
         begin = "" if is_told else f"Of {plural(len(report.rows), 'row')}, {counts}: "
         # Even where warnings are errors: a report that is lost is worse than a warning that is.
@@ -407,17 +377,17 @@ def _told(report: SubmissionReport, advice: str) -> SubmissionReport:
     return report
 
 
-def _open_ends(status: pd.Series[str]) -> str:
+def _count_incomplete(status: pd.Series[str]) -> str:
     counts = Counter(status)
     return ", ".join(
         f"{counts[each]:,} {'is' if counts[each] == 1 else 'are'} {each}"
-        for each in _OPEN_ENDS
+        for each in _INCOMPLETE
         if counts[each]
     )
 
 
 def _advice(report: SubmissionReport, *, is_safe: bool) -> str:
-    """Say what to do next; `is_safe` where a journal has the outcomes."""
+    """Return what to do next; `is_safe` where a journal has the outcomes."""
     status = set(report.rows["status"])
     advice = []
     if status & {statuses.NOT_SENT, statuses.REJECTED, statuses.INVALID}:

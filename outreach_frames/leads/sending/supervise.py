@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from outreach_frames.common.cancellation import CancellationToken, bind_thread, current_status
@@ -12,7 +13,7 @@ from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.errors import OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.sending.run import Chunk, Directive, Monitor, Run
+from outreach_frames.leads.sending.run import Directive, Monitor, Run
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -30,8 +31,8 @@ _OLD_DIRECTIVES: Final[Mapping[object, Directive]] = {
 }
 # Seconds between two looks at a run's progress.
 _SLICE: Final = 0.1
-# Seconds that Ctrl-C leaves the request under way for its response: without that, nobody knows what
-# became of its rows.
+# Seconds that Ctrl-C leaves the request under way for its response: without it, the outcomes of its
+# rows are unknown.
 _GRACE: Final = 1.5
 # Seconds until an interrupted run that does not end is left to itself.
 _PATIENCE: Final = 5.0
@@ -39,7 +40,6 @@ _PATIENCE: Final = 5.0
 
 def supervise(
     run: Run,
-    chunks: Sequence[Chunk],
     signals: HeldSignals,
     *,
     progress: bool | None,
@@ -61,8 +61,8 @@ def supervise(
         Nothing at all was sent.
     """
     watched = _Supervision(run, signals, monitor)
-    watched.carry_out(chunks, progress)
-    if watched.wish == "abort":
+    watched.carry_out(progress)
+    if watched.requested == "abort":
         return OutreachError(_INTERRUPTED)
     fault = watched.fault
     if fault is not None and not isinstance(fault, OutreachError):
@@ -74,51 +74,51 @@ def supervise(
         return error
     if run.error is not None and not run.requests:
         raise run.error
-    if run.error is None and watched.wish == "drain" and run.left:
+    if run.error is None and watched.requested == "drain" and run.pending:
         return OutreachError(_CANCELLED)
     return run.error
 
 
+@dataclass
 class _Supervision:
     """A run under watch, and whether it was asked to end.
 
     Attributes
     ----------
-    wish : {"continue", "drain", "abort"}
+    requested : {"continue", "drain", "abort"}
     fault : BaseException or None
         What the run, or its monitor, raised.
     """
 
-    def __init__(self, run: Run, signals: HeldSignals, monitor: Monitor | None) -> None:
-        self.wish: Directive = "continue"
-        self.fault: BaseException | None = None
-        self._run = run
-        self._signals = signals
-        self._monitor = monitor
+    run: Run
+    signals: HeldSignals
+    monitor: Monitor | None
+    requested: Directive = "continue"
+    fault: BaseException | None = None
 
-    def carry_out(self, chunks: Sequence[Chunk], progress: bool | None) -> None:
+    def carry_out(self, progress: bool | None) -> None:
         """Let the run send until it is done, or to be left."""
-        run, token = self._run, CancellationToken()
+        run, token = self.run, CancellationToken()
         executor = ThreadPoolExecutor(
             1, "outreach_frames", initializer=bind_thread, initargs=(token, current_status.get())
         )
         future: Future[None] | None = None
-        rows = sum(len(chunk.positions) for chunk in chunks)
+        rows = sum(len(chunk.positions) for chunk in run.pending)
         try:
             with progress_bar(rows, description="Adding", unit="leads", progress=progress) as bar:
                 self._ask()
-                run.over = self.wish != "continue"
-                future = executor.submit(run.send, chunks)
-                self._look_on(bar)
+                run.over = self.requested != "continue"
+                future = executor.submit(run.send)
+                self._poll(bar)
         except KeyboardInterrupt:  # where no handler could be installed
-            self.wish = "abort"
+            self.requested = "abort"
         finally:
-            # Whatever ends the watch, nothing more is sent that nobody would know of.
+            # Whatever ends the watch, nothing more is sent without a report.
             run.over = True
             executor.shutdown(wait=False)
             if future is None:
                 run.close()
-        if self.wish == "abort":
+        if self.requested == "abort":
             for seconds in (_GRACE, _PATIENCE):
                 # A further Ctrl-C, from somebody who cannot wait, must not cost the report.
                 with suppress(KeyboardInterrupt):
@@ -127,33 +127,33 @@ class _Supervision:
         elif future is not None:
             self.fault = self.fault or future.exception()
 
-    def _look_on(self, bar: tqdm[NoReturn]) -> None:
+    def _poll(self, bar: tqdm[NoReturn]) -> None:
         """Show the run's progress until it is done or to be aborted."""
         done = False
         while not done:
-            done = self._run.done.wait(_SLICE)
-            _show(self._run.tally, bar)
-            before = self.wish
+            done = self.run.done.wait(_SLICE)
+            _show(self.run.tally, bar)
+            before = self.requested
             self._ask()
-            if self.wish == "abort":
+            if self.requested == "abort":
                 if not done:
                     return
-                self.wish = before
-            self._run.over |= self.wish != "continue"
+                self.requested = before
+            self.run.over |= self.requested != "continue"
 
     def _ask(self) -> None:
         """Ask the monitor; a request to end is never taken back."""
-        wish: Directive = "continue"
-        if self._monitor is not None and self.fault is None:
+        directive: Directive = "continue"
+        if self.monitor is not None and self.fault is None:
             try:
-                wished = self._monitor(self._run)
-                wish = _OLD_DIRECTIVES.get(wished, wished)
+                answer = self.monitor(self.run)
+                directive = _OLD_DIRECTIVES.get(answer, answer)
             except Exception as error:  # noqa: BLE001 - whatever it is, the report must not be lost
-                self.fault, wish = error, "drain"
-        if wish == "abort" or self._signals.count:
-            self.wish = "abort"
-        elif wish != "continue":
-            self.wish = "drain"
+                self.fault, directive = error, "drain"
+        if directive == "abort" or self.signals.count:
+            self.requested = "abort"
+        elif directive != "continue":
+            self.requested = "drain"
 
 
 def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:

@@ -20,9 +20,8 @@ from outreach_frames.leads.plan import SubmissionPlan, make_plan
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.sending import sent_before
 from outreach_frames.leads.sending.journal_place import JournalPlace, locate
-from outreach_frames.leads.sending.report import SubmissionReport
+from outreach_frames.leads.sending.report import OUTCOME_COLUMNS, SubmissionReport, make_rows
 from outreach_frames.leads.sending.resume import Resumption
-from outreach_frames.leads.sending.rows import TOLD, make_rows
 from outreach_frames.leads.sending.run import Directive, Run
 from outreach_frames.leads.sending.submit import preview, submit
 from outreach_frames.widgets.add_to_sequence.state import plan_arguments
@@ -315,6 +314,6 @@ class Sender:
 
 def _unsent(plan: SubmissionPlan, found: Resumption) -> pd.DataFrame:
     """Return the outcomes of the rows that a run would not send."""
-    rows = make_rows(plan, found.entries, found.kept)[list(TOLD)]
+    rows = make_rows(plan, found.entries, found.kept)[list(OUTCOME_COLUMNS)]
     others: pd.DataFrame = rows.drop(index=found.rows.tolist())
     return others.reset_index(names="position")

@@ -20,7 +20,7 @@ from outreach_frames.leads.planning.mapping import (
     OVERRIDES,
     PROFNET_URL,
 )
-from outreach_frames.leads.planning.names import field_name
+from outreach_frames.leads.planning.syntax import field_name
 from outreach_frames.widgets.python_code import one_line_call
 
 _DEFAULTS: Final[Mapping[str, Any]] = {

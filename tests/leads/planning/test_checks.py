@@ -37,7 +37,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"email": "E-Mail"}, "email: the frame has no column 'E-Mail'"),
     ({"email": "emial"}, "Did you mean 'email'"),
     ({"email": ["email"]}, "the name of a column"),
-    ({"email": None, "profnet_url": None}, 'Name the one that does: email="?'),
+    ({"email": None, "profnet_url": None}, 'Pass the column that does: email="?'),
     ({"email": "email", "profnet_url": "email"}, "the same column"),
     ({"data": "n"}, re.escape("data=['n']")),
     ({"data": 5}, "a list of columns"),

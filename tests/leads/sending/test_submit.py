@@ -31,7 +31,7 @@ from outreach_frames.errors import (
 )
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
-from outreach_frames.leads.sending.refusals import THEN_BY_CODE, NextStep
+from outreach_frames.leads.sending.outcome import THEN_BY_CODE, NextStep
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 from outreach_frames.sandbox import Fault, Sandbox
