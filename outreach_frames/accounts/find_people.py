@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from math import inf
 from typing import Any
 
 import pandas as pd
 
 from outreach_frames.accounts.companies import KINDS, read_accounts
-from outreach_frames.accounts.finder import Company, Finder
+from outreach_frames.accounts.finder import Finder
+from outreach_frames.accounts.questions import Company
 from outreach_frames.accounts.result import AccountPeople, people_table
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
@@ -127,7 +129,7 @@ def find_people(
     values = _values(body, split_by)
     most = _check_per_company(per_company)
     connected = resolve(client)
-    companies = [Company(account) for account in read.asked]
+    companies = [Company(account, most or inf) for account in read.asked]
 
     with progress_bar(
         len(companies), description="companies", unit="companies", progress=progress
