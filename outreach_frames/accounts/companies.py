@@ -10,7 +10,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.arguments import canonical_uuid, suggestion
+from outreach_frames.analysis.companies import column_of
+from outreach_frames.common.arguments import canonical_uuid
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import domain_keys
@@ -147,20 +148,6 @@ def read_accounts(frame: pd.DataFrame, columns: Mapping[str, Hashable | None]) -
             detail = f"the same {kind.noun} as row {label}: {quoted(first.name)}"
             unasked[row] = Outcome(DUPLICATE, detail)
     return Accounts(list(asked.values()), unasked)
-
-
-def column_of(frame: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
-    """Return a column that the caller named."""
-    if name not in frame.columns:
-        close = suggestion(str(name), [str(column) for column in frame.columns])
-        raise InvalidInputError(f"The frame has no column {quoted(name)}.{close}")
-    column = frame[name]
-    if isinstance(column, pd.DataFrame):
-        raise InvalidInputError(
-            f"The frame has the column {quoted(name)} more than once. Keep one of them, for "
-            "example with frame.loc[:, ~frame.columns.duplicated()]."
-        )
-    return column
 
 
 def _why_invalid(cells: Mapping[Kind, str | None]) -> str:
