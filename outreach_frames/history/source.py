@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import dataset
 
 from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.atomic_files import expanded, require_readable_file
@@ -29,7 +30,6 @@ from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
-_ROWS_AT_ONCE: Final = 20_000
 # Opening a part takes longer than reading a column of it; a process may open some thousand files.
 _MOST_OPEN: Final = 200
 
@@ -119,27 +119,16 @@ class ParquetSource:
         tables: list[pa.Table] = []
         begins = 0
         with reading(Path(self.name)):
-            for number, metadata in enumerate(self._metadata):
+            for part, metadata in zip(self._parts, self._metadata, strict=True):
                 first, last = np.searchsorted(rows, [begins, begins + metadata.num_rows])
                 if first < last:
-                    tables += self._taken(number, rows[first:last] - begins)
+                    there = pa.array(rows[first:last] - begins)
+                    tables.append(dataset.dataset(part, format="parquet").take(there))
                 begins += metadata.num_rows
         taken = concat_tables(tables or [self._schemas[0].empty_table()])
         frame = frame_of_parquet(taken).reset_index(drop=True)
         frame.attrs = {}
         return frame
-
-    def _taken(self, number: int, rows: np.ndarray[Any, Any]) -> list[pa.Table]:
-        """Read some rows of one part."""
-        taken: list[pa.Table] = []
-        begins = 0
-        for batch in self._open(number).iter_batches(_ROWS_AT_ONCE):
-            first, last = np.searchsorted(rows, [begins, begins + batch.num_rows])
-            if first < last:
-                table = pa.Table.from_batches([batch])
-                taken.append(table.take(pa.array(rows[first:last] - begins)))
-            begins += batch.num_rows
-        return [table.replace_schema_metadata(self._schemas[number].metadata) for table in taken]
 
     def _open(self, number: int) -> pq.ParquetFile:
         part = self._opened.get(number) or pq.ParquetFile(
