@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -34,8 +34,8 @@ _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
 _MOST_OPEN: Final = 200
 
 
-class Source(Protocol):
-    """A table of people.
+class FrameSource:
+    """A frame of people in memory.
 
     Attributes
     ----------
@@ -49,23 +49,6 @@ class Source(Protocol):
         How many there are.
     """
 
-    name: str
-    attrs: Mapping[Any, Any]
-    columns: Sequence[str]
-    rows: int
-
-    def column(self, name: str) -> pa.Array:
-        """Read one column, or some, in a type that is compared."""
-        ...
-
-    def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Read some rows, by position in ascending order, as a frame of its own."""
-        ...
-
-
-class FrameSource:
-    """A frame in memory."""
-
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name
         self.attrs: Mapping[Any, Any] = frame.attrs
@@ -75,18 +58,18 @@ class FrameSource:
         require_columns(frame, self.columns, "columns")
 
     def column(self, name: str) -> pa.Array:
-        """Return one column."""
+        """Return one column, in a type that is compared."""
         return as_arrow(self._frame[name])
 
     def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Return some rows."""
+        """Return some rows, by position in ascending order, as a frame of its own."""
         taken = self._frame.iloc[rows].reset_index(drop=True)
         taken.attrs = {}
         return taken
 
 
 class ParquetSource:
-    """Parquet files, of which no more is in memory than what is asked for."""
+    """Parquet files, of which no more is in memory than what is asked for; as a `FrameSource`."""
 
     def __init__(self, parts: Sequence[Path], name: str) -> None:
         self.name: str = name
@@ -137,6 +120,9 @@ class ParquetSource:
         if len(self._opened) < _MOST_OPEN:
             self._opened[number] = part
         return part
+
+
+Source = FrameSource | ParquetSource
 
 
 def source_of(people: FrameLike | str | Path, name: str) -> Source:
