@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.arguments import suggestion
+from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import domain_keys
@@ -107,16 +107,13 @@ class Account:
         return self.sent[0]
 
 
-@dataclass(frozen=True, slots=True)
-class Accounts:
-    """The companies to ask about, and why the other rows are not asked about, by position."""
+def read_accounts(
+    frame: pd.DataFrame, columns: Mapping[str, Hashable | None]
+) -> tuple[list[Account], dict[int, Outcome]]:
+    """Read each row's company from the columns that are named, by the argument's name.
 
-    asked: list[Account]
-    unasked: dict[int, Outcome]
-
-
-def read_accounts(frame: pd.DataFrame, columns: Mapping[str, Hashable | None]) -> Accounts:
-    """Read each row's company from the columns that are named, by the argument's name."""
+    Returns the companies to ask about, and the outcomes of the other rows by position.
+    """
     kinds = [kind for kind in KINDS if columns.get(kind.argument) is not None]
     if not kinds:
         arguments = ", ".join(f"{kind.argument}=" for kind in KINDS)
@@ -147,21 +144,7 @@ def read_accounts(frame: pd.DataFrame, columns: Mapping[str, Hashable | None]) -
             label = quoted(_plain(frame.index[first.row]))
             detail = f"the same {kind.noun} as row {label}: {quoted(first.name)}"
             unasked[row] = Outcome(DUPLICATE, detail)
-    return Accounts(list(asked.values()), unasked)
-
-
-def column_of(frame: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
-    """Return a column that the caller named."""
-    if name not in frame.columns:
-        close = suggestion(str(name), [str(column) for column in frame.columns])
-        raise InvalidInputError(f"The frame has no column {quoted(name)}.{close}")
-    column = frame[name]
-    if isinstance(column, pd.DataFrame):
-        raise InvalidInputError(
-            f"The frame has the column {quoted(name)} more than once. Keep one of them, for "
-            "example with frame.loc[:, ~frame.columns.duplicated()]."
-        )
-    return column
+    return list(asked.values()), unasked
 
 
 def _why_invalid(cells: Mapping[Kind, str | None]) -> str:

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from math import inf
 from typing import Any
 
 import pandas as pd
 
 from outreach_frames.accounts.companies import KINDS, read_accounts
-from outreach_frames.accounts.finder import Company, Finder
+from outreach_frames.accounts.finder import Finder
+from outreach_frames.accounts.questions import Company
 from outreach_frames.accounts.result import AccountPeople, people_table
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_integer, check_one_of
+from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
 from outreach_frames.resources.paging import now, report_errors
 from outreach_frames.resources.search import check_body, report_unknown_values
+from outreach_frames.resources.search_arguments import check_limit
 from outreach_frames.resources.split_search import check_split_by
 
 
@@ -121,13 +124,13 @@ def find_people(
         "domain": domain,
         "name": name,
     }
-    read = read_accounts(accounts, columns)
+    asked, unasked = read_accounts(accounts, columns)
     body = check_body(filters, fields)
     _check_no_clash(body, columns)
     values = _values(body, split_by)
-    most = _check_per_company(per_company)
+    most = check_limit(per_company, "per_company")
     connected = resolve(client)
-    companies = [Company(account) for account in read.asked]
+    companies = [Company(account, most or inf) for account in asked]
 
     with progress_bar(
         len(companies), description="companies", unit="companies", progress=progress
@@ -139,7 +142,7 @@ def find_people(
             people = people_table(finder.chosen, headcount, dtype_backend, split_by, values)
             people.attrs.update(filters=body, fetched_at=now(), errors=finder.errors)
             return AccountPeople(
-                accounts, people, {**read.unasked, **outcomes}, requests=finder.requests
+                accounts, people, {**unasked, **outcomes}, requests=finder.requests
             )
 
         try:
@@ -155,17 +158,6 @@ def find_people(
     if companies and not finder.chosen:
         report_unknown_values(body)
     return result()
-
-
-def _check_per_company(value: object) -> int | None:
-    if value is None:
-        return None
-    most = check_integer("per_company", value)
-    if most < 1:
-        raise InvalidInputError(
-            f"per_company={most} finds nobody. Give 1 or more, or None for all."
-        )
-    return most
 
 
 def _check_no_clash(body: Mapping[str, Any], columns: Mapping[str, Hashable | None]) -> None:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
-from math import ceil
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 
-from outreach_frames.accounts.companies import FOUND, KINDS, NOBODY, Account, Outcome
-from outreach_frames.accounts.questions import MOST_TOGETHER, PAGE, Agenda, estimates
+from outreach_frames.accounts.companies import KINDS
+from outreach_frames.accounts.questions import MOST_TOGETHER, PAGE, Agenda, Company
 from outreach_frames.accounts.searches import CompanySearch
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
@@ -31,27 +30,6 @@ class Chosen:
     people: pa.Table
     account_rows: np.ndarray[Any, Any]
     value: str | None
-
-
-@dataclass
-class Company:
-    """The progress of one company; `total` is None where not everybody was counted."""
-
-    account: Account
-    kept: int = 0
-    total: int | None = 0
-    detail: str = ""
-    ids: set[str] = field(default_factory=set)
-    is_settled: bool = False
-
-    def outcome(self) -> Outcome:
-        """Return what became of it."""
-        if not self.is_settled:
-            return Outcome(None, self.detail or "not settled before the failure")
-        if self.kept:
-            return Outcome(FOUND, self.detail, self.total)
-        detail = f"nobody matches with the {self.account.kind.noun} {self.account.name}"
-        return Outcome(NOBODY, self.detail or detail, self.total)
 
 
 @dataclass
@@ -88,13 +66,13 @@ class Finder:
         for value in values:
             narrowed = filters if split_by is None else {**filters, split_by: [value]}
             for kind in KINDS:
-                numbers = [
-                    number
-                    for number, company in enumerate(self.companies)
+                companies = [
+                    company
+                    for company in self.companies
                     if company.account.kind is kind and not company.is_settled
                 ]
                 alone = kind.column is None or bool(filters.get(_WIDENS))
-                agenda = Agenda(numbers, self.most, 1 if alone else MOST_TOGETHER)
+                agenda = Agenda(companies, self.most, 1 if alone else MOST_TOGETHER)
                 is_last = value == values[-1]
                 _Stage(self, agenda, narrowed, value, len(values) == 1, is_last).run()
 
@@ -112,7 +90,7 @@ class _Stage:
 
     def run(self) -> None:
         while self.agenda.open:
-            searches = [self._search(members) for members in self.agenda.next_searches()]
+            searches = [self._search(group) for group in self.agenda.next_searches()]
             wanted = [(search, 1) for search in searches]
             while wanted:
                 touched = dict.fromkeys(search for search, _ in wanted)
@@ -126,10 +104,9 @@ class _Stage:
                     raise
                 wanted = [(search, page) for search in touched for page in self._judge(search)]
 
-    def _search(self, members: Sequence[int]) -> CompanySearch:
-        accounts = [self.finder.companies[member].account for member in members]
-        size = PAGE if len(members) > 1 else min(PAGE, self.finder.most or PAGE)
-        return CompanySearch(members, accounts, self.filters, size)
+    def _search(self, companies: Sequence[Company]) -> CompanySearch:
+        size = PAGE if len(companies) > 1 else min(PAGE, self.finder.most or PAGE)
+        return CompanySearch(companies, self.filters, size)
 
     def _read(self, wanted: Iterable[tuple[CompanySearch, int]]) -> None:
         finder = self.finder
@@ -144,22 +121,23 @@ class _Stage:
             for search, page in pages:
                 finder.requests += 1
                 # A company's further pages are not wasted: alone it would need them as well.
-                self.agenda.spent += not (search.is_alone and search.pages)
+                self.agenda.spare -= not (search.is_alone and search.pages)
                 search.take(page)
 
     def _judge(self, search: CompanySearch) -> range:
         """Settle whom a search settles, and return the pages of it that are worth reading."""
         places = search.places()
         if (places < 0).any():
-            self._give_up(search)
+            self.agenda.suspect(search.companies)
             return range(0)
-        is_new = self._is_new(search, places)
-        seen = np.bincount(places, minlength=len(search.members))
-        new = np.bincount(places[is_new], minlength=len(search.members))
-        enough = new >= self._needs(search)
-        if not search.is_over and (pages := self._worth_reading(search, seen, new, enough)):
-            return range(search.pages + 1, search.pages + 1 + pages)
-        settled = enough.copy()
+        is_new = search.is_new(places)
+        seen, new = (
+            np.bincount(some, minlength=len(search.companies)) for some in (places, places[is_new])
+        )
+        missing = np.array([company.missing for company in search.companies]) - new
+        settled = missing <= 0
+        if further := self._worth_reading(search, seen[~settled], float(missing.max())):
+            return range(search.pages + 1, search.pages + 1 + further)
         if search.is_alone or (search.is_whole and not search.received):
             settled[:] = True
         elif search.is_whole:
@@ -167,56 +145,23 @@ class _Stage:
             settled |= seen > 0
         self._keep(search, np.flatnonzero(settled), places, is_new)
         still_open = {
-            search.members[place]: int(seen[place]) for place in np.flatnonzero(~settled).tolist()
+            search.companies[place]: int(seen[place]) for place in np.flatnonzero(~settled).tolist()
         }
-        if search.is_over and not search.is_whole:
-            self._give_up(search)
-        elif search.is_whole:
-            self.agenda.guess(dict.fromkeys(still_open, 0.0))
-        else:
-            self.agenda.guess(estimates(still_open, search.received, search.total or 0))
+        self.agenda.guess(still_open, search.received, 0 if search.is_whole else search.total or 0)
+        if not search.is_whole and (search.is_over or not search.received):
+            self.agenda.suspect(list(still_open))
         return range(0)
 
-    def _give_up(self, search: CompanySearch) -> None:
-        """Ask again, fewer at a time: the search does not tell whose people it found."""
-        members = [member for member in search.members if member in self.agenda.open]
-        if members:
-            self.agenda.suspect(members)
-
-    def _needs(self, search: CompanySearch) -> np.ndarray[Any, Any]:
-        most = self.finder.most
-        if most is None:
-            return np.full(len(search.members), np.inf)
-        return np.array([most - self.finder.companies[member].kept for member in search.members])
-
-    def _is_new(self, search: CompanySearch, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return which people did not come before, on other pages or by an earlier value."""
-        is_new = search.is_first(places)
-        known = [self.finder.companies[member].ids for member in search.members]
-        if any(known):
-            pairs = zip(search.people.column("id").to_pylist(), places.tolist(), strict=True)
-            is_new &= np.array([identity not in known[place] for identity, place in pairs], bool)
-        return is_new
-
     def _worth_reading(
-        self,
-        search: CompanySearch,
-        seen: np.ndarray[Any, Any],
-        new: np.ndarray[Any, Any],
-        enough: np.ndarray[Any, Any],
+        self, search: CompanySearch, seen: np.ndarray[Any, Any], missing: float
     ) -> int:
-        """Return how many further pages of a search to read."""
+        """Return how many further pages to read for open companies of whom so many were seen."""
         left = search.pages_left
-        if enough.all():
-            return 0
         if search.is_alone:
-            wanted = self._needs(search)[0] - new[0]
-            return left if np.isinf(wanted) else min(left, ceil(wanted / search.size))
-        counts = {
-            search.members[place]: int(seen[place]) for place in np.flatnonzero(~enough).tolist()
-        }
-        total = search.total if search.total is not None else search.received
-        return left if self.agenda.is_worth_reading(left, search.received, counts, total) else 0
+            return int(min(left, max(0, np.ceil(missing / search.size))))
+        people = seen.sum() * (search.total or 0) / max(search.received, 1)
+        present = int(np.count_nonzero(seen))
+        return left if self.agenda.is_worth_reading(left, present, people) else 0
 
     def _keep(
         self,
@@ -226,24 +171,23 @@ class _Stage:
         is_new: np.ndarray[Any, Any],
     ) -> None:
         """Keep the people of the companies that the search has settled."""
-        needs = self._needs(search)
         ids = search.people.column("id")
         chosen: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]
         for place in settled.tolist():
-            company = self.finder.companies[search.members[place]]
+            company = search.companies[place]
             found = np.flatnonzero((places == place) & is_new)
-            kept = found[: int(min(needs[place], len(found)))]
+            kept = found[: int(min(company.missing, len(found)))]
             chosen.append(kept)
-            company.kept += len(kept)
-            company.ids.update(ids.take(pa.array(found)).drop_null().to_pylist())
+            company.kept += ids.take(pa.array(kept)).to_pylist()
+            company.missing -= len(kept)
             self._count(company, search, len(found))
         rows = np.concatenate(chosen)
-        account_rows = np.array([account.row for account in search.accounts])[places[rows]]
-        people = search.people.take(pa.array(rows))
         if len(rows):
-            self.finder.chosen.append(Chosen(people, account_rows, self.value))
+            account_rows = np.array([company.account.row for company in search.companies])
+            people = search.people.take(pa.array(rows))
+            self.finder.chosen.append(Chosen(people, account_rows[places[rows]], self.value))
         self.finder.errors.extend(search.errors)
-        self.agenda.settle(search.members[place] for place in settled.tolist())
+        self.agenda.settle([search.companies[place] for place in settled.tolist()])
 
     def _count(self, company: Company, search: CompanySearch, found: int) -> None:
         """Note how many people match, and whether that is all that is wanted of the company."""
@@ -255,7 +199,7 @@ class _Stage:
             company.detail = (
                 f"the service counts {search.total:,} people and returned {search.received:,}"
             )
-        if self.is_last or company.kept == self.finder.most:
+        if self.is_last or not company.missing:
             company.is_settled = True
             company.total = company.total if self.is_last else None
             self.finder.show(1)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.accounts.companies import column_of
+from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -22,6 +22,7 @@ from outreach_frames.keys import texts_of
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _Columns = dict[str, tuple[Hashable, Hashable]]
+_Named = dict[str, tuple[Hashable, list[Hashable]]]
 # A column of both tables, or (ours, theirs), where theirs may be a list of candidates.
 MatchKey = Hashable | tuple[Hashable, Hashable | list[Hashable]]
 
@@ -93,7 +94,7 @@ def match(
     >>> people.outreach.match(crm, email=("email", "E-Mail"))["match_row"].tolist()
     [<NA>, 0]
     """
-    named = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
+    named = _named(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     there = as_frame(other, "match()")
     columns = _columns(frame, there, named, "the other table")
     _check_all_there(named, [columns])
@@ -169,7 +170,7 @@ def without(
     """
     if not others:
         raise InvalidInputError("Give at least one table with the rows to leave out.")
-    named = {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain}
+    named = _named(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     there = [as_frame(other, "without()") for other in others]
     tables = [f"table {number}" for number in range(1, len(others) + 1)]
     columns = [
@@ -177,8 +178,8 @@ def without(
     ]
     _check_all_there(named, columns)
     # A column that no other table has may still link the rows of a person.
-    chosen = {kind: _pair(kind, key)[0] for kind, key in named.items() if key is not None}
-    ours = _read(frame, chosen or {kind: kind for kind in _DEFAULT if kind in frame})
+    linking = named or {kind: (kind, []) for kind in _DEFAULT if kind in frame}
+    ours = _read(frame, {kind: name for kind, (name, _) in linking.items()})
     is_found = np.zeros(len(frame), dtype=bool)
     has_no_key = np.zeros(len(frame), dtype=bool)
     for other, used, table in zip(there, columns, tables, strict=True):
@@ -231,38 +232,33 @@ def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
     return labels.astype("Int64") if pd.api.types.is_integer_dtype(labels.dtype) else labels
 
 
-def _columns(
-    frame: pd.DataFrame, other: pd.DataFrame, named: Mapping[str, MatchKey | None], table: str
-) -> _Columns:
-    """Return the columns to compare, ours and theirs, by kind of key; strongest first."""
-    chosen = {kind: key for kind, key in named.items() if key is not None}
-    if not chosen:
-        used: _Columns = {
-            kind: (kind, kind) for kind in _DEFAULT if kind in frame and kind in other
-        }
-    else:
-        used = {}
-        for kind, key in chosen.items():
-            ours, candidates = _pair(kind, key)
+def _named(frame: pd.DataFrame, keys: Mapping[str, MatchKey | None]) -> _Named:
+    """Return our column and the candidates for theirs, by kind of key, where these are named."""
+    named: _Named = {}
+    for kind, key in keys.items():
+        if isinstance(key, tuple) and len(key) != 2:
+            raise InvalidInputError(
+                f"{kind}={quoted(key)} is not a pair: give (this table's column, the other's "
+                "column)."
+            )
+        if key is not None:
+            ours, theirs = key if isinstance(key, tuple) else (key, key)
             _check_ours(frame, kind, ours)
-            theirs = [name for name in candidates if name in other.columns]
-            if theirs:
-                used[kind] = ours, theirs[0]
+            named[kind] = ours, theirs if isinstance(theirs, list) else [theirs]
+    return named
+
+
+def _columns(frame: pd.DataFrame, other: pd.DataFrame, named: _Named, table: str) -> _Columns:
+    """Return the columns to compare, ours and theirs, by kind of key; strongest first."""
+    wanted = named or {kind: (kind, [kind]) for kind in _DEFAULT if kind in frame}
+    used = {
+        kind: (ours, next(name for name in theirs if name in other.columns))
+        for kind, (ours, theirs) in wanted.items()
+        if any(name in other.columns for name in theirs)
+    }
     if not used:
-        raise InvalidInputError(_no_key(frame, other, chosen, table))
+        raise InvalidInputError(_no_key(frame, other, named, table))
     return used
-
-
-def _pair(kind: str, key: MatchKey) -> tuple[Hashable, list[Hashable]]:
-    """Return our column, and the candidates for theirs."""
-    if not isinstance(key, tuple):
-        return key, [key]
-    if len(key) != 2:
-        raise InvalidInputError(
-            f"{kind}={quoted(key)} is not a pair: give (this table's column, the other's column)."
-        )
-    ours, theirs = key
-    return ours, list(theirs) if isinstance(theirs, list) else [theirs]
 
 
 def _check_ours(frame: pd.DataFrame, kind: str, ours: Hashable) -> None:
@@ -274,22 +270,17 @@ def _check_ours(frame: pd.DataFrame, kind: str, ours: Hashable) -> None:
         raise InvalidInputError(f"{error} {_FOUND_PEOPLE}") from None
 
 
-def _check_all_there(named: Mapping[str, MatchKey | None], columns: Sequence[_Columns]) -> None:
+def _check_all_there(named: _Named, columns: Sequence[_Columns]) -> None:
     """Refuse a key that was named, and that no other table has."""
-    for kind, key in named.items():
-        if key is not None and not any(kind in used for used in columns):
-            candidates = " or ".join(map(quoted, _pair(kind, key)[1]))
-            raise InvalidInputError(f"{kind}: no other table has a column {candidates}.")
+    for kind, (_, theirs) in named.items():
+        if not any(kind in used for used in columns):
+            raise InvalidInputError(f"{kind}: no other table has a column {_or(theirs)}.")
 
 
-def _no_key(
-    frame: pd.DataFrame, other: pd.DataFrame, chosen: Mapping[str, MatchKey], table: str
-) -> str:
+def _no_key(frame: pd.DataFrame, other: pd.DataFrame, named: _Named, table: str) -> str:
     listed = ", ".join(map(quoted, list(other.columns)[:_COLUMNS_SHOWN])) or "none"
-    if chosen:
-        missing = ", ".join(
-            " or ".join(map(quoted, _pair(kind, key)[1])) for kind, key in chosen.items()
-        )
+    if named:
+        missing = ", ".join(_or(theirs) for _, theirs in named.values())
         return f"{table} has none of the columns {missing}. Its columns: {listed}."
     people = f" {_FOUND_PEOPLE}" if _has_email(other) and not _has_email(frame) else ""
     return (
@@ -299,20 +290,21 @@ def _no_key(
     )
 
 
+def _or(names: Sequence[Hashable]) -> str:
+    return " or ".join(map(quoted, names))
+
+
 def _warn_of_gaps(
     frame: pd.DataFrame,
     others: Sequence[pd.DataFrame],
     columns: Sequence[_Columns],
-    named: Mapping[str, MatchKey | None],
+    named: _Named,
 ) -> None:
     """Warn of what could not be compared: somebody may stay who is in a table."""
     for number, (other, used) in enumerate(zip(others, columns, strict=True), 1):
-        lacking = [
-            _NOUNS[kind] for kind, key in named.items() if key is not None and kind not in used
-        ]
-        if lacking:
-            warn(f"Table {number} has no column for {' and '.join(lacking)}: not compared by it.")
-        if not any(named.values()) and _has_email(other) and not _has_email(frame):
+        if lacking := " and ".join(_NOUNS[kind] for kind in named if kind not in used):
+            warn(f"Table {number} has no column for {lacking}: not compared by it.")
+        if not named and _has_email(other) and not _has_email(frame):
             warn(
                 f"The frame lacks an e-mail column, so whoever is in table {number} by e-mail "
                 "address alone stays."

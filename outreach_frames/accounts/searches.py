@@ -8,12 +8,10 @@ from math import ceil
 from typing import Any, Final
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames import spec
-from outreach_frames.accounts.companies import Account
+from outreach_frames.accounts.questions import PAGE, Company
 from outreach_frames.client.client import Client
 from outreach_frames.reading.flatten import PeoplePage, concat_tables
 from outreach_frames.resources.search import Search
@@ -24,24 +22,11 @@ _USELESS_PAGES_THAT_END: Final = 3
 
 @dataclass(eq=False)
 class CompanySearch:
-    """A search for the people of some companies, and its results so far.
+    """A search for the people of some companies of one kind, and its results so far."""
 
-    Parameters
-    ----------
-    members : sequence of int
-        The companies' numbers, as the run counts them.
-    accounts : sequence of Account
-        What is asked about each; of one kind.
-    filters : mapping
-        What people must match besides.
-    size : int
-        People per page.
-    """
-
-    members: Sequence[int]
-    accounts: Sequence[Account]
+    companies: Sequence[Company]
     filters: Mapping[str, Any]
-    size: int = spec.MAX_SEARCH_PAGE_SIZE
+    size: int = PAGE
     pages: int = 0
     received: int = 0
     total: int | None = None
@@ -52,8 +37,8 @@ class CompanySearch:
 
     def read(self, number: int, client: Client, *, refresh: bool) -> PeoplePage:
         """Read one page."""
-        sent = [form for account in self.accounts for form in account.sent]
-        named = {self.accounts[0].kind.filter: sent}
+        accounts = [company.account for company in self.companies]
+        named = {accounts[0].kind.filter: [form for account in accounts for form in account.sent]}
         search = Search(client, {**self.filters, **named}, None, self.size, refresh)
         return search.read_pages([number])
 
@@ -75,7 +60,7 @@ class CompanySearch:
     @property
     def is_alone(self) -> bool:
         """Whether it is about one company."""
-        return len(self.members) == 1
+        return len(self.companies) == 1
 
     @property
     def is_whole(self) -> bool:
@@ -102,17 +87,21 @@ class CompanySearch:
         return self._tables[0]
 
     def places(self) -> np.ndarray[Any, Any]:
-        """Return for each person the place of the company in `members`, -1 for another company."""
-        kind = self.accounts[0].kind
+        """Return for each person the position of the company, -1 for another company."""
+        kind = self.companies[0].account.kind
         if self.is_alone or kind.column is None:
             return np.zeros(self.received, dtype=np.int64)
         texts = self.people.column(kind.column).cast(pa.large_string()).combine_chunks()
-        known = pa.array([account.key for account in self.accounts], pa.large_string())
+        known = pa.array([company.account.key for company in self.companies], pa.large_string())
         found = pc.index_in(kind.keys(texts), value_set=known)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    def is_first(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return for each person whether it did not come before for the same company."""
-        ids = self.people.column("id").to_pandas()
-        pairs = pd.DataFrame({"place": places, "id": ids})
-        return np.array(~pairs.duplicated() | ids.isna(), dtype=bool)
+    def is_new(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return for each person whether the company did not have them yet."""
+        known = [set(company.kept) for company in self.companies]
+        is_new = np.ones(len(places), dtype=bool)
+        ids = self.people.column("id").to_pylist()
+        for row, (place, identity) in enumerate(zip(places.tolist(), ids, strict=True)):
+            is_new[row] = identity is None or identity not in known[place]
+            known[place].add(identity)
+        return is_new

@@ -250,11 +250,14 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
 
 def _warn_of(others: pd.DataFrame, days: int, everybody: int) -> None:
     """Name mailboxes that cannot send, and say how many days fewer it would take with them."""
-    named = [
-        f"{_named(mailbox)} ({_status_in_words(mailbox.status)}, "
-        f"{_limit_in_words(mailbox.daily_email_limit)})"
-        for mailbox in others.sort_values("daily_email_limit", ascending=False).itertuples()
-    ]
+    others = others.sort_values("daily_email_limit", ascending=False)
+    texts = others[["id", "email", "status"]].astype("str")
+    names = texts["email"].fillna(texts["id"])
+    limits = others["daily_email_limit"].map("{:,} a day".format, na_action="ignore")
+    rows = zip(
+        names, texts["status"].fillna("no status"), limits.fillna("no daily limit"), strict=True
+    )
+    named = [f"{name} ({status}, {limit})" for name, status, limit in rows]
     more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
     warn(
         f"{plural(len(named), 'mailbox', 'mailboxes')} cannot send: "
@@ -265,15 +268,3 @@ def _warn_of(others: pd.DataFrame, days: int, everybody: int) -> None:
             else f"With them it would not be done sooner than in {plural(days, 'day')}."
         )
     )
-
-
-def _named(mailbox: Any) -> str:
-    return str(mailbox.id if pd.isna(mailbox.email) else mailbox.email)
-
-
-def _status_in_words(status: Any) -> str:
-    return "no status" if pd.isna(status) else str(status)
-
-
-def _limit_in_words(limit: Any) -> str:
-    return "no daily limit" if pd.isna(limit) else f"{limit:,} a day"

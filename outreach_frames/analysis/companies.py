@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of, suggestion
+from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.result_columns import PEOPLE_IN_FRAME
 
@@ -162,9 +163,19 @@ def require_columns(
             f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}.{close} "
             f"Use a frame of {source}."
         )
-    twice = [name for name in columns if isinstance(frame[name], pd.DataFrame)]
-    if twice:
+    for name in columns:
+        column_of(frame, name)
+
+
+def column_of(frame: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
+    """Return a column that the caller named."""
+    if name not in frame.columns:
+        close = suggestion(str(name), [str(column) for column in frame.columns])
+        raise InvalidInputError(f"The frame has no column {quoted(name)}.{close}")
+    column = frame[name]
+    if isinstance(column, pd.DataFrame):
         raise InvalidInputError(
-            f"The frame has the column {twice[0]!r} more than once. Keep one of them, for example "
-            "with frame.loc[:, ~frame.columns.duplicated()]."
+            f"The frame has the column {quoted(name)} more than once. Keep one of them, for "
+            "example with frame.loc[:, ~frame.columns.duplicated()]."
         )
+    return column

@@ -17,26 +17,16 @@ from outreach_frames.tables.schema import empty_table, to_frame, wire_schema
 
 FORMS: Final = ("flat", "nested")
 
-_DUCKDB: Final[Mapping[pa.DataType, str]] = MappingProxyType(
+# What DuckDB and Spark call the types.
+_NAMES: Final[Mapping[pa.DataType, tuple[str, str]]] = MappingProxyType(
     {
-        pa.string(): "VARCHAR",
-        pa.large_string(): "VARCHAR",
-        pa.int64(): "BIGINT",
-        pa.float64(): "DOUBLE",
-        pa.bool_(): "BOOLEAN",
-        pa.timestamp("us"): "TIMESTAMP",
-        pa.timestamp("us", "UTC"): "TIMESTAMP WITH TIME ZONE",
-    }
-)
-_SPARK: Final[Mapping[pa.DataType, str]] = MappingProxyType(
-    {
-        pa.string(): "string",
-        pa.large_string(): "string",
-        pa.int64(): "long",
-        pa.float64(): "double",
-        pa.bool_(): "boolean",
-        pa.timestamp("us"): "timestamp_ntz",
-        pa.timestamp("us", "UTC"): "timestamp",
+        pa.string(): ("VARCHAR", "string"),
+        pa.large_string(): ("VARCHAR", "string"),
+        pa.int64(): ("BIGINT", "long"),
+        pa.float64(): ("DOUBLE", "double"),
+        pa.bool_(): ("BOOLEAN", "boolean"),
+        pa.timestamp("us"): ("TIMESTAMP", "timestamp_ntz"),
+        pa.timestamp("us", "UTC"): ("TIMESTAMP WITH TIME ZONE", "timestamp"),
     }
 )
 
@@ -110,7 +100,7 @@ def _duckdb_type(kind: pa.DataType, not_shown: Set[str]) -> str:
     if pa.types.is_struct(kind):
         members = [f'"{name}" {one}' for name, one in _as_duckdb(kind, not_shown).items()]
         return f"STRUCT({', '.join(members)})"
-    return _DUCKDB[kind]
+    return _NAMES[kind][0]
 
 
 def _as_polars(columns: pa.Schema, _not_shown: Set[str]) -> Any:
@@ -144,7 +134,7 @@ def _spark_type(kind: pa.DataType) -> Any:
             for one in kind
         ]
         return {"type": "struct", "fields": fields}
-    return _SPARK[kind]
+    return _NAMES[kind][1]
 
 
 _ENGINES: Final[Mapping[str, Callable[[pa.Schema, Set[str]], Any]]] = MappingProxyType(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -108,25 +108,21 @@ def columns(table: str = "people") -> pd.DataFrame:
 
 @cache
 def _columns_of(table: str) -> tuple[Column, ...]:
-    if table not in _RESOURCES:
-        group = table.replace("_", " ")
-        return tuple(
-            Column(field.name, RESULT_DTYPES.get((table, field.name)) or dtype, field.note, group)
-            for field, dtype in zip(TABLES[table], _dtypes(TABLES[table]), strict=True)
-        )
-    noun, fields, added = _RESOURCES[table]
-    return tuple(_resource_columns(noun, fields)) + tuple(
-        Column(field.name, dtype, field.note, "added to the interface's")
-        for field, dtype in zip(added, _dtypes(added), strict=True)
-    )
-
-
-def _resource_columns(noun: str, fields: tuple[spec.Field, ...]) -> Iterator[Column]:
-    """Yield the columns of a resource, each in the group of the object that has it."""
-    leaves = list(spec.leaves(fields))
-    for (path, field), dtype in zip(leaves, _dtypes(fields), strict=True):
+    if table in _RESOURCES:
+        noun, fields, added = _RESOURCES[table]
+        group = "added to the interface's"
+    else:
+        noun, fields, added, group = "", (), _OTHERS[table], table.replace("_", " ")
+    columns: list[Column] = []
+    for (path, field), dtype in zip(spec.leaves(fields), _dtypes(fields), strict=True):
+        # Each in the group of the object that has it.
         objects = path[:-1] if path[0] == "company" else (noun, *path[:-1])
-        yield Column("_".join(path), dtype, field.note, " ".join(objects[:2]).replace("_", " "))
+        of_object = " ".join(objects[:2]).replace("_", " ")
+        columns.append(Column("_".join(path), dtype, field.note, of_object))
+    for field, dtype in zip(added, _dtypes(added), strict=True):
+        shown = RESULT_DTYPES.get((table, field.name)) or dtype
+        columns.append(Column(field.name, shown, field.note, group))
+    return tuple(columns)
 
 
 def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:

@@ -14,8 +14,7 @@ from outreach_frames import spec
 from outreach_frames.analysis.child_tables import list_entries, objects_frame
 from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.arguments import check_day
-from outreach_frames.common.text import BLANKS
-from outreach_frames.identity.keys import company_name_keys, company_url_keys
+from outreach_frames.identity.keys import company_name_keys, company_url_keys, filled_texts
 from outreach_frames.tables.schema import frame_of_columns
 
 TENURE: Final = (
@@ -137,10 +136,7 @@ def _taken(dates: np.ndarray[Any, Any], places: Numbers) -> np.ndarray[Any, Any]
 def _texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:
     """Return a column's text at places; blank text is missing."""
     texts = pa.array(held[column], pa.large_string(), from_pandas=True)
-    texts = pc.if_else(
-        pc.equal(pc.utf8_trim(texts, BLANKS), ""), pa.scalar(None, texts.type), texts
-    )
-    return texts.take(pa.array(places, mask=places == _NONE))
+    return filled_texts(texts).take(pa.array(places, mask=places == _NONE))
 
 
 def _employers(held: pd.DataFrame, places: Numbers) -> tuple[pa.Array, pa.Array]:

@@ -26,6 +26,7 @@ from outreach_frames.identity.keys import (
     certain_keys,
     company_name_keys,
     company_url_keys,
+    filled_texts,
     profnet_url_keys,
 )
 from outreach_frames.identity.matching import Matching, match_remaining, match_rows
@@ -151,15 +152,14 @@ class _Pairs:
     def people(self) -> tuple[pa.Array, pa.Array]:
         """Return the people's ids, or profile URLs where they have none, and their names."""
         urls, ids, names = (self.text(name) for name in (_URL, _ID, _NAME))
-        return pc.coalesce(*map(_filled, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
+        return pc.coalesce(*map(filled_texts, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
 
 
 def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
     """Return one row per person and field that has another value."""
     fields = [name for name in pairs.columns if name != _ID and not name.startswith(COMPANY_PREFIX)]
-    rows: list[np.ndarray[Any, Any]] = [np.empty(0, np.int64)]
-    names: list[pa.Array] = [pa.array([], TEXT)]
-    values: list[tuple[pa.Array, pa.Array]] = [(names[0], names[0])]
+    rows = [np.empty(0, np.int64)]
+    found = [pa.schema([(name, TEXT) for name in ("field", "before", "after")]).empty_table()]
     with progress_bar(
         len(fields), description="comparing", unit="columns", progress=progress
     ) as bar:
@@ -168,21 +168,17 @@ def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
                 unlike = np.flatnonzero(differ(before, after))
                 if len(unlike):
                     rows.append(begins + unlike)
-                    names.append(pa.repeat(pa.scalar(name, TEXT), len(unlike)))
                     where = pa.array(unlike)
-                    values.append((texts(before.take(where)), texts(after.take(where))))
+                    field = pa.repeat(pa.scalar(name, TEXT), len(unlike))
+                    values = [texts(side.take(where)) for side in (before, after)]
+                    found.append(pa.table([field, *values], schema=found[0].schema))
             bar.update()
-    order = np.argsort(people := np.concatenate(rows), kind="stable")
-    where = pa.array(people[order])
-    ids, shown = pairs.people
-    table = {
-        "person_id": ids.take(where),
-        "name": shown.take(where),
-        "field": pa.concat_arrays(names).take(pa.array(order)),
-        "before": pa.concat_arrays([old for old, _ in values]).take(pa.array(order)),
-        "after": pa.concat_arrays([new for _, new in values]).take(pa.array(order)),
-    }
-    return to_frame(pa.table(table), "numpy_nullable")
+    people = np.concatenate(rows)
+    order = np.argsort(people, kind="stable")
+    ids, names = (column.take(pa.array(people[order])) for column in pairs.people)
+    changes = pa.concat_tables(found).take(pa.array(order))
+    table = changes.add_column(0, "name", names).add_column(0, "person_id", ids)
+    return to_frame(table, "numpy_nullable")
 
 
 def _employer_changes(pairs: _Pairs) -> pd.DataFrame:
@@ -192,7 +188,7 @@ def _employer_changes(pairs: _Pairs) -> pd.DataFrame:
     table = {"person_id": ids.take(moved), "name": names.take(moved)}
     employers = [pairs.text(key) for key in reversed(COMPANY_KEYS)]
     for place, side in enumerate(("before", "after")):
-        shown = pc.coalesce(*(_filled(one[place]) for one in employers))
+        shown = pc.coalesce(*(filled_texts(one[place]) for one in employers))
         table[f"company_{side}"] = shown.take(moved)
     for side, titles in zip(("before", "after"), pairs.text(_TITLE), strict=True):
         table[f"title_{side}"] = titles.take(moved)
@@ -255,17 +251,8 @@ def _column(side: Source, name: str, rows: Rows) -> pa.Array:
 
 def _key(name: str, column: pa.Array) -> pa.Array:
     """Return a column as it is compared to tell who or what is meant."""
-    return _FORMS.get(name, _stripped)(_filled(texts(column)))
-
-
-def _stripped(column: pa.Array) -> pa.Array:
-    return pc.utf8_trim(column, BLANKS)
-
-
-def _filled(column: pa.Array) -> pa.Array:
-    """Return texts less the blank ones."""
-    is_blank = pc.equal(pc.utf8_trim(column, BLANKS), "")
-    return pc.if_else(is_blank, pa.scalar(None, TEXT), column)
+    keys = filled_texts(texts(column))
+    return _FORMS[name](keys) if name in _FORMS else pc.utf8_trim(keys, BLANKS)
 
 
 _FORMS: Final[Mapping[str, Callable[[pa.Array], pa.Array]]] = {

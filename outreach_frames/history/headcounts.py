@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 import pandas as pd
@@ -18,6 +18,7 @@ from outreach_frames.history.source import Source
 from outreach_frames.history.values import texts
 from outreach_frames.identity.matching import Matching
 from outreach_frames.identity.persons import Rows
+from outreach_frames.tables.schema import to_frame
 from outreach_frames.tables.value_text import TEXT
 
 _COLUMNS: Final = {
@@ -29,52 +30,46 @@ _SHOWN: Final = ("id", "name", "website")
 
 @dataclass(frozen=True)
 class Headcounts:
-    """Two sides' headcounts, a row per company and a column per department.
+    """Two sides' headcounts.
 
     Attributes
     ----------
     companies : DataFrame
         id, name and website of each company.
-    departments : list of str
-        Those that either side has.
-    before, after : numpy.ma.MaskedArray
-        The counts; masked where they are missing.
+    before, after : DataFrame
+        The counts (Int64), a row per company and a column per department that either side has.
     """
 
     companies: pd.DataFrame
-    departments: list[str]
-    before: Any
-    after: Any
+    before: pd.DataFrame
+    after: pd.DataFrame
 
     @cached_property
     def table(self) -> pd.DataFrame:
         """The tidy table: a row per company and department."""
-        size, width = self.before.shape
-        rows = np.arange(size).repeat(width)
-        change = self.after - self.before
-        return pd.DataFrame(
-            {
-                "company_id": self.companies["id"].array[rows],
-                "company": company_labels(self.companies).array[rows],
-                "department": pd.array(self.departments, dtype="str")[
-                    np.tile(np.arange(width), size)
-                ],
-                "before": _integers(self.before),
-                "after": _integers(self.after),
-                "change": _integers(change),
-                "growth": _shares(change, self.before),
-            }
-        )
+        before, after = (cast("pd.Series[Any]", side.stack()) for side in (self.before, self.after))
+        rows, departments = (before.index.get_level_values(level) for level in (0, 1))
+        change = after - before
+        table = {
+            "company_id": self.companies["id"].array[rows],
+            "company": company_labels(self.companies).array[rows],
+            "department": departments.astype("str"),
+            "before": before.array,
+            "after": after.array,
+            "change": change.array,
+            "growth": (change / before.mask(before == 0)).array,
+        }
+        return pd.DataFrame(table)
 
     def count_changed(self) -> int:
         """Count the companies on both sides that have another headcount."""
-        changed = np.ma.filled(self.before != self.after, False)
+        changed = (self.before != self.after).to_numpy(bool, na_value=False)
         return int(changed.any(axis=1).sum())
 
     def count_compared(self) -> int:
         """Count the companies that have headcounts on both sides."""
-        there = ~(np.ma.getmaskarray(self.before) | np.ma.getmaskarray(self.after))
-        return int(there.any(axis=1).sum())
+        compared = self.before.notna() & self.after.notna()
+        return int(compared.to_numpy().any(axis=1).sum())
 
 
 def compare_headcounts(before: Source, after: Source, companies: Matching | None) -> Headcounts:
@@ -97,68 +92,40 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
         for department, column in _COLUMNS.items()
         if column in before.columns or column in after.columns
     ]
-    if companies is None or not departments:
-        none = _all_missing(0, len(departments))
-        empty = pd.DataFrame({name: pd.array([], dtype="str") for name in _SHOWN})
-        return Headcounts(empty, departments, none, none)
     # A company's rows on both sides, -1 where it is not there.
-    old = np.concatenate([companies.before.kept, np.full(len(companies.new), -1)])
-    new = np.full(len(old), -1)
-    new[np.searchsorted(companies.before.kept, companies.pairs_before)] = companies.pairs_after
-    new[len(companies.before.kept) :] = companies.new
-    shown = {
-        name: pc.coalesce(*(_texts(side, f"{COMPANY_PREFIX}{name}", rows) for side, rows in sides))
-        for sides in [((after, new), (before, old))]
-        for name in _SHOWN
-    }
+    old = new = np.empty(0, dtype=np.int64)
+    if companies is not None and departments:
+        kept = companies.before.kept
+        old = np.concatenate([kept, np.full(len(companies.new), -1)])
+        new = np.concatenate([np.full(len(kept), -1), companies.new])
+        new[np.searchsorted(kept, companies.pairs_before)] = companies.pairs_after
+    shown = {}
+    for name in _SHOWN:
+        column = f"{COMPANY_PREFIX}{name}"
+        shown[name] = pc.coalesce(_texts(after, column, new), _texts(before, column, old))
+    counted = departments or list(_COLUMNS)
     return Headcounts(
-        pd.DataFrame({name: pd.array(column, dtype="str") for name, column in shown.items()}),
-        departments,
-        _counts(before, old, departments),
-        _counts(after, new, departments),
+        to_frame(pa.table(shown), "numpy_nullable"),
+        _counts(before, old, counted),
+        _counts(after, new, counted),
     )
-
-
-def _taken(column: pa.Array, rows: Rows) -> pa.Array:
-    return column.take(pa.array(rows, mask=rows < 0))
 
 
 def _texts(side: Source, name: str, rows: Rows) -> pa.Array:
     if name not in side.columns:
         return pa.nulls(len(rows), TEXT)
-    return texts(_taken(side.column(name), rows))
+    return texts(side.column(name).take(pa.array(rows, mask=rows < 0)))
 
 
-def _counts(side: Source, rows: Rows, departments: list[str]) -> Any:
-    counts = _all_missing(len(rows), len(departments))
-    for place, department in enumerate(departments):
+def _counts(side: Source, rows: Rows, departments: list[str]) -> pd.DataFrame:
+    counts: dict[str, pa.Array] = {}
+    for department in departments:
         column = _COLUMNS[department]
-        if column in side.columns:
-            try:
-                # By way of text, as a date or a time would be cast to a number too.
-                numbers = texts(_taken(side.column(column), rows)).cast(pa.int64())
-            except pa.ArrowInvalid as error:
-                raise InvalidInputError(
-                    f"{side.name}: the column {column!r} has values that are not whole numbers."
-                ) from error
-            counts[:, place] = np.ma.array(
-                numbers.fill_null(0).to_numpy(zero_copy_only=False),
-                mask=numbers.is_null().to_numpy(zero_copy_only=False),
-            )
-    return counts
-
-
-def _all_missing(rows: int, columns: int) -> Any:
-    return np.ma.array(np.zeros((rows, columns), np.int64), mask=True)
-
-
-def _integers(counts: Any) -> pd.arrays.IntegerArray:
-    mask = np.ma.getmaskarray(counts).ravel()
-    return pd.arrays.IntegerArray(np.ma.filled(counts, 0).ravel(), mask)
-
-
-def _shares(parts: Any, wholes: Any) -> pd.arrays.FloatingArray:
-    divisor = np.ma.filled(wholes, 0).ravel()
-    unknown = np.ma.getmaskarray(parts).ravel() | (divisor == 0)
-    quotients = np.ma.filled(parts, 0).ravel() / np.where(divisor == 0, 1, divisor)
-    return pd.arrays.FloatingArray(quotients, unknown)
+        try:
+            # By way of text, as a date or a time would be cast to a number too.
+            counts[department] = _texts(side, column, rows).cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise InvalidInputError(
+                f"{side.name}: the column {column!r} has values that are not whole numbers."
+            ) from error
+    return to_frame(pa.table(counts), "numpy_nullable")

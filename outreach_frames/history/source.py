@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import dataset
 
 from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.atomic_files import expanded, require_readable_file
@@ -29,13 +30,12 @@ from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
-_ROWS_AT_ONCE: Final = 20_000
 # Opening a part takes longer than reading a column of it; a process may open some thousand files.
 _MOST_OPEN: Final = 200
 
 
-class Source(Protocol):
-    """A table of people.
+class FrameSource:
+    """A frame of people in memory.
 
     Attributes
     ----------
@@ -49,23 +49,6 @@ class Source(Protocol):
         How many there are.
     """
 
-    name: str
-    attrs: Mapping[Any, Any]
-    columns: Sequence[str]
-    rows: int
-
-    def column(self, name: str) -> pa.Array:
-        """Read one column, or some, in a type that is compared."""
-        ...
-
-    def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Read some rows, by position in ascending order, as a frame of its own."""
-        ...
-
-
-class FrameSource:
-    """A frame in memory."""
-
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name
         self.attrs: Mapping[Any, Any] = frame.attrs
@@ -75,18 +58,18 @@ class FrameSource:
         require_columns(frame, self.columns, "columns")
 
     def column(self, name: str) -> pa.Array:
-        """Return one column."""
+        """Return one column, in a type that is compared."""
         return as_arrow(self._frame[name])
 
     def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Return some rows."""
+        """Return some rows, by position in ascending order, as a frame of its own."""
         taken = self._frame.iloc[rows].reset_index(drop=True)
         taken.attrs = {}
         return taken
 
 
 class ParquetSource:
-    """Parquet files, of which no more is in memory than what is asked for."""
+    """Parquet files, of which no more is in memory than what is asked for; as a `FrameSource`."""
 
     def __init__(self, parts: Sequence[Path], name: str) -> None:
         self.name: str = name
@@ -119,27 +102,16 @@ class ParquetSource:
         tables: list[pa.Table] = []
         begins = 0
         with reading(Path(self.name)):
-            for number, metadata in enumerate(self._metadata):
+            for part, metadata in zip(self._parts, self._metadata, strict=True):
                 first, last = np.searchsorted(rows, [begins, begins + metadata.num_rows])
                 if first < last:
-                    tables += self._taken(number, rows[first:last] - begins)
+                    there = pa.array(rows[first:last] - begins)
+                    tables.append(dataset.dataset(part, format="parquet").take(there))
                 begins += metadata.num_rows
         taken = concat_tables(tables or [self._schemas[0].empty_table()])
         frame = frame_of_parquet(taken).reset_index(drop=True)
         frame.attrs = {}
         return frame
-
-    def _taken(self, number: int, rows: np.ndarray[Any, Any]) -> list[pa.Table]:
-        """Read some rows of one part."""
-        taken: list[pa.Table] = []
-        begins = 0
-        for batch in self._open(number).iter_batches(_ROWS_AT_ONCE):
-            first, last = np.searchsorted(rows, [begins, begins + batch.num_rows])
-            if first < last:
-                table = pa.Table.from_batches([batch])
-                taken.append(table.take(pa.array(rows[first:last] - begins)))
-            begins += batch.num_rows
-        return [table.replace_schema_metadata(self._schemas[number].metadata) for table in taken]
 
     def _open(self, number: int) -> pq.ParquetFile:
         part = self._opened.get(number) or pq.ParquetFile(
@@ -148,6 +120,9 @@ class ParquetSource:
         if len(self._opened) < _MOST_OPEN:
             self._opened[number] = part
         return part
+
+
+Source = FrameSource | ParquetSource
 
 
 def source_of(people: FrameLike | str | Path, name: str) -> Source:

@@ -197,6 +197,16 @@ def certain_keys(keys: pa.Array) -> pa.Array:
     return pc.if_else(pc.starts_with(keys, _UNCERTAIN), pa.scalar(None, keys.type), keys)
 
 
+def filled_texts(texts: pa.Array) -> pa.Array:
+    """Make blank texts missing.
+
+    >>> filled_texts(pa.array(["Acme", " "])).to_pylist()
+    ['Acme', None]
+    """
+    is_blank = pc.equal(pc.utf8_trim(texts, BLANKS), "")
+    return pc.if_else(is_blank, pa.scalar(None, texts.type), texts)
+
+
 def company_url_keys(texts: pa.Array) -> pa.Array:
     """Return the form in which companies' profile URLs are compared, ignoring case."""
     return pc.utf8_lower(profnet_url_keys(texts))

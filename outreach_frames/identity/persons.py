@@ -105,37 +105,23 @@ def first_rows(numbers: Sequence[Rows]) -> Rows:
     >>> first_rows(numbers_of(keys)).tolist()
     [0, 1, 2]
     """
-    sets = set_numbers(numbers)
-    _, places, inverse = np.unique(sets, return_index=True, return_inverse=True)
-    shared = [_shared(column[places]) for column in numbers]
-    linked = np.flatnonzero(np.logical_or.reduce([column != NONE for column in shared]))
-    roots = {row: row for row in places[linked].tolist()}
-    first_with: dict[tuple[int, int], int] = {}
-    for place in linked[np.argsort(places[linked])].tolist():
-        row = int(places[place])
-        found = [
-            _root(roots, first_with.setdefault((kind, int(column[place])), row))
-            for kind, column in enumerate(shared)
-            if column[place] != NONE
-        ]
-        for root in [*found, row]:
-            roots[root] = min(found)
-    first = places.copy()
-    first[linked] = [_root(roots, row) for row in places[linked].tolist()]
-    return np.where(sets == NONE, np.arange(len(sets)), first[inverse])
+    first = np.arange(len(numbers[0]))
+    shared = [_shared(column) for column in numbers]
+    before = None
+    while before is None or not np.array_equal(first, before):
+        before = first.copy()
+        for rows, column in shared:
+            least = np.full(column.max(initial=NONE) + 1, len(first))
+            np.minimum.at(least, column, first[rows])
+            # The row that a row led to leads on too, so that long chains take few rounds.
+            np.minimum.at(first, first[rows], least[column])
+            first[rows] = np.minimum(first[rows], least[column])
+        first = first[first]
+    return first
 
 
-def _shared(column: Rows) -> Rows:
-    """Keep the numbers that several rows have."""
+def _shared(column: Rows) -> tuple[Rows, Rows]:
+    """Return the rows whose number several rows have, and these numbers."""
     times = np.bincount(column + 1, minlength=1)
-    return np.where(times[column + 1] > 1, column, NONE)
-
-
-def _root(roots: dict[int, int], row: int) -> int:
-    """Follow a row to the first of its person, and shorten the path for later look-ups."""
-    root = row
-    while roots[root] != root:
-        root = roots[root]
-    while roots[row] != root:
-        roots[row], row = root, roots[row]
-    return root
+    rows = np.flatnonzero((times[column + 1] > 1) & (column != NONE))
+    return rows, column[rows]

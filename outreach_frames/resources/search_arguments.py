@@ -95,13 +95,13 @@ def unknown_values(body: Mapping[str, Any]) -> list[str]:
     return found
 
 
-def check_limit(value: object) -> int | None:
+def check_limit(value: object, name: str = "limit") -> int | None:
     """Return how many to read at most, None for all."""
     if value is None:
         return None
-    limit = check_integer("limit", value)
+    limit = check_integer(name, value)
     if limit < 1:
-        raise InvalidInputError(f"limit={limit} reads nothing. Give 1 or more, or None for all.")
+        raise InvalidInputError(f"{name}={limit} reads nothing. Give 1 or more, or None for all.")
     return limit
 
 

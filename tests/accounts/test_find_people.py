@@ -290,6 +290,22 @@ def test_a_company_that_the_service_cuts_off_says_so() -> None:
     assert "counts 400 people and returned 4" in result.accounts["account_detail"].iloc[0]
 
 
+@pytest.mark.parametrize("most", [1, 10, None])
+def test_an_empty_page_that_counts_people_ends(most: int | None) -> None:
+    """Where a search counts people and returns none, each company is asked about alone."""
+    world = world_of({"one.example": 2, "two.example": 3})
+
+    def reply(request: Received) -> Reply:
+        if len(request.json["company_domains"]) > 1:
+            return search_result([], total=5, page_size=100, total_pages=1)
+        return world.reply(request)
+
+    with scripted(reply) as service, connected(service):
+        accounts = pd.DataFrame({"site": ["one.example", "two.example"]})
+        result = accounts.outreach.find_people(domain="site", per_company=most)
+    assert result.accounts["account_status"].tolist() == ["found", "found"]
+
+
 def test_a_failure_carries_what_was_found() -> None:
     """The error's .partial has the companies that were settled, and no status for the rest."""
     world = world_of({"one.example": 2, "two.example": 2})
