@@ -36,6 +36,7 @@ def list_frame(
     """Return one row per item of a listing, in the service's order."""
     check_dtype_backend(dtype_backend)
     filters = {name: value for name, value in query.items() if value is not None}
+    size = filters.get(spec.PAGE_SIZE.name)
     records: list[Any] = []
     errors: list[Any] = []
     pages = client.read_pages(endpoint, query=filters, refresh=refresh)
@@ -43,6 +44,11 @@ def list_frame(
         try:
             for page in pages:
                 items = page_items(page, key, endpoint)
+                if size is not None and len(items) > int(size):
+                    raise InvalidResponseError(
+                        f"{endpoint.label}: the service returned {len(items):,} {key} where "
+                        f"{size} were asked for."
+                    )
                 records.extend(items)
                 errors.extend(page_errors(page))
                 bar.update(len(items))
