@@ -41,7 +41,7 @@ def list_frame(
     def framed(records: list[Any]) -> pd.DataFrame:
         return records_frame(records, fields, dtype_backend)
 
-    size = filters.get(spec.PAGE_SIZE.name)
+    size = int(query[spec.PAGE_SIZE.name]) if spec.PAGE_SIZE.name in query else None
     pages = client.read_pages(endpoint, query=filters, refresh=refresh)
     listed = read_items(pages, endpoint, key, framed, progress, page_size=size, identity=own_id)
     frame = framed(listed.items)
