@@ -41,8 +41,9 @@ def list_frame(
     def framed(records: list[Any]) -> pd.DataFrame:
         return records_frame(records, fields, dtype_backend)
 
+    size = int(query[spec.PAGE_SIZE.name]) if spec.PAGE_SIZE.name in query else None
     pages = client.read_pages(endpoint, query=filters, refresh=refresh)
-    listed = read_items(pages, endpoint, key, framed, progress, identity=own_id)
+    listed = read_items(pages, endpoint, key, framed, progress, page_size=size, identity=own_id)
     frame = framed(listed.items)
     shown = {name: value for name, value in filters.items() if name != spec.PAGE_SIZE.name}
     frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=listed.errors)
@@ -65,6 +66,7 @@ def read_items(
     progress: bool | None,
     *,
     identity: Callable[[Any], str | None],
+    page_size: int | None = None,
 ) -> Listed:
     """Read all pages of a listing; `identity` names an item, where that is known."""
     first: Mapping[str, Any] = {}
@@ -76,6 +78,11 @@ def read_items(
     ):
         for page in pages:
             more = page_items(page, key, endpoint)
+            if page_size is not None and len(more) > page_size:
+                raise InvalidResponseError(
+                    f"{endpoint.label}: the service returned {len(more):,} {key} where "
+                    f"{page_size} were asked for."
+                )
             first = first or page
             items.extend(more)
             errors.extend(page_errors(page))
