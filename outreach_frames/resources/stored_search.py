@@ -11,7 +11,7 @@ from typing import Any, Final
 from outreach_frames import spec
 from outreach_frames.client.cache import LIFETIMES
 from outreach_frames.client.client import Client
-from outreach_frames.reading.flatten import PeoplePage
+from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
 
 _LIFETIME: Final = LIFETIMES[spec.SEARCH_PEOPLE.name]

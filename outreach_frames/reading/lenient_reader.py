@@ -35,7 +35,7 @@ RAW_SUFFIX: Final = "_raw"
 LONE_VALUE: Final = "value"
 FURTHER_FIELDS: Final = "further_fields"
 # Columns that the interface does not know; what is beyond them is JSON in one more.
-MOST_FURTHER_COLUMNS: Final = 1_000
+MAX_UNDOCUMENTED_COLUMNS: Final = 1_000
 _MOST_CELLS: Final = 10_000_000
 # Where a table is larger, at least a tenth of it is values.
 _MOST_SPARSE_CELLS: Final = 2_000_000
@@ -250,10 +250,10 @@ def _flatten_extra(values: list[Any], name: str, found: _Columns) -> None:
 
 def _most_further_columns(rows: Sequence[dict[str, Any]]) -> int:
     """Return how many columns there may be, so that cells stay in proportion to values."""
-    if len(rows) * MOST_FURTHER_COLUMNS <= _MOST_SPARSE_CELLS:
-        return MOST_FURTHER_COLUMNS
+    if len(rows) * MAX_UNDOCUMENTED_COLUMNS <= _MOST_SPARSE_CELLS:
+        return MAX_UNDOCUMENTED_COLUMNS
     cells = _MOST_SPARSE_CELLS + 10 * sum(map(_count_members, rows))
-    return min(MOST_FURTHER_COLUMNS, cells // len(rows))
+    return min(MAX_UNDOCUMENTED_COLUMNS, cells // len(rows))
 
 
 def _count_members(value: Any) -> int:
@@ -423,7 +423,7 @@ def _cells(values: Iterable[Any], rows: int) -> float:
 
 
 def _are_too_many(members: Collection[str], rows: int) -> bool:
-    return len(members) > MOST_FURTHER_COLUMNS or len(members) * rows > _MOST_CELLS
+    return len(members) > MAX_UNDOCUMENTED_COLUMNS or len(members) * rows > _MOST_CELLS
 
 
 def _raw(misfits: Sequence[Any]) -> pa.Array | None:
