@@ -198,10 +198,10 @@ def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[st
             column, unreadable = typed_dates(column, field)
             raws += [] if unreadable is None else [(field.name + RAW_SUFFIX, unreadable)]
         known[field.name] = column
-    further = [name for name in members if name not in known and name != spec.LINKS_KEY]
-    if len(further) > MAX_UNDOCUMENTED_COLUMNS:
+    undocumented = [name for name in members if name not in known and name != spec.LINKS_KEY]
+    if len(undocumented) > MAX_UNDOCUMENTED_COLUMNS:
         return None
-    extras = [(name, pc.struct_field(entries, name)) for name in further]
+    extras = [(name, pc.struct_field(entries, name)) for name in undocumented]
     return named_columns(known, [*extras, *raws])
 
 

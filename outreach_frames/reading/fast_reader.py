@@ -61,8 +61,8 @@ _RESULTS: Final = msgspec.json.Decoder(_Results)
 def _known_type(field: spec.Field) -> pa.DataType:
     """Give a field's type less the members whose elements the interface does not show."""
     if field.members:
-        shown = [m for m in field.members if m.type != "array" or m.items is not None]
-        struct = pa.struct([pa.field(member.name, _known_type(member)) for member in shown])
+        documented = [m for m in field.members if m.type != "array" or m.items is not None]
+        struct = pa.struct([pa.field(member.name, _known_type(member)) for member in documented])
         return pa.list_(struct) if field.type == "array" else struct
     return wire_type(field)
 
@@ -282,7 +282,7 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
 
 @lru_cache
 def _only(columns: tuple[str, ...]) -> arrow_json.ParseOptions:
-    """Give the schema of a response with some columns; further members of lists are not seen."""
+    """Give the schema of a response with some columns; undocumented members of lists are not seen."""
     if any(_PEOPLE_COLUMNS[name].members for name in columns):
         raise LossyParseError
     people = pa.list_(pa.struct(_fields_of(frozenset(columns), spec.PERSON)))

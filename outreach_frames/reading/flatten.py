@@ -202,7 +202,7 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        As `concat_tables` makes it. What the first 1,000 further columns do not hold is in a text
+        As `concat_tables` makes it. What the first 1,000 undocumented columns do not hold is in a text
         column `further_fields`, each row's as one JSON object.
 
     Examples
@@ -215,13 +215,13 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     if all(table.schema.equals(schema) for table in tables):
         return pa.concat_tables(tables)
     names = dict.fromkeys(name for table in tables for name in table.schema.names)
-    further = [name for name in names if name not in _KNOWN and name != FURTHER_FIELDS]
-    rest = set(further[MAX_UNDOCUMENTED_COLUMNS:])
+    undocumented = [name for name in names if name not in _KNOWN and name != FURTHER_FIELDS]
+    rest = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])
     return concat_tables([with_folded(table, rest) for table in tables] if rest else tables)
 
 
 def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
-    """Move columns into the one that has further fields as JSON, if the table has such columns.
+    """Move columns into the one that has undocumented fields as JSON, if the table has such columns.
 
     >>> with_folded(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
     [{'a': 1, 'further_fields': '{"b":3}'}, {'a': 2, 'further_fields': None}]

@@ -65,7 +65,7 @@ def test_nested_fields_beyond_the_columns_stay_nested() -> None:
 
 @pytest.mark.parametrize("number", [1, 2**53 + 1, 2**64, 0.5])
 def test_both_ways_agree_on_wide_people(number: float) -> None:
-    """The fast reader gives the tolerant reader's table of wide people, or leaves it to that."""
+    """The fast reader gives the lenient reader's table of wide people, or leaves it to that."""
     persons = [WIDE | {"last": number}, {"other": {"x": number}}]
     slow = records_table(json.loads(body(*persons), parse_int=None)["results"], spec.PERSON)
     try:

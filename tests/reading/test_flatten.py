@@ -125,7 +125,7 @@ def test_names_and_values_are_those_of_json_normalize(persons):
 @share_of_examples(0.5)
 @given(st.lists(odd_people(), max_size=3))
 def test_both_ways_agree(persons):
-    """Where the fast reader accepts a page, it gives the same table as the tolerant way."""
+    """Where the fast reader accepts a page, it gives the same table as the lenient reader."""
     slow = records_table(persons, spec.PERSON)
     try:
         fast = read_fast([body(*persons)])[0].people
