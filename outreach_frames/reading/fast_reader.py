@@ -282,7 +282,7 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
 
 @lru_cache
 def _only(columns: tuple[str, ...]) -> arrow_json.ParseOptions:
-    """Give the schema of a response with some columns; undocumented members of lists are not seen."""
+    """Return the schema of a response with some columns, none of them lists of objects."""
     if any(_PEOPLE_COLUMNS[name].members for name in columns):
         raise LossyParseError
     people = pa.list_(pa.struct(_fields_of(frozenset(columns), spec.PERSON)))

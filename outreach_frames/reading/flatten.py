@@ -202,8 +202,8 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        As `concat_tables` makes it. What the first 1,000 undocumented columns do not hold is in a text
-        column `further_fields`, each row's as one JSON object.
+        As `concat_tables` makes it. What the first 1,000 undocumented columns do not hold is in a
+        text column `further_fields`, each row's as one JSON object.
 
     Examples
     --------
@@ -221,7 +221,7 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
-    """Move columns into the one that has undocumented fields as JSON, if the table has such columns.
+    """Move columns, where the table has them, into the one of undocumented fields as JSON.
 
     >>> with_folded(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
     [{'a': 1, 'further_fields': '{"b":3}'}, {'a': 2, 'further_fields': None}]

@@ -201,7 +201,9 @@ def _column(
     return typed_dates(ready, member) if is_date else (ready, None)
 
 
-def _has_undocumented_members(parents: Sequence[Mapping[str, Any] | None], lists: spec.Field) -> bool:
+def _has_undocumented_members(
+    parents: Sequence[Mapping[str, Any] | None], lists: spec.Field
+) -> bool:
     """Tell whether objects in lists hold what the interface does not show."""
     documented = {member.name for member in lists.members}
     return (

@@ -24,8 +24,8 @@ from outreach_frames.reading.fast_reader import (
 )
 from outreach_frames.reading.lenient_reader import LONE_VALUE
 from outreach_frames.reading.pages import read_people_page
+from outreach_frames.tables.json_columns import text_buffers
 from outreach_frames.tables.json_values import LossyParseError, parse_json
-from outreach_frames.tables.text_buffers import text_buffers
 
 ID: Final = "id"
 LINE: Final = "line"
