@@ -23,8 +23,8 @@ from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.atomic_files import require_readable_file, unreadable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import check_dtype_backend, concat_tables, people_frame
+from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.reading.ndjson import read_ndjson
-from outreach_frames.reading.tolerant_reader import RAW_SUFFIX
 from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
 from outreach_frames.tables.value_text import json_text
 

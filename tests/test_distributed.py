@@ -25,7 +25,8 @@ import outreach_frames as of
 from outreach_frames.client import client as service
 from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.reading.flatten import people_frame, read_people_page
+from outreach_frames.reading.flatten import people_frame
+from outreach_frames.reading.pages import read_people_page
 from tests.conftest import PEOPLE
 from tests.examples import share_of_examples
 from tests.reading.pages import body

@@ -16,7 +16,7 @@ from outreach_frames.accounts.searches import CompanySearch
 from outreach_frames.client.client import Client
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import OutreachError
-from outreach_frames.reading.flatten import PeoplePage
+from outreach_frames.reading.fast_reader import PeoplePage
 
 # With this filter a company's search finds people of other companies too, and nothing in a person
 # tells which of the companies asked about they came with.

@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from outreach_frames.accounts.questions import PAGE, Company
 from outreach_frames.client.client import Client
-from outreach_frames.reading.flatten import PeoplePage, concat_tables
+from outreach_frames.reading.fast_reader import PeoplePage
+from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.resources.search import Search
 
 # A search whose totals make no sense ends after so many pages in a row with nobody new on them.

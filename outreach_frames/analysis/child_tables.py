@@ -18,8 +18,8 @@ from outreach_frames.analysis.companies import COMPANY_KEY, companies, require_c
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import free_frame, records_frame
-from outreach_frames.reading.tolerant_reader import (
-    MOST_FURTHER_COLUMNS,
+from outreach_frames.reading.lenient_reader import (
+    MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
     named_columns,
     typed_dates,
@@ -198,10 +198,10 @@ def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[st
             column, unreadable = typed_dates(column, field)
             raws += [] if unreadable is None else [(field.name + RAW_SUFFIX, unreadable)]
         known[field.name] = column
-    further = [name for name in members if name not in known and name != spec.LINKS_KEY]
-    if len(further) > MOST_FURTHER_COLUMNS:
+    undocumented = [name for name in members if name not in known and name != spec.LINKS_KEY]
+    if len(undocumented) > MAX_UNDOCUMENTED_COLUMNS:
         return None
-    extras = [(name, pc.struct_field(entries, name)) for name in further]
+    extras = [(name, pc.struct_field(entries, name)) for name in undocumented]
     return named_columns(known, [*extras, *raws])
 
 

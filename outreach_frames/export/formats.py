@@ -39,11 +39,7 @@ from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
 from outreach_frames.files.csv_file import csv_header, csv_rows, read_csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.reading.fast_reader import PeoplePage
-from outreach_frames.reading.flatten import (
-    concat_people,
-    concat_tables,
-    with_folded,
-)
+from outreach_frames.reading.flatten import concat_people, concat_tables, with_folded
 from outreach_frames.reading.raw_people import LINE, content_of, read_people_lines
 from outreach_frames.resources.search import read_in_worker
 from outreach_frames.tables.schema import to_frame
@@ -78,7 +74,7 @@ class Format:
     """
 
     name: str
-    read: Callable[[Sequence[bytes]], PeoplePage]
+    read: Callable[[Sequence[bytes]], list[PeoplePage]]
     label: Callable[[pa.Table, str, str], pa.Table]
     encode: Callable[[pa.Table], bytes | memoryview]
     finish: Callable[[Checkpoint, Path, Mapping[str, Any], Order | None], object]

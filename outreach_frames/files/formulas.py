@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.tables.text_buffers import text_buffers
+from outreach_frames.tables.json_columns import text_buffers
 
 # Spreadsheets may drop white space and control characters in front of a formula.
 # The last four are the full-width forms of the first.

@@ -21,8 +21,8 @@ import pyarrow.json as arrow_json
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.reading.tolerant_reader import (
-    MOST_FURTHER_COLUMNS,
+from outreach_frames.reading.lenient_reader import (
+    MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
     named_columns,
     records_table,
@@ -61,8 +61,8 @@ _RESULTS: Final = msgspec.json.Decoder(_Results)
 def _known_type(field: spec.Field) -> pa.DataType:
     """Give a field's type less the members whose elements the interface does not show."""
     if field.members:
-        shown = [m for m in field.members if m.type != "array" or m.items is not None]
-        struct = pa.struct([pa.field(member.name, _known_type(member)) for member in shown])
+        documented = [m for m in field.members if m.type != "array" or m.items is not None]
+        struct = pa.struct([pa.field(member.name, _known_type(member)) for member in documented])
         return pa.list_(struct) if field.type == "array" else struct
     return wire_type(field)
 
@@ -136,6 +136,13 @@ def check_size(body: bytes) -> None:
             )
 
 
+def may_exceed(body: bytes, people: int) -> bool:
+    """Tell quickly whether a response may have more people than that, be they objects or not."""
+    content = np.frombuffer(body, np.uint8)
+    objects, members, values = (np.count_nonzero(content == ord(one)) for one in "{:,")
+    return bool(objects > people or values - members > people)
+
+
 def count_people(body: bytes) -> int:
     """Count the people of a response without building them; 0 if it has none to read.
 
@@ -200,7 +207,7 @@ def list_of_errors(errors: Any) -> list[Any]:
 def present_members(pagination: dict[str, Any]) -> dict[str, Any]:
     """Return the members of `_pagination` that are not null, up to a thousand."""
     present = ((key, value) for key, value in pagination.items() if value is not None)
-    return dict(islice(present, MOST_FURTHER_COLUMNS))
+    return dict(islice(present, MAX_UNDOCUMENTED_COLUMNS))
 
 
 def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
@@ -232,9 +239,7 @@ def _read_known(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePag
         raise LossyParseError
     document = _read_documents(bodies, _OPEN, use_threads=use_threads)
     people = _flat(_persons_of(document, bodies))
-    for name in people.column_names:
-        if _PEOPLE_COLUMNS[name].type == "number":
-            _check_exact(people.column(name))
+    _check_exact(people)
     pages: list[PeoplePage] = []
     begin = 0
     # One by one, so that the order of columns does not depend on how pages are grouped.
@@ -264,6 +269,7 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
         raise LossyParseError
     document = _read_documents([body], _only(tuple(columns)), use_threads=False)
     people = _flat(_persons_of(document, [body])).select(columns)
+    _check_exact(people)
     for position, name in enumerate(columns):
         field = _PEOPLE_COLUMNS[name]
         if field.format == "date":
@@ -271,14 +277,12 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
             if raw is not None:
                 raise LossyParseError
             people = people.set_column(position, name, dates)
-        elif field.type == "number":
-            _check_exact(people.column(position))
     return people
 
 
 @lru_cache
 def _only(columns: tuple[str, ...]) -> arrow_json.ParseOptions:
-    """Give the schema of a response with some columns; further members of lists are not seen."""
+    """Return the schema of a response with some columns, none of them lists of objects."""
     if any(_PEOPLE_COLUMNS[name].members for name in columns):
         raise LossyParseError
     people = pa.list_(pa.struct(_fields_of(frozenset(columns), spec.PERSON)))
@@ -363,14 +367,24 @@ def _flat(persons: pa.ChunkedArray) -> pa.Table:
     return people.rename_columns([name.replace(".", "_") for name in people.column_names])
 
 
-def _check_exact(numbers: pa.ChunkedArray) -> None:
+def _check_exact(people: pa.Table) -> None:
     """Refuse numbers that the reader may have rounded, as integers beyond 2^53."""
+    columns = zip(people.column_names, people.columns, strict=True)
+    # As one array: there are hundreds of columns, and a page has few rows.
+    chunks = [
+        chunk
+        for name, column in columns
+        if _PEOPLE_COLUMNS[name].type == "number"
+        for chunk in column.chunks
+    ]
+    numbers = pa.chunked_array(chunks, pa.float64())
     if not pc.all(pc.less(pc.abs(numbers), float(LARGEST_EXACT)), min_count=0).as_py():
         raise LossyParseError
 
 
 def _typed_people(people: pa.Table) -> pa.Table:
     """Turn text into dates where the interface has dates; the interface's columns come first."""
+    _check_exact(people)
     raws: list[tuple[str, pa.Array]] = []
     for position, (name, field) in enumerate(_PEOPLE_COLUMNS.items()):
         if field.format == "date":
@@ -378,8 +392,6 @@ def _typed_people(people: pa.Table) -> pa.Table:
             people = people.set_column(position, name, dates)
             if raw is not None:
                 raws.append((name + RAW_SUFFIX, raw))
-        elif field.type == "number":
-            _check_exact(people.column(position))
     if not raws:
         return people
     columns = dict(zip(people.column_names, people.columns, strict=True))

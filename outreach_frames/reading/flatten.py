@@ -1,13 +1,8 @@
-"""Response bytes -> Arrow -> DataFrame, with no I/O.
-
-Pages of people go through Arrow's JSON reader with the interface's types. Where that reader fails,
-or could not be faithful, a page goes through `tolerant_reader` instead: the same columns, types and
-values, more slowly.
-"""
+"""Records and pages of people -> frames, and tables under one another."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Sequence
+from collections.abc import Container, Sequence
 from itertools import chain
 from typing import Any, Final, get_args
 
@@ -17,17 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.errors import InvalidInputError, InvalidResponseError
-from outreach_frames.reading.fast_reader import (
-    BOM,
-    PeoplePage,
-    check_size,
-    head_of,
-    read_fast,
-)
-from outreach_frames.reading.tolerant_reader import (
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.reading.fast_reader import PeoplePage
+from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
-    MOST_FURTHER_COLUMNS,
+    MAX_UNDOCUMENTED_COLUMNS,
     records_table,
 )
 from outreach_frames.tables.json_values import parse_json
@@ -36,13 +25,9 @@ from outreach_frames.tables.value_text import json_text, json_texts
 
 __all__ = [
     "DtypeBackend",
-    "PeoplePage",
-    "as_one_page",
     "check_dtype_backend",
     "free_frame",
     "people_frame",
-    "read_people_page",
-    "read_people_pages",
     "records_frame",
 ]
 
@@ -53,8 +38,6 @@ _LISTS_OF_OBJECTS: Final = frozenset(
     for name, field in spec.columns(record).items()
     if field.type == "array" and field.members
 )
-_GROUP_BYTES: Final = 16 << 20
-_EXCERPT_LENGTH: Final = 120
 
 
 def check_dtype_backend(value: object) -> None:
@@ -78,105 +61,6 @@ def check_dtype_backend(value: object) -> None:
     if value not in backends:
         names = " or ".join(repr(backend) for backend in backends)
         raise InvalidInputError(f"dtype_backend is {value!r}; give {names}.")
-
-
-def read_people_page(body: bytes) -> PeoplePage:
-    """Read one response of people search.
-
-    Arrays whose elements the interface does not show (`locations`, `technologies`) are lists of
-    text: an element that is not text is kept as JSON, names sorted and null members left out.
-    A value that does not fit its column's type is missing there and kept as text in a column
-    `<column>_raw`; a field that the interface does not know is kept as a column at the end. Beyond
-    1,000 such columns, a text column `further_fields` has the rest, each row's as a JSON object.
-    That column also has objects with names of over 100 characters, and, of very many rows, fields
-    that hardly any row has.
-
-    Parameters
-    ----------
-    body : bytes
-        JSON in UTF-8.
-
-    Returns
-    -------
-    PeoplePage
-        The people, `_pagination` and `_errors`.
-
-    Raises
-    ------
-    InvalidResponseError
-        When the body is not a people search result: not valid JSON, cut off, of another shape, or
-        with more than a million values.
-
-    Notes
-    -----
-    Interface: POST /people/search.
-
-    Examples
-    --------
-    >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {"total": 1}}')
-    >>> page.people.num_rows, page.pagination
-    (1, {'total': 1})
-    """
-    return read_people_pages([body])
-
-
-def read_people_pages(bodies: Sequence[bytes], *, use_threads: bool = True) -> PeoplePage:
-    """Read several responses of people search as one, which is faster than one by one.
-
-    Parameters
-    ----------
-    bodies : sequence of bytes
-        JSON in UTF-8, as for `read_people_page`; at least one.
-    use_threads : bool, default True
-        Read with several threads; where several read at the same time anyway, it only costs.
-
-    Returns
-    -------
-    PeoplePage
-        The people of all, the last `_pagination`, and all `_errors`.
-
-    Raises
-    ------
-    InvalidResponseError
-        When a body is not a people search result.
-
-    Notes
-    -----
-    Interface: POST /people/search.
-
-    Examples
-    --------
-    >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
-    >>> read_people_pages([body, body]).people.num_rows
-    2
-    """
-    pages: list[PeoplePage] = []
-    for group in _groups(bodies):
-        for body in group:
-            check_size(body)
-        try:
-            pages += read_fast(group, use_threads=use_threads)
-            continue
-        except (ValueError, pa.ArrowTypeError):
-            pass  # the exception keeps what was read so far in memory
-        if len(group) > 1:
-            pages += [read_people_page(body) for body in group]
-        else:
-            pages.append(_read_tolerantly(group[0]))
-    return as_one_page(pages)
-
-
-def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
-    """Put pages that follow each other into one.
-
-    >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {}}')
-    >>> as_one_page([page, page]).people.num_rows
-    2
-    """
-    if len(pages) == 1:
-        return pages[0]
-    people = concat_people([page.people for page in pages])
-    return PeoplePage(people, [head for page in pages for head in page.heads])
 
 
 def people_frame(
@@ -319,8 +203,8 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        As `concat_tables` makes it. What the first 1,000 further columns do not hold is in a text
-        column `further_fields`, each row's as one JSON object.
+        As `concat_tables` makes it. What the first 1,000 undocumented columns do not hold is in a
+        text column `further_fields`, each row's as one JSON object.
 
     Examples
     --------
@@ -332,13 +216,13 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     if all(table.schema.equals(schema) for table in tables):
         return pa.concat_tables(tables)
     names = dict.fromkeys(name for table in tables for name in table.schema.names)
-    further = [name for name in names if name not in _KNOWN and name != FURTHER_FIELDS]
-    rest = set(further[MOST_FURTHER_COLUMNS:])
+    undocumented = [name for name in names if name not in _KNOWN and name != FURTHER_FIELDS]
+    rest = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])
     return concat_tables([with_folded(table, rest) for table in tables] if rest else tables)
 
 
 def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
-    """Move columns into the one that has further fields as JSON, if the table has such columns.
+    """Move columns, where the table has them, into the one of undocumented fields as JSON.
 
     >>> with_folded(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
     [{'a': 1, 'further_fields': '{"b":3}'}, {'a': 2, 'further_fields': None}]
@@ -409,46 +293,3 @@ def _concat_lists(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
     offsets = np.concatenate([[0], np.cumsum(lengths.fill_null(0))]).astype(np.int32)
     lists = pa.ListArray.from_arrays(pa.array(offsets), values, mask=lengths.is_null())
     return pa.chunked_array([lists])
-
-
-def _groups(bodies: Sequence[bytes]) -> Iterator[list[bytes]]:
-    """Split bodies into groups that are read at once."""
-    group: list[bytes] = []
-    size = 0
-    for body in bodies:
-        if group and size + len(body) > _GROUP_BYTES:
-            yield group
-            group, size = [], 0
-        group.append(body)
-        size += len(body)
-    if group:
-        yield group
-
-
-def _read_tolerantly(body: bytes) -> PeoplePage:
-    """Read a body by way of Python objects."""
-    try:
-        result = parse_json(body.removeprefix(BOM).decode())
-    except UnicodeDecodeError as error:
-        raise _invalid(body, f"is not UTF-8 ({error.reason} at byte {error.start})") from error
-    except ValueError as error:
-        raise _invalid(body, f"is not valid JSON, or is cut off ({error})") from error
-    except RecursionError as error:
-        raise _invalid(body, "is nested too deeply") from error
-    if not isinstance(result, dict):
-        raise _invalid(body, "is not a JSON object")
-    people, pagination = result.get(spec.RESULTS_KEY), result.get(spec.PAGINATION_KEY)
-    if not isinstance(people, list):
-        raise _invalid(body, f"has no list `{spec.RESULTS_KEY}`")
-    if not isinstance(pagination, dict):
-        raise _invalid(body, f"has no object `{spec.PAGINATION_KEY}`")
-    return PeoplePage(records_table(people, spec.PERSON), [head_of(result)])
-
-
-def _invalid(body: bytes, problem: str) -> InvalidResponseError:
-    start = body[:_EXCERPT_LENGTH].decode("utf-8", "backslashreplace")
-    ellipsis = "…" if len(body) > _EXCERPT_LENGTH else ""
-    return InvalidResponseError(
-        f"The response to {spec.SEARCH_PEOPLE.label} {problem}. "
-        f"It has {len(body):,} bytes and starts with: {start!r}{ellipsis}"
-    )

@@ -11,7 +11,7 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
 from outreach_frames.reading.fast_reader import BOM, read_columns
-from outreach_frames.reading.flatten import read_people_page
+from outreach_frames.reading.pages import read_people_page
 
 _LINES_AT_ONCE: Final = 500
 _BODY: Final = f'{{"{spec.RESULTS_KEY}":[%b],"{spec.PAGINATION_KEY}":{{}}}}'.encode()
@@ -36,7 +36,7 @@ def read_ndjson(
     Returns
     -------
     list of pyarrow.Table
-        In order, as `people` of `flatten.read_people_page`; none where there is nobody.
+        In order, as `people` of `read_people_page`; none where there is nobody.
 
     Raises
     ------

@@ -22,10 +22,10 @@ from outreach_frames.reading.fast_reader import (
     one_line,
     present_members,
 )
-from outreach_frames.reading.flatten import as_one_page, read_people_page
-from outreach_frames.reading.tolerant_reader import LONE_VALUE
+from outreach_frames.reading.lenient_reader import LONE_VALUE
+from outreach_frames.reading.pages import read_people_page
+from outreach_frames.tables.json_columns import text_buffers
 from outreach_frames.tables.json_values import LossyParseError, parse_json
-from outreach_frames.tables.text_buffers import text_buffers
 
 ID: Final = "id"
 LINE: Final = "line"
@@ -50,8 +50,8 @@ _PAGES: Final = msgspec.json.Decoder(_Page)
 _PERSONS: Final = msgspec.json.Decoder(_Person)
 
 
-def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
-    r"""Read several responses of people search as one, with each person as the bytes that came.
+def read_people_lines(bodies: Sequence[bytes]) -> list[PeoplePage]:
+    r"""Read several responses of people search, with each person as the bytes that came.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
 
     Returns
     -------
-    PeoplePage
-        Its `people` have two columns: `id` (text, missing where it is not text) and `line` (bytes,
-        with a line break at the end).
+    list of PeoplePage
+        In order, as one where that is possible. Their `people` have two columns: `id` (text,
+        missing where it is not text) and `line` (bytes, with a line break at the end).
 
     Raises
     ------
@@ -75,16 +75,16 @@ def read_people_lines(bodies: Sequence[bytes]) -> PeoplePage:
 
     Examples
     --------
-    >>> page = read_people_lines([b'{"results":[{"id":"1","new":0.10}],"_pagination":{}}'])
+    >>> (page,) = read_people_lines([b'{"results":[{"id":"1","new":0.10}],"_pagination":{}}'])
     >>> page.people.to_pylist()
     [{'id': '1', 'line': b'{"id":"1","new":0.10}\n'}]
     """
     for body in bodies:
         check_size(body)
     try:
-        return _read_fast(bodies)
+        return [_read_fast(bodies)]
     except (ValueError, RecursionError):
-        return as_one_page([_read_exactly(body) for body in bodies])
+        return [_read_exactly(body) for body in bodies]
 
 
 def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:

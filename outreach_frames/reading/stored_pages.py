@@ -46,29 +46,20 @@ def pack_page(page: PeoplePage) -> bytes:
 
     Examples
     --------
-    >>> from outreach_frames.reading.flatten import read_people_page
+    >>> from outreach_frames.reading.pages import read_people_page
     >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {"total": 1}}')
     >>> unpack_page(pack_page(page)) == page
     True
     """
     (head,) = page.heads
     notes = json.dumps([head.pagination, head.errors]).encode()
-    schema = _shown_packed() if is_as_shown(page) else _packed(page.people.schema)
+    is_documented = page.people.schema.equals(_shown())
+    schema = _shown_packed() if is_documented else _packed(page.people.schema)
     batch = _as_batch(page.people).serialize()
     packed = pa.compress(batch, codec=_CODEC)
     return b"".join(
         [FORMAT, _SIZES.pack(len(schema), len(notes), batch.size), schema, notes, packed]
     )
-
-
-def is_as_shown(page: PeoplePage) -> bool:
-    """Tell whether a page has the interface's columns and types, and nothing else.
-
-    >>> from outreach_frames.reading.flatten import read_people_page
-    >>> is_as_shown(read_people_page(b'{"results": [{"id": "1"}], "_pagination": {}}'))
-    True
-    """
-    return bool(page.people.schema.equals(_shown()))
 
 
 def is_packed(content: bytes) -> bool:

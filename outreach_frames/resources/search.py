@@ -19,9 +19,8 @@ from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
-from outreach_frames.reading.fast_reader import count_people
-from outreach_frames.reading.flatten import PeoplePage, as_one_page, read_people_pages
-from outreach_frames.reading.stored_pages import is_as_shown
+from outreach_frames.reading.fast_reader import PeoplePage, count_people, may_exceed
+from outreach_frames.reading.pages import as_one_page, read_people_pages
 from outreach_frames.resources.paging import moment, now
 from outreach_frames.resources.search_arguments import check_filters, unknown_values
 from outreach_frames.resources.stored_search import StoredSearch
@@ -37,6 +36,8 @@ _USELESS_PAGES_THAT_END = 3
 # Pages that become a table together: the reader needs less time for each then.
 _PAGES_AT_ONCE = 6
 _STORED_PAGES_AT_ONCE = 12
+# A person has some 30 objects; on a page with far more, people are counted first.
+_USUAL_OBJECTS = 60
 
 _PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 
@@ -113,13 +114,12 @@ class Search:
     page_size: int | None
     refresh: bool
     store: bool = True
-    read_bodies: Callable[[Sequence[bytes]], PeoplePage] = read_in_worker
+    read_bodies: Callable[[Sequence[bytes]], list[PeoplePage]] = read_in_worker
     sightings: Sightings = field(default_factory=lambda: sightings_in({}))
     so_far: SearchProgress = field(default_factory=SearchProgress)
     errors: list[Any] = field(default_factory=list)
     _stored: StoredSearch = field(init=False)
     _last_stored: int = field(default=0, init=False)
-    _has_odd_pages: bool = field(default=False, init=False)
 
     def __post_init__(self) -> None:
         self._stored = StoredSearch(self.client, self._request, not self.refresh, self.store)
@@ -142,15 +142,21 @@ class Search:
             raise error
         return page
 
-    def _parse(self, bodies: Sequence[bytes]) -> PeoplePage:
+    def _parse(self, bodies: Sequence[bytes]) -> list[PeoplePage]:
         """Make people out of responses, unless there are more of them than were asked for."""
         for body in bodies:
-            # Before they become rows of 262 columns, whatever is in them.
-            if (people := count_people(body)) > self.size:
-                raise OversizedResponseError(
-                    f"The service returned {people:,} people where {self.size} were asked for."
-                )
-        return self.read_bodies(bodies)
+            # Counted before they become rows of 262 columns, where there may be far too many.
+            if may_exceed(body, _USUAL_OBJECTS * self.size):
+                self._check_count(count_people(body))
+        pages = self.read_bodies(bodies)
+        self._check_count(sum(page.people.num_rows for page in pages), len(bodies))
+        return pages
+
+    def _check_count(self, people: int, pages: int = 1) -> None:
+        if people > self.size * pages:
+            raise OversizedResponseError(
+                f"The service returned {people:,} people where {self.size * pages} were asked for."
+            )
 
     def _request(self, number: int) -> dict[str, Any]:
         return {**self.filters, _PAGE: number, _SIZE: self.size}
@@ -279,47 +285,44 @@ class Search:
         self, run: Sequence[int]
     ) -> tuple[Sequence[int], PeoplePage, OutreachError | None]:
         """Read pages as one up to an error; return which came, what is on them, and the error."""
-        pages = self._stored.pages(run)
-        missing = [number for number in run if number not in pages]
+        stored = self._stored.pages(run)
+        missing = [number for number in run if number not in stored]
         fetched, error = self._ask(missing) if missing else ([], None)
         if fetched:
             self._stored.put(missing, (single for page in fetched for single in page.apart()))
-        if not pages and len(fetched) == 1:
-            return run[: len(fetched[0].heads)], fetched[0], error
+            if not stored:
+                page = as_one_page(fetched)
+                return run[: len(page.heads)], page, error
         singles = (single for page in fetched for single in page.apart())
-        pages.update(zip(missing, singles, strict=False))
-        came = list(itertools.takewhile(pages.__contains__, run))
+        stored.update(zip(missing, singles, strict=False))
+        came = list(itertools.takewhile(stored.__contains__, run))
         if error is not None and not came:
             raise error
-        page = as_one_page([pages[number] for number in came])
+        page = as_one_page([stored[number] for number in came])
         # A column of a stored page keeps all others in memory; one of joined pages does not.
         return came, PeoplePage(page.people.combine_chunks(), page.heads), error
 
     def _ask(self, numbers: Sequence[int]) -> tuple[list[PeoplePage], OutreachError | None]:
-        """Ask the service for pages, up to an error, and read them as one where that can be."""
-        read = partial(self._fetch, parse=lambda body: self._parse([body]))
+        """Ask the service for pages, up to an error, and read some as one where that can be."""
+
+        def parse(body: bytes) -> PeoplePage:
+            (page,) = self._parse([body])
+            return page
+
+        read = partial(self._fetch, parse=parse)
         if len(numbers) == 1:
             return _until_error(read, numbers)
         bodies, error = _until_error(partial(self._fetch, parse=bytes), numbers)
-        if not bodies:
-            return [], error
-        # A page in the cache must not have columns that only its neighbours need.
-        if not (self._stored.is_written and self._has_odd_pages):
-            try:
-                page = self._parse(bodies)
-            except InvalidResponseError:
-                pass
-            else:
-                is_odd = not is_as_shown(page)
-                self._has_odd_pages |= is_odd
-                if not (self._stored.is_written and is_odd):
-                    return [page], error
+        try:
+            return self._parse(bodies), error
+        except InvalidResponseError:
+            pass
 
         def read_again(fetched: tuple[int, bytes]) -> PeoplePage:
             # The client asks again for one that is broken.
             number, body = fetched
             try:
-                return self._parse([body])
+                return parse(body)
             except InvalidResponseError:
                 return read(number)
 

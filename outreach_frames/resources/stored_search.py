@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from outreach_frames import spec
 from outreach_frames.client.client import LIFETIMES, Client
-from outreach_frames.reading.flatten import PeoplePage
+from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
 
 if TYPE_CHECKING:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import groupby
+from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.json as arrow_json
-
-from outreach_frames.tables.text_buffers import text_buffers
 
 _BLOCK_BYTES = 4 << 20
 _ESCAPES = {
@@ -57,7 +58,10 @@ def write_json_texts(array: pa.Array) -> pa.Array:
             raise NotImplementedError("infinite or undefined numbers")
         return array.cast(pa.string())
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-        joined = pc.binary_join(with_elements(array, _never_missing), ",")
+        lengths = pc.list_value_length(array).fill_null(0).cast(pa.int32())
+        offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
+        elements = _joined(_pieces(array.flatten()))
+        joined = pc.binary_join(pa.ListArray.from_arrays(offsets, elements), ",")
         return _where_valid(array, pc.binary_join_element_wise("[", joined, "]", ""))
     if pa.types.is_struct(kind):
         pieces: list[str | pa.Array] = []
@@ -118,33 +122,33 @@ def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     return table.column(0).combine_chunks()
 
 
-def with_elements(lists: pa.Array, change: Callable[[pa.Array], pa.Array]) -> pa.Array:
-    """Give lists of the same lengths with other elements.
+def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
+    """Return where texts begin and end, and the bytes that they lie in; nothing is copied.
 
     Parameters
     ----------
-    lists : pyarrow.Array
-        Lists.
-    change : callable
-        Turns the array of all elements into another.
+    texts : pyarrow.Array
+        Text or bytes.
 
     Returns
     -------
-    pyarrow.Array
-        A missing list is an empty one.
+    bounds : numpy.ndarray
+        Each text's first byte, and the end of the last; a missing text has none.
+    content : numpy.ndarray
+        The bytes; there may be others before and behind.
 
     Examples
     --------
-    >>> with_elements(pa.array([[1, None], None]), lambda n: n.cast(pa.string())).to_pylist()
-    [['1', None], []]
+    >>> bounds, content = text_buffers(pa.array(["Ada", None, "Bo"])[1:])
+    >>> bounds.tolist(), content[bounds[0] : bounds[-1]].tobytes()
+    ([3, 3, 5], b'Bo')
     """
-    lengths = pc.list_value_length(lists).fill_null(0).cast(pa.int32())
-    offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-    return pa.ListArray.from_arrays(offsets, change(lists.flatten()))
-
-
-def _never_missing(array: pa.Array) -> pa.Array:
-    return _joined(_pieces(array))
+    is_large = pa.types.is_large_string(texts.type) or pa.types.is_large_binary(texts.type)
+    _, offsets, content = texts.buffers()
+    if not len(texts) or content is None:
+        return np.zeros(len(texts) + 1, np.int64), np.empty(0, np.uint8)
+    bounds = np.frombuffer(offsets, np.int64 if is_large else np.int32)
+    return bounds[texts.offset :][: len(texts) + 1], np.frombuffer(content, np.uint8)
 
 
 def _pieces(array: pa.Array) -> list[str | pa.Array]:

@@ -11,7 +11,8 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.reading.flatten import people_frame, read_people_page, records_frame
+from outreach_frames.reading.flatten import people_frame, records_frame
+from outreach_frames.reading.pages import read_people_page
 from tests.reading.people_strategies import odd_people, people
 
 ODD_EXPERIENCES = [

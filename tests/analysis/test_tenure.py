@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 
 from outreach_frames.analysis.tenure import TENURE
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.reading.flatten import people_frame, read_people_page
+from outreach_frames.reading.flatten import people_frame
+from outreach_frames.reading.pages import read_people_page
 
 DAY = "2024-06-30"
 DATES = st.none() | st.dates(date(2023, 12, 28), date(2024, 7, 3)).map(str)

@@ -17,8 +17,9 @@ import pyarrow.json as arrow_json
 from outreach_frames import spec
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.read import read_prospects
-from outreach_frames.reading.flatten import people_frame, read_people_pages
+from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.ndjson import read_ndjson
+from outreach_frames.reading.pages import read_people_pages
 from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.tables.schema import wire_schema
 from tests.benchmarks.comparison import Comparison
@@ -45,7 +46,7 @@ def compare() -> Iterator[Comparison]:
     """Measure 100 pages of 100 people."""
     bodies = people_pages(PAGES)
     people = f"{PAGES * spec.MAX_SEARCH_PAGE_SIZE:,} people"
-    ours = seconds(lambda: people_frame([read_people_pages(bodies)]))
+    ours = seconds(lambda: people_frame(read_people_pages(bodies)))
     reader = seconds(lambda: read_by_arrow(bodies))
     yield Comparison(
         f"page bytes to DataFrame, {people}",
@@ -69,7 +70,7 @@ def compare() -> Iterator[Comparison]:
 
 def compare_files() -> Iterator[Comparison]:
     """Measure a CSV file of 10,000 people and back."""
-    frame = people_frame([read_people_pages(people_pages(PAGES))])
+    frame = people_frame(read_people_pages(people_pages(PAGES)))
     with tempfile.TemporaryDirectory() as folder:
         yield from _files(frame, Path(folder), f"{len(frame):,} people")
 

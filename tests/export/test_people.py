@@ -33,6 +33,7 @@ from outreach_frames.errors import (
     OutreachWarning,
     ServerError,
 )
+from outreach_frames.reading.pages import as_one_page
 from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.sandbox import Sandbox
 from tests.conftest import PEOPLE
@@ -162,7 +163,7 @@ def test_a_line_is_what_the_service_sent(tmp_path: Path) -> None:
 )
 def test_people_are_cut_out_of_any_response(body: bytes) -> None:
     """Wherever people stand in a response and however it is spaced, each is one line of JSON."""
-    page = read_people_lines([body, body])
+    page = as_one_page(read_people_lines([body, body]))
     assert page.people["id"].to_pylist() == ["1", "2", "1", "2"]
     assert page.pagination == {"total": 2}
     told = jsonlib.loads(body.removeprefix(b"\xef\xbb\xbf"))

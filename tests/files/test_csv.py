@@ -21,7 +21,8 @@ from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import csv_rows, read_csv_rows, write_csv
 from outreach_frames.files.read import read_prospects
-from outreach_frames.reading.flatten import read_people_page, records_frame
+from outreach_frames.reading.flatten import records_frame
+from outreach_frames.reading.pages import read_people_page
 from tests.examples import share_of_examples
 from tests.files.frames import (
     COLUMNS,

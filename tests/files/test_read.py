@@ -23,7 +23,8 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text, read_prospects
-from outreach_frames.reading.flatten import people_frame, read_people_page
+from outreach_frames.reading.flatten import people_frame
+from outreach_frames.reading.pages import read_people_page
 from tests.examples import share_of_examples
 from tests.files.frames import INDEXES, assert_same, prospects, round_trip, write
 from tests.reading.pages import body

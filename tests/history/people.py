@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 import orjson
 import pandas as pd
 
-from outreach_frames.reading.flatten import DtypeBackend, people_frame, read_people_page
+from outreach_frames.reading.flatten import DtypeBackend, people_frame
+from outreach_frames.reading.pages import read_people_page
 
 Record = dict[str, Any]
 DEPARTMENTS = ("finance", "legal")

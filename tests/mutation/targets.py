@@ -28,7 +28,7 @@ TARGETS: Final[dict[str, tuple[str, ...]]] = {
         "tests/identity/test_persons.py",
     ),
     "outreach_frames/leads/planning/checks.py": ("tests/leads/planning",),
-    "outreach_frames/reading/flatten.py": (
+    "outreach_frames/reading/pages.py": (
         "tests/reading/test_flatten.py",
         "tests/reading/test_bounds.py",
     ),

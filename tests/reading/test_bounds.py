@@ -17,25 +17,21 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import read_fast
-from outreach_frames.reading.flatten import (
-    free_frame,
-    people_frame,
-    read_people_page,
-    read_people_pages,
-)
-from outreach_frames.reading.raw_people import read_people_lines
-from outreach_frames.reading.tolerant_reader import (
+from outreach_frames.reading.flatten import free_frame, people_frame
+from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
-    MOST_FURTHER_COLUMNS,
+    MAX_UNDOCUMENTED_COLUMNS,
     records_table,
 )
+from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
+from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.tables.json_values import LossyParseError, parse_json
 from tests.benchmarks.pages import people_pages
 from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
 from tests.scripted import respond, scripted
 
-MOST = MOST_FURTHER_COLUMNS
+MOST = MAX_UNDOCUMENTED_COLUMNS
 WIDE = {f"f{number}": number for number in range(MOST + 500)}
 REST = {f"f{number}": number for number in range(MOST, MOST + 500)}
 
@@ -69,7 +65,7 @@ def test_nested_fields_beyond_the_columns_stay_nested() -> None:
 
 @pytest.mark.parametrize("number", [1, 2**53 + 1, 2**64, 0.5])
 def test_both_ways_agree_on_wide_people(number: float) -> None:
-    """The fast reader gives the tolerant reader's table of wide people, or leaves it to that."""
+    """The fast reader gives the lenient reader's table of wide people, or leaves it to that."""
     persons = [WIDE | {"last": number}, {"other": {"x": number}}]
     slow = records_table(json.loads(body(*persons), parse_int=None)["results"], spec.PERSON)
     try:
@@ -197,7 +193,7 @@ def test_a_long_response_with_few_values_is_read() -> None:
 def test_large_pages_are_read_in_several_groups() -> None:
     """Pages that are too large to be read at once give all people in order."""
     pages = [body({"id": str(n), "about": "x" * 7_000_000}) for n in range(5)]
-    people = read_people_pages([*pages, body({"id": "5"}), body({"id": "6"})]).people
+    people = as_one_page(read_people_pages([*pages, body({"id": "5"}), body({"id": "6"})])).people
     assert people["id"].to_pylist() == [str(n) for n in range(7)]
 
 
@@ -220,7 +216,7 @@ def test_integers_beyond_64_bits_are_text(text: str, parsed: object) -> None:
     page = read_people_page(sent)
     assert page.people["zz"].to_pylist() == [parsed]
     assert page.errors == [parsed]
-    assert read_people_lines([sent]).errors == [parsed]
+    assert read_people_lines([sent])[0].errors == [parsed]
 
 
 # Measured from what the reader has taken to be ready, not from what it was started by.
@@ -341,7 +337,7 @@ def test_a_response_costs_memory_in_proportion(response: bytes) -> None:
 def test_pagination_keeps_a_thousand_members() -> None:
     """Of `_pagination`, both readers keep the first 1,000 members."""
     sent = b'{"results":[],"_pagination":{"total":0,%b}}' % fields(5_000).encode()
-    for page in (read_people_page(sent), read_people_lines([sent])):
+    for page in (read_people_page(sent), read_people_lines([sent])[0]):
         assert len(page.pagination) == MOST
         assert page.pagination["total"] == 0
 

@@ -23,11 +23,10 @@ from outreach_frames.reading.flatten import (
     concat_tables,
     free_frame,
     people_frame,
-    read_people_page,
-    read_people_pages,
     records_frame,
 )
-from outreach_frames.reading.tolerant_reader import records_table
+from outreach_frames.reading.lenient_reader import records_table
+from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
 from outreach_frames.tables.json_values import LossyParseError
 from tests.examples import share_of_examples
 from tests.reading.pages import body
@@ -126,7 +125,7 @@ def test_names_and_values_are_those_of_json_normalize(persons):
 @share_of_examples(0.5)
 @given(st.lists(odd_people(), max_size=3))
 def test_both_ways_agree(persons):
-    """Where the fast reader accepts a page, it gives the same table as the tolerant way."""
+    """Where the fast reader accepts a page, it gives the same table as the lenient reader."""
     slow = records_table(persons, spec.PERSON)
     try:
         fast = read_fast([body(*persons)])[0].people
@@ -143,7 +142,7 @@ def test_both_ways_agree(persons):
 )
 def test_any_pages_make_one_frame(pages, backend):
     """Pages with anything in them become one frame: every row, the interface's columns first."""
-    together = [read_people_pages([body(*persons) for persons in pages])] if pages else []
+    together = read_people_pages([body(*persons) for persons in pages])
     frame = people_frame(together, backend)
     assert len(frame) == sum(map(len, pages))
     assert list(frame.columns[: len(COLUMNS)]) == list(COLUMNS)
@@ -439,10 +438,11 @@ def test_deep_nesting_does_not_end_the_process(levels):
     code = (
         "import sys\n"
         "from outreach_frames.errors import InvalidResponseError\n"
-        "from outreach_frames.reading.flatten import people_frame, read_people_page\n"
+        "from outreach_frames.reading.flatten import people_frame\n"
+        "from outreach_frames.reading.pages import read_people_page\n"
         "from outreach_frames.reading.raw_people import read_people_lines\n"
         "for sent in sys.stdin.buffer.read().splitlines():\n"
-        "    for read in (read_people_page, lambda sent: read_people_lines([sent])):\n"
+        "    for read in (read_people_page, lambda sent: read_people_lines([sent])[0]):\n"
         "        try:\n"
         "            print(len(people_frame([read(sent)])))\n"
         "        except InvalidResponseError as error:\n"
@@ -486,7 +486,7 @@ def test_pages_read_together_are_those_read_alone():
         body({"id": "3", "name": 5}, _pagination={"page": 3}),
     ]
     for chosen in (bodies[:2], bodies):
-        together = read_people_pages(chosen)
+        together = as_one_page(read_people_pages(chosen))
         alone = [read_people_page(one) for one in chosen]
         people = [person for page in alone for person in page.people["id"].to_pylist()]
         assert together.people["id"].to_pylist() == people

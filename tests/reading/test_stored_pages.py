@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.reading.flatten import as_one_page, read_people_page, read_people_pages
+from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
 from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
@@ -24,7 +24,7 @@ def test_pages_come_back_as_they_were(pages: list[list[Any]]) -> None:
     bodies = [
         body(*persons, _errors=ERRORS[number % len(ERRORS)]) for number, persons in enumerate(pages)
     ]
-    together = read_people_pages(bodies)
+    together = as_one_page(read_people_pages(bodies))
     apart = list(together.apart())
     kept = [unpack_page(pack_page(page)) for page in apart]
     assert kept == apart

@@ -11,13 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outreach_frames import spec
-from outreach_frames.reading.flatten import (
-    as_one_page,
-    people_frame,
-    read_people_page,
-    read_people_pages,
-)
-from outreach_frames.reading.tolerant_reader import records_table
+from outreach_frames.reading.flatten import people_frame
+from outreach_frames.reading.lenient_reader import records_table
+from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
 from tests.examples import share_of_examples
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people
@@ -104,7 +100,7 @@ def test_columns_do_not_depend_on_what_is_read_together(
 ) -> None:
     """Pages that are read together have the columns, in their order, of pages read one by one."""
     bodies = [body(*persons) for persons in pages]
-    together = read_people_pages(bodies, use_threads=use_threads)
+    together = as_one_page(read_people_pages(bodies, use_threads=use_threads))
     alone = as_one_page([read_people_page(one) for one in bodies])
     assert together.people.equals(alone.people)
     assert together.heads == alone.heads
@@ -113,7 +109,7 @@ def test_columns_do_not_depend_on_what_is_read_together(
 def test_a_new_member_on_a_later_page_comes_last() -> None:
     """Columns have the order of first appearance, whether pages are read together or not."""
     bodies = [body({"zz": {"a": 1}, "y": 2}), body({"zz": {"b": 3}})]
-    names = read_people_pages(bodies).people.column_names
+    names = as_one_page(read_people_pages(bodies)).people.column_names
     assert names[-3:] == ["zz_a", "y", "zz_b"]
 
 
@@ -123,7 +119,7 @@ def test_texts_of_unreadable_dates_have_the_same_order() -> None:
         body({"company": {"latest_funding_date": "soon"}}),
         body({"current_position_start_date": "soon"}),
     ]
-    names = read_people_pages(bodies).people.column_names
+    names = as_one_page(read_people_pages(bodies)).people.column_names
     assert names[-2:] == ["company_latest_funding_date_raw", "current_position_start_date_raw"]
 
 
@@ -136,8 +132,8 @@ def test_an_undocumented_member_of_another_type_leaves_lists_of_objects(sent: An
         {"id": "3", "experiences": [{"zz": sent}, {"title": "u", "zz": None}]},
         {"id": "4", "experiences": []},
     ]
-    alone = people_frame([read_people_pages([body(person)]) for person in people], "pyarrow")
-    together = people_frame([read_people_pages([body(*people)])], "pyarrow")
+    alone = people_frame([read_people_page(body(person)) for person in people], "pyarrow")
+    together = people_frame([read_people_page(body(*people))], "pyarrow")
     assert alone["experiences"].dtype == together["experiences"].dtype
     assert alone["experiences"].tolist() == together["experiences"].tolist()
     assert alone.outreach.experiences()["title"].dropna().tolist() == ["t", "u"]

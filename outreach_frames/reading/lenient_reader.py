@@ -34,7 +34,7 @@ RAW_SUFFIX: Final = "_raw"
 LONE_VALUE: Final = "value"
 FURTHER_FIELDS: Final = "further_fields"
 # Columns that the interface does not know; what is beyond them is JSON in one more.
-MOST_FURTHER_COLUMNS: Final = 1_000
+MAX_UNDOCUMENTED_COLUMNS: Final = 1_000
 _MOST_CELLS: Final = 10_000_000
 # Where a table is larger, at least a tenth of it is values.
 _MOST_SPARSE_CELLS: Final = 2_000_000
@@ -93,7 +93,7 @@ def records_table(
         for record in records
     ]
     try:
-        most = _most_further_columns(rows)
+        most = _max_undocumented_columns(rows)
         found = _Columns(leave_out, ready or {}, most, [{} for _ in rows])
         return _flatten(rows, fields, found)
     except UnicodeEncodeError:
@@ -134,10 +134,10 @@ def named_columns(
 
 @dataclass(slots=True)
 class _Columns:
-    """The columns found so far: the interface's, further ones, and texts of misfits.
+    """The columns found so far: documented, undocumented, and texts of misfits.
 
     `ready` has columns of the interface that need no reading, `read` the values that did, `most` is
-    how many further columns there may be, and `rest` what each row has beyond them.
+    how many undocumented columns there may be, and `rest` what each row has beyond them.
     """
 
     leave_out: frozenset[str]
@@ -172,8 +172,8 @@ def _flatten_object(
     found: _Columns,
 ) -> None:
     """Flatten the objects that stand in one place of all records."""
-    shown = [member for member in fields if member.name not in found.leave_out]
-    for member in shown:
+    documented = [member for member in fields if member.name not in found.leave_out]
+    for member in documented:
         name = prefix + member.name
         if member.type == "object" and member.members:
             objects, others = _objects_and_others(_members(parents, member.name))
@@ -183,7 +183,7 @@ def _flatten_object(
             found.known[name], raw = _column(parents, member, name, found)
         if raw is not None:
             found.raws.append((name + RAW_SUFFIX, raw))
-    known_names = found.leave_out.union(member.name for member in shown)
+    known_names = found.leave_out.union(member.name for member in documented)
     _flatten_extras(parents, _keys(parents, known_names), prefix, found)
 
 
@@ -192,7 +192,7 @@ def _column(
 ) -> tuple[pa.Array, pa.Array | None]:
     """Make a known field's column, and the text of what does not fit it."""
     ready = found.ready.get(name)
-    if ready is None or _has_further_members(parents, member):
+    if ready is None or _has_undocumented_members(parents, member):
         values = _members(parents, member.name)
         found.read.append(values)
         return _typed(values, member)
@@ -200,14 +200,16 @@ def _column(
     return typed_dates(ready, member) if is_date else (ready, None)
 
 
-def _has_further_members(parents: Sequence[Mapping[str, Any] | None], lists: spec.Field) -> bool:
+def _has_undocumented_members(
+    parents: Sequence[Mapping[str, Any] | None], lists: spec.Field
+) -> bool:
     """Tell whether objects in lists hold what the interface does not show."""
-    shown = {member.name for member in lists.members}
+    documented = {member.name for member in lists.members}
     return (
         lists.type == "array"
         and lists.items == "object"
         and any(
-            element and not shown.issuperset(element)
+            element and not documented.issuperset(element)
             for cell in _members(parents, lists.name)
             for element in cell or ()
         )
@@ -247,12 +249,12 @@ def _flatten_extra(values: list[Any], name: str, found: _Columns) -> None:
         _flatten_extras(objects, _keys(objects), f"{name}_", found)
 
 
-def _most_further_columns(rows: Sequence[dict[str, Any]]) -> int:
+def _max_undocumented_columns(rows: Sequence[dict[str, Any]]) -> int:
     """Return how many columns there may be, so that cells stay in proportion to values."""
-    if len(rows) * MOST_FURTHER_COLUMNS <= _MOST_SPARSE_CELLS:
-        return MOST_FURTHER_COLUMNS
+    if len(rows) * MAX_UNDOCUMENTED_COLUMNS <= _MOST_SPARSE_CELLS:
+        return MAX_UNDOCUMENTED_COLUMNS
     cells = _MOST_SPARSE_CELLS + 10 * sum(map(_count_members, rows))
-    return min(MOST_FURTHER_COLUMNS, cells // len(rows))
+    return min(MAX_UNDOCUMENTED_COLUMNS, cells // len(rows))
 
 
 def _count_members(value: Any) -> int:
@@ -367,8 +369,8 @@ def _list_of_objects(
         )
         for member in field.members
     }
-    further = _keys(elements, members.keys())
-    if _are_too_many(further, len(elements)):
+    undocumented = _keys(elements, members.keys())
+    if _are_too_many(undocumented, len(elements)):
         # One after the other: as dicts, all of them take far more memory than as text.
         rest = (
             element and {key: value for key, value in element.items() if key not in members}
@@ -376,8 +378,8 @@ def _list_of_objects(
         )
         texts = [json_text(item or None) for item in rest]
         members[FURTHER_FIELDS] = pa.array(texts, pa.string())
-        further = []
-    for key in further:
+        undocumented = []
+    for key in undocumented:
         members[key] = inferred(_members(elements, key))
     structs = pa.StructArray.from_arrays(
         list(members.values()),
@@ -422,7 +424,7 @@ def _cells(values: Iterable[Any], rows: int) -> float:
 
 
 def _are_too_many(members: Collection[str], rows: int) -> bool:
-    return len(members) > MOST_FURTHER_COLUMNS or len(members) * rows > _MOST_CELLS
+    return len(members) > MAX_UNDOCUMENTED_COLUMNS or len(members) * rows > _MOST_CELLS
 
 
 def _raw(misfits: Sequence[Any]) -> pa.Array | None:
