@@ -13,6 +13,8 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.arguments import check_choice, check_text
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
@@ -24,28 +26,33 @@ _SHOWN_CHARACTERS = 200
 
 
 def list_frame(
-    client: Client,
+    client: Client | None,
     endpoint: spec.Endpoint,
+    filters: Mapping[str, str | None],
     *,
-    key: str,
-    fields: tuple[spec.Field, ...],
-    query: Mapping[str, Any],
     dtype_backend: DtypeBackend,
     refresh: bool,
     progress: bool | None,
 ) -> pd.DataFrame:
     """Return one row per item of a listing, in the service's order."""
     check_dtype_backend(dtype_backend)
-    filters = {name: value for name, value in query.items() if value is not None}
+    known = {field.name: field for field in endpoint.query}
+    checked = {
+        name: check_choice(name, value, known[name].values)
+        if known[name].values
+        else check_text(name, value)
+        for name, value in filters.items()
+    }
+    given = {name: value for name, value in checked.items() if value is not None}
+    query = {**given, spec.PAGE_SIZE.name: known[spec.PAGE_SIZE.name].maximum}
 
     def framed(records: list[Any]) -> pd.DataFrame:
-        return records_frame(records, fields, dtype_backend)
+        return records_frame(records, endpoint.listed.members, dtype_backend)
 
-    pages = client.read_pages(endpoint, query=filters, refresh=refresh)
-    listed = read_items(pages, endpoint, key, framed, progress, identity=own_id)
+    pages = resolve(client).read_pages(endpoint, query=query, refresh=refresh)
+    listed = read_items(pages, endpoint, framed, progress, identity=own_id)
     frame = framed(listed.items)
-    shown = {name: value for name, value in filters.items() if name != spec.PAGE_SIZE.name}
-    frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=listed.errors)
+    frame.attrs.update(filters=given, total=len(frame), fetched_at=now(), errors=listed.errors)
     return frame
 
 
@@ -60,13 +67,13 @@ class Listed(NamedTuple):
 def read_items(
     pages: Iterable[dict[str, Any]],
     endpoint: spec.Endpoint,
-    key: str,
     framed: Callable[[list[Any]], pd.DataFrame],
     progress: bool | None,
     *,
     identity: Callable[[Any], str | None],
 ) -> Listed:
     """Read all pages of a listing; `identity` names an item, where that is known."""
+    key = endpoint.listed.name
     first: Mapping[str, Any] = {}
     items: list[Any] = []
     errors: list[Any] = []
@@ -75,7 +82,7 @@ def read_items(
         keeping_partial(lambda: framed(items)),
     ):
         for page in pages:
-            more = page_items(page, key, endpoint)
+            more = page_items(page, endpoint)
             first = first or page
             items.extend(more)
             errors.extend(page_errors(page))
@@ -86,8 +93,9 @@ def read_items(
     return Listed(first, once, errors)
 
 
-def page_items(page: object, key: str, endpoint: spec.Endpoint) -> list[Any]:
+def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
     """Return the items of one page, or say that the page is none."""
+    key = endpoint.listed.name
     items = page.get(key) if isinstance(page, dict) else None
     if not isinstance(items, list):
         raise InvalidResponseError(
