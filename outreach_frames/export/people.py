@@ -163,7 +163,7 @@ def _read(search: WholeSearch, kind: Format, parts: Checkpoint, progress: bool |
     if parts.state is not None:
         search.resume(parts.state)
     search.errors = list(parts.errors)
-    search.remember(parts.sightings)
+    search.sightings_of = parts.sightings
     with progress_bar(
         search.expected, description="people", unit="people", progress=progress, done=search.rows
     ) as bar:

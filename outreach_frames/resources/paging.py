@@ -85,9 +85,13 @@ def read_items(
             more = page_items(page, endpoint)
             first = first or page
             items.extend(more)
-            errors.extend(page_errors(page))
+            errors.extend(list_of_errors(page.get(spec.ERRORS_KEY)))
             bar.update(len(more))
-    once = list(distinct(items, identity))
+    # One item twice where the listing shifted while it was read.
+    first_of: dict[object, Any] = {}
+    for item in items:
+        first_of.setdefault(identity(item) or object(), item)
+    once = list(first_of.values())
     report_repeats(len(items) - len(once), key)
     report_errors(errors)
     return Listed(first, once, errors)
@@ -103,23 +107,6 @@ def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
             "Is the address that of the service's interface?"
         )
     return items
-
-
-def page_errors(page: Mapping[str, Any]) -> list[Any]:
-    """Return what a page reports as errors beside its items."""
-    return list_of_errors(page.get(spec.ERRORS_KEY))
-
-
-def distinct(records: Iterable[Any], identity: Callable[[Any], str | None]) -> Iterator[Any]:
-    """Yield records without those that came before: a listing may shift while it is read."""
-    seen: set[str] = set()
-    for record in records:
-        known_as = identity(record)
-        if known_as is not None:
-            if known_as in seen:
-                continue
-            seen.add(known_as)
-        yield record
 
 
 def own_id(record: Any) -> str | None:
