@@ -131,18 +131,16 @@ class WholeSearch:
             filters={**self.filters, **value},
             limit=None if self.limit is None else self.limit - earlier,
             so_far=self._progress,
-            errors=[],
+            errors=self.errors,
             sightings=self.sightings_of(self.index),
         )
-        repeats, noted = self._repeats - self._progress.repeats, 0
+        repeats = self._repeats - self._progress.repeats
         with closing(search.tables()) as tables:
             for table in tables:
                 self.taken[self.index] = self._progress.rows
                 self._repeats = repeats + self._progress.repeats
                 if self.split_by is None:
                     self.total = search.total
-                self.errors += search.errors[noted:]
-                noted = len(search.errors)
                 yield table
         self._fetched_at.append(search.fetched_at)
 
