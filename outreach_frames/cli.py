@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Sequence
 from importlib.metadata import version
+from inspect import getdoc, signature
 from pathlib import Path
 from typing import Final
 
@@ -128,13 +129,6 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _run_listing(
-    function: Callable[..., pd.DataFrame], columns: list[str]
-) -> Callable[[argparse.Namespace], None]:
-    """Return what shows a listing: the columns in the terminal, or all of them in a file."""
-    return lambda options: _show(call(function, options), columns, options.out)
-
-
 def _run_search(options: argparse.Namespace) -> None:
     if options.count:
         print(f"{call(of.count_people, options):,}")
@@ -204,6 +198,36 @@ _OUT: Final = option(
 )
 _LISTING: Final = (_OUT, SANDBOX_OPTION, REFRESH)
 
+
+def _listing(endpoint: spec.Endpoint) -> Command:
+    """Return the command of a list, with an option for each filter of its function."""
+    listed = endpoint.listed
+    function = getattr(of, listed.name)
+    known = spec.columns(listed.members)
+    # In the terminal without dates and what belongs to other objects.
+    shown = [
+        field.name
+        for field in listed.members
+        if not field.format and not field.members and not field.name.endswith("_id")
+    ]
+    options = [
+        option(
+            f"--{field.name.replace('_', '-')}",
+            metavar=field.name.rpartition("_")[2].upper(),
+            help=", ".join(field.values) or field.note or known[field.name].note,
+        )
+        for field in endpoint.query
+        if field.name in signature(function).parameters
+    ]
+    return Command(
+        listed.name,
+        endpoint.note,
+        str(getdoc(function)).partition("\n")[0],
+        (*options, *_LISTING),
+        lambda options: _show(call(function, options), shown, options.out),
+    )
+
+
 COMMANDS: Final = (
     Command(
         "demo",
@@ -222,33 +246,7 @@ COMMANDS: Final = (
     ),
     RUN_SANDBOX,
     LAB,
-    Command(
-        "sequences",
-        "list the sequences",
-        "List the account's sequences.",
-        (
-            option("--name", help="part of the name, in any case"),
-            option("--status", help=", ".join(spec.SEQUENCE_STATUSES)),
-            option("--created-by-user-id", metavar="ID", help="those of this user"),
-            option("--created-by-user-email", metavar="EMAIL", help="the same, by address"),
-            *_LISTING,
-        ),
-        _run_listing(of.sequences, ["id", "name", "status", "created_by_user_email"]),
-    ),
-    Command(
-        "mailboxes",
-        "list the mailboxes and their daily limits",
-        "List the mailboxes that are connected to the account.",
-        (
-            option("--status", help=", ".join(spec.MAILBOX_STATUSES)),
-            option("--email-provider", help=", ".join(spec.EMAIL_PROVIDERS)),
-            option("--user-email", metavar="EMAIL", help="mailboxes of this user"),
-            *_LISTING,
-        ),
-        _run_listing(
-            of.mailboxes, ["id", "email", "email_provider", "status", "daily_email_limit"]
-        ),
-    ),
+    *map(_listing, spec.LISTS),
     Command(
         "search",
         "search people and export the table",

@@ -80,6 +80,11 @@ class Endpoint:
         """Method and path, as the interface document writes them."""
         return f"{self.method} {self.path}"
 
+    @property
+    def listed(self) -> Field:
+        """The list of a good response: its name, and the fields of its items."""
+        return next(field for field in self.result if field.type == "array")
+
 
 def _object_constant(value: str) -> Field:
     return Field("object", constant=value, note=f"constant {value}")
@@ -779,6 +784,19 @@ ENDPOINTS: Final = (
     GET_LEAD_LIST,
     LIST_MAILBOXES,
     UPDATE_MAILBOX,
+)
+# What is listed whole, page by page, by an equally named function and command.
+LISTS: Final = tuple(endpoint for endpoint in ENDPOINTS if endpoint.name.startswith("list_"))
+
+# The frames of resources by the functions that return them: what one row is, and its fields.
+FRAMES: Final[Mapping[str, tuple[str, tuple[Field, ...]]]] = MappingProxyType(
+    {
+        "people": ("person", PERSON),
+        "companies": ("company", COMPANY),
+        "contacts": ("contact", CONTACT),
+        "mailboxes": ("mailbox", MAILBOX),
+        "sequences": ("sequence", SEQUENCE),
+    }
 )
 
 # What a 422 of adding leads can say; the list is not exhaustive.

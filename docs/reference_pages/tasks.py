@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import outreach_frames as of
+from outreach_frames import spec
 from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
@@ -64,6 +65,13 @@ TYPES: Final[dict[str, str]] = {
     "of.FrameLike": "The type of what is taken as a frame, for annotations: a pandas frame, or a "
     "table that exports itself by Arrow's PyCapsule interface.",
 }
+
+# Lists of the service that no other page has.
+_OTHER_LISTS: Final = tuple(
+    f"of.{one.listed.name}"
+    for one in spec.LISTS
+    if one not in (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES)
+)
 
 TASKS: Final = (
     Task(
@@ -159,7 +167,7 @@ TASKS: Final = (
         "contacts",
         "Contacts and lead lists",
         "What the account knows already.",
-        ("of.contacts", "of.lead_list"),
+        ("of.contacts", "of.lead_list", *_OTHER_LISTS),
     ),
     Task(
         "history",

@@ -20,8 +20,8 @@ from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
 from outreach_frames.resources.paging import now, report_errors
-from outreach_frames.resources.search import check_body, report_unknown_values
-from outreach_frames.resources.search_arguments import check_limit
+from outreach_frames.resources.search import report_unknown_values
+from outreach_frames.resources.search_arguments import check_filters, check_limit
 from outreach_frames.resources.split_search import check_split_by
 
 
@@ -125,7 +125,7 @@ def find_people(
         "name": name,
     }
     asked, unasked = read_accounts(accounts, columns)
-    body = check_body(filters, fields)
+    body = check_filters(filters, fields)
     _check_no_clash(body, columns)
     values = _values(body, split_by)
     most = check_limit(per_company, "per_company")

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from outreach_frames import spec
-from outreach_frames.analysis.interface_columns import INTERFACE_TABLES, TABLES
+from outreach_frames.analysis.interface_columns import TABLES
 from outreach_frames.common.arguments import check_one_of
 from outreach_frames.tables.schema import empty_table, to_frame, wire_schema
 
@@ -72,7 +72,7 @@ def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") 
     'STRUCT("object" VARCHAR, "language" VARCHAR, "iso_code" VARCHAR, "proficiency" VARCHAR)[]'
     """
     convert = _ENGINES[check_one_of("engine", engine, _ENGINES)]
-    fields = INTERFACE_TABLES[check_one_of("table", table, INTERFACE_TABLES)]
+    _, fields = spec.FRAMES[check_one_of("table", table, spec.FRAMES)]
     if check_one_of("form", form, FORMS) == "nested":
         not_shown = {
             path[-1] for path, one in spec.leaves(fields) if one.type == "array" and not one.items

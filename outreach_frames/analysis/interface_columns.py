@@ -26,23 +26,17 @@ from outreach_frames.tables.result_columns import (
 )
 from outreach_frames.tables.schema import empty_table, to_frame
 
-# What a frame of the interface is of, and the columns that this package puts behind.
+# What a row of these frames is, with its fields, and the columns that this package puts behind.
 _RESOURCES: Final = {
-    "people": ("person", spec.PERSON, ()),
-    "companies": ("company", spec.COMPANY, (PEOPLE_IN_FRAME,)),
-    "contacts": ("contact", spec.CONTACT, (ASKED, FOUND)),
-    "mailboxes": ("mailbox", spec.MAILBOX, ()),
-    "set_daily_email_limit": ("mailbox", spec.MAILBOX, (OUTCOME, DETAIL)),
-    "sequences": ("sequence", spec.SEQUENCE, ()),
-    "lead_list": ("lead", (), ()),
+    **spec.FRAMES,
+    "set_daily_email_limit": spec.FRAMES["mailboxes"],
+    "lead_list": ("lead", ()),
 }
-# The interface's own columns of these.
-INTERFACE_TABLES: Final[Mapping[str, tuple[spec.Field, ...]]] = MappingProxyType(
-    {
-        name: _RESOURCES[name][1]
-        for name in ("people", "companies", "contacts", "mailboxes", "sequences")
-    }
-)
+_ADDED: Final[Mapping[str, tuple[spec.Field, ...]]] = {
+    "companies": (PEOPLE_IN_FRAME,),
+    "contacts": (ASKED, FOUND),
+    "set_daily_email_limit": (OUTCOME, DETAIL),
+}
 _OTHERS: Final = {
     **CHILD_TABLES,
     "tenure": TENURE,
@@ -51,7 +45,7 @@ _OTHERS: Final = {
     **RESULT_TABLES,
 }
 TABLES: Final[Mapping[str, tuple[spec.Field, ...]]] = MappingProxyType(
-    {name: (*fields, *added) for name, (_, fields, added) in _RESOURCES.items()} | _OTHERS
+    {name: (*fields, *_ADDED.get(name, ())) for name, (_, fields) in _RESOURCES.items()} | _OTHERS
 )
 # So many columns of a table tell a frame to be of it, if it has not all of them.
 _TELLING: Final = 8
@@ -109,8 +103,8 @@ def columns(table: str = "people") -> pd.DataFrame:
 @cache
 def _columns_of(table: str) -> tuple[Column, ...]:
     if table in _RESOURCES:
-        noun, fields, added = _RESOURCES[table]
-        group = "added to the interface's"
+        noun, fields = _RESOURCES[table]
+        added, group = _ADDED.get(table, ()), "added to the interface's"
     else:
         noun, fields, added, group = "", (), _OTHERS[table], table.replace("_", " ")
     columns: list[Column] = []

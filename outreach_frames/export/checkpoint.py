@@ -31,7 +31,7 @@ from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.search import Sighting, Sightings
 
-FORMAT: Final = 3
+FORMAT: Final = 4
 _SCHEMA: Final = f"""
 CREATE TABLE export (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE parts (

@@ -16,8 +16,8 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import Format, format_of
 from outreach_frames.reading.raw_people import read_people_lines
-from outreach_frames.resources.search import Search, check_body
-from outreach_frames.resources.search_arguments import check_limit, check_page_size
+from outreach_frames.resources.search import Search
+from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
 from outreach_frames.resources.split_search import WholeSearch
 
 
@@ -104,7 +104,7 @@ def export_people(
     kind = format_of(path)
     whole = Search(
         resolve(client),
-        check_body(filters, fields),
+        check_filters(filters, fields),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
         # The cache has tables, and NDJSON is what the service sent.
@@ -163,7 +163,7 @@ def _read(search: WholeSearch, kind: Format, parts: Checkpoint, progress: bool |
     if parts.state is not None:
         search.resume(parts.state)
     search.errors = list(parts.errors)
-    search.remember(parts.sightings)
+    search.sightings_of = parts.sightings
     with progress_bar(
         search.expected, description="people", unit="people", progress=progress, done=search.rows
     ) as bar:

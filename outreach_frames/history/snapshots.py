@@ -23,7 +23,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import kept_filters
 from outreach_frames.export.people import export_people
 from outreach_frames.files.read import parts_of
-from outreach_frames.resources.search import check_body
+from outreach_frames.resources.search_arguments import check_filters
 
 KEY: Final = "snapshot"
 _NAME: Final = re.compile(rf"{KEY}=(\d{{4}}-\d{{2}}-\d{{2}})")
@@ -101,7 +101,7 @@ def snapshot_people(
     'snapshot=2026-11-01'
     """
     day = _day(date)
-    body = check_body(filters, fields)
+    body = check_filters(filters, fields)
     connected = resolve(client)
     place = expanded(folder)
     _require_same_search(place, day, body, split_by)

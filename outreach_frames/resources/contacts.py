@@ -150,11 +150,9 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
         spec.GET_CONTACTS,
         query={spec.CONTACT_IDS.name: ids},
         refresh=refresh,
-        is_complete=lambda body: (
-            len(page_items(body, spec.CONTACTS_KEY, spec.GET_CONTACTS)) >= len(ids)
-        ),
+        is_complete=lambda body: len(page_items(body, spec.GET_CONTACTS)) >= len(ids),
     )
-    items = page_items(response, spec.CONTACTS_KEY, spec.GET_CONTACTS)
+    items = page_items(response, spec.GET_CONTACTS)
     known = [item for item in items if isinstance(item, dict) and isinstance(item.get(_ID), str)]
     if len(known) < len(items):
         raise InvalidResponseError(

@@ -14,7 +14,7 @@ from outreach_frames.client.connect import resolve
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.resources.people import count_people
-from outreach_frames.resources.search import check_body
+from outreach_frames.resources.search_arguments import check_filters
 
 _LIST_OF_TEXT = pd.ArrowDtype(pa.list_(pa.string()))
 
@@ -109,7 +109,7 @@ def explain_search(
     1       company_names  Nobody & Sons              61
     """
     client = resolve(client)
-    body = check_body(filters, fields)
+    body = check_filters(filters, fields)
     rows = list(_without(body))
     searches = [body, *(rest for _, _, rest in rows)]
 

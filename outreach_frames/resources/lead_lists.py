@@ -84,9 +84,7 @@ def lead_list(
     def framed(leads: list[Any]) -> pd.DataFrame:
         return free_frame(leads, dtype_backend)
 
-    listed = read_items(
-        pages, spec.GET_LEAD_LIST, spec.LEADS_KEY, framed, progress, identity=whole_content
-    )
+    listed = read_items(pages, spec.GET_LEAD_LIST, framed, progress, identity=whole_content)
     own = {name: value for name, value in listed.first.items() if name not in _NOT_OWN}
     frame = framed(listed.items) if listed.items else records_frame([], _NO_LEADS, dtype_backend)
     if own.get("status", _COMPLETED) != _COMPLETED:

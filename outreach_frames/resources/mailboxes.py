@@ -12,11 +12,9 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import (
-    check_choice,
     check_id,
     check_ids,
     check_integer,
-    check_text,
 )
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural
@@ -91,18 +89,10 @@ def mailboxes(
     ...     set(of.mailboxes(status="active")["status"])
     {'active'}
     """
-    query = {
-        "status": check_choice("status", status, spec.MAILBOX_STATUSES),
-        "email_provider": check_choice("email_provider", email_provider, spec.EMAIL_PROVIDERS),
-        "user_email": check_text("user_email", user_email),
-        spec.PAGE_SIZE.name: str(spec.MAX_MAILBOX_PAGE_SIZE),
-    }
     return list_frame(
-        resolve(client),
+        client,
         spec.LIST_MAILBOXES,
-        key=spec.MAILBOXES_KEY,
-        fields=spec.MAILBOX,
-        query=query,
+        {"status": status, "email_provider": email_provider, "user_email": user_email},
         dtype_backend=dtype_backend,
         refresh=refresh,
         progress=progress,

@@ -13,6 +13,8 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
+from outreach_frames.client.connect import resolve
+from outreach_frames.common.arguments import check_choice, check_text
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
@@ -24,29 +26,34 @@ _SHOWN_CHARACTERS = 200
 
 
 def list_frame(
-    client: Client,
+    client: Client | None,
     endpoint: spec.Endpoint,
+    filters: Mapping[str, str | None],
     *,
-    key: str,
-    fields: tuple[spec.Field, ...],
-    query: Mapping[str, Any],
     dtype_backend: DtypeBackend,
     refresh: bool,
     progress: bool | None,
 ) -> pd.DataFrame:
     """Return one row per item of a listing, in the service's order."""
     check_dtype_backend(dtype_backend)
-    filters = {name: value for name, value in query.items() if value is not None}
+    known = {field.name: field for field in endpoint.query}
+    checked = {
+        name: check_choice(name, value, known[name].values)
+        if known[name].values
+        else check_text(name, value)
+        for name, value in filters.items()
+    }
+    given = {name: value for name, value in checked.items() if value is not None}
+    query = {**given, spec.PAGE_SIZE.name: known[spec.PAGE_SIZE.name].maximum}
 
     def framed(records: list[Any]) -> pd.DataFrame:
-        return records_frame(records, fields, dtype_backend)
+        return records_frame(records, endpoint.listed.members, dtype_backend)
 
-    size = int(query[spec.PAGE_SIZE.name]) if spec.PAGE_SIZE.name in query else None
-    pages = client.read_pages(endpoint, query=filters, refresh=refresh)
-    listed = read_items(pages, endpoint, key, framed, progress, page_size=size, identity=own_id)
+    pages = resolve(client).read_pages(endpoint, query=query, refresh=refresh)
+    size = known[spec.PAGE_SIZE.name].maximum
+    listed = read_items(pages, endpoint, framed, progress, page_size=size, identity=own_id)
     frame = framed(listed.items)
-    shown = {name: value for name, value in filters.items() if name != spec.PAGE_SIZE.name}
-    frame.attrs.update(filters=shown, total=len(frame), fetched_at=now(), errors=listed.errors)
+    frame.attrs.update(filters=given, total=len(frame), fetched_at=now(), errors=listed.errors)
     return frame
 
 
@@ -61,7 +68,6 @@ class Listed(NamedTuple):
 def read_items(
     pages: Iterable[dict[str, Any]],
     endpoint: spec.Endpoint,
-    key: str,
     framed: Callable[[list[Any]], pd.DataFrame],
     progress: bool | None,
     *,
@@ -69,6 +75,7 @@ def read_items(
     page_size: int | None = None,
 ) -> Listed:
     """Read all pages of a listing; `identity` names an item, where that is known."""
+    key = endpoint.listed.name
     first: Mapping[str, Any] = {}
     items: list[Any] = []
     errors: list[Any] = []
@@ -77,7 +84,7 @@ def read_items(
         keeping_partial(lambda: framed(items)),
     ):
         for page in pages:
-            more = page_items(page, key, endpoint)
+            more = page_items(page, endpoint)
             if page_size is not None and len(more) > page_size:
                 raise InvalidResponseError(
                     f"{endpoint.label}: the service returned {len(more):,} {key} where "
@@ -85,16 +92,21 @@ def read_items(
                 )
             first = first or page
             items.extend(more)
-            errors.extend(page_errors(page))
+            errors.extend(list_of_errors(page.get(spec.ERRORS_KEY)))
             bar.update(len(more))
-    once = list(distinct(items, identity))
+    # One item twice where the listing shifted while it was read.
+    first_of: dict[object, Any] = {}
+    for item in items:
+        first_of.setdefault(identity(item) or object(), item)
+    once = list(first_of.values())
     report_repeats(len(items) - len(once), key)
     report_errors(errors)
     return Listed(first, once, errors)
 
 
-def page_items(page: object, key: str, endpoint: spec.Endpoint) -> list[Any]:
+def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
     """Return the items of one page, or say that the page is none."""
+    key = endpoint.listed.name
     items = page.get(key) if isinstance(page, dict) else None
     if not isinstance(items, list):
         raise InvalidResponseError(
@@ -102,23 +114,6 @@ def page_items(page: object, key: str, endpoint: spec.Endpoint) -> list[Any]:
             "Is the address that of the service's interface?"
         )
     return items
-
-
-def page_errors(page: Mapping[str, Any]) -> list[Any]:
-    """Return what a page reports as errors beside its items."""
-    return list_of_errors(page.get(spec.ERRORS_KEY))
-
-
-def distinct(records: Iterable[Any], identity: Callable[[Any], str | None]) -> Iterator[Any]:
-    """Yield records without those that came before: a listing may shift while it is read."""
-    seen: set[str] = set()
-    for record in records:
-        known_as = identity(record)
-        if known_as is not None:
-            if known_as in seen:
-                continue
-            seen.add(known_as)
-        yield record
 
 
 def own_id(record: Any) -> str | None:

@@ -16,8 +16,8 @@ from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, concat_people
 from outreach_frames.resources.paging import keeping_partial, report_errors
-from outreach_frames.resources.search import Search, check_body, report_unknown_values
-from outreach_frames.resources.search_arguments import check_limit, check_page_size
+from outreach_frames.resources.search import Search, report_unknown_values
+from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
 from outreach_frames.resources.split_search import WholeSearch
 from outreach_frames.tables.schema import empty_table, to_frame
 
@@ -105,7 +105,7 @@ def search_people(
     check_one_of("headcount", headcount, HEADCOUNTS)
     whole = Search(
         resolve(client),
-        check_body(filters, fields),
+        check_filters(filters, fields),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
         refresh=refresh,
@@ -199,7 +199,7 @@ def count_people(
     """
     search = Search(
         resolve(client),
-        check_body(filters, fields),
+        check_filters(filters, fields),
         limit=1,
         page_size=spec.MIN_SEARCH_PAGE_SIZE,
         refresh=refresh,

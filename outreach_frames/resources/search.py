@@ -18,11 +18,11 @@ from outreach_frames.client.response import OversizedResponseError
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import InvalidInputError, InvalidResponseError, OutreachError
+from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage, count_people, may_exceed
 from outreach_frames.reading.pages import as_one_page, read_people_pages
 from outreach_frames.resources.paging import moment, now
-from outreach_frames.resources.search_arguments import check_filters, unknown_values
+from outreach_frames.resources.search_arguments import PAGE, PAGE_SIZE, unknown_values
 from outreach_frames.resources.stored_search import StoredSearch
 
 S = TypeVar("S")
@@ -38,8 +38,6 @@ _PAGES_AT_ONCE = 6
 _STORED_PAGES_AT_ONCE = 12
 # A person has some 30 objects; on a page with far more, people are counted first.
 _USUAL_OBJECTS = 60
-
-_PAGE, _SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 
 
 @dataclass
@@ -159,7 +157,7 @@ class Search:
             )
 
     def _request(self, number: int) -> dict[str, Any]:
-        return {**self.filters, _PAGE: number, _SIZE: self.size}
+        return {**self.filters, PAGE: number, PAGE_SIZE: self.size}
 
     def _fetch(self, number: int, parse: Callable[[bytes], T]) -> T:
         body = self._request(number)
@@ -364,17 +362,6 @@ def report_unknown_values(filters: Mapping[str, Any]) -> None:
             f"Nobody matches. No list of known values has {' Nor '.join(unknown)} "
             "of.explain_search() with the same filters says which of them finds nobody."
         )
-
-
-def check_body(filters: Mapping[str, Any] | None, fields: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the filters of a search, checked; paging is not a filter."""
-    for name in (_PAGE, _SIZE):
-        if name in fields or (isinstance(filters, Mapping) and name in filters):
-            raise InvalidInputError(
-                f"{name} is not a filter: all pages are read for you. "
-                "Say how many people you want with limit=, how many per request with page_size=."
-            )
-    return check_filters(filters, fields)
 
 
 def _has_same_people(one: PeoplePage, other: PeoplePage) -> bool:

@@ -22,6 +22,7 @@ from outreach_frames.common.arguments import (
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
+PAGE, PAGE_SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 
 
@@ -62,6 +63,11 @@ def check_filters(
     given = dict(filters or {})
     given.update({name: value for name, value in (fields or {}).items() if value is not None})
     for name in given:
+        if name in (PAGE, PAGE_SIZE):
+            raise InvalidInputError(
+                f"{name} is not a filter: all pages are read for you. "
+                "Say how many people you want with limit=, how many per request with page_size=."
+            )
         if name not in spec.FILTERS_BY_NAME:
             close = suggestion(str(name), spec.FILTERS_BY_NAME)
             raise InvalidInputError(

@@ -6,8 +6,6 @@ import pandas as pd
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.client.connect import resolve
-from outreach_frames.common.arguments import check_choice, check_text
 from outreach_frames.reading.flatten import DtypeBackend
 from outreach_frames.resources.paging import list_frame
 
@@ -66,18 +64,16 @@ def sequences(
     ...     set(of.sequences(status="active")["status"])
     {'active'}
     """
-    query = {
-        "name": check_text("name", name),
-        "status": check_choice("status", status, spec.SEQUENCE_STATUSES),
-        "created_by_user_id": check_text("created_by_user_id", created_by_user_id),
-        "created_by_user_email": check_text("created_by_user_email", created_by_user_email),
+    filters = {
+        "name": name,
+        "status": status,
+        "created_by_user_id": created_by_user_id,
+        "created_by_user_email": created_by_user_email,
     }
     return list_frame(
-        resolve(client),
+        client,
         spec.LIST_SEQUENCES,
-        key=spec.SEQUENCES_KEY,
-        fields=spec.SEQUENCE,
-        query=query,
+        filters,
         dtype_backend=dtype_backend,
         refresh=refresh,
         progress=progress,

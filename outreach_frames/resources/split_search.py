@@ -38,6 +38,10 @@ class WholeSearch:
 
     Attributes
     ----------
+    filters, limit : dict, int or None
+        The whole search's.
+    sightings_of : callable
+        Remembers who came before, by the index of the value.
     values : tuple of str
         The filter's values in the order given; a single None where there is no such filter.
     index : int
@@ -50,6 +54,8 @@ class WholeSearch:
 
     def __init__(self, search: Search, split_by: str | None = None) -> None:
         self._whole = search
+        self.filters: dict[str, Any] = search.filters
+        self.limit: int | None = search.limit
         self.split_by = split_by
         self.values: tuple[Any, ...] = (None,)
         if split_by is not None:
@@ -63,17 +69,7 @@ class WholeSearch:
         self._progress = SearchProgress()
         self._fetched_at: list[str] = []
         seen: dict[str, int] = {}
-        self._sightings_of: Callable[[int], Sightings] = lambda index: sightings_in(seen, index)
-
-    @property
-    def filters(self) -> dict[str, Any]:
-        """The filters of the whole search."""
-        return self._whole.filters
-
-    @property
-    def limit(self) -> int | None:
-        """How many people to read at most."""
-        return self._whole.limit
+        self.sightings_of: Callable[[int], Sightings] = lambda index: sightings_in(seen, index)
 
     @property
     def rows(self) -> int:
@@ -98,15 +94,11 @@ class WholeSearch:
         }
         return noted if self.split_by is None else noted | {"split_by": self.split_by}
 
-    def remember(self, sightings_of: Callable[[int], Sightings]) -> None:
-        """Have somebody else remember who came before, by the index of the value."""
-        self._sightings_of = sightings_of
-
     @property
     def state(self) -> dict[str, Any]:
         """How far the search has come, in plain values."""
         return {
-            **asdict(self._progress),
+            "progress": asdict(self._progress),
             "search": self.index,
             "taken": list(self.taken),
             "whole": self.total,
@@ -117,8 +109,7 @@ class WholeSearch:
         """Go on where a search in that state stopped."""
         self.index, self.total = state["search"], state["whole"]
         self.taken, self._repeats = list(state["taken"]), state["whole_repeats"]
-        names = SearchProgress.__dataclass_fields__
-        self._progress = SearchProgress(**{name: state[name] for name in names})
+        self._progress = SearchProgress(**state["progress"])
 
     def tables(self) -> Iterator[pa.Table]:
         """Yield the people value by value, each once, up to the limit."""
@@ -140,18 +131,16 @@ class WholeSearch:
             filters={**self.filters, **value},
             limit=None if self.limit is None else self.limit - earlier,
             so_far=self._progress,
-            errors=[],
-            sightings=self._sightings_of(self.index),
+            errors=self.errors,
+            sightings=self.sightings_of(self.index),
         )
-        repeats, noted = self._repeats - self._progress.repeats, 0
+        repeats = self._repeats - self._progress.repeats
         with closing(search.tables()) as tables:
             for table in tables:
                 self.taken[self.index] = self._progress.rows
                 self._repeats = repeats + self._progress.repeats
                 if self.split_by is None:
                     self.total = search.total
-                self.errors += search.errors[noted:]
-                noted = len(search.errors)
                 yield table
         self._fetched_at.append(search.fetched_at)
 

@@ -233,7 +233,7 @@ class Kind:
     endpoints: tuple[spec.Endpoint, ...] = spec.ENDPOINTS
 
 
-_LISTS = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.GET_LEAD_LIST)
+_LISTS = (*spec.LISTS, spec.GET_LEAD_LIST)
 _TOO_MANY, _BUSY = "Too many requests.", "The service is busy."
 
 KINDS: Mapping[str, Kind] = {

@@ -6,7 +6,7 @@ contacts it is left out; contacts come in the account's order, whatever the orde
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -48,10 +48,7 @@ def _ok(document: object) -> Reply:
 
 def list_sequences(service: Service, call: Call) -> Reply:
     """GET /sequences: `name` is found anywhere in a sequence's name, an address in either case."""
-    page, links = cut_page(service.store.sequences(), call)
-    shown = [field.name for field in spec.SEQUENCE if field.name != spec.LINKS_KEY]
-    sequences = [{field: row[field] for field in shown} for row in page]
-    return _ok({spec.SEQUENCES_KEY: sequences, spec.LINKS_KEY: links})
+    return _page(service.store.sequences(), call)
 
 
 def add_leads(service: Service, call: Call) -> Reply:
@@ -109,8 +106,7 @@ def get_lead_list(service: Service, call: Call) -> Reply:
 
 def list_mailboxes(service: Service, call: Call) -> Reply:
     """GET /mailboxes: `user_email` in either case."""
-    page, links = cut_page(service.store.mailboxes(), call)
-    return _ok({spec.MAILBOXES_KEY: [_mailbox(row) for row in page], spec.LINKS_KEY: links})
+    return _page([_mailbox(row) for row in service.store.mailboxes()], call)
 
 
 def update_mailbox(service: Service, call: Call) -> Reply:
@@ -120,15 +116,27 @@ def update_mailbox(service: Service, call: Call) -> Reply:
     if not service.store.set_daily_email_limit(mailbox_id, limit, stamp(service.now())):
         raise rules.Refusal(404, "There is no mailbox with that id.")
     (row,) = (row for row in service.store.mailboxes() if row["id"] == mailbox_id)
-    return _ok(_mailbox(row))
+    return _ok(_shown(_mailbox(row), spec.MAILBOX))
 
 
-def _mailbox(row: Mapping[str, Any]) -> Row:
-    """Make a mailbox as the service shows it."""
-    shown = {field.name: row[field.name] for field in spec.MAILBOX if field.name in row}
+def _page(rows: Sequence[Row], call: Call) -> Reply:
+    """Respond with the page of a list that a request asks for."""
+    page, links = cut_page(rows, call)
+    listed = call.endpoint.listed
+    items = [_shown(row, listed.members) for row in page]
+    return _ok({listed.name: items, spec.LINKS_KEY: links})
+
+
+def _shown(row: Mapping[str, Any], fields: Sequence[spec.Field]) -> Row:
+    """Return what the service shows of a row."""
+    return {field.name: row[field.name] for field in fields if field.name in row}
+
+
+def _mailbox(row: Row) -> Row:
+    """Add to a mailbox's row what the service shows as objects."""
     user = {field.name: row[f"user_{field.name}"] for field in spec.MAILBOX_USER}
     own = rules.link(spec.UPDATE_MAILBOX.path.format(id=row["id"]), {})
-    return shown | {"user": user, spec.LINKS_KEY: {"self": own}}
+    return row | {"user": user, spec.LINKS_KEY: {"self": own}}
 
 
 _OPERATIONS: Mapping[spec.Endpoint, Callable[[Service, Call], Reply]] = {

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import outreach_frames as of
-from outreach_frames.analysis.interface_columns import INTERFACE_TABLES
+from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 
@@ -84,7 +84,7 @@ def test_duckdb_takes_places_of_any_form(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("form", ["flat", "nested"])
-@pytest.mark.parametrize("table", INTERFACE_TABLES)
+@pytest.mark.parametrize("table", spec.FRAMES)
 def test_every_table_has_a_schema_in_every_engine(table: str, form: str) -> None:
     """All engines have the same columns, those of `columns` where they are flat."""
     names = of.schema(table=table, form=form).names

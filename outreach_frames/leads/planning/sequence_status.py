@@ -85,7 +85,7 @@ class _Search:
         try:
             for page in self.client.read_pages(spec.LIST_SEQUENCES):
                 self._requests += 1
-                items = page_items(page, spec.SEQUENCES_KEY, spec.LIST_SEQUENCES)
+                items = page_items(page, spec.LIST_SEQUENCES)
                 known = [item for item in items if own_id(item) is not None]
                 self.found = next((item for item in known if item["id"] == self.sequence_id), None)
                 self.seen = [*self.seen, *known]
