@@ -12,7 +12,6 @@ from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
-import msgspec
 import numpy as np
 import orjson
 import pyarrow as pa
@@ -49,13 +48,6 @@ MAX_DEPTH: Final = 100
 _MOST_VALUES: Final = 1_000_000
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
 _OPENS: Final = 2  # the bit in which { and [ differ from } and ]
-
-
-class _Results(msgspec.Struct):
-    results: list[msgspec.Raw] = msgspec.field(name=spec.RESULTS_KEY)
-
-
-_RESULTS: Final = msgspec.json.Decoder(_Results)
 
 
 def _known_type(field: spec.Field) -> pa.DataType:
@@ -149,9 +141,12 @@ def count_people(body: bytes) -> int:
     >>> count_people(b'{"results":[{},{"results":[1,2,3]},null]}')
     3
     """
+    import msgspec  # noqa: PLC0415 - slow to import, and seldom needed
+
     try:
-        return len(_RESULTS.decode(body.removeprefix(BOM)).results)
-    except (msgspec.MsgspecError, RecursionError):
+        members = msgspec.json.decode(body.removeprefix(BOM), type=dict[str, msgspec.Raw])
+        return len(msgspec.json.decode(members[spec.RESULTS_KEY], type=list[msgspec.Raw]))
+    except (msgspec.MsgspecError, KeyError, RecursionError):
         pass
     try:
         # What msgspec refuses, such as NaN, may be read nevertheless.
