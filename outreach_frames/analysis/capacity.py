@@ -252,7 +252,7 @@ def _warn_of(others: pd.DataFrame, days: int, everybody: int) -> None:
     """Name mailboxes that cannot send, and say how many days fewer it would take with them."""
     others = others.sort_values("daily_email_limit", ascending=False)
     texts = others[["id", "email", "status"]].astype("str")
-    names = texts["email"].fillna(texts["id"])
+    names = texts["email"].fillna(texts["id"]).fillna("one with no id or address")
     limits = others["daily_email_limit"].map("{:,} a day".format, na_action="ignore")
     rows = zip(
         names, texts["status"].fillna("no status"), limits.fillna("no daily limit"), strict=True

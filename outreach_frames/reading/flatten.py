@@ -156,11 +156,13 @@ def read_people_pages(bodies: Sequence[bytes], *, use_threads: bool = True) -> P
             check_size(body)
         try:
             pages += read_fast(group, use_threads=use_threads)
+            continue
         except (ValueError, pa.ArrowTypeError):
-            if len(group) > 1:
-                pages += [read_people_page(body) for body in group]
-            else:
-                pages.append(_read_tolerantly(group[0]))
+            pass  # the exception keeps what was read so far in memory
+        if len(group) > 1:
+            pages += [read_people_page(body) for body in group]
+        else:
+            pages.append(_read_tolerantly(group[0]))
     return as_one_page(pages)
 
 

@@ -20,6 +20,7 @@ from outreach_frames.reading.fast_reader import (
     check_size,
     list_of_errors,
     one_line,
+    present_members,
 )
 from outreach_frames.reading.flatten import as_one_page, read_people_page
 from outreach_frames.reading.tolerant_reader import LONE_VALUE
@@ -96,9 +97,8 @@ def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
         pagination = parse_json(bytes(page.pagination).decode())
         if not isinstance(pagination, dict):
             raise LossyParseError
-        present = {key: value for key, value in pagination.items() if value is not None}
         errors = list_of_errors(parse_json(bytes(page.errors).decode()))
-        heads.append(PageHead(len(page.results), present, errors))
+        heads.append(PageHead(len(page.results), present_members(pagination), errors))
         ids += [_PERSONS.decode(person).id for person in page.results]
         lines += page.results
     return PeoplePage(_table(ids, lines), heads)

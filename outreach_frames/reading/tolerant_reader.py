@@ -310,11 +310,12 @@ def _fit(value: Any, field: spec.Field) -> Any:
     if field.type == "object":
         if not isinstance(value, dict):
             raise _MisfitError
-        return value | {
+        documented = {
             member.name: _fit(value[member.name], member)
             for member in field.members
             if member.name in value
         }
+        return value | documented if documented else value
     return _FITS[field.type](value)
 
 
@@ -368,11 +369,13 @@ def _list_of_objects(
     }
     further = _keys(elements, members.keys())
     if _are_too_many(further, len(elements)):
-        rest = [
+        # One after the other: as dicts, all of them take far more memory than as text.
+        rest = (
             element and {key: value for key, value in element.items() if key not in members}
             for element in elements
-        ]
-        members[FURTHER_FIELDS] = pa.array([json_text(item or None) for item in rest])
+        )
+        texts = [json_text(item or None) for item in rest]
+        members[FURTHER_FIELDS] = pa.array(texts, pa.string())
         further = []
     for key in further:
         members[key] = inferred(_members(elements, key))

@@ -10,16 +10,16 @@ from enum import Enum
 from functools import partial
 from typing import Any, Final, TypeGuard, TypeVar
 
-import numpy as np
 import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.client.response import OversizedResponseError, load_object
+from outreach_frames.client.response import OversizedResponseError
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidResponseError, OutreachError
+from outreach_frames.reading.fast_reader import count_people
 from outreach_frames.reading.flatten import PeoplePage, as_one_page, read_people_pages
 from outreach_frames.reading.stored_pages import is_as_shown
 from outreach_frames.resources.paging import moment, now
@@ -37,9 +37,6 @@ _USELESS_PAGES_THAT_END = 3
 # Pages that become a table together: the reader needs less time for each then.
 _PAGES_AT_ONCE = 6
 _STORED_PAGES_AT_ONCE = 12
-# A person has some 300 values; where a page has far more commas, its people are counted first.
-_USUAL_VALUES = 1000
-_COMMA = ord(",")
 
 
 @dataclass
@@ -146,20 +143,12 @@ class Search:
     def _parse(self, bodies: Sequence[bytes]) -> PeoplePage:
         """Make people out of responses, unless there are more of them than were asked for."""
         for body in bodies:
-            # Counted before they become rows of 262 columns, where there may be far too many.
-            commas = np.count_nonzero(np.frombuffer(body, np.uint8) == _COMMA)
-            if commas > _USUAL_VALUES * self.size:
-                results = load_object(body).get(spec.RESULTS_KEY)
-                self._check_count(len(results) if isinstance(results, list) else 0)
-        page = self.read_bodies(bodies)
-        self._check_count(page.people.num_rows, len(bodies))
-        return page
-
-    def _check_count(self, people: int, pages: int = 1) -> None:
-        if people > self.size * pages:
-            raise OversizedResponseError(
-                f"The service returned {people:,} people where {self.size * pages} were asked for."
-            )
+            # Before they become rows of 262 columns, whatever is in them.
+            if (people := count_people(body)) > self.size:
+                raise OversizedResponseError(
+                    f"The service returned {people:,} people where {self.size} were asked for."
+                )
+        return self.read_bodies(bodies)
 
     def _request(self, number: int) -> dict[str, Any]:
         return {**self.filters, PAGE: number, PAGE_SIZE: self.size}

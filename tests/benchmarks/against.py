@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -41,8 +42,11 @@ class Change:
     other_ratio: float
 
 
+_print_now = partial(print, flush=True)
+
+
 def measure_against(
-    commit: str, names: Iterable[str], *, runs: int, report: Callable[[str], None] = print
+    commit: str, names: Iterable[str], *, runs: int, report: Callable[[str], object] = _print_now
 ) -> list[Change]:
     """Measure each name on the commit and on this tree in turn, and report a line for each row."""
     changes: list[Change] = []

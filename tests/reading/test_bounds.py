@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -28,9 +30,10 @@ from outreach_frames.reading.tolerant_reader import (
     records_table,
 )
 from outreach_frames.tables.json_values import LossyParseError, parse_json
+from tests.benchmarks.pages import people_pages
 from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
-from tests.scripted import scripted
+from tests.scripted import respond, scripted
 
 MOST = MOST_FURTHER_COLUMNS
 WIDE = {f"f{number}": number for number in range(MOST + 500)}
@@ -218,3 +221,152 @@ def test_integers_beyond_64_bits_are_text(text: str, parsed: object) -> None:
     assert page.people["zz"].to_pylist() == [parsed]
     assert page.errors == [parsed]
     assert read_people_lines([sent]).errors == [parsed]
+
+
+# Measured from what the reader has taken to be ready, not from what it was started by.
+MEASURE = """if True:
+    import json, re, sys
+    from pathlib import Path
+    import outreach_frames as of
+    from outreach_frames.client.client import Client
+
+    def peak():
+        return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
+
+    with Client(sys.argv[1], "token", cache=None, workers=2) as client:
+        of.search_people(limit=1, client=client)
+        Path("/proc/self/clear_refs").write_text("5")
+        before, columns, message = peak(), None, ""
+        try:
+            columns = of.search_people(limit=None, client=client).shape[1]
+        except of.errors.InvalidResponseError as error:
+            message = str(error)
+        print(json.dumps([(peak() - before) * 1024, columns, message]))
+"""
+FIRST = b'{"results":[{"id":"0"}],"_pagination":{"total":1,"total_pages":1}}'
+
+
+def results(persons: str, pagination: str = "") -> bytes:
+    """Make a response of persons in JSON, which says that it is the only one."""
+    pagination = f'{{"total":1,"total_pages":1{pagination}}}'
+    return f'{{"results":[{persons}],"_pagination":{pagination}}}'.encode()
+
+
+def fields(count: int, value: str = "1", name: str = "a") -> str:
+    """Write so many members of an object."""
+    return ",".join(f'"{name}{number}":{value}' for number in range(count))
+
+
+def measured(pages: list[bytes]) -> tuple[int, int | None, str]:
+    """Read a search with one small page first; return bytes of memory, columns and the error."""
+    requests = iter([FIRST])
+
+    def reply(request: Any) -> Any:
+        first = next(requests, None)
+        return respond(first or pages[min(request.json["page"], len(pages)) - 1])
+
+    with scripted(reply) as service:
+        command = [sys.executable, "-W", "ignore", "-c", MEASURE, service.url]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+    memory, columns, message = json.loads(done.stdout)
+    return memory, columns, message
+
+
+def allowed(bodies: list[bytes]) -> int:
+    """Return the bytes of memory that responses may take."""
+    return 30 * sum(map(len, bodies)) + 100_000_000
+
+
+NEEDS_PROC = pytest.mark.skipif(
+    not Path("/proc/self/clear_refs").exists(), reason="measures memory as Linux tells it"
+)
+
+
+@NEEDS_PROC
+@pytest.mark.parametrize("person", ["{}", "null", "0", '{"company":{}}', '{"a%d":1}'])
+def test_more_people_than_requested_are_refused_at_once(person: str) -> None:
+    """A page of 99,990 people is an error before rows are made of them."""
+    persons = [person % number if "%" in person else person for number in range(99_990)]
+    pages = [results(",".join(persons))]
+    memory, _, message = measured(pages)
+    assert "99,990 people where 100 were asked for" in message
+    assert memory < allowed(pages) / 2
+
+
+@NEEDS_PROC
+def test_too_many_people_behind_good_pages_are_refused() -> None:
+    """After 39 good pages, pages of 99,990 people cost what one of them does."""
+    good = people_pages(39)
+    good = [page.replace(b'"total_pages":39,"total":3900', b'"total":6400') for page in good]
+    bad = results(",".join(["{}"] * 99_990))
+    memory, _, message = measured([*good, bad])
+    assert "99,990 people where 100 were asked for. This was page 40" in message
+    assert memory < allowed(good)
+
+
+@NEEDS_PROC
+@pytest.mark.parametrize(
+    "response",
+    [
+        pytest.param(results('{"id":"1"}', "," + fields(300_000)), id="pagination"),
+        pytest.param(results('{"id":"1"}', f',"a":{{{fields(300_000)}}}'), id="nested pagination"),
+        pytest.param(results(f"{{{fields(100_000)}}}"), id="members"),
+        pytest.param(results(f'{{"zz":{{{fields(100_000)}}}}}'), id="nested members"),
+        pytest.param(
+            results(",".join(f"{{{fields(1_000, name=f'p{n}_')}}}" for n in range(100))),
+            id="distinct members",
+        ),
+        pytest.param(results(f"{{{fields(100_000, '{}')}}}"), id="objects"),
+        pytest.param(
+            results(
+                '{"experiences":['
+                + ",".join(f"{{{fields(1, name=f'm{n}_')}}}" for n in range(150_000))
+                + "]}"
+            ),
+            id="list",
+        ),
+        pytest.param(results('{"zz":' + '{"a":' * 99 + "1" + "}" * 100), id="deep"),
+        pytest.param(results(f'{{"about":"{"x" * 20_000_000}","id":1}}'), id="text"),
+    ],
+)
+def test_a_response_costs_memory_in_proportion(response: bytes) -> None:
+    """A response takes at most 30 times its bytes and 100 MB, and its columns are bounded."""
+    memory, columns, message = measured([response])
+    assert not message
+    assert columns is not None
+    assert columns <= len(COLUMNS) + MOST + 1
+    assert memory < allowed([response])
+
+
+def test_pagination_keeps_a_thousand_members() -> None:
+    """Of `_pagination`, both readers keep the first 1,000 members."""
+    sent = b'{"results":[],"_pagination":{"total":0,%b}}' % fields(5_000).encode()
+    for page in (read_people_page(sent), read_people_lines([sent])):
+        assert len(page.pagination) == MOST
+        assert page.pagination["total"] == 0
+
+
+@pytest.mark.parametrize("name", ["results", "_pagination", "_errors"])
+@pytest.mark.parametrize("value", [{"results": [{"id": 1}] * 99}, [{"id": "x"}] * 9, "text"])
+def test_a_field_named_as_the_response_has_them_is_read(name: str, value: Any) -> None:
+    """A person's own field may have the name of a part of the response."""
+    person = {"id": "1", name: value, "company": {"name": "Brightforge", name: value}}
+    page = {"results": [person], "_pagination": {"total": 1, "total_pages": 1}}
+    with scripted([json_reply(page)]) as service, Client(service.url, "t", cache=None) as client:
+        frame = of.search_people(page_size=1, client=client)
+    assert frame.loc[0, ["id", "company_name"]].tolist() == ["1", "Brightforge"]
+    flat = pd.json_normalize([person], sep="_")
+    for column in set(flat) - {"id", "company_name"}:
+        assert list(frame.loc[0, column]) == list(flat.loc[0, column])
+
+
+@pytest.mark.parametrize("extra", ["", ',"x":NaN', ',"x":1e999'])
+def test_people_are_counted_in_json_that_is_no_json(extra: str) -> None:
+    """Numbers that JSON does not allow hide no people."""
+    sent = f'{{"results":[{{}},{{}},null{extra and ",{" + extra[1:] + "}"}],"_pagination":{{}}}}'
+    count = 3 + bool(extra)
+    with scripted(lambda _: respond(sent.encode())) as service:
+        with Client(service.url, "token", cache=None) as client:
+            with pytest.raises(InvalidResponseError, match=f"{count} people where 2"):
+                of.search_people(page_size=2, client=client)
+            assert len(service.requests) == 1

@@ -64,6 +64,15 @@ def test_an_item_listed_twice_is_kept_once_and_told() -> None:
             assert of.sequences()["id"].tolist() == ["1", "2"]
 
 
+def test_more_items_than_requested_are_an_error() -> None:
+    """A page of mailboxes with more than one page may have is refused, and not asked for again."""
+    page = {"mailboxes": [{}] * (spec.MAX_MAILBOX_PAGE_SIZE + 1)}
+    with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.raises(InvalidResponseError, match="21 mailboxes where 20 were asked for"):
+            of.mailboxes()
+        assert len(service.requests) == 1
+
+
 READS: dict[str, tuple[Any, dict[str, Any]]] = {
     "sequences": (of.sequences, {"sequences": []}),
     "mailboxes": (of.mailboxes, {"mailboxes": []}),
