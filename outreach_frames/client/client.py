@@ -36,7 +36,7 @@ from outreach_frames.client.response import (
     status_error,
 )
 from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
-from outreach_frames.common.cancellation import notify
+from outreach_frames.common.cancellation import LinkedTokens, notify
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import (
     InvalidInputError,
@@ -49,8 +49,6 @@ from outreach_frames.errors import (
 
 if TYPE_CHECKING:
     from outreach_frames.client.cache import ResponseCache
-
-__all__ = ["Client", "load_json"]
 
 T = TypeVar("T")
 
@@ -277,7 +275,7 @@ class Client:
         call = self._call(endpoint, path, query, body)
         if not refresh and (stored := self._stored(call, parse)) is not None:
             return stored
-        budget = self._throttle.budget()
+        budget = WaitBudget(self.max_wait)
         return self._read(call, parse, budget, store=store, is_complete=is_complete)
 
     def read_pages(
@@ -297,7 +295,7 @@ class Client:
         UnsafeLinkError
             A link leads elsewhere, in a circle, or never to an end.
         """
-        budget = self._throttle.budget()
+        budget = WaitBudget(self.max_wait)
         call = self._call(endpoint, path, query, None)
         seen = {call.url}
         while True:
@@ -339,7 +337,7 @@ class Client:
             raise ValueError("write() is not for reads")
         call = self._call(endpoint, path, None, body)
         return self._send(
-            call, self._throttle.budget(), load_written, lambda error: not error.may_have_acted
+            call, WaitBudget(self.max_wait), load_written, lambda error: not error.may_have_acted
         )[1]
 
     def forget(self, endpoint: spec.Endpoint) -> None:
@@ -476,7 +474,7 @@ class Client:
         # A write has a connection of its own: on one that was used before, a late second response
         # to an earlier request would be taken for its own.
         adapter = self._adapter if call.endpoint.name in LIFETIMES else _Adapter(pool_maxsize=1)
-        cancellation = self._throttle.linked_cancellation()
+        cancellation = LinkedTokens(self._throttle.cancellation)
         with exchange(self.timeout, cancellation, self._token.signed) as current:
             try:
                 response = adapter.send(

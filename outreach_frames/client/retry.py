@@ -84,14 +84,6 @@ class Throttle:
         self._not_before = 0.0
         self._told = 0.0
 
-    def budget(self) -> WaitBudget:
-        """Return the wait budget of one call."""
-        return WaitBudget(self.max_wait)
-
-    def linked_cancellation(self) -> LinkedTokens:
-        """Return the client's cancellation token together with the current thread's."""
-        return LinkedTokens(self.cancellation)
-
     def pause(self, seconds: float) -> None:
         """Send nothing for some seconds, whichever thread received the Retry-After."""
         with self._lock:
@@ -102,7 +94,7 @@ class Throttle:
 
         `label` names the request in messages.
         """
-        cancellation = self.linked_cancellation()
+        cancellation = LinkedTokens(self.cancellation)
         waited = False
         while not cancellation.is_set and (seconds := self._not_before - time.monotonic()) > 0:
             if seconds > budget.left:
@@ -129,7 +121,7 @@ class Throttle:
         pause = min(pause, budget.left)
         if pause >= _WORTH_TELLING and current_status.get() is None:
             announce(f"A request failed; trying again in {math.ceil(pause)} s.")
-        budget.wait(pause, self.linked_cancellation())
+        budget.wait(pause, LinkedTokens(self.cancellation))
 
     def _tell(self, status: str, seconds: float) -> None:
         """Say how long a wait is, on a terminal once for all threads."""

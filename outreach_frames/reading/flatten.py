@@ -203,8 +203,9 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     Returns
     -------
     pyarrow.Table
-        As `concat_tables` makes it. What the first 1,000 undocumented columns do not hold is in a
-        text column `further_fields`, each row's as one JSON object.
+        The interface's columns, then the undocumented ones in the order of the first person who has
+        a value, and those without any. What the first 1,000 of these do not hold is in a text
+        column `further_fields`, each row's as one JSON object.
 
     Examples
     --------
@@ -213,12 +214,32 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     1001
     """
     schema = tables[0].schema
-    if all(table.schema.equals(schema) for table in tables):
+    if set(schema.names) <= _KNOWN and all(table.schema.equals(schema) for table in tables):
         return pa.concat_tables(tables)
+    undocumented = _undocumented_names(tables)
     names = dict.fromkeys(name for table in tables for name in table.schema.names)
-    undocumented = [name for name in names if name not in _KNOWN and name != FURTHER_FIELDS]
     rest = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])
-    return concat_tables([with_folded(table, rest) for table in tables] if rest else tables)
+    people = concat_tables([with_folded(table, rest) for table in tables] if rest else tables)
+    documented = [name for name in names if name in _KNOWN]
+    order = [*documented, *undocumented[:MAX_UNDOCUMENTED_COLUMNS], FURTHER_FIELDS]
+    return people.select([name for name in order if name in people.column_names])
+
+
+def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
+    """List columns in the order of the first row with a value, whatever rows share a table."""
+    valued: dict[str, None] = {}
+    empty: dict[str, None] = {}
+    for table in tables:
+        first: dict[str, int] = {}
+        for name, column in zip(table.column_names, table.columns, strict=True):
+            if name in _KNOWN or name == FURTHER_FIELDS:
+                continue
+            if pa.types.is_null(column.type):
+                empty[name] = None
+            else:
+                first[name] = pc.index(column.is_valid(), value=True).as_py()
+        valued |= dict.fromkeys(sorted(first, key=first.__getitem__))
+    return list(valued | empty)
 
 
 def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:

@@ -121,8 +121,6 @@ def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:
     >>> as_one_page([page, page]).people.num_rows
     2
     """
-    if len(pages) == 1:
-        return pages[0]
     people = concat_people([page.people for page in pages])
     return PeoplePage(people, [head for page in pages for head in page.heads])
 

@@ -44,13 +44,13 @@ def list_frame(
         for name, value in filters.items()
     }
     given = {name: value for name, value in checked.items() if value is not None}
-    query = {**given, spec.PAGE_SIZE.name: known[spec.PAGE_SIZE.name].maximum}
+    size = known[spec.PAGE_SIZE.name].maximum
+    query = {**given, spec.PAGE_SIZE.name: size}
 
     def framed(records: list[Any]) -> pd.DataFrame:
         return records_frame(records, endpoint.listed.members, dtype_backend)
 
     pages = resolve(client).read_pages(endpoint, query=query, refresh=refresh)
-    size = known[spec.PAGE_SIZE.name].maximum
     listed = read_items(pages, endpoint, framed, progress, page_size=size, identity=own_id)
     frame = framed(listed.items)
     frame.attrs.update(filters=given, total=len(frame), fetched_at=now(), errors=listed.errors)

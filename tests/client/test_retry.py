@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from outreach_frames import spec
 from outreach_frames.client import client as client_module
 from outreach_frames.client.client import Client
-from outreach_frames.client.retry import Throttle, parse_retry_after
+from outreach_frames.client.retry import Throttle, WaitBudget, parse_retry_after
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.errors import (
     AuthenticationError,
@@ -494,4 +494,4 @@ def test_a_shorter_wait_does_not_shorten_a_longer_one() -> None:
     throttle.pause(100)
     throttle.pause(0)
     with pytest.raises(WaitTooLongError, match="GET /x: the service asks to wait 100 s"):
-        throttle.wait_for_turn("GET /x", throttle.budget())
+        throttle.wait_for_turn("GET /x", WaitBudget(1))
