@@ -159,7 +159,8 @@ class _Stage:
         left = search.pages_left
         if search.is_alone:
             return int(min(left, max(0, np.ceil(missing / search.size))))
-        people = seen.sum() * (search.total or 0) / max(search.received, 1)
+        total = search.received if search.total is None else search.total
+        people = seen.sum() * total / max(search.received, 1)
         present = int(np.count_nonzero(seen))
         return left if self.agenda.is_worth_reading(left, present, people) else 0
 

@@ -306,6 +306,24 @@ def test_an_empty_page_that_counts_people_ends(most: int | None) -> None:
     assert result.accounts["account_status"].tolist() == ["found", "found"]
 
 
+def test_pages_that_count_nobody_are_read_on() -> None:
+    """Where a service gives no totals, companies still share searches over several pages."""
+    world = world_of({f"firm{number}.example": 1 for number in range(200)})
+
+    def reply(request: Received) -> Reply:
+        first = (request.json["page"] - 1) * request.json["page_size"]
+        found = world.search(request.json)[first : first + request.json["page_size"]]
+        return search_result(found, total=None, page=request.json["page"], page_size=100)
+
+    with scripted(reply) as service, connected(service):
+        accounts = pd.DataFrame({"site": [firm.domain for firm in world.firms]})
+        result = accounts.outreach.find_people(domain="site")
+    assert by_account(result, 200) == one_by_one(
+        world, "domain", accounts["site"].tolist(), 10, None, split=False
+    )
+    assert result.requests <= 5
+
+
 def test_a_failure_carries_what_was_found() -> None:
     """The error's .partial has the companies that were settled, and no status for the rest."""
     world = world_of({"one.example": 2, "two.example": 2})
