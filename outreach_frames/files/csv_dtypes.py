@@ -2,7 +2,7 @@
 
 A model is an Arrow batch of the one column without rows. It has the column's type and categories.
 The field's metadata name the dtype in pandas, where that is not Arrow's own, and how cells are
-written where that is not the usual way: numbers as text, objects as JSON.
+written where that is not the usual way: numbers as text, objects as JSON or decimals.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _ROWS_AT_ONCE: Final = 20_000
 _DTYPE: Final = b"dtype"
 _WRITTEN: Final = b"written"
 _OBJECT: Final = b"object"
-_PLAIN_OBJECTS: Final = (str, datetime.date, decimal.Decimal)
+_DECIMAL: Final = b"decimal"
+_PLAIN_OBJECTS: Final = (str, datetime.date)
 
 
 class UnwritableError(ValueError):
@@ -119,7 +120,8 @@ def _restore(column: pa.ChunkedArray, notes: Mapping[bytes, bytes]) -> Any:
     if notes[_DTYPE] == _OBJECT:
         cells = column.to_pylist()
         if _WRITTEN in notes:
-            cells = [None if text is None else json.loads(text) for text in cells]
+            parse = decimal.Decimal if notes[_WRITTEN] == _DECIMAL else json.loads
+            cells = [None if text is None else parse(text) for text in cells]
         return pd.Series(cells, dtype=object)
     dtype: Any = pandas_dtype(notes[_DTYPE].decode())
     if hasattr(dtype, "__from_arrow__"):
@@ -181,15 +183,24 @@ def _has_name(dtype: pd.DatetimeTZDtype) -> bool:
 def _objects(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, bytes]]:
     """Return objects as text, dates or decimals where all are that, and otherwise as JSON."""
     notes = {_DTYPE: _OBJECT}
-    values = [None if gone else value for value, gone in zip(series, series.isna(), strict=True)]
+    missing = series.isna() & (series.map(type) != decimal.Decimal)
+    values = [None if gone else value for value, gone in zip(series, missing, strict=True)]
     kinds = {type(value) for value in values if value is not None}
+    if kinds == {decimal.Decimal}:
+        # Arrow's decimals have one number of places for all, and neither infinity nor 1E+40.
+        digits = [None if value is None else str(value) for value in values]
+        return _texts(digits), {**notes, _WRITTEN: _DECIMAL}
     if len(kinds) == 1 and kinds.issubset(_PLAIN_OBJECTS):
         return pa.chunked_array([pa.array(values)]), notes
     texts = [
         None if value is None else json.dumps(_json_value(value), ensure_ascii=False)
         for value in values
     ]
-    return pa.chunked_array([pa.array(texts, pa.large_string())]), {**notes, _WRITTEN: b"json"}
+    return _texts(texts), {**notes, _WRITTEN: b"json"}
+
+
+def _texts(values: list[str | None]) -> pa.ChunkedArray:
+    return pa.chunked_array([pa.array(values, pa.large_string())])
 
 
 def _json_value(value: Any) -> Any:

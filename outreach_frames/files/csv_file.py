@@ -385,10 +385,12 @@ def _described(
             for name in names
         }
     levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
-    labels = pd.DataFrame({title: columns.pop(title) for title in levels})
+    labels = [pd.Index(columns.pop(title)) for title in levels]
     frame = pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
     if levels:
-        frame.index = labels.set_index(list(levels)).index.set_names(list(levels.values()))
+        # Not by set_index, which makes row numbers of small integers, always of 64 bits.
+        index = labels[0] if len(labels) == 1 else pd.MultiIndex.from_arrays(labels)
+        frame.index = index.set_names(list(levels.values()))
     frame.columns.name = metadata.get("columns_name")
     return frame
 

@@ -106,6 +106,10 @@ COLUMNS = {
     "date category": pd.Series(pd.Categorical(DATES)),
     "time category": pd.Series(pd.Categorical(TIMES)),
     "no category": pd.Series([None, None], dtype="category"),
+    "decimals beyond Arrow": pd.Series(
+        [decimal.Decimal(text) for text in ("2", "1.10", "1E+40", "1E-40", "-Infinity")],
+        dtype=object,
+    ),
     "decimals": pd.Series([decimal.Decimal("1.10"), None, decimal.Decimal("-1e5")], dtype=object),
     "days": pd.Series([datetime.date(2024, 2, 29), None], dtype=object),
     "dicts": pd.Series([{"a": [1, None]}, None, {}], dtype=object),

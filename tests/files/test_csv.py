@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import decimal
 import io
 import re
 import unicodedata
@@ -330,6 +331,20 @@ def test_index_can_be_left_out_or_asked_for(tmp_path):
     pd.testing.assert_frame_equal(
         read_prospects(tmp_path / "y.csv"), numbered, check_index_type=False
     )
+
+
+@pytest.mark.parametrize("dtype", ["int8", "int32", "uint64"])
+def test_index_of_small_integers_keeps_its_dtype(tmp_path, dtype):
+    """Labels in equal steps come back in their own dtype, not as row numbers of 64 bits."""
+    frame = pd.DataFrame({"a": [1, 2]}, index=pd.Index([5, 7], dtype=dtype))
+    assert round_trip(frame, tmp_path / "x.csv").index.dtype == dtype
+
+
+def test_a_decimal_that_is_not_a_number_comes_back(tmp_path):
+    """A decimal that is not a number is no missing cell, and its digits are written as given."""
+    cells = [decimal.Decimal("NaN"), None, decimal.Decimal("1.5")]
+    frame = pd.DataFrame({"a": pd.Series(cells, dtype=object)})
+    assert list(map(str, round_trip(frame, tmp_path / "x.csv")["a"])) == ["NaN", "None", "1.5"]
 
 
 def test_excel_gets_a_byte_order_mark(tmp_path):

@@ -17,6 +17,7 @@ PARQUET = [
     for kind in COLUMNS
     if kind not in {"mixed", "lists", "dicts", "arrow half", "arrow decimal", "no category"}
     and kind not in {"int category", "date category", "time category"}
+    and kind != "decimals beyond Arrow"
 ]
 
 
