@@ -234,10 +234,12 @@ def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
         for name, column in zip(table.column_names, table.columns, strict=True):
             if name in _KNOWN or name == FURTHER_FIELDS:
                 continue
-            if pa.types.is_null(column.type):
+            row = pc.index(column.is_valid(), value=True).as_py()
+            # A table with no rows has the types of those that it was made of.
+            if pa.types.is_null(column.type) or (row < 0 and len(table)):
                 empty[name] = None
             else:
-                first[name] = pc.index(column.is_valid(), value=True).as_py()
+                first[name] = row
         valued |= dict.fromkeys(sorted(first, key=first.__getitem__))
     return list(valued | empty)
 

@@ -111,7 +111,7 @@ def read_people_pages(bodies: Sequence[bytes], *, use_threads: bool = True) -> l
                 pages += read_fast(group, use_threads=use_threads)
                 continue
         pages += map(_read_alone, group)
-    return pages
+    return [as_one_page([page]) for page in pages]
 
 
 def as_one_page(pages: Sequence[PeoplePage]) -> PeoplePage:

@@ -15,11 +15,11 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import BOM, read_fast
 from outreach_frames.reading.flatten import people_frame
-from outreach_frames.reading.lenient_reader import records_table
 from outreach_frames.reading.pages import read_people_page
 from outreach_frames.reading.raw_people import LINE, read_people_lines
 from outreach_frames.tables.json_values import parse_json
 from tests.examples import share_of_examples
+from tests.reading.pages import read_leniently
 
 # Strings, numbers, names and each mark of JSON.
 _TOKEN: Final = re.compile(rb'"(?:[^"\\]|\\.)*"|[-+.\w]+|[][{}:,]')
@@ -68,7 +68,7 @@ def read_slowly(sent: bytes) -> tuple[pa.Table, dict[str, Any], list[Any]] | Non
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
     listed = errors if isinstance(errors, list) else [] if errors is None else [errors]
-    return records_table(people, spec.PERSON), present, listed
+    return read_leniently(people), present, listed
 
 
 def check(sent: bytes) -> None:
@@ -86,7 +86,7 @@ def check(sent: bytes) -> None:
         assert [page.pagination, page.errors] == envelope
         assert [lines.pagination, lines.errors] == envelope
         people = [parse_json(line.decode()) for line in lines.people.column(LINE).to_pylist()]
-        assert records_table(people, spec.PERSON).equals(table)
+        assert read_leniently(people).equals(table)
         people_frame([page])
     try:
         (fast,) = read_fast([sent])

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.reading.flatten import people_frame
-from outreach_frames.reading.lenient_reader import records_table
 from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
 from tests.examples import share_of_examples
-from tests.reading.pages import body
+from tests.reading.pages import body, read_leniently
 from tests.reading.people_strategies import odd_people
+from tests.resources.search_service import connected, result
+from tests.scripted import Received, Reply, scripted
+
+PERSON = spec.columns(spec.PERSON)
 
 
 def names_of(fields: Iterable[spec.Field]) -> Iterator[str]:
@@ -51,7 +56,7 @@ def test_any_name_of_the_interface_may_be_an_undocumented_one(prefix: str, value
     ending = "_results" if isinstance(value, dict) else ""
     found = [name for name in frame.columns if name.startswith(f"{prefix}_")]
     assert found == [f"{prefix}_{name}{ending}" for name in NAMES]
-    assert read_people_page(body(*people)).people.equals(records_table(people, spec.PERSON))
+    assert read_people_page(body(*people)).people.equals(read_leniently(people))
 
 
 @pytest.mark.parametrize("place", ["experiences", "educations", "languages"])
@@ -61,7 +66,7 @@ def test_any_name_of_the_interface_may_be_one_inside_a_list(place: str) -> None:
     sent = {name: None if name in shown else {"results": [1]} for name in NAMES}
     people = [{"id": "1", place: [sent]}, {"id": "2"}]
     page = read_people_page(body(*people))
-    assert page.people.equals(records_table(people, spec.PERSON))
+    assert page.people.equals(read_leniently(people))
     (cell,) = page.people.column(place).to_pylist()[0]
     assert cell == dict.fromkeys(shown) | sent
 
@@ -90,7 +95,7 @@ def test_any_name_of_the_interface_may_be_one_inside_a_list(place: str) -> None:
 def test_columns_are_those_of_the_lenient_reader_however_names_meet(persons: list[Any]) -> None:
     """Order, names and types of undocumented columns are the same in both readers."""
     for some in (persons, persons[::-1], persons[-1:], persons * 2):
-        assert read_people_page(body(*some)).people.equals(records_table(some, spec.PERSON))
+        assert read_people_page(body(*some)).people.equals(read_leniently(some))
 
 
 @share_of_examples(0.25)
@@ -137,3 +142,45 @@ def test_an_undocumented_member_of_another_type_leaves_lists_of_objects(sent: An
     assert alone["experiences"].dtype == together["experiences"].dtype
     assert alone["experiences"].tolist() == together["experiences"].tolist()
     assert alone.outreach.experiences()["title"].dropna().tolist() == ["t", "u"]
+
+
+def test_columns_do_not_depend_on_how_people_came(tmp_path: Path) -> None:
+    """Page sizes, workers, the cache and exports leave columns in the order of the first values."""
+    people = [
+        {"id": str(number), "rest": None} | ({"late": 1} if number > 150 else {})
+        for number in range(200)
+    ]
+    people[120] |= {"zeta": {"deep": 1}, "alpha": "x"}
+    people[5]["company"] = {"growth": 0.5}
+    people[130]["zeta"] = {"first": 1, "deep": 2}
+    people[3]["current_position_start_date"] = "soon"
+    people[160]["rest"] = "known"
+
+    def reply(request: Received) -> Reply:
+        page, size = request.json["page"], request.json["page_size"]
+        pages = {"page": page, "total": 200, "total_pages": -(-200 // size), "page_size": size}
+        return result(people[(page - 1) * size : page * size], **pages)
+
+    found = []
+    with scripted(reply) as service:
+        for workers, size, cache in ((1, 7, None), (4, 50, "a"), (4, None, "b"), (1, 100, None)):
+            place = cache and tmp_path / f"{cache}.sqlite"
+            with connected(service, workers=workers, cache=place, max_wait=1):
+                found += [
+                    of.search_people(limit=None, page_size=size, progress=False) for _ in range(2)
+                ]
+                for name in ("p.csv", "p.parquet", "p.ndjson", "parts"):
+                    path = tmp_path / f"{workers}{size}{name}"
+                    of.export_people(path, page_size=size, progress=False)
+                    found.append(of.read_prospects(path))
+    order = [
+        "current_position_start_date_raw",
+        "company_growth",
+        "zeta_deep",
+        "alpha",
+        "zeta_first",
+        "late",
+        "rest",
+    ]
+    for frame in found:
+        assert [name for name in frame.columns if name not in PERSON] == order
