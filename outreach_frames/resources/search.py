@@ -311,6 +311,8 @@ class Search:
         if len(numbers) == 1:
             return _until_error(read, numbers)
         bodies, error = _until_error(partial(self._fetch, parse=bytes), numbers)
+        if not bodies:
+            return [], error
         try:
             return self._parse(bodies), error
         except InvalidResponseError:

@@ -122,7 +122,7 @@ def last_page(journal: Path) -> int:
             row = connection.execute(query).fetchone()
         except sqlite3.OperationalError:
             return 0  # killed before the journal was made
-    return int(json.loads(row[0])["page"]) if row else 0
+    return int(json.loads(row[0])["progress"]["page"]) if row else 0
 
 
 def export_with_kills(
