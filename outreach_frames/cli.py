@@ -271,9 +271,7 @@ COMMANDS: Final = (
         (
             TABLE_FILE,
             _add_company_columns,
-            option(
-                "--per-company", type=int, default=10, metavar="N", help="limit per company (10)"
-            ),
+            option("--per-company", type=int, default=10, metavar="N", help="people for each (10)"),
             option("--all", action="store_true", help="read all matching people"),
             SPLIT_BY,
             option(
