@@ -33,7 +33,7 @@ def compare() -> Iterator[Comparison]:
         bodies = [changed(body, change) for body in plain]
         yield Comparison(
             f"{what}, CPU",
-            "pages exactly as shown",
+            "pages exactly as documented",
             seconds(lambda bodies=bodies: read_as_search(bodies), clock=process_time),
             shown,
             goal=goal,
