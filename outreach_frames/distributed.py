@@ -86,7 +86,7 @@ def read_people(
         Name of a text column, the last, for values that do not fit the documented columns. A cell
         is a JSON object of the columns that `read_prospects` would add (undocumented fields, and
         ``<column>_raw`` for values of another type) and of list columns with undocumented members;
-        missing if there are none. Without it, such a value raises an error.
+        missing for rows without such values. Without it, such a value raises an error.
     storage_options : mapping, optional
         Options for fsspec, such as credentials.
     columns : sequence of str, optional

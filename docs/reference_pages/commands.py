@@ -17,8 +17,8 @@ _EXIT_CODES: Final = {
     cli.EXIT_FAILURE: (
         "The service, the way to it, or this machine failed, or Ctrl-C was pressed.",
         "Read the message. Run the same command again: ``export`` and ``snapshot``, and "
-        "``add-leads`` with ``--journal``, go on where they stopped. What other commands read "
-        "before is in the file of ``--out`` with ``.partial`` in its name.",
+        "``add-leads`` with ``--journal``, resume. The partial result of other commands is in "
+        "the file of ``--out`` with ``.partial`` in its name.",
     ),
     cli.EXIT_USAGE: (
         "An option, a column, a file, or the configured address or token cannot be used. No lead "
@@ -26,11 +26,11 @@ _EXIT_CODES: Final = {
         "Correct what the message names.",
     ),
     add_leads.EXIT_NOT_ALL_ADDED: (
-        "Of ``add-leads`` alone: some rows were not added. They were skipped, are wrong, were "
-        "refused, or are unknown. The others are in the sequence.",
-        "Read what the command printed, or ``failed.csv`` and ``skipped.csv`` of "
-        "``--results FOLDER``. :ref:`row-statuses` says what to do about each. With the same "
-        "``--journal`` and corrected rows, the same command adds the rest.",
+        "Only of ``add-leads``: some rows were not added. They were skipped, invalid, "
+        "rejected or unknown. All other rows are in the sequence.",
+        "Read the command's output, or ``failed.csv`` and ``skipped.csv`` in "
+        "``--results FOLDER``. :ref:`row-statuses` says what to do about each status. With the "
+        "same ``--journal`` and corrected rows, the same command adds the remaining rows.",
     ),
 }
 
@@ -38,7 +38,7 @@ _EXIT_CODES: Final = {
 def exit_codes_page() -> str:
     """Return the page of the exit codes."""
     text = heading("Exit codes", label="exit-codes")
-    text += "What ``outreach-frames`` tells a shell or cron when it ends.\n\n"
+    text += "The exit codes of ``outreach-frames`` for a shell or cron.\n\n"
     rows = [
         (code(str(number)), cli.EXIT_CODES[number], *_EXIT_CODES[number])
         for number in cli.EXIT_CODES

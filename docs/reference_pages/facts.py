@@ -75,7 +75,7 @@ _LIMIT_OUTCOMES: Final = {
     "differs": ("The service accepted the change and reports another limit.", "Read the detail."),
     "failed": ("The service refused it; the limit is as it was.", "Read the detail."),
     "unknown": (
-        "No response proves what became of it.",
+        "No response proves its outcome.",
         "Look with ``of.mailboxes(refresh=True)``.",
     ),
     "not_sent": (

@@ -41,7 +41,7 @@ def copy_examples(folder: Path) -> list[str]:
 
 
 def _copy(source: Path, target: Path) -> bool:
-    """Copy a file unless the target exists; return whether both have the same content."""
+    """Copy a file if no target exists; return whether both have the same content."""
     content = source.read_bytes()
     if not os.path.lexists(target):
         replace_file(target, lambda file: file.write(content))

@@ -59,7 +59,7 @@ def escaping_unencodable(stream: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_as_ctrl_c() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C, unless they are ignored, as under nohup."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C if they are not ignored, as they are under nohup."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
