@@ -30,7 +30,7 @@ R = TypeVar("R")
 def _method(
     function: Callable[Concatenate[pd.DataFrame, P], R], name: str = "", *, hidden: str = ""
 ) -> Callable[Concatenate[OutreachAccessor, P], R]:
-    """Return a method that passes the frame to a function and does not show `hidden` parameters."""
+    """Return a function as a method that passes the frame, without the `hidden` parameter."""
 
     @wraps(function)
     def method(self: OutreachAccessor, /, *args: P.args, **kwargs: P.kwargs) -> R:

@@ -82,7 +82,7 @@ def _print_error(error: BaseException, words: str) -> None:
 
 
 def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
-    """Write what was read before a failure to files beside the requested ones."""
+    """Write the partial result of a failed call beside the requested files."""
     partial = getattr(error, "partial", None)
     if partial is None:
         return
@@ -108,7 +108,7 @@ def _format_warning(
     lineno: int,  # noqa: ARG001
     line: str | None = None,  # noqa: ARG001
 ) -> str:
-    """Format a warning as one line, without the place in the code."""
+    """Format a warning as one line, without the file name and line number."""
     return f"outreach-frames: {in_shell_terms(str(message))}\n"
 
 
@@ -159,7 +159,7 @@ def _run_forget(options: argparse.Namespace) -> None:
 
 def _add_company_columns(command: argparse.ArgumentParser) -> None:
     companies = command.add_argument_group("columns of the file that identify the companies")
-    companies.add_argument("--domain", metavar="COLUMN", help="web addresses, domains or e-mails")
+    companies.add_argument("--domain", metavar="COLUMN", help="web addresses, domains or emails")
     companies.add_argument("--company-id", metavar="COLUMN", help="the service's company ids")
     companies.add_argument("--company-profnet-url", metavar="COLUMN", help="profile URLs")
     companies.add_argument("--name", metavar="COLUMN", help="names; one request per name")

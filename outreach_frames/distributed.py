@@ -228,7 +228,7 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
 
 
 def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
-    """Check whether a path is a file that is not hidden, as a shell's globs do."""
+    """Check whether a glob's match is a file that is not hidden, as in a shell."""
     return info["type"] != "directory" and not PurePosixPath(path).name.startswith(".")
 
 
@@ -275,21 +275,21 @@ def _read_block(
         error.add_note("Every worker must reach the file under the same path.")
         raise
     # With the extra column, read all columns, since any may have values for it.
-    known = None if columns is None or extra_column in columns else [*columns] or [_FIRST_COLUMN]
-    found = read_ndjson(content, name, start=start, columns=known) or [_EMPTY]
+    subset = None if columns is None or extra_column in columns else [*columns] or [_FIRST_COLUMN]
+    found = read_ndjson(content, name, start=start, columns=subset) or [_EMPTY]
     people = concat_tables(
-        [_with_fixed_columns(table, name, extra_column, known) for table in found]
+        [_with_fixed_columns(table, name, extra_column, subset) for table in found]
     )
     return to_frame(people if columns is None else people.select(list(columns)), dtype_backend)
 
 
 def _with_fixed_columns(
-    table: pa.Table, name: str, extra_column: str | None, known: Sequence[str] | None
+    table: pa.Table, name: str, extra_column: str | None, subset: Sequence[str] | None
 ) -> pa.Table:
-    """Return the documented columns, or those in `known`, and other values as JSON in one more."""
+    """Keep the documented columns, or a `subset`, and put other values into the extra column."""
     columns: list[pa.ChunkedArray | pa.Array] = []
     extras: dict[str, list[Any]] = {}
-    schema = pa.schema([field for field in _EMPTY.schema if known is None or field.name in known])
+    schema = pa.schema([field for field in _EMPTY.schema if subset is None or field.name in subset])
     for field in schema:
         column = table.column(field.name)
         if column.type != field.type:
@@ -300,12 +300,12 @@ def _with_fixed_columns(
                 for value, kept in zip(values, column.to_pylist(), strict=True)
             ]
         columns.append(column)
-    misfits = tuple(f"{column}{RAW_SUFFIX}" for column in known or ())
+    misfits = tuple(f"{column}{RAW_SUFFIX}" for column in subset or ())
     for extra in table.schema.names:
-        if extra not in _EMPTY.schema.names and (known is None or extra.startswith(misfits)):
+        if extra not in _EMPTY.schema.names and (subset is None or extra.startswith(misfits)):
             extras[extra] = table.column(extra).to_pylist()
     people = pa.table(columns, schema=schema)
-    if extra_column is not None and known is not None:
+    if extra_column is not None and subset is not None:
         return people
     if extra_column is not None:
         return people.append_column(extra_column, _json_of_rows(extras, len(table)))

@@ -30,7 +30,7 @@ class Field:
     members: tuple[Field, ...] = ()  # the fields of an object, or of an array's objects
     items: JsonType | None = None  # the type of an array's elements; None: not documented
     minimum: int | None = None
-    maximum: int | None = None  # of a number, or the most elements of an array
+    maximum: int | None = None  # the largest number, or the largest length of an array
     default: int | str | None = None
 
 
@@ -268,7 +268,7 @@ ADD_LEADS_BODY: Final = (
 
 SKIPPED_SUFFIX: Final = "_and_skipped"
 
-# The override that disables the check behind each list of skipped leads.
+# Lists of skipped leads, and the override that disables the check for each.
 CHECK_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType(
     {
         f"{status}{SKIPPED_SUFFIX}": override
@@ -771,7 +771,7 @@ ENDPOINTS: Final = (
     LIST_MAILBOXES,
     UPDATE_MAILBOX,
 )
-# Endpoints whose whole list a function and a command of the same name return.
+# List endpoints; each has a function and a command that return all items.
 LISTS: Final = tuple(endpoint for endpoint in ENDPOINTS if endpoint.name.startswith("list_"))
 
 # The frames of resources by function name: the meaning of one row, and its fields.

@@ -90,7 +90,7 @@ def _welcome(folder: Path, kept: list[str], url: str) -> str:
 def _command(folder: Path, options: argparse.Namespace) -> list[str]:
     command = [sys.executable, "-m", "jupyterlab"]
     command += [
-        # Print no more than the address that JupyterLab listens at.
+        # Print only the address that JupyterLab listens at.
         "--ServerApp.log_level=ERROR",
         "--LabApp.log_level=ERROR",
         f"--ServerApp.root_dir={folder}",

@@ -106,7 +106,7 @@ def _add_filter(group: Any, known: spec.Filter) -> None:
 
 
 def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:
-    """Call a function with the options named like its parameters, and connect if needed."""
+    """Call a function with arguments taken from the options, and connect if needed."""
     names = signature(function).parameters
     given = vars(options) | others
     chosen = {name: value for name, value in given.items() if name in names}

@@ -28,7 +28,7 @@ WORLD_OPTIONS: Final = (
 
 
 def start(options: argparse.Namespace, *, port: int = 0, api_key: str | None = None) -> Sandbox:
-    """Start a sandbox; raise an error of wrong usage for bad options or a missing package."""
+    """Start a sandbox; raise usage errors for bad options or a missing package."""
     from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
 
     try:

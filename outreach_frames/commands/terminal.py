@@ -24,7 +24,7 @@ _OPTIONS: Final = (
     *("leads_distribution", "mailboxes", "chunk_size", "journal", "refresh"),
     *("per_company", "split_by", "domain", "company_id", "company_profnet_url"),
 )
-# Applied in this order: a pattern for Python in a message, and the text that replaces it.
+# Patterns in messages and their replacements, applied in this order.
 _SHELL_TERMS: Final = (
     (r"\blimit=None\b", "--all"),
     (r"\bresume=False\b", "--no-resume"),
@@ -59,7 +59,7 @@ def escaping_unencodable(stream: Any) -> Iterator[None]:
 
 @contextlib.contextmanager
 def signals_as_ctrl_c() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C if they are not ignored, as they are under nohup."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, except those ignored, as under nohup."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

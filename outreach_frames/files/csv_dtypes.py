@@ -77,7 +77,7 @@ def _default_models() -> Mapping[str, Model]:
 
 
 def stored_type(model: Model) -> pa.DataType:
-    """Return the Arrow type as which a column is read from CSV."""
+    """Return the Arrow type that a CSV column is parsed to before `decode`."""
     field = model.schema.field(0)
     kind = _cell_type(field.type)
     if pa.types.is_floating(kind) and _ENCODING not in _field_metadata(field):
@@ -141,7 +141,7 @@ def _cell_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _encode(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, pa.ChunkedArray, dict[bytes, bytes]]:
-    """Return a column as written, as an Arrow column, and its field's metadata."""
+    """Return a column's written form, its Arrow form and its field's metadata."""
     if isinstance(series.dtype, pd.CategoricalDtype):
         written, categories, metadata = _encode(series.cat.categories.to_series())
         codes = series.cat.codes.to_numpy()
@@ -158,7 +158,7 @@ def _encode(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, pa.ChunkedArray, d
 
 
 def _to_arrow(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, bytes]]:
-    """Return a column as an Arrow column, and its field's metadata."""
+    """Return a column's Arrow form and its field's metadata."""
     dtype: Any = series.dtype
     if isinstance(dtype, pd.PeriodDtype):
         return _to_arrow(series.astype("str"))
@@ -181,7 +181,7 @@ def _has_name(dtype: pd.DatetimeTZDtype) -> bool:
 
 
 def _encode_objects(series: pd.Series[Any]) -> tuple[pa.ChunkedArray, dict[bytes, bytes]]:
-    """Return a column of only text, dates or decimals as such, and other objects as JSON."""
+    """Convert objects to text, dates or decimals if all are of one such type, else to JSON."""
     metadata = {_DTYPE: _OBJECT}
     missing = series.isna() & (series.map(type) != decimal.Decimal)
     values = [None if empty else value for value, empty in zip(series, missing, strict=True)]
@@ -237,7 +237,7 @@ def write_arrow(array: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def arrow_stored_type(kind: pa.DataType) -> pa.DataType:
-    """Return the Arrow type as which a column written by `write_arrow` is read."""
+    """Return the Arrow type that a CSV column is parsed to before `read_arrow`."""
     if pa.types.is_duration(kind):
         return pa.int64()
     return kind if _is_unconverted(kind) or pa.types.is_timestamp(kind) else pa.string()
@@ -254,7 +254,7 @@ def _floats(array: pa.ChunkedArray) -> pa.ChunkedArray:
     if pa.types.is_float16(array.type):
         array = array.cast(pa.float32())
     if pc.any(pc.is_inf(array), min_count=0).as_py():
-        # A spreadsheet reads -inf as a formula; as text it gets the apostrophe of other text.
+        # A spreadsheet reads -inf as a formula; text is escaped.
         return array.cast(pa.string())
     return array
 

@@ -229,7 +229,7 @@ def check_columns(frame: pd.DataFrame) -> None:
 
 
 def _csv_table(frame: pd.DataFrame, *, index: bool) -> tuple[pa.Table, list[Model], dict[str, Any]]:
-    """Return the table to write, and its columns' models and the file's own metadata."""
+    """Return the table to write, its columns' models and the file's own metadata."""
     columns: dict[str, pa.ChunkedArray] = {}
     models: list[Model] = []
     levels: list[tuple[str, Any]] = []
@@ -347,7 +347,7 @@ def _parse(
         text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
         written = next(csv.reader(text, delimiter=sep))
     except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} is not a CSV file in UTF-8: {error}.") from error
+        raise InvalidInputError(f"{path} is not in UTF-8: {error}. Save it as UTF-8.") from error
     except csv.Error as error:
         raise InvalidInputError(
             f"{path} cannot be read as a table: its header is damaged ({error}). Look there for "
@@ -372,7 +372,7 @@ def _parse(
         except (ValueError, ArithmeticError, pa.ArrowInvalid) as error:
             kind = dtype_name(models[name])
             raise InvalidInputError(
-                f"{path}: the column {name!r} cannot be read as {kind}: {error}."
+                f"{path}: the column {name!r} cannot be read as {kind}: {error}. Correct it."
             ) from error
 
     stored = dict(zip(names, table.columns, strict=True))
@@ -436,7 +436,7 @@ def _read_arrow_csv(
 def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: str) -> pa.Table:
     """Parse a CSV file with rows of any length."""
     problem = ""
-    # If threads fail, one block on one thread: it reads longer rows, and its errors name the row.
+    # If blocks fail, read the file as one block: rows can be longer, and errors name the row.
     for block_bytes, use_threads in ((_BLOCK_BYTES, True), (len(content) + 1, False)):
         try:
             return _read_arrow_csv(

@@ -53,7 +53,7 @@ _DATE: Final = "yyyy-mm-dd"
 _TIME: Final = "yyyy-mm-dd hh:mm:ss"
 _DURATION: Final = "[h]:mm:ss"
 
-# XML allows no control characters but tab and newline; Unicode's symbols for them replace them.
+# XML allows no control characters but tab and newline; Unicode symbols replace all others.
 _CONTROL: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{FFFE}\x{FFFF}]"
 _SYMBOLS: Final = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
@@ -205,7 +205,7 @@ def _sheet_names(names: Iterable[str]) -> list[str]:
 
 
 class _Changes:
-    """Counts per column of the cells that were cut or got symbols for control characters."""
+    """Counts per column of cells that were cut or whose control characters were replaced."""
 
     def __init__(self) -> None:
         self.cut: Counter[str] = Counter()
@@ -308,7 +308,7 @@ class _Writer:
         return [cell if text is None else text for cell, text in zip(cells, written, strict=True)]
 
     def _text_cells(self, texts: pa.Array | pa.ChunkedArray, title: str) -> list[str | None]:
-        """Convert text to cells: newlines as line ends, no control characters, limited length."""
+        """Normalise line ends, replace control characters and cut long texts."""
         if pc.any(pc.match_substring(texts, "\r"), min_count=0).as_py():
             texts = pc.replace_substring_regex(texts, _LINE_ENDS, "\n")
         cells: list[str | None] = texts.to_pylist()
@@ -321,7 +321,7 @@ class _Writer:
         return cells
 
     def _times(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
-        """Convert times to days since Excel's day zero; out of Excel's range, to text."""
+        """Convert times to days since Excel's day zero, or to text outside Excel's range."""
         zoned = pa.types.is_timestamp(array.type) and array.type.tz is not None
         moments = array.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
         if zoned:

@@ -111,7 +111,7 @@ def _is_nested(dtype: Any) -> bool:
 
 
 def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
-    """Convert a table with the dtypes in its pandas metadata, nested Arrow dtypes included."""
+    """Convert a table to a frame with the dtypes in its pandas metadata, nested ones included."""
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")

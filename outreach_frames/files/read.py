@@ -74,7 +74,7 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
 
 
 def read_as_text(path: str | Path) -> pd.DataFrame:
-    """Read a table from any program; cells of a CSV file without a metadata file are text."""
+    """Read a table, and keep all cells of a CSV file without a metadata file as text."""
     source = expanded(path)
     if source.is_dir() or source.suffix.lower() in {".parquet", ".ndjson", ".jsonl"}:
         return read_prospects(source)
@@ -99,7 +99,7 @@ def parts_of(folder: Path) -> list[Path]:
         if part.name.endswith(".parquet") and not part.name.startswith((".", "_"))
     ]
     if not parts:
-        raise InvalidInputError(f"{folder} has no .parquet file.")
+        raise InvalidInputError(f"{folder} has no .parquet file. Pass another folder.")
     for part in parts:
         if part.is_dir():
             raise InvalidInputError(

@@ -33,7 +33,7 @@ class Result(ABC):
         return {**self._tables(), "summary": self.summary()}
 
     def _indexed(self) -> Mapping[str, bool]:
-        """Return for which sheets the index is always (True) or never (False) written."""
+        """Return the sheets whose index is always (True) or never (False) written."""
         return {}
 
     def to_csv(self, folder: str | Path) -> Path:
