@@ -151,6 +151,21 @@ def test_an_interrupted_snapshot_goes_on_and_is_said(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
+def test_an_interrupted_split_goes_on_with_the_same_split_only(tmp_path: Path) -> None:
+    """An unfinished snapshot with `split_by` is finished by the same call, not by one without."""
+    mended = threading.Event()
+    split: dict[str, Any] = {"person_seniorities": ["vp"], "split_by": "person_seniorities"}
+    script = failing_until(mended)
+    with scripted(script) as service, connected(service, max_wait=0, workers=1):
+        with pytest.raises(ServerError):
+            of.snapshot_people(tmp_path, date=OLD, **split)
+        mended.set()
+        with pytest.raises(InvalidInputError, match=r"split_by was 'person_s.*, and is not set"):
+            of.snapshot_people(tmp_path, date=OLD, person_seniorities=["vp"])
+        path = of.snapshot_people(tmp_path, date=OLD, **split)
+    assert len(of.read_prospects(path)) == 250
+
+
 def test_a_snapshot_that_cannot_be_read_is_listed(client: Client, tmp_path: Path) -> None:
     """Its people are missing, a warning says why, and the other one is there."""
     (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
