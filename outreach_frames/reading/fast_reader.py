@@ -103,7 +103,7 @@ class PeoplePage:
         """The `_errors` of all pages."""
         return [error for head in self.heads for error in head.errors]
 
-    def apart(self) -> Iterator[PeoplePage]:
+    def split(self) -> Iterator[PeoplePage]:
         """Yield the pages one by one; nothing is copied."""
         begin = 0
         for head in self.heads:
@@ -176,14 +176,14 @@ def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> list[Peo
     ValueError, pyarrow.ArrowTypeError
         When the bodies have to be read one by one, or by the lenient reader.
     """
-    bodies = [one_line(body) for body in bodies]
+    bodies = [to_one_line(body) for body in bodies]
     try:
         return [_read_documented(bodies, use_threads=use_threads)]
     except pa.ArrowInvalid:
         return _read_known(bodies, use_threads=use_threads)
 
 
-def head_of(document: dict[str, Any]) -> PageHead:
+def page_head(document: dict[str, Any]) -> PageHead:
     """Return the head of a parsed response."""
     return PageHead(
         len(document[spec.RESULTS_KEY]),
@@ -240,7 +240,7 @@ def _read_known(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePag
     # One by one, so that the order of columns does not depend on how pages are grouped.
     for body in bodies:
         response = orjson.loads(body)
-        head = head_of(response)
+        head = page_head(response)
         if not is_exact([head.pagination, head.errors]):
             raise LossyParseError
         part = people.slice(begin, head.rows)
@@ -259,7 +259,7 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
     ValueError
         When only the whole response shows what these columns have.
     """
-    body = one_line(body)
+    body = to_one_line(body)
     if _depth(body) > MAX_DEPTH:
         raise LossyParseError
     document = _read_documents([body], _only(tuple(columns)), use_threads=False)
@@ -314,7 +314,7 @@ def _persons_of(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
     return pa.chunked_array([chunk.flatten() for chunk in results.chunks])
 
 
-def one_line(body: bytes) -> bytes:
+def to_one_line(body: bytes) -> bytes:
     """Make a body one line that is certainly an object in UTF-8, as Arrow's reader wants it."""
     body = body.removeprefix(BOM).strip(b" \t\r\n")
     if not body.startswith(b"{"):

@@ -19,7 +19,7 @@ from outreach_frames.reading.fast_reader import (
     BOM,
     PeoplePage,
     check_size,
-    head_of,
+    page_head,
     read_fast,
 )
 from outreach_frames.reading.flatten import concat_people
@@ -164,7 +164,7 @@ def _read_leniently(body: bytes) -> PeoplePage:
         raise _invalid(body, f"has no list `{spec.RESULTS_KEY}`")
     if not isinstance(pagination, dict):
         raise _invalid(body, f"has no object `{spec.PAGINATION_KEY}`")
-    return PeoplePage(records_table(people, spec.PERSON), [head_of(result)])
+    return PeoplePage(records_table(people, spec.PERSON), [page_head(result)])
 
 
 def _invalid(body: bytes, problem: str) -> InvalidResponseError:

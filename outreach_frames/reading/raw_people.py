@@ -19,8 +19,8 @@ from outreach_frames.reading.fast_reader import (
     PeoplePage,
     check_size,
     list_of_errors,
-    one_line,
     present_members,
+    to_one_line,
 )
 from outreach_frames.reading.lenient_reader import LONE_VALUE
 from outreach_frames.reading.pages import read_people_page
@@ -92,7 +92,7 @@ def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
     ids: list[Any] = []
     lines: list[Raw] = []
     heads: list[PageHead] = []
-    for body in map(one_line, bodies):
+    for body in map(to_one_line, bodies):
         page = _PAGES.decode(body)
         pagination = parse_json(bytes(page.pagination).decode())
         if not isinstance(pagination, dict):
@@ -123,10 +123,10 @@ def _table(ids: Iterable[Any], lines: Sequence[bytes | Raw]) -> pa.Table:
     )
 
 
-def content_of(lines: pa.ChunkedArray) -> bytes:
+def join_lines(lines: pa.ChunkedArray) -> bytes:
     r"""Return lines one after the other.
 
-    >>> content_of(_table(["1"], [b'{"id":"1"}']).column(LINE))
+    >>> join_lines(_table(["1"], [b'{"id":"1"}']).column(LINE))
     b'{"id":"1"}\n'
     """
     found = map(text_buffers, lines.chunks)
@@ -136,7 +136,7 @@ def content_of(lines: pa.ChunkedArray) -> bytes:
 def _read_exactly(body: bytes) -> PeoplePage:
     """Cut a body where a JSON parser says that each person ends."""
     page = read_people_page(body)
-    lines = [_as_object(line) for line in _lines(one_line(body).decode())]
+    lines = [_as_object(line) for line in _lines(to_one_line(body).decode())]
     if len(lines) != page.people.num_rows:
         raise InvalidResponseError(
             f"The response to {spec.SEARCH_PEOPLE.label} has `{spec.RESULTS_KEY}` twice."
