@@ -17,7 +17,7 @@ from outreach_frames import spec
 from outreach_frames.analysis.companies import COMPANY_KEY, companies, require_columns
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.reading.flatten import free_frame, records_frame
+from outreach_frames.reading.flatten import records_frame, undocumented_frame
 from outreach_frames.reading.lenient_reader import (
     MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
@@ -215,7 +215,9 @@ def _plain_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
 def _unshown(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
     """Put entries that the interface does not show into a frame."""
     objects = [_unpacked(text) for text in entries.to_pylist()]
-    child = free_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype="str")})
+    child = (
+        undocumented_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype="str")})
+    )
     return child.rename(columns={"value": field.name})
 
 

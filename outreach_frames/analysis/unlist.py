@@ -84,10 +84,10 @@ def as_lists(column: pd.Series[Any]) -> pa.Array | None:
     return array if _is_list(array.type) else None
 
 
-def joined(lists: pa.Array, sep: str) -> pa.Array:
+def join_lists(lists: pa.Array, sep: str) -> pa.Array:
     """Join the entries of each list to one text; entries that are missing are left out.
 
-    >>> joined(pa.array([[1, None, 2], [], None]), "; ").to_pylist()
+    >>> join_lists(pa.array([[1, None, 2], [], None]), "; ").to_pylist()
     ['1; 2', '', None]
     """
     entries = _texts(pc.list_flatten(lists))
@@ -100,14 +100,14 @@ def joined(lists: pa.Array, sep: str) -> pa.Array:
 
 
 def _as_text(lists: pa.Array, sep: str) -> Any:
-    return pd.array(joined(lists, sep).to_numpy(zero_copy_only=False), dtype="str")
+    return pd.array(join_lists(lists, sep).to_numpy(zero_copy_only=False), dtype="str")
 
 
 def _texts(values: pa.Array) -> pa.Array:
     """Return values of any type as text."""
     kind = values.type
     if _is_list(kind):
-        return joined(values, _BETWEEN_MEMBERS)
+        return join_lists(values, _BETWEEN_MEMBERS)
     if pa.types.is_struct(kind):
         return _members(values)
     try:
@@ -129,7 +129,7 @@ def _members(values: pa.StructArray) -> pa.Array:
     by_row = np.arange(len(texts) * size).reshape(len(texts), size).T.ravel()
     starts = pa.array(np.arange(size + 1) * len(texts))
     rows = pa.LargeListArray.from_arrays(starts, pa.concat_arrays(texts).take(by_row))
-    lines = joined(rows, _BETWEEN_MEMBERS)
+    lines = join_lists(rows, _BETWEEN_MEMBERS)
     return pc.if_else(pc.equal(lines, ""), pa.scalar(None, pa.large_string()), lines)
 
 

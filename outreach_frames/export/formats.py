@@ -39,7 +39,7 @@ from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
 from outreach_frames.files.csv_file import csv_header, csv_rows, read_csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.reading.fast_reader import PeoplePage
-from outreach_frames.reading.flatten import concat_people, concat_tables, with_folded
+from outreach_frames.reading.flatten import concat_people, concat_tables, fold_columns
 from outreach_frames.reading.raw_people import LINE, join_lines, read_people_lines
 from outreach_frames.resources.search import read_in_worker
 from outreach_frames.tables.schema import to_frame
@@ -327,7 +327,7 @@ def _alike(nobody: pa.Table, people: pa.Table) -> pa.Table:
     if people.schema == nobody.schema:
         return people
     others = set(people.column_names).difference(nobody.column_names)
-    return concat_tables([nobody, with_folded(people, others)])
+    return concat_tables([nobody, fold_columns(people, others)])
 
 
 _FORMATS: Final = {

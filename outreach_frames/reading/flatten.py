@@ -26,9 +26,9 @@ from outreach_frames.tables.value_text import json_text, json_texts
 __all__ = [
     "DtypeBackend",
     "check_dtype_backend",
-    "free_frame",
     "people_frame",
     "records_frame",
+    "undocumented_frame",
 ]
 
 _KNOWN: Final = frozenset(spec.columns(spec.PERSON))
@@ -128,7 +128,7 @@ def records_frame(
     return to_frame(table, dtype_backend)
 
 
-def free_frame(
+def undocumented_frame(
     records: Sequence[Any], dtype_backend: DtypeBackend = "numpy_nullable"
 ) -> pd.DataFrame:
     """Put records that the interface does not show into a frame.
@@ -149,7 +149,7 @@ def free_frame(
 
     Examples
     --------
-    >>> free_frame([{"email": "ada@example.com", "data": {"city": "Oslo"}}]).columns.tolist()
+    >>> undocumented_frame([{"email": "ada@example.com", "data": {"city": "Oslo"}}]).columns.tolist()
     ['email', 'data_city']
     """
     check_dtype_backend(dtype_backend)
@@ -219,7 +219,7 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     undocumented = _undocumented_names(tables)
     names = dict.fromkeys(name for table in tables for name in table.schema.names)
     rest = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])
-    people = concat_tables([with_folded(table, rest) for table in tables] if rest else tables)
+    people = concat_tables([fold_columns(table, rest) for table in tables] if rest else tables)
     documented = [name for name in names if name in _KNOWN]
     order = [*documented, *undocumented[:MAX_UNDOCUMENTED_COLUMNS], FURTHER_FIELDS]
     return people.select([name for name in order if name in people.column_names])
@@ -244,10 +244,10 @@ def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
     return list(valued | empty)
 
 
-def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
+def fold_columns(table: pa.Table, names: Container[str]) -> pa.Table:
     """Move columns, where the table has them, into the one of undocumented fields as JSON.
 
-    >>> with_folded(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
+    >>> fold_columns(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
     [{'a': 1, 'further_fields': '{"b":3}'}, {'a': 2, 'further_fields': None}]
     """
     folded = [name for name in table.column_names if name in names and name != FURTHER_FIELDS]

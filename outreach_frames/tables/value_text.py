@@ -48,14 +48,14 @@ class Texts:
 def column_texts(cells: pd.Series[Any]) -> Texts:
     """Write a whole column as text."""
     written = _written(cells)
-    is_blank = pc.equal(stripped(written.texts), "")
+    is_blank = pc.equal(strip_texts(written.texts), "")
     if not pc.any(is_blank, min_count=0).as_py():
         return written
     texts = pc.if_else(is_blank, pa.scalar(None, TEXT), written.texts)
     return Texts(texts, written.unreadable)
 
 
-def stripped(texts: pa.Array) -> pa.Array:
+def strip_texts(texts: pa.Array) -> pa.Array:
     """Return the texts without blanks around them."""
     trimmed = pc.utf8_trim(texts, BLANKS)
     # Of a million rows, a second column with the same texts would only take memory.
