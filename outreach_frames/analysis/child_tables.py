@@ -22,7 +22,7 @@ from outreach_frames.reading.lenient_reader import (
     MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
     named_columns,
-    typed_dates,
+    parse_dates,
 )
 from outreach_frames.tables.schema import column_type, to_frame, wire_type
 
@@ -195,7 +195,7 @@ def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[st
             return None
         column = column.cast(wire_type(field))
         if column_type(field) != column.type:
-            column, unreadable = typed_dates(column, field)
+            column, unreadable = parse_dates(column, field)
             raws += [] if unreadable is None else [(field.name + RAW_SUFFIX, unreadable)]
         known[field.name] = column
     undocumented = [name for name in members if name not in known and name != spec.LINKS_KEY]

@@ -24,8 +24,8 @@ from outreach_frames.reading.lenient_reader import (
     MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
     named_columns,
+    parse_dates,
     records_table,
-    typed_dates,
 )
 from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, is_exact, parse_json
 from outreach_frames.tables.schema import wire_schema, wire_type
@@ -175,7 +175,7 @@ def present_members(pagination: dict[str, Any]) -> dict[str, Any]:
 def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
     """Read one-line bodies whose fields are all documented."""
     document = _read_documents(bodies, _STRICT, use_threads=use_threads)
-    people = _parse_dates(_flatten_people(_extract_people(document, bodies)))
+    people = _convert_dates(_flatten_people(_extract_people(document, bodies)))
     if len(bodies) > 1 and people.num_columns > len(_PEOPLE_COLUMNS):
         raise LossyParseError  # pages read one by one may order these columns differently
     heads = [
@@ -212,8 +212,8 @@ def _read_mixed(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePag
             raise LossyParseError
         part = people.slice(begin, head.rows)
         begin += head.rows
-        ready = dict(zip(part.column_names, part.columns, strict=True))
-        table = records_table(response[spec.RESULTS_KEY], spec.PERSON, ready=ready)
+        parsed = dict(zip(part.column_names, part.columns, strict=True))
+        table = records_table(response[spec.RESULTS_KEY], spec.PERSON, parsed=parsed)
         pages.append(PeoplePage(table, [head]))
     return pages
 
@@ -229,7 +229,7 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
     for position, name in enumerate(columns):
         field = _PEOPLE_COLUMNS[name]
         if field.format == "date":
-            dates, raw = typed_dates(people.column(position), field)
+            dates, raw = parse_dates(people.column(position), field)
             if raw is not None:
                 raise LossyParseError
             people = people.set_column(position, name, dates)
@@ -338,13 +338,13 @@ def _check_exact(people: pa.Table) -> None:
         raise LossyParseError
 
 
-def _parse_dates(people: pa.Table) -> pa.Table:
+def _convert_dates(people: pa.Table) -> pa.Table:
     """Parse the date columns; unreadable dates go to `_raw` columns at the end."""
     _check_exact(people)
     raws: list[tuple[str, pa.Array]] = []
     for position, (name, field) in enumerate(_PEOPLE_COLUMNS.items()):
         if field.format == "date":
-            dates, raw = typed_dates(people.column(position), field)
+            dates, raw = parse_dates(people.column(position), field)
             people = people.set_column(position, name, dates)
             if raw is not None:
                 raws.append((name + RAW_SUFFIX, raw))

@@ -22,7 +22,7 @@ from outreach_frames.reading.fast_reader import (
     present_members,
     to_one_line,
 )
-from outreach_frames.reading.lenient_reader import LONE_VALUE
+from outreach_frames.reading.lenient_reader import VALUE_COLUMN
 from outreach_frames.reading.pages import read_people_page
 from outreach_frames.tables.json_columns import text_buffers
 from outreach_frames.tables.json_values import LossyParseError, parse_json
@@ -145,7 +145,7 @@ def _as_object(line: bytes) -> bytes:
     """Convert a line that is not an object to the object with the same row in a frame."""
     if line.startswith(b"{"):
         return line
-    return b"{}" if line == b"null" else b'{"%b":%b}' % (LONE_VALUE.encode(), line)
+    return b"{}" if line == b"null" else b'{"%b":%b}' % (VALUE_COLUMN.encode(), line)
 
 
 def _after_comma(text: str, position: int) -> int:
