@@ -1,1 +1,1 @@
-"""What the columns are, and their values as text and as frames; pure."""
+"""Columns and their types, and conversion of values to text and to frames; pure."""

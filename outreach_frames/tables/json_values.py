@@ -1,4 +1,4 @@
-"""JSON that is read with no number rounded."""
+"""Parse JSON without rounding numbers."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ _LONGEST_INT64: Final = len(str(LARGEST_INT64))
 
 
 class NumberText(str):
-    """A JSON number that no 64-bit number holds, as it was written."""
+    """The text of a JSON number that does not fit into 64 bits."""
 
     __slots__ = ()
 
 
 class LossyParseError(ValueError):
-    """The fast way would change a value."""
+    """The fast reader could change a value."""
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON; a number that no 64-bit number holds becomes a `NumberText`."""
+    """Parse JSON; a number that does not fit into 64 bits becomes a `NumberText`."""
     return json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=NumberText)
 
 
 def is_exact(value: Any) -> bool:
-    """Tell whether JSON that was parsed without `parse_json` has its numbers as they were sent."""
+    """Return whether JSON parsed without `parse_json` has all its numbers as they were sent."""
     if isinstance(value, dict):
         return all(map(is_exact, value.values()))
     if isinstance(value, list):
@@ -52,10 +52,10 @@ def _number(text: str) -> float | NumberText:
 
 
 def without_lone_surrogates(value: Any) -> Any:
-    r"""Write half a surrogate pair, which no encoding holds, as its escape (``\ud800``)."""
+    r"""Replace lone surrogates, which UTF-8 cannot encode, by their escapes (``\ud800``)."""
     if isinstance(value, str):
-        mended = value.encode("utf-8", "backslashreplace").decode("utf-8")
-        return NumberText(mended) if isinstance(value, NumberText) else mended
+        escaped = value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return NumberText(escaped) if isinstance(value, NumberText) else escaped
     if isinstance(value, list):
         return [without_lone_surrogates(element) for element in value]
     if isinstance(value, dict):
