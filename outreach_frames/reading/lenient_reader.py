@@ -1,7 +1,7 @@
 """Flatten Python records of any form into an Arrow table.
 
 Slower than `fast_reader`, with the same columns, types and values. A value that does not fit its
-column's type is missing there and becomes text in the column `<column>_raw_column` at the end.
+column's type is missing there and becomes text in the column `<column>_raw` at the end.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from outreach_frames.tables.json_values import (
 from outreach_frames.tables.schema import DATE, DATE_TIME, column_type, wire_type
 from outreach_frames.tables.value_text import json_text, sent_text
 
-RAW_SUFFIX: Final = "_raw_column"
+RAW_SUFFIX: Final = "_raw"
 VALUE_COLUMN: Final = "value"
 FURTHER_FIELDS: Final = "further_fields"
 # Fields beyond these columns go to FURTHER_FIELDS as JSON.

@@ -130,7 +130,7 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
 
 
 def _clean_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Remove missing and duplicate entries from a dictionary, which pandas categories cannot have."""
+    """Remove missing and duplicate dictionary entries, which pandas categories cannot have."""
     kind = _package_type(column.type.value_type)
     entries = [
         _cast(pa.chunked_array([one.dictionary]), kind).combine_chunks() for one in column.chunks
