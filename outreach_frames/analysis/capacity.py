@@ -111,7 +111,7 @@ def sending_capacity(
             f"{emails:,} emails are more than can be planned. Pass fewer leads."
         )
     first = check_day("start", start)
-    table = as_frame(mailboxes, "mailboxes", "the frame of mailboxes()")
+    table = as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
     mailboxes, limits = _with_limits(table)
     statuses = mailboxes["status"].astype("str")
     sends = _are_positive(limits) & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
@@ -161,7 +161,9 @@ def _number_of_leads(leads: object) -> int:
 
 def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
     """Return the mailboxes with a RangeIndex, and their limits as integers or missing."""
-    require_columns(mailboxes, _REQUIRED_COLUMNS, "mailboxes' columns", "mailboxes()")
+    require_columns(
+        mailboxes, _REQUIRED_COLUMNS, "columns of mailboxes", "a frame from mailboxes()"
+    )
     # Concatenated frames of several accounts have duplicate labels.
     mailboxes = mailboxes.reset_index(drop=True)
     ids = mailboxes["id"].astype("str").fillna(mailboxes["email"].astype("str"))
