@@ -30,7 +30,7 @@ CAPACITY: Final = (
     spec.Field(
         "leads_reached",
         "integer",
-        note="leads for whom the emails sent by the end of that day suffice",
+        note="leads covered by the emails sent by the end of that day",
     ),
 )
 _REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
@@ -72,8 +72,8 @@ def sending_capacity(
     -------
     DataFrame
         One row per day and sending mailbox: date (datetime64), mailbox_id, email (str), emails
-        (Int64), and leads_reached (Int64): the leads for whom the emails that all mailboxes have
-        sent by the end of that day suffice, at emails_per_lead each. Empty without leads.
+        (Int64), and leads_reached (Int64): the leads covered by the emails that all mailboxes have
+        sent by the end of that day, at emails_per_lead each. Empty without leads.
 
     Raises
     ------
@@ -89,8 +89,8 @@ def sending_capacity(
 
     Notes
     -----
-    Interface: Mailbox, `status` and `daily_email_limit`. Other emails of the mailboxes, and waiting
-    times between the emails of a lead, are not considered.
+    Interface: Mailbox, `status` and `daily_email_limit`. The plan ignores other emails of the
+    mailboxes and waiting times between the emails of a lead.
 
     Examples
     --------
@@ -167,18 +167,18 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
     # Concatenated frames of several accounts have duplicate labels.
     mailboxes = mailboxes.reset_index(drop=True)
     ids = mailboxes["id"].astype("str").fillna(mailboxes["email"].astype("str"))
-    twice = ids[ids.duplicated() & ids.notna()]
-    if len(twice):
+    duplicates = ids[ids.duplicated() & ids.notna()]
+    if len(duplicates):
         raise InvalidInputError(
-            f"The mailbox {twice.iloc[0]!r} is in the frame more than once, so its limit would "
-            'count more than once. Remove the duplicates: mailboxes.drop_duplicates("id").'
+            f"The mailbox {duplicates.iloc[0]!r} is in the frame more than once, and its limit "
+            'would count each time. Remove the duplicates: mailboxes.drop_duplicates("id").'
         )
-    given = mailboxes["daily_email_limit"]
+    column = mailboxes["daily_email_limit"]
     try:
-        if not pd.api.types.is_any_real_numeric_dtype(given):
+        if not pd.api.types.is_any_real_numeric_dtype(column):
             # Convert through text, because dates and booleans would become numbers.
-            given = given.astype("str")
-        limits = pd.to_numeric(given).astype("Int64")
+            column = column.astype("str")
+        limits = pd.to_numeric(column).astype("Int64")
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInputError(
             f"daily_email_limit has values that are not whole numbers: {error}. Correct them."
@@ -243,8 +243,8 @@ def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
         raise InvalidInputError(
             f"freq={freq!r} gives no days. Pass a pandas frequency, such as 'B' or 'D'."
         ) from error
-    in_turn = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
-    if offset is None or not in_turn:
+    is_increasing = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
+    if offset is None or not is_increasing:
         raise InvalidInputError(
             f"freq={freq!r} does not give one day after the other, but limits are per day. "
             "Pass 'B', 'D' or a longer frequency."

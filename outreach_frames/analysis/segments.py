@@ -83,7 +83,7 @@ def segments(
     (100, 1.0)
     """
     keys = _check_keys(frame, by)
-    least = check_integer("min_people", min_people)
+    minimum = check_integer("min_people", min_people)
     plain = frame.reset_index(drop=True)
     numbers = _segment_numbers(plain, keys)
     first = np.unique(numbers, return_index=True)[1]
@@ -100,7 +100,7 @@ def segments(
         [plain[keys].iloc[first].reset_index(drop=True), frame_of_columns(SEGMENTS, columns)],
         axis="columns",
     )
-    kept = table["people"].ge(least).to_numpy("bool")
+    kept = table["people"].ge(minimum).to_numpy("bool")
     if dropna:
         kept &= table[keys].notna().all(axis="columns").to_numpy("bool")
     return table[kept].sort_values("people", ascending=False, kind="stable", ignore_index=True)

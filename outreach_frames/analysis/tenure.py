@@ -86,19 +86,22 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     starts = held["start_date"].to_numpy("datetime64[us]")
     ends = held["end_date"].to_numpy("datetime64[us]")
     # Comparisons with a missing date are false.
-    counts = is_position & ~(starts > day)
+    has_begun = is_position & ~(starts > day)
     ended = ends < day
-    current = _latest(counts & ~ended, rows, starts, len(frame))
+    current = _latest(has_begun & ~ended, rows, starts, len(frame))
     since = _take_dates(starts, current)
-    own = current[rows]
+    current_of_row = current[rows]
     before = (starts < since[rows]) | (ended & ~(starts > since[rows]))
-    is_previous = counts & before & (own != _NO_POSITION) & (own != np.arange(len(rows)))
+    is_other = (current_of_row != _NO_POSITION) & (current_of_row != np.arange(len(rows)))
+    is_previous = has_begun & before & is_other
     previous = _latest(is_previous, rows, starts, len(frame))
 
-    stated = _days(frame[_START])
-    has_none = np.bincount(rows[is_position], minlength=len(frame)) == 0
-    uses_stated = np.isnat(since) & (has_none | (current != _NO_POSITION)) & (stated <= day)
-    since = np.where(uses_stated, stated, since)
+    stated_start = _days(frame[_START])
+    has_no_position = np.bincount(rows[is_position], minlength=len(frame)) == 0
+    uses_stated = (
+        np.isnat(since) & (has_no_position | (current != _NO_POSITION)) & (stated_start <= day)
+    )
+    since = np.where(uses_stated, stated_start, since)
     changed = _differs(_employers(held, current), _employers(held, previous))
     values = [
         since,

@@ -114,7 +114,7 @@ class _Columns:
     python_values: list[Any] = field(default_factory=list)  # values that Arrow has not read
     documented: dict[str, pa.Array] = field(default_factory=dict)
     undocumented: list[tuple[str, pa.Array]] = field(default_factory=list)
-    raws: list[tuple[str, pa.Array]] = field(default_factory=list)  # texts of unfitting values
+    raws: list[tuple[str, pa.Array]] = field(default_factory=list)  # text that does not fit
 
 
 def _flatten(
@@ -138,7 +138,7 @@ def _flatten_object(
     prefix: str,
     found: _Columns,
 ) -> None:
-    """Flatten the objects at one place of all records."""
+    """Flatten the objects at one path of all records."""
     documented = [member for member in fields if member.name not in found.drop]
     for member in documented:
         name = prefix + member.name

@@ -117,7 +117,7 @@ def _read_exactly(body: bytes) -> PeoplePage:
     lines = [_as_object(line) for line in _lines(to_one_line(body).decode())]
     if len(lines) != page.people.num_rows:
         raise InvalidResponseError(
-            f"The response to {spec.SEARCH_PEOPLE.label} has `{spec.RESULTS_KEY}` twice."
+            f"The response to {spec.SEARCH_PEOPLE.label} contains `{spec.RESULTS_KEY}` twice."
         )
     ids = page.people.column(ID)
     return PeoplePage(_table(ids.to_pylist(), lines), page.heads)

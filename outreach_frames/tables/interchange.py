@@ -136,7 +136,7 @@ def _clean_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
         _cast(pa.chunked_array([one.dictionary]), kind).combine_chunks() for one in column.chunks
     ]
     chunks = zip(entries, column.chunks, strict=True)
-    values = pa.chunked_array([known.take(one.indices) for known, one in chunks], kind)
+    values = pa.chunked_array([entry.take(one.indices) for entry, one in chunks], kind)
     if pa.types.is_nested(kind):
         return values
     categories = pa.chunked_array(entries, kind).unique()

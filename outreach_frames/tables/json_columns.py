@@ -65,9 +65,9 @@ def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
     """
     if not len(texts):
         return pa.array([], kind)
-    start, end, nothing = (pa.scalar(text, pa.large_string()) for text in ('{"v":', "}\n", ""))
+    start, end, separator = (pa.scalar(text, pa.large_string()) for text in ('{"v":', "}\n", ""))
     values = texts.cast(pa.large_string()).fill_null("null")
-    lines = pc.binary_join_element_wise(start, values, end, nothing)
+    lines = pc.binary_join_element_wise(start, values, end, separator)
     try:
         longest = pc.max(pc.binary_length(lines)).as_py()
         table = arrow_json.read_json(
@@ -112,11 +112,11 @@ def _join_pieces(pieces: Sequence[str | pa.Array]) -> pa.Array:
     """Concatenate pieces row by row, joining neighbouring constants first."""
     if len(pieces) == 1:
         return pieces[0]
-    fewer: list[str | pa.Array] = []
-    for same, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
-        found = list(group)
-        fewer += ["".join(found)] if same else found
-    return pc.binary_join_element_wise(*fewer, "")
+    merged: list[str | pa.Array] = []
+    for is_constant, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        neighbours = list(group)
+        merged += ["".join(neighbours)] if is_constant else neighbours
+    return pc.binary_join_element_wise(*merged, "")
 
 
 def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -132,11 +132,11 @@ def _escape(texts: pa.Array) -> pa.Array:
         return texts
     for character, escape in _ESCAPES.items():
         texts = pc.replace_substring(texts, character, escape)
-    rest = pc.match_substring_regex(texts, r"[\x00-\x1f]")
-    if pc.any(rest, min_count=0).as_py():
-        plain = {code: f"\\u{code:04x}" for code in range(32)}
+    has_control = pc.match_substring_regex(texts, r"[\x00-\x1f]")
+    if pc.any(has_control, min_count=0).as_py():
+        escapes = {code: f"\\u{code:04x}" for code in range(32)}
         texts = pa.array(
-            [text and text.translate(plain) for text in texts.to_pylist()], pa.string()
+            [text and text.translate(escapes) for text in texts.to_pylist()], pa.string()
         )
     return texts
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 LARGEST_EXACT: Final = 2**53
 LARGEST_INT64: Final = 2**63 - 1
-_LONGEST_INT64: Final = len(str(LARGEST_INT64))
+_INT64_DIGITS: Final = len(str(LARGEST_INT64))
 
 
 class NumberText(str):
@@ -38,9 +38,9 @@ def is_exact(value: Any) -> bool:
 
 
 def _integer(text: str) -> int | NumberText:
-    if len(text) < _LONGEST_INT64:
+    if len(text) < _INT64_DIGITS:
         return int(text)
-    if len(text) > _LONGEST_INT64 + 1:
+    if len(text) > _INT64_DIGITS + 1:
         return NumberText(text)
     number = int(text)
     return number if -LARGEST_INT64 - 1 <= number <= LARGEST_INT64 else NumberText(text)
