@@ -264,5 +264,5 @@ recent_activity: Final = _child_table(
     _CONTACT,
     "recent_activity",
     "activity of contacts",
-    note="only contacts that were read by address have it, newest first",
+    note="newest first, and only in contacts that were read by address",
 )

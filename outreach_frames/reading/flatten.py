@@ -93,7 +93,7 @@ def undocumented_frame(
 
 
 def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate tables; columns whose types differ get a common type, if need be text.
+    """Concatenate tables; columns with different types get a common type or become text.
 
     >>> table = concat_tables([pa.table({"a": [1]}), pa.table({"a": ["x"], "b": [True]})])
     >>> table.to_pylist()
@@ -115,7 +115,7 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
-    """Concatenate tables of people; fields beyond 1,000 undocumented columns become JSON.
+    """Concatenate tables of people; undocumented columns beyond 1,000 become JSON text.
 
     >>> wide = [pa.table({f"{page}_{n}": [n] for n in range(600)}) for page in "ab"]
     >>> concat_people(wide).num_columns

@@ -39,13 +39,13 @@ def pack_page(page: PeoplePage) -> bytes:
     True
     """
     (head,) = page.heads
-    notes = json.dumps([head.pagination, head.errors]).encode()
+    metadata = json.dumps([head.pagination, head.errors]).encode()
     is_documented = page.people.schema.equals(_documented_schema())
     schema = _packed_documented_schema() if is_documented else _pack_schema(page.people.schema)
     batch = _to_batch(page.people).serialize()
     packed = pa.compress(batch, codec=_CODEC)
     return b"".join(
-        [FORMAT, _SIZES.pack(len(schema), len(notes), batch.size), schema, notes, packed]
+        [FORMAT, _SIZES.pack(len(schema), len(metadata), batch.size), schema, metadata, packed]
     )
 
 
@@ -66,14 +66,14 @@ def unpack_page(content: bytes) -> PeoplePage | None:
     """
     if not content.startswith(FORMAT) or len(content) < _HEADER_SIZE:
         return None
-    schema_size, notes_size, size = _SIZES.unpack_from(content, len(FORMAT))
+    schema_size, metadata_size, size = _SIZES.unpack_from(content, len(FORMAT))
     if size > _MAX_BATCH_BYTES:
         return None
-    notes_begin = _HEADER_SIZE + schema_size
-    batch_begin = notes_begin + notes_size
+    metadata_begin = _HEADER_SIZE + schema_size
+    batch_begin = metadata_begin + metadata_size
     try:
-        schema = _unpack_schema(content[_HEADER_SIZE:notes_begin])
-        pagination, errors = json.loads(content[notes_begin:batch_begin])
+        schema = _unpack_schema(content[_HEADER_SIZE:metadata_begin])
+        pagination, errors = json.loads(content[metadata_begin:batch_begin])
         packed = memoryview(content)[batch_begin:]
         stream = pa.decompress(packed, decompressed_size=size, codec=_CODEC)
         batch = pa.ipc.read_record_batch(stream, schema)

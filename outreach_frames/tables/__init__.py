@@ -1,1 +1,1 @@
-"""Columns and their types, and conversion of values to text and to frames; pure."""
+"""Column types, and conversion of values to text and to frames; no I/O."""
