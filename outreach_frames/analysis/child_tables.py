@@ -233,9 +233,7 @@ educations: Final = _child_table(
 languages: Final = _child_table(
     _PERSON, "languages", "language that people of a prospect table speak"
 )
-_UNDOCUMENTED: Final = (
-    "its elements are undocumented; if they are objects, their fields are columns"
-)
+_UNDOCUMENTED: Final = "elements are undocumented, and fields of objects become columns"
 technologies: Final = _child_table(
     _COMPANY,
     "technologies",
