@@ -16,7 +16,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import domain_keys
 from outreach_frames.identity.keys import page_forms, profnet_url_keys
 from outreach_frames.resources.search_arguments import canonical_uuid
-from outreach_frames.tables.value_text import column_texts, stripped
+from outreach_frames.tables.value_text import column_texts, strip_texts
 
 FOUND: Final = "found"
 NOBODY: Final = "nobody"
@@ -122,7 +122,7 @@ def read_accounts(
             f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
         )
     texts = {
-        kind: stripped(column_texts(column_of(frame, columns[kind.argument])).texts)
+        kind: strip_texts(column_texts(column_of(frame, columns[kind.argument])).texts)
         for kind in kinds
     }
     keys = {kind: kind.keys(texts[kind]).to_pylist() for kind in kinds}

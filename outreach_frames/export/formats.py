@@ -39,8 +39,8 @@ from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
 from outreach_frames.files.csv_file import csv_header, csv_rows, read_csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.reading.fast_reader import PeoplePage
-from outreach_frames.reading.flatten import concat_people, concat_tables, with_folded
-from outreach_frames.reading.raw_people import LINE, content_of, read_people_lines
+from outreach_frames.reading.flatten import concat_people, concat_tables, fold_columns
+from outreach_frames.reading.raw_people import LINE, join_lines, read_people_lines
 from outreach_frames.resources.search import read_in_worker
 from outreach_frames.tables.schema import to_frame
 
@@ -178,7 +178,7 @@ def _empty_frame(nobody: pa.Table, order: Order | None) -> pd.DataFrame:
 
 
 def _encode_lines(people: pa.Table) -> bytes:
-    return content_of(people.column(LINE))
+    return join_lines(people.column(LINE))
 
 
 def _encode_csv(people: pa.Table) -> bytes:
@@ -327,7 +327,7 @@ def _alike(nobody: pa.Table, people: pa.Table) -> pa.Table:
     if people.schema == nobody.schema:
         return people
     others = set(people.column_names).difference(nobody.column_names)
-    return concat_tables([nobody, with_folded(people, others)])
+    return concat_tables([nobody, fold_columns(people, others)])
 
 
 _FORMATS: Final = {

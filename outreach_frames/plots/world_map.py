@@ -83,7 +83,8 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     """
     data = canvas.check_frame(data)
     most = canvas.check_top(top)
-    require_columns(data, [_LATITUDE, _LONGITUDE], "coordinates", "search_people()")
+    columns = [_LATITUDE, _LONGITUDE]
+    require_columns(data, columns, "coordinates", "a frame from search_people()")
     places = _places(data)
     placed = int(places["people"].sum())
     axes = canvas.new_axes(ax, width=9, height=5)

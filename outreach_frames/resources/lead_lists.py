@@ -14,8 +14,8 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.reading.flatten import (
     DtypeBackend,
     check_dtype_backend,
-    free_frame,
     records_frame,
+    undocumented_frame,
 )
 from outreach_frames.resources.paging import now, read_items, whole_content
 
@@ -82,7 +82,7 @@ def lead_list(
     pages = resolve(client).read_pages(spec.GET_LEAD_LIST, path={"id": identity}, refresh=refresh)
 
     def framed(leads: list[Any]) -> pd.DataFrame:
-        return free_frame(leads, dtype_backend)
+        return undocumented_frame(leads, dtype_backend)
 
     listed = read_items(pages, spec.GET_LEAD_LIST, framed, progress, identity=whole_content)
     own = {name: value for name, value in listed.first.items() if name not in _NOT_OWN}

@@ -287,11 +287,11 @@ class Search:
         missing = [number for number in run if number not in stored]
         fetched, error = self._ask(missing) if missing else ([], None)
         if fetched:
-            self._stored.put(missing, (single for page in fetched for single in page.apart()))
+            self._stored.put(missing, (single for page in fetched for single in page.split()))
             if not stored:
                 page = as_one_page(fetched)
                 return run[: len(page.heads)], page, error
-        singles = (single for page in fetched for single in page.apart())
+        singles = (single for page in fetched for single in page.split())
         stored.update(zip(missing, singles, strict=False))
         came = list(itertools.takewhile(stored.__contains__, run))
         if error is not None and not came:

@@ -26,7 +26,7 @@ from outreach_frames.leads.planning.mapping import (
     LeadMapping,
     no_such_override,
 )
-from outreach_frames.tables.value_text import TEXT, column_texts, python_values, stripped
+from outreach_frames.tables.value_text import TEXT, column_texts, python_values, strip_texts
 
 PLACEHOLDER: Final = "placeholder"
 NOT_PLAIN: Final = "not_a_plain_value"
@@ -137,7 +137,7 @@ class _Column:
 
 
 def _identifier(column: _Column) -> pa.Array:
-    texts = stripped(column.texts())
+    texts = strip_texts(column.texts())
     placeholders = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
     if column.field == PROFNET_URL:
         placeholders = pc.or_(placeholders, are_placeholder_urls(texts))
