@@ -95,7 +95,7 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
     # A company's rows on both sides, -1 where it is not there.
     old = new = np.empty(0, dtype=np.int64)
     if companies is not None and departments:
-        kept = companies.before.kept
+        kept = companies.before.first
         old = np.concatenate([kept, np.full(len(companies.new), -1)])
         new = np.concatenate([np.full(len(kept), -1), companies.new])
         new[np.searchsorted(kept, companies.pairs_before)] = companies.pairs_after
