@@ -279,7 +279,7 @@ class Checkpoint:
                 raise sqlite3.DatabaseError(error) from error
 
 
-def kept_filters(target: Path) -> dict[str, Any] | None:
+def partial_filters(target: Path) -> dict[str, Any] | None:
     """Return what an export to that target that is not finished was asked for.
 
     Its filters and, where there is one, `split_by`; None where no such export is kept.
