@@ -4,8 +4,8 @@ Many companies fit into one search if few people match. If many match, the large
 the pages, and the others must be searched again: finished companies are dropped, and companies of
 similar size share a search.
 
-The bound, whatever the sizes: one request per company, plus 10 %. `spare` counts the requests that
-may still finish no company within that bound.
+Whatever the sizes, there is at most one request per company, plus 10 %. `spare` counts the requests
+that may still be wasted within that bound.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAGE: Final = spec.MAX_SEARCH_PAGE_SIZE
 MAX_GROUP: Final = 500
 # Reading this many times the missing people finishes most companies of similar size.
 _READ_FACTOR: Final = 1.5
-# More pages per search fill up better, but a wrong size estimate costs more.
+# With more pages per search, pages fill better, but wrong size estimates cost more.
 _PAGES: Final = 3
 _COMPANIES_PER_SPARE: Final = 10
 
@@ -34,14 +34,11 @@ class Company:
 
     account: Account
     missing: float
-    # Ids of the people found.
-    kept: list[str | None] = field(default_factory=list)
-    # None if not everybody was counted.
-    total: int | None = 0
+    kept: list[str | None] = field(default_factory=list)  # ids of the people found
+    total: int | None = 0  # None if not everybody was counted
     detail: str = ""
     is_finished: bool = False
-    # Estimated number of matching people, 0 if unknown.
-    size: float = 0.0
+    size: float = 0.0  # estimated number of matching people, 0 if unknown
     max_group: int = MAX_GROUP
 
     def outcome(self) -> Outcome:
@@ -71,8 +68,8 @@ class Agenda:
         """Return the companies to search next, grouped by search."""
         groups: list[list[Company]] = []
         for company in sorted(self.open, key=lambda one: (one.size, -one.max_group)):
-            # Unknown sizes share no search with known ones: only an empty search proves that a
-            # company is empty.
+            # Companies of unknown size get separate searches: only an empty search proves that its
+            # companies are empty.
             is_first = not groups or (company.size and not groups[-1][0].size)
             if is_first or len(groups[-1]) >= self._group_limit(company):
                 groups.append([])
@@ -94,10 +91,7 @@ class Agenda:
         return min(limit, max(PAGE / needed, _PAGES * PAGE / company.size))
 
     def is_worth_reading(self, pages: int, present: int, people: float) -> bool:
-        """Whether to read the remaining pages of a search rather than search its companies again.
-
-        `present` open companies were seen on the pages read, with an estimated total of `people`.
-        """
+        """Whether to read `pages` more for `present` open companies with about `people` people."""
         if self.per_company is None:
             # Their own searches would need these pages too.
             return self.spare <= 0 or pages <= present + self.spare
@@ -105,7 +99,7 @@ class Agenda:
         return pages <= min(present + max(self.spare, 0), ceil(needed / PAGE))
 
     def remove(self, companies: Sequence[Company]) -> None:
-        """Remove finished companies, each of which pays for one more request."""
+        """Remove finished companies, and allow one more request for each."""
         self.spare += len(companies)
         for company in companies:
             del self.open[company]

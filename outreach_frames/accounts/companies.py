@@ -41,11 +41,11 @@ class IdentifierKind:
     argument: str
     noun: str
     filter: str
-    # The people column with the same identifier. Without one, found people cannot be assigned to
-    # a company, so each company gets its own search.
+    # The people column with the same identifier. Without one, each company gets its own search,
+    # since found people cannot be assigned to a company.
     column: str | None
     keys: Callable[[pa.Array], pa.Array]
-    # From a text and its key to the values of the filter.
+    # Converts a text and its key to the values of the filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
 
 
@@ -112,7 +112,7 @@ def read_accounts(
     if not kinds:
         arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
         raise InvalidInputError(
-            f"No column identifies the companies. Pass it with one of {arguments}. "
+            f"No company column was passed. Pass at least one of {arguments}. "
             f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
         )
     texts = {
@@ -136,7 +136,7 @@ def read_accounts(
         )
         if first.row != row:
             label = quoted(_python_value(frame.index[first.row]))
-            detail = f"the same {kind.noun} as row {label}: {quoted(first.label)}"
+            detail = f"same {kind.noun} as row {label}: {quoted(first.label)}"
             outcomes[row] = Outcome(DUPLICATE, detail)
     return list(accounts.values()), outcomes
 

@@ -66,13 +66,13 @@ def find_people(
         At most this many people per company, None for all.
     split_by : str, optional
         A filter with several values, such as "person_seniorities": each company's people are
-        ordered by these values. Without it the order is the service's.
+        ordered by these values. By default, in the service's order.
     headcount : {"all", "department", "none"}
         The company headcount columns to keep.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
-        Send every request, even if the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional

@@ -33,7 +33,7 @@ class PeopleBatch:
 
 @dataclass
 class Finder:
-    """Searches companies until each has enough people or no more match."""
+    """Searches companies until each has enough people, or all who match."""
 
     client: Client
     companies: Sequence[Company]
@@ -159,7 +159,6 @@ class _Stage:
         places: np.ndarray[Any, Any],
         is_new: np.ndarray[Any, Any],
     ) -> None:
-        """Keep the people of the finished companies."""
         ids = search.people.column("id")
         selected: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]
         for place in finished.tolist():

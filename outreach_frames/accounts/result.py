@@ -175,7 +175,7 @@ def _outcome_table(
 
 
 def _name_several(companies: Sequence[str]) -> str:
-    """Return the names of the companies where people were found, empty for a single one."""
+    """Describe the companies where people were found; empty for a single company."""
     if len(companies) < 2:
         return ""
     shown = ", ".join(str(name) for name in companies[:_COMPANIES_SHOWN])

@@ -45,7 +45,7 @@ class CompanySearch:
         return search.read_pages([number])
 
     def add(self, page: PeoplePage) -> None:
-        """Add the next page."""
+        """Add the next page to the results."""
         self.pages += 1
         self.received += page.people.num_rows
         self._tables.append(page.people)
@@ -67,7 +67,7 @@ class CompanySearch:
 
     @property
     def is_whole(self) -> bool:
-        """Whether as many people were received as the service counts."""
+        """Whether all people that the service counts were received."""
         return self.total is not None and self.received >= self.total
 
     @property

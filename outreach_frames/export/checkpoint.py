@@ -60,11 +60,9 @@ class Checkpoint:
     def __init__(self, target: Path, identity: Mapping[str, object], *, resume: bool) -> None:
         self.target: Final = target
         self.folder: Final = target.with_name(f".{target.name}.partial")
-        # The search's position after the last part.
-        self.state: dict[str, Any] | None = None
+        self.state: dict[str, Any] | None = None  # the search's position after the last part
         self.errors: list[Any] = []
-        # Number of the first part of the current search; a split has several searches.
-        self.first_part: int = 0
+        self.first_part: int = 0  # of the current search; a split has several
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
@@ -72,7 +70,7 @@ class Checkpoint:
                     "Delete the link, or pass another path."
                 )
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            # In the folder, so that it is deleted with it.
+            # Inside the folder, so that no lock file remains.
             lock = self.folder / _LOCK
             stack.enter_context(sqlite_file.locked(self.target, "export to", lock=lock))
             # After locking, since a run that just ended may have deleted the folder.
@@ -117,10 +115,7 @@ class Checkpoint:
         return self.folder / "old.tmp"
 
     def sightings(self, search: int) -> Sightings:
-        """Return a function that classifies ids as new or seen, for one search of a split.
-
-        The next `append` records the ids.
-        """
+        """Return a function that classifies ids as new or seen; the next `append` records them."""
         state = self.state
         self.first_part = state["begins"] if state and state["search"] == search else self._number
 

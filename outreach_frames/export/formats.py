@@ -47,8 +47,6 @@ FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
 _THREADS: Final = min(2, os.cpu_count() or 1)
-
-
 # The name of a split search's column, and its values in order.
 Split = tuple[str, Sequence[str]]
 
@@ -58,13 +56,11 @@ class Format:
     """A file format of exports."""
 
     name: str
-    # Parse pages.
     read: Callable[[Sequence[bytes]], list[PeoplePage]]
-    # Add a column with the filter's name and the value that matched.
+    # Adds a column with the filter's name and the value that matched.
     label: Callable[[pa.Table, str, str], pa.Table]
-    # Encode people as a part.
     encode: Callable[[pa.Table], bytes | memoryview]
-    # Write all parts to the target, with the `.attrs` of the search.
+    # Writes all parts to the target, with the `.attrs` of the search.
     finish: Callable[[Checkpoint, Path, Mapping[str, Any], Split | None], object]
 
 
@@ -229,7 +225,7 @@ def _finish_folder(
 
 
 def _write_part(table: pa.Table, path: Path, model: Path | None) -> None:
-    """Write one part, with the permissions of an earlier part."""
+    """Write one part, with the permissions of the part `model`."""
     with path.open("xb") as file:
         if model:
             shutil.copymode(model, path)
@@ -251,7 +247,6 @@ def _parquet_schema(
 
 
 def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Table:
-    """Cast people to a schema."""
     columns = [
         column.cast(field.type)
         if split is None or field.name != split[0]

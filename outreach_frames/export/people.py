@@ -62,8 +62,8 @@ def export_people(
         Write the `.attrs` of the search to the Parquet metadata: its filters, such as the emails
         of the colleagues in `profnet_networks`, and its time. Pass False for a file that you share.
     refresh : bool
-        Send every request, even if the cache has a fresh response; always so for NDJSON. The
-        export's own responses are not cached.
+        Ask the service even if the cache has a fresh response, as always for NDJSON. The export's
+        own responses are not cached.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
@@ -81,7 +81,7 @@ def export_people(
     ------
     InvalidInputError
         A filter does not exist or has a wrong value; the path has another ending or cannot be
-        written; another process exports to it; or its partial folder is of a different export.
+        written; another process exports to it; or its partial folder holds a different export.
     ServiceError
         The service or the connection failed; a note gives the number of people kept.
 

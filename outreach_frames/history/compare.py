@@ -133,7 +133,6 @@ class _Pairs:
         return before, after
 
     def text(self, name: str) -> tuple[pa.Array, pa.Array]:
-        """Return a column of both sides as text."""
         before, after = self.read(name)
         return texts(before), texts(after)
 
@@ -182,7 +181,7 @@ def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
 
 def _employer_changes(pairs: _Pairs) -> pd.DataFrame:
     """Return one row per person with a different employer."""
-    moved = pa.array(np.flatnonzero(_moved(pairs)))
+    moved = pa.array(np.flatnonzero(_has_moved(pairs)))
     ids, names = pairs.people
     table = {"person_id": ids.take(moved), "name": names.take(moved)}
     employers = [pairs.text(key) for key in reversed(COMPANY_KEYS)]
@@ -194,7 +193,7 @@ def _employer_changes(pairs: _Pairs) -> pd.DataFrame:
     return to_frame(pa.table(table), "numpy_nullable")
 
 
-def _moved(pairs: _Pairs) -> Mask:
+def _has_moved(pairs: _Pairs) -> Mask:
     """Return whether each person's employer differs, by the first key that both sides have."""
     moved = np.zeros(pairs.count, dtype=bool)
     remaining = np.arange(pairs.count)
@@ -249,7 +248,6 @@ def _column(side: Source, name: str, rows: Rows) -> pa.Array:
 
 
 def _key(name: str, column: pa.Array) -> pa.Array:
-    """Return the normalised keys of a column."""
     keys = filled_texts(texts(column))
     return _NORMALISED[name](keys) if name in _NORMALISED else pc.utf8_trim(keys, BLANKS)
 

@@ -33,8 +33,7 @@ class Headcounts:
     """The headcounts of two sides, one row per company in the same order."""
 
     companies: pd.DataFrame
-    # One column (Int64) per department that either side has.
-    before: pd.DataFrame
+    before: pd.DataFrame  # Int64, one column per department that either side has
     after: pd.DataFrame
 
     @cached_property

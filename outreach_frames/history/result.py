@@ -44,12 +44,9 @@ class PeopleComparison(Result):
         changed: pd.DataFrame,
         employer_changes: pd.DataFrame,
         headcounts: Headcounts,
-        # Rows before, after, and on both sides.
-        sizes: tuple[int, int, int],
-        # People that the service counted before and after.
-        totals: tuple[int | None, int | None],
-        # Differences between the searches, and all other notes.
-        differences: Sequence[str],
+        sizes: tuple[int, int, int],  # rows before, after, and on both sides
+        totals: tuple[int | None, int | None],  # people counted by the service
+        differences: Sequence[str],  # between the searches
         remarks: Sequence[str],
     ) -> None:
         self.appeared: pd.DataFrame = appeared

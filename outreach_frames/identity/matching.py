@@ -27,12 +27,9 @@ class Keys(NamedTuple):
 class Matches(NamedTuple):
     """Each row's match in another table."""
 
-    # The first matching row, -1 for an unmatched row.
-    rows: Rows
-    # The position of the matching key in `Keys`, -1 for an unmatched row.
-    kinds: Rows
-    # The number of rows that match by that key.
-    counts: Rows
+    rows: Rows  # the first matching row, -1 if unmatched
+    kinds: Rows  # the position of the matching key in `Keys`, -1 if unmatched
+    counts: Rows  # the number of rows that match by that key
 
 
 def find_matches(ours: Keys, theirs: Keys) -> Matches:
@@ -73,7 +70,7 @@ def same_persons(keys: Keys, rows: Mask) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The rows of one of two tables: the first per key, its repetitions, and those without keys."""
+    """A table's rows: the first row per key, its repetitions, and rows without keys."""
 
     first: Rows
     repeated: Rows
@@ -86,12 +83,10 @@ class Matching:
 
     before: Side
     after: Side
-    # Matched rows, in the order of the table before.
-    pairs_before: Rows
+    pairs_before: Rows  # in ascending order
     pairs_after: Rows
-    # Unmatched first rows before and after.
-    gone: Rows
-    new: Rows
+    gone: Rows  # unmatched first rows before
+    new: Rows  # unmatched first rows after
 
 
 def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matching:
@@ -110,7 +105,7 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
     is_open[old.first] = other_open[new.first] = True
     lack, other_lack = np.ones(len(is_open), dtype=bool), np.ones(len(other_open), dtype=bool)
     for level in levels:
-        # Two unmatched rows with a stronger key differ in it, so this key must not match them.
+        # Unmatched rows that both have a stronger key differ in it and must not match by this one.
         for among, other_among in ((lack, True), (True, other_lack)):
             rows, others = _first_pairs(level, is_open & among, other_open & other_among)
             partner[rows] = others
@@ -156,7 +151,7 @@ def _numbered(ours: pa.Array, theirs: pa.Array) -> _Numbered:
 
 
 def _first(numbers: Rows, among: Mask | bool, distinct: int) -> Rows:
-    """Return the first row per key number among the given rows, -1 for a missing key."""
+    """Return the first of the given rows per key number, -1 if there is none."""
     rows = np.flatnonzero(np.broadcast_to(among, numbers.shape))
     first = np.full(distinct + 1, NONE)
     # Backwards, so that the first row wins.
@@ -168,7 +163,7 @@ def _first(numbers: Rows, among: Mask | bool, distinct: int) -> Rows:
 def _first_pairs(
     keys: _Numbered, among: Mask | bool, other_among: Mask | bool
 ) -> tuple[Rows, Rows]:
-    """Return the first rows per common key, among the given rows of two tables."""
+    """Return the first of the given rows of two tables, per common key."""
     ours, theirs, distinct = keys
     first, other_first = _first(ours, among, distinct), _first(theirs, other_among, distinct)
     in_both = (first != NONE) & (other_first != NONE)

@@ -32,10 +32,8 @@ class Identifiers(NamedTuple):
 class Numbers(NamedTuple):
     """Identifiers as numbers, equal for equal identifiers, -1 if missing."""
 
-    # The email or the weak URL; no row has both.
-    first: Rows
-    # The certain URL.
-    url: Rows
+    first: Rows  # email or weak URL; no row has both
+    url: Rows  # certain URL
 
 
 def identifiers(emails: pa.Array, urls: pa.Array) -> Identifiers:
@@ -64,10 +62,7 @@ def numbers_of(columns: Identifiers) -> Numbers:
 def person_numbers(
     keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
 ) -> list[Rows]:
-    """Convert keys of emails and profile URLs to the columns of numbers that link persons.
-
-    Each batch holds the same rows with another pair of columns; `known` rows come first.
-    """
+    """Convert keys, one batch per pair of columns, to columns of numbers; `known` rows come first."""
     others = [] if known is None else [known]
     numbers = list(numbers_of(identifiers(*pa.concat_batches([*others, *keys]).columns)))
     if len(keys) > 1:
