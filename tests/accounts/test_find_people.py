@@ -384,7 +384,7 @@ def test_a_failure_carries_what_was_found() -> None:
     assert isinstance(partial, AccountPeople)
     assert partial.accounts["account_status"].isna().tolist() == [False, True]
     assert partial.people["account_row"].tolist() == [0, 0]
-    assert "Not settled" in repr(partial)
+    assert "Not finished" in repr(partial)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +392,7 @@ def test_a_failure_carries_what_was_found() -> None:
     [
         ({}, "domain="),
         ({"domain": "sit"}, "'site'"),
-        ({"domain": "site", "company_domains": ["one.example"]}, "Leave it out of the filters"),
+        ({"domain": "site", "company_domains": ["one.example"]}, "Remove it from the filters"),
         ({"domain": "site", "per_company": 0}, "per_company=0"),
         ({"domain": "site", "per_company": True}, "whole number"),
         ({"domain": "site", "split_by": "person_seniorities"}, "needs the values"),

@@ -100,7 +100,7 @@ def test_another_search_is_refused_before_it_is_made(client: Client, tmp_path: P
     for other in ({}, {"person_seniorities": ["vp"]}, FILTERS | {"person_name": "Ada"}):
         with pytest.raises(InvalidInputError, match="snapshots of another search"):
             of.snapshot_people(tmp_path, other, date="2026-12-01")
-    with pytest.raises(InvalidInputError, match="split_by was not set, and is"):
+    with pytest.raises(InvalidInputError, match="split_by was not set and is now"):
         of.snapshot_people(tmp_path, FILTERS, split_by="person_seniorities")
     assert len(of.snapshots(tmp_path)) == 2
 
@@ -196,7 +196,7 @@ def test_a_snapshot_that_lacks_people_is_said(client: Client, tmp_path: Path) ->
     (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
     of.read_prospects(part).iloc[1:].outreach.to_parquet(part)
     total = of.count_people(FILTERS)
-    with pytest.warns(OutreachWarning, match=f"{OLD} has {total - 1} of the {total} who"):
+    with pytest.warns(OutreachWarning, match=f"{OLD} has {total - 1} of {total} matching"):
         assert of.snapshots(tmp_path)["people"].tolist() == [total - 1, total]
 
 
