@@ -268,7 +268,7 @@ class Checkpoint:
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Raise errors of files as errors that say what to do."""
-        with sqlite_file.explained(self.folder, "checkpoint", damaged=_START_OVER):
+        with sqlite_file.translate_errors(self.folder, "checkpoint", damaged=_START_OVER):
             try:
                 yield
             except OSError as error:
