@@ -239,7 +239,7 @@ class Checkpoint:
     @contextmanager
     def explained(self) -> Iterator[None]:
         """Convert file and database errors to errors that say what to do."""
-        with sqlite_file.explained(self.folder, "checkpoint", damaged=_START_OVER):
+        with sqlite_file.translate_errors(self.folder, "checkpoint", damaged=_START_OVER):
             try:
                 yield
             except OSError as error:

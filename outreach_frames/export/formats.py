@@ -23,12 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import (
-    behind_links,
     expanded,
     move_file,
     refuse_special_file,
     replace_file,
     replace_folder,
+    resolve_links,
     unwritable,
 )
 from outreach_frames.common.parallel import ordered_map
@@ -202,7 +202,7 @@ def _finish_parquet(
             for people in _batches(parts, empty, PEOPLE_PER_PART):
                 writer.write_table(_cast_to(schema, people, split))
 
-    replace_file(place, write, made_in=parts.folder)
+    replace_file(place, write, temporary_folder=parts.folder)
 
 
 def _finish_folder(
@@ -210,7 +210,7 @@ def _finish_folder(
 ) -> None:
     new = parts.folder / "new.tmp"
     new.mkdir()
-    place = behind_links(place)
+    place = resolve_links(place)
     model = next(place.glob("*"), None)
     empty = _empty_table(parts)
     for number, people in enumerate(_batches(parts, empty, PEOPLE_PER_PART)):

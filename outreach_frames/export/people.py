@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.atomic_files import behind_links, expanded, unwritable
+from outreach_frames.common.atomic_files import expanded, resolve_links, unwritable
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
@@ -132,7 +132,7 @@ def export_people(
 def _resolved(path: Path) -> Path:
     """Resolve the links of a path, so that all names of a target share one checkpoint."""
     try:
-        target = behind_links(path)
+        target = resolve_links(path)
     except OSError as error:
         raise unwritable(path, error) from error
     if not target.parent.is_dir():

@@ -15,8 +15,8 @@ from outreach_frames.common.arguments import (
     check_integer,
     check_list,
     check_text,
+    format_positions,
     is_usable,
-    say_where,
     suggestion,
 )
 from outreach_frames.common.text import quoted
@@ -148,7 +148,7 @@ def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
     if bad:
         raise InvalidInputError(
             f"{known.name} takes a list of text; {len(bad)} of {len(entries)} values are blank "
-            f"or not text ({say_where(bad)})."
+            f"or not text ({format_positions(bad)})."
         )
     texts = [str(entry) for entry in entries]
     for text in texts:

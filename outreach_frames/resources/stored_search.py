@@ -87,12 +87,12 @@ class StoredSearch:
         expires = self._expires() if self.is_written else None
         if expires is not None:
             packed = zip(map(self._key, numbers), map(pack_page, singles), strict=False)
-            self._cache.put(dict(packed), expires)
+            self._cache.set_many(dict(packed), expires)
 
     def _key(self, number: int) -> str:
         if number not in self._keys:
             request = self.request(number)
-            self._keys[number] = self.client.form_key(spec.SEARCH_PEOPLE, request, FORMAT)
+            self._keys[number] = self.client.derived_key(spec.SEARCH_PEOPLE, request, FORMAT)
         return self._keys[number]
 
     def _expires(self) -> float | None:

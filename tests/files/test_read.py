@@ -165,7 +165,7 @@ def test_a_pipe_that_is_open_is_read_whole():
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize(
     ("path", "advice"),
-    [("none/x", "make the folder"), ("folder", "folder"), ("file.txt/x", "path")],
+    [("none/x", "create the folder"), ("folder", "folder"), ("file.txt/x", "path")],
 )
 def test_places_that_cannot_be_written_are_clear_errors(tmp_path, suffix, path, advice):
     """A missing folder, a folder, or a file in place of a folder is an error that says so."""
