@@ -94,7 +94,7 @@ def test_tenure_is_counted_by_full_years() -> None:
     axes = of.plots.tenure(pd.DataFrame({"years": years}), ax=plain_axes())
     heights = [patch.get_height() for patch in axes.patches]
     assert (heights[0], heights[1], heights[3], heights[20], sum(heights)) == (2, 1, 1, 1, 5)
-    assert "of 1 more it is not given" in axes.get_title()
+    assert "; 1 more without a start date" in axes.get_title()
     assert "median 1.0" in [text.get_text() for text in axes.texts]
 
 
@@ -104,7 +104,7 @@ def test_sending_days_add_up() -> None:
         table = frames.sending_days(number)
         axes = of.plots.capacity(table, ax=plain_axes())
         assert sum(patch.get_height() for patch in axes.patches) == table["emails"].sum()
-        assert axes.get_ylabel() == f"Emails a {unit}"
+        assert axes.get_ylabel() == f"Emails per {unit}"
         assert len(axes.get_legend().get_texts()) == 6
 
 
@@ -167,12 +167,12 @@ SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
         ("tenure", {"years": [1.0]}, "years"),
     ],
 )
-def test_numbers_that_are_text_are_told(
+def test_numbers_that_are_text_are_rejected(
     name: str, table: dict[str, list[Any]], column: str
 ) -> None:
     """A column that cannot be drawn is named; with numbers in it, it is drawn."""
     getattr(of.plots, name)(pd.DataFrame(table))
-    with pytest.raises(of.OutreachError, match=f"'{column}' is not of"):
+    with pytest.raises(of.OutreachError, match=f"'{column}' (is not numeric|does not hold dates)"):
         getattr(of.plots, name)(pd.DataFrame(table | {column: ["many"]}))
 
 
