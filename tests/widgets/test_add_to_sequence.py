@@ -516,10 +516,10 @@ def test_what_cannot_be_checked_is_told() -> None:
         for part, words in (
             ({"sequence_id": None}, "No sequence is chosen"),
             ({"sequence_id": "old"}, "takes no leads"),
-            ({"data": {"First": "email"}}, "'First' cannot be the name"),
-            ({"email": None}, "Nothing identifies the leads"),
+            ({"data": {"First": "email"}}, "'First' is not a valid name"),
+            ({"email": None}, "No column identifies the leads"),
             ({"email": "gone"}, "no column 'gone'"),
-            ({"leads_distribution": "custom_mailboxes"}, "give them"),
+            ({"leads_distribution": "custom_mailboxes"}, "Pass their addresses"),
             ({"nonsense": 1}, "'nonsense' is not part"),
         ):
             await page.check(**part)
