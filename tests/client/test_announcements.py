@@ -11,6 +11,8 @@ import pytest
 
 from tests.scripted import json, scripted
 
+pytestmark = pytest.mark.long
+
 CALL = """
 import sys, outreach_frames as of
 with of.connect(sys.argv[1], "token", cache=None):
