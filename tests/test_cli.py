@@ -16,6 +16,8 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
 
+pytestmark = pytest.mark.long
+
 COMMANDS = ["demo", "sandbox", "sequences", "mailboxes", "search", "find-people", "export"]
 
 

@@ -6,6 +6,8 @@ import pytest
 
 from outreach_frames.commands.terminal import in_shell
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("message", "shown"),

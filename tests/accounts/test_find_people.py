@@ -25,6 +25,8 @@ from tests.resources.search_service import connected
 from tests.resources.search_service import result as search_result
 from tests.scripted import Received, Reply, json, scripted
 
+pytestmark = pytest.mark.long
+
 FILTER_OF = {
     "domain": "company_domains",
     "company_id": "company_ids",

@@ -11,6 +11,8 @@ import pytest
 
 from tests.scripted import Reply, json, scripted
 
+pytestmark = pytest.mark.long
+
 CALL = """
 import random, sys, outreach_frames as of
 from outreach_frames.client.client import Client

@@ -16,6 +16,8 @@ from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import OutreachWarning, ServiceError
 from tests.scripted import Received, Reply, json, scripted
 
+pytestmark = pytest.mark.long
+
 
 def in_its_own_context(function: Callable[[], object]) -> None:
     """Call a function so that what it enters does not outlive it."""

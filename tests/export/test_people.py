@@ -40,6 +40,8 @@ from tests.conftest import PEOPLE
 from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, Service, json, reset, respond, scripted
 
+pytestmark = pytest.mark.long
+
 FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]
 NO_WARNINGS = "ignore::outreach_frames.errors.OutreachWarning"
 DEEP = b'{"results":[{"id":"1","x":%b}],"_pagination":{}}' % (b"[" * 200_000 + b"]" * 200_000)

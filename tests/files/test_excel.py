@@ -24,6 +24,8 @@ from outreach_frames.files.excel import write_excel, write_sheets
 from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.report import SubmissionReport
 
+pytestmark = pytest.mark.long
+
 TRICKY = [
     "=1+1", "=HYPERLINK(1)", "{=A1}", "+44 20", "-1", "@x", "https://a.example", "internal:A1",
     "mailto:a@b.example", "00123", "1e5", "TRUE", "<r><t>x</t></r>", "<r>&</r>", "<b>&amp;</b>",

@@ -30,6 +30,8 @@ from tests.files.frames import INDEXES, assert_same, prospects, round_trip, writ
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 50])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

@@ -24,6 +24,8 @@ from tests.history.people import (
     moves,
 )
 
+pytestmark = pytest.mark.long
+
 QUIET = "ignore::outreach_frames.errors.OutreachWarning"
 URL = "https://profnet.example/in/"
 IDS = st.sampled_from([None, "a", "b", "c", "d"])

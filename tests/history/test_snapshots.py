@@ -24,6 +24,8 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning, ServerErr
 from tests.resources.search_service import connected, service_of
 from tests.scripted import Received, Reply, json, scripted
 
+pytestmark = pytest.mark.long
+
 FILTERS: dict[str, Any] = {"person_seniorities": ["vp", "director"]}
 OLD, NEW = "2026-11-01", "2026-11-30"
 

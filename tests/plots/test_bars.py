@@ -10,6 +10,8 @@ import outreach_frames as of
 from tests.gallery import frames
 from tests.plots.artists import bars, extent, overlapping, plain_axes, texts
 
+pytestmark = pytest.mark.long
+
 
 def test_shares_are_of_all_people_of_the_companies(people: pd.DataFrame) -> None:
     """With share=True the bars are shares, also of a table that lacks some departments."""

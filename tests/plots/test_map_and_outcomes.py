@@ -15,6 +15,8 @@ from outreach_frames.leads.statuses import KINDS, STATUSES, kind_of
 from tests.gallery import frames
 from tests.plots.artists import bars, plain_axes
 
+pytestmark = pytest.mark.long
+
 
 def test_everybody_is_on_the_map_or_counted() -> None:
     """Circles stand for places by area, and who has no coordinates is in the title."""

@@ -433,6 +433,7 @@ def test_what_is_no_search_result_is_refused(sent):
         read_people_pages([body(), sent, body()])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("levels", [200, 20_000])
 def test_deep_nesting_does_not_end_the_process(levels):
     """JSON nested to any depth is read or refused by all readers; Arrow alone would crash on it."""

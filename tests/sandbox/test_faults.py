@@ -17,6 +17,8 @@ from outreach_frames import spec
 from outreach_frames.sandbox import FAULT_KINDS, Fault, Sandbox, serve
 from tests.sandbox.http import Api, connect, everything, head
 
+pytestmark = pytest.mark.long
+
 
 def raw(sandbox: Sandbox, path: str = "/mailboxes") -> tuple[bytes, bytes]:
     """Read everything that comes over the wire: the head and the body."""

@@ -15,6 +15,8 @@ from outreach_frames.sandbox import Sandbox, serve
 from outreach_frames.sandbox.companies import SIZES
 from tests.sandbox.http import Api
 
+pytestmark = pytest.mark.long
+
 PEOPLE = 150
 Person = dict[str, Any]
 

@@ -21,6 +21,8 @@ import requests
 from outreach_frames.sandbox import Fault, Sandbox, serve
 from tests.sandbox.http import Api, connect, head
 
+pytestmark = pytest.mark.long
+
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a script in an interpreter of its own, where every warning is shown."""

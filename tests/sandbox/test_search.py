@@ -15,6 +15,8 @@ from outreach_frames.sandbox.population import fill
 from outreach_frames.sandbox.rules import Refusal
 from outreach_frames.sandbox.search import RULES, SWITCHES, TITLE_EXACT, WHOLE_GROUPS, PeopleIndex
 
+pytestmark = pytest.mark.long
+
 PEOPLE = 2_000
 Person = dict[str, Any]
 

@@ -27,6 +27,8 @@ from outreach_frames.sandbox.headcount import LEADERSHIP, shares
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.world import TODAY, schools, users
 
+pytestmark = pytest.mark.long
+
 PEOPLE = 2_000
 Person = dict[str, Any]
 

@@ -34,6 +34,8 @@ from tests.widgets.lead_page import (
     slowly_lost,
 )
 
+pytestmark = pytest.mark.long
+
 
 def test_a_plan_is_sent_once_however_often_it_is_clicked() -> None:
     """Clicks at once, later, and from another view send each row once."""

@@ -24,6 +24,8 @@ from tests.conftest import PEOPLE
 from tests.filter_values import good_value
 from tests.scripted import Received, Reply, delayed, json, respond, scripted
 
+pytestmark = pytest.mark.long
+
 TOKEN = "secret-token"
 ALL = {one.name: good_value(one) for one in spec.FILTERS}
 PATIENCE = 20

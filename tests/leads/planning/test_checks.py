@@ -539,6 +539,7 @@ def test_settings_are_sent_as_given(
     assert ("settings" in body) == (settings is not None)
 
 
+@pytest.mark.long
 def test_the_package_does_not_wait_for_the_library_of_addresses() -> None:
     """Those who only read need not wait until the syntax of addresses is loaded."""
     code = "import sys, outreach_frames; sys.exit('email_validator' in sys.modules)"
