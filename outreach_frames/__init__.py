@@ -76,7 +76,7 @@ __all__ = [
     "widgets",
 ]
 
-# Loaded when first asked for, as they bring libraries that take long to import.
+# Imported on first use, since their libraries take long to import.
 _LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
 _LAZY_MEMBERS = {
     "FrameLike": "tables.interchange",
@@ -110,30 +110,30 @@ def __dir__() -> list[str]:
 
 
 def outreach(frame: FrameLike) -> OutreachAccessor:
-    """Return what `df.outreach` is, for a frame of pandas or of another library.
+    """Return the methods of `df.outreach` for a frame of pandas or of another library.
 
     Parameters
     ----------
     frame : FrameLike
-        A frame of pandas or Polars, a DuckDB relation, an Arrow table, or what else exports itself
-        by Arrow's PyCapsule interface. It is read once, here, so that a relation whose rows have no
-        certain order has one in all that follows; it is not changed.
+        A frame of pandas or Polars, a DuckDB relation, an Arrow table, or another object with
+        Arrow's PyCapsule interface. It is read once, here, which fixes the row order of a relation
+        without one. It is not changed.
 
     Returns
     -------
     OutreachAccessor
-        The methods of `df.outreach`. They give pandas frames, and what they call a row's position
-        is that of the frame given. The index is row numbers, unless it is a pandas frame's.
+        The methods of `df.outreach`. They return pandas frames, and row positions are those of
+        `frame`. A pandas frame keeps its index; for others the index is row numbers.
 
     Raises
     ------
     InvalidInputError
-        It is something else, or cannot be read: a lazy frame is to be collected first.
+        The object is not a frame or cannot be read; collect a lazy frame first.
 
     Notes
     -----
-    Text becomes str, whole numbers Int64, numbers Float64, booleans boolean, dates and times
-    datetime64; lists stay in Arrow. `pl.from_pandas` and `duckdb.from_df` lead back.
+    Text becomes str, integers Int64, other numbers Float64, booleans boolean, dates and times
+    datetime64; lists stay Arrow. Convert results back with `pl.from_pandas` or `duckdb.from_df`.
 
     Examples
     --------
@@ -148,5 +148,5 @@ def outreach(frame: FrameLike) -> OutreachAccessor:
     return OutreachAccessor(frame)
 
 
-# What the accessor can do is loaded when it is first asked for.
+# `outreach` imports the accessor's functions on first use.
 _pd.api.extensions.register_dataframe_accessor("outreach")(outreach)  # type: ignore[type-var]

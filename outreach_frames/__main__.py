@@ -1,4 +1,4 @@
-"""`python -m outreach_frames`: the command line."""
+"""Run the command line with `python -m outreach_frames`."""
 
 from __future__ import annotations
 

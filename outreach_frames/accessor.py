@@ -1,4 +1,4 @@
-"""`df.outreach`: what can be done with a frame, as methods on it; delegates, nothing else."""
+"""`df.outreach`: the package's functions on frames as methods; only delegates."""
 
 from __future__ import annotations
 
@@ -30,11 +30,7 @@ R = TypeVar("R")
 def _method(
     function: Callable[Concatenate[pd.DataFrame, P], R], name: str = "", *, hidden: str = ""
 ) -> Callable[Concatenate[OutreachAccessor, P], R]:
-    """Return the method that calls a function with the accessor's frame.
-
-    It has the function's signature and docstring, but for the frame and a `hidden` parameter, and
-    its name where it has no `name` of its own.
-    """
+    """Return a method that passes the frame to a function and does not show `hidden` parameters."""
 
     @wraps(function)
     def method(self: OutreachAccessor, /, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -51,7 +47,7 @@ def _method(
 
 
 class OutreachAccessor:
-    """What the toolkit can do with a frame; the frame itself is never changed.
+    """The methods of `df.outreach`; they never change the frame.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""The command line: one command per job, `outreach-frames --help` lists them."""
+"""The command line; `outreach-frames --help` lists its commands."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from outreach_frames.commands.options import (
     add_filters,
     call,
     option,
-    writable,
+    output_path,
 )
 from outreach_frames.commands.sandbox import RUN_SANDBOX
-from outreach_frames.commands.terminal import in_shell, printing_everything, show
+from outreach_frames.commands.terminal import escaping_unencodable, in_shell_terms, print_result
 from outreach_frames.common.text import plural, printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
@@ -51,7 +51,7 @@ EXIT_CODES = {
 }
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
-# The accessor's methods that write a table, by the ending of the file.
+# The accessor's methods that write a table, by the file's ending.
 _WRITERS = {".csv": "to_csv", ".parquet": "to_parquet", ".xlsx": "to_excel"}
 
 
@@ -62,27 +62,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with contextlib.ExitStack() as stack:
             for stream in (sys.stdout, sys.stderr):
-                stack.enter_context(printing_everything(stream))
+                stack.enter_context(escaping_unencodable(stream))
             stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
-            warnings.formatwarning = _as_line
+            warnings.formatwarning = _format_warning
             return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
-        _complain(error, str(error))
+        _print_error(error, str(error))
         return EXIT_USAGE
     except (OutreachError, KeyboardInterrupt) as error:
-        _complain(error, "interrupted" if isinstance(error, KeyboardInterrupt) else str(error))
-        _keep_partial(error, options)
+        _print_error(error, "interrupted" if isinstance(error, KeyboardInterrupt) else str(error))
+        _save_partial(error, options)
         return EXIT_FAILURE
 
 
-def _complain(error: BaseException, words: str) -> None:
-    """Say what went wrong, and what was noted about it on the way."""
+def _print_error(error: BaseException, words: str) -> None:
+    """Print an error and its notes."""
     for line in (words, *getattr(error, "__notes__", ())):
-        print(printable(f"outreach-frames: {in_shell(line)}", keep="\n"), file=sys.stderr)
+        print(printable(f"outreach-frames: {in_shell_terms(line)}", keep="\n"), file=sys.stderr)
 
 
-def _keep_partial(error: BaseException, options: argparse.Namespace) -> None:
-    """Write what was read before a failure beside the files that were named."""
+def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
+    """Write what was read before a failure to files beside the requested ones."""
     partial = getattr(error, "partial", None)
     if partial is None:
         return
@@ -95,25 +95,25 @@ def _keep_partial(error: BaseException, options: argparse.Namespace) -> None:
             continue
         place = file.with_name(f"{file.stem}.partial{file.suffix}")
         try:
-            words = _written(table, place)
+            words = _save_table(table, place)
         except OutreachError as fault:
-            words = f"What was read before could not be written: {fault}"
+            words = f"The partial result could not be written: {fault}"
         print(printable(f"outreach-frames: {words}"), file=sys.stderr)
 
 
-def _as_line(
+def _format_warning(
     message: Warning | str,
     category: type[Warning],  # noqa: ARG001 - Python's own signature
     filename: str,  # noqa: ARG001
     lineno: int,  # noqa: ARG001
     line: str | None = None,  # noqa: ARG001
 ) -> str:
-    """Show a warning as one line: in a shell there is no line of code to point at."""
-    return f"outreach-frames: {in_shell(str(message))}\n"
+    """Format a warning as one line, without the place in the code."""
+    return f"outreach-frames: {in_shell_terms(str(message))}\n"
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """Return the parser of all commands."""
+    """Build the parser of all commands."""
     codes = ", ".join(f"{code} {means}" for code, means in EXIT_CODES.items())
     parser = argparse.ArgumentParser(
         prog="outreach-frames",
@@ -135,38 +135,38 @@ def _run_search(options: argparse.Namespace) -> None:
         return
     limit = None if options.all else options.limit
     frame = call(of.search_people, options, limit=limit)
-    _show(frame, [*_SEARCH_COLUMNS, *filter(None, [options.split_by])], options.out)
+    _print_or_save(frame, [*_SEARCH_COLUMNS, *filter(None, [options.split_by])], options.out)
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
     accounts = read_as_text(options.file)
     most = None if options.all else options.per_company
     found = call(accounts.outreach.find_people, options, per_company=most)
-    show(f"{found}\n")
-    _show(found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS], options.out)
+    print_result(f"{found}\n")
+    _print_or_save(found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS], options.out)
     if options.accounts is not None:
-        _show(found.accounts, [], options.accounts)
+        _print_or_save(found.accounts, [], options.accounts)
 
 
 def _run_export(options: argparse.Namespace) -> None:
-    print(f"The people are in {call(of.export_people, options, path=options.file)}")
+    print(f"The people were written to {call(of.export_people, options, path=options.file)}")
 
 
 def _run_forget(options: argparse.Namespace) -> None:
     found = call(of.forget, options)
-    show("Nothing on this machine holds them." if found.empty else found.to_string(index=False))
+    print_result("No searched file contains them." if found.empty else found.to_string(index=False))
 
 
 def _add_company_columns(command: argparse.ArgumentParser) -> None:
-    companies = command.add_argument_group("columns of the file that name the companies")
+    companies = command.add_argument_group("columns of the file that identify the companies")
     companies.add_argument("--domain", metavar="COLUMN", help="web addresses, domains or e-mails")
-    companies.add_argument("--company-id", metavar="COLUMN", help="the service's ids of companies")
+    companies.add_argument("--company-id", metavar="COLUMN", help="the service's company ids")
     companies.add_argument("--company-profnet-url", metavar="COLUMN", help="profile URLs")
-    companies.add_argument("--name", metavar="COLUMN", help="names; one request for each")
+    companies.add_argument("--name", metavar="COLUMN", help="names; one request per name")
 
 
 def _path(text: str) -> Path | str:
-    """Return a path as it was typed: a Path forgets the separator that ends the name of a folder.
+    """Parse a path, but keep the trailing separator of a folder, which `Path` would drop.
 
     >>> _path("people/")
     'people/'
@@ -174,37 +174,37 @@ def _path(text: str) -> Path | str:
     return text if text.endswith(("/", os.sep)) else Path(text)
 
 
-def _show(frame: pd.DataFrame, columns: list[str], out: Path | None) -> None:
+def _print_or_save(frame: pd.DataFrame, columns: list[str], out: Path | None) -> None:
     if out is None:
         print(printable(frame[columns].to_string(max_rows=40, max_colwidth=40), keep="\n"))
-        print(f"\n{len(frame):,} rows, {frame.shape[1]} columns; --out FILE writes them all.")
+        print(f"\n{len(frame):,} rows, {frame.shape[1]} columns; --out FILE writes all of them.")
         return
-    print(_written(frame, out))
+    print(_save_table(frame, out))
 
 
-def _written(frame: pd.DataFrame, file: Path) -> str:
-    """Write a table, and return what to say of it."""
+def _save_table(frame: pd.DataFrame, file: Path) -> str:
+    """Write a table to a file and return the message to print."""
     write = getattr(frame.outreach, _WRITERS[file.suffix.lower()])
     return f"{plural(len(frame), 'row')} written to {write(file)}"
 
 
-_TABLE_PATH: Final = writable(tuple(_WRITERS), "tables")
+_TABLE_PATH: Final = output_path(tuple(_WRITERS), "tables")
 _OUT: Final = option(
     "--out",
     type=_TABLE_PATH,
     metavar="FILE",
-    help="write all columns to a .csv, .parquet or .xlsx file; after a failure, what was read "
-    "before goes to FILE with .partial in its name",
+    help="write all columns to a .csv, .parquet or .xlsx file; after a failure, the partial result "
+    "is in a file with .partial in its name",
 )
-_LISTING: Final = (_OUT, SANDBOX_OPTION, REFRESH)
+_LIST_OPTIONS: Final = (_OUT, SANDBOX_OPTION, REFRESH)
 
 
-def _listing(endpoint: spec.Endpoint) -> Command:
-    """Return the command of a list, with an option for each filter of its function."""
+def _list_command(endpoint: spec.Endpoint) -> Command:
+    """Build the command that lists a resource, with an option per filter of its function."""
     listed = endpoint.listed
     function = getattr(of, listed.name)
     known = spec.columns(listed.members)
-    # In the terminal without dates and what belongs to other objects.
+    # The terminal shows no dates, nested objects or foreign ids.
     shown = [
         field.name
         for field in listed.members
@@ -223,41 +223,41 @@ def _listing(endpoint: spec.Endpoint) -> Command:
         listed.name,
         endpoint.note,
         str(getdoc(function)).partition("\n")[0],
-        (*options, *_LISTING),
-        lambda options: _show(call(function, options), shown, options.out),
+        (*options, *_LIST_OPTIONS),
+        lambda options: _print_or_save(call(function, options), shown, options.out),
     )
 
 
 COMMANDS: Final = (
     Command(
         "demo",
-        "see the whole toolkit at work, with no account",
-        "Start the embedded service, search people, show the tables, and leave prospects.csv and "
-        "headcount.png in a folder.",
+        "see the toolkit at work, without an account",
+        "Start the embedded service, search people, show the tables, and write prospects.csv and "
+        "headcount.png to a folder.",
         (
             option(
                 "--folder",
                 type=Path,
                 default=Path(),
-                help="where the two files go, made where it is missing (here)",
+                help="the folder for the two files, created if missing (the current folder)",
             ),
         ),
         lambda options: run_demo(options.folder),
     ),
     RUN_SANDBOX,
     LAB,
-    *map(_listing, spec.LISTS),
+    *map(_list_command, spec.LISTS),
     Command(
         "search",
         "search people and export the table",
-        "Search people. Several values of one filter mean any of them, different filters together "
-        "mean all. Quote values that have blanks.",
+        "Search people. A person must match every filter, and any one of a filter's values. Quote "
+        "values that contain spaces.",
         (
-            option("--limit", type=int, default=1000, help="people at most (1000)"),
-            option("--all", action="store_true", help="read all people who match"),
-            option("--count", action="store_true", help="only say how many match"),
+            option("--limit", type=int, default=1000, help="maximum number of people (1000)"),
+            option("--all", action="store_true", help="read all matching people"),
+            option("--count", action="store_true", help="only print the number of matches"),
             SPLIT_BY,
-            *_LISTING,
+            *_LIST_OPTIONS,
             add_filters,
         ),
         _run_search,
@@ -266,22 +266,21 @@ COMMANDS: Final = (
     Command(
         "find-people",
         "find people at the companies of a file",
-        "Find the first few people at each company of a file, and report what became of every "
-        "company. Filters say who is wanted there.",
+        "Find the first few people at each company of a file, and report each company's status. "
+        "Choose the people with filters.",
         (
             TABLE_FILE,
             _add_company_columns,
-            option("--per-company", type=int, default=10, metavar="N", help="at most (10)"),
-            option("--all", action="store_true", help="read everybody who matches"),
+            option("--per-company", type=int, default=10, metavar="N", help="people for each (10)"),
+            option("--all", action="store_true", help="read all matching people"),
             SPLIT_BY,
             option(
                 "--accounts",
                 type=_TABLE_PATH,
                 metavar="FILE",
-                help="write the companies with what became of them to a .csv, .parquet or .xlsx "
-                "file",
+                help="write the companies with their status to a .csv, .parquet or .xlsx file",
             ),
-            *_LISTING,
+            *_LIST_OPTIONS,
             add_filters,
         ),
         _run_find_people,
@@ -289,22 +288,22 @@ COMMANDS: Final = (
     ),
     Command(
         "export",
-        "write people to a file, any number of them",
-        "Write all people that match to a file. The file appears when it is complete. If it is "
-        "interrupted, the same command resumes where it stopped.",
+        "write any number of people to a file",
+        "Write all matching people to a file, which appears when it is complete. After an "
+        "interruption, the same command resumes.",
         (
             option(
                 "file",
                 type=_path,
-                help="ends in .csv, .parquet or .ndjson (one person in JSON per line), or is a "
-                "folder, with no ending, for many Parquet files",
+                help="a .csv, .parquet or .ndjson file (one person in JSON per line), or a folder, "
+                "without an ending, for many Parquet files",
             ),
-            option("--limit", type=int, help="people at most (all)"),
+            option("--limit", type=int, help="maximum number of people (all)"),
             option(
                 "--no-resume",
                 dest="resume",
                 action="store_false",
-                help="start over, and delete what an interrupted command left",
+                help="start over and delete the files of an interrupted export",
             ),
             option("--page-size", type=int, metavar="N", help="people per request (100)"),
             SPLIT_BY,
@@ -319,14 +318,14 @@ COMMANDS: Final = (
     COMPARE,
     Command(
         "forget",
-        "remove people from the cache, and list the files that hold them",
-        "Remove people from the responses that are stored on this machine, and list the journals, "
-        "exports and tables under a folder that hold them; those are left alone.",
+        "remove people from the cache and list the files that contain them",
+        "Remove people from the responses stored on this machine, and list the journals, exports "
+        "and tables under a folder that contain them; these files are not changed.",
         (
-            option("--email", nargs="+", metavar="EMAIL", help="the people, by address"),
-            option("--profnet-url", nargs="+", metavar="URL", help="the people, by profile"),
-            option("--folder", type=Path, help="where your files are"),
-            option("--dry-run", action="store_true", help="only say what would be removed"),
+            option("--email", nargs="+", metavar="EMAIL", help="the people's email addresses"),
+            option("--profnet-url", nargs="+", metavar="URL", help="the people's profile URLs"),
+            option("--folder", type=Path, help="the folder with your files"),
+            option("--dry-run", action="store_true", help="only show what would be removed"),
         ),
         _run_forget,
     ),

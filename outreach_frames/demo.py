@@ -1,4 +1,4 @@
-"""The demo: what the toolkit does, shown with the few lines of Python that do it."""
+"""The demo: run the main job step by step and show its Python code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ROWS = 8
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what for, the lines of Python, and the frame's columns to show afterwards."""
+    """A step's title and code, and the columns of a frame or the value to show afterwards."""
 
     title: str
     code: str
@@ -41,13 +41,13 @@ STEPS = (
         value="client",
     ),
     Step(
-        "Sequences that take leads now.",
+        "Sequences that accept leads now.",
         'sequences = of.sequences(status="active")',
         frame="sequences",
         columns=("name", "status", "created_by_user_email"),
     ),
     Step(
-        "Mailboxes, and how many emails each may send in a day.",
+        "Mailboxes and their daily email limits.",
         "mailboxes = of.mailboxes()",
         frame="mailboxes",
         columns=("email", "email_provider", "status", "daily_email_limit"),
@@ -65,7 +65,7 @@ STEPS = (
         columns=("name", "title", "company_name", "company_size", "location"),
     ),
     Step(
-        "Their companies' headcounts as a tidy table, the largest first.",
+        "Their companies' headcounts as a tidy table, largest first.",
         """
         headcount = people.outreach.headcount()
         headcount = headcount.sort_values("people", ascending=False)
@@ -74,26 +74,26 @@ STEPS = (
         columns=("company", "department", "people", "share"),
     ),
     Step(
-        "The same as a picture.",
+        "The same as a plot.",
         f"""
         axes = of.plots.headcount(people)
         axes.figure.savefig("{PLOT_NAME}", dpi=120)
         """,
     ),
     Step(
-        "A CSV for the spreadsheet, with no live formula in it, that comes back as it was.",
+        "A CSV file for a spreadsheet: formulas are escaped, and it is read back unchanged.",
         f"""
         people.outreach.to_csv("{CSV_NAME}", excel=True)
         again = of.read_prospects("{CSV_NAME}")
         """,
         value="again.equals(people)",
     ),
-    Step("Close the connection, and with it the sandbox.", "client.close()"),
+    Step("Close the connection and stop the sandbox.", "client.close()"),
 )
 
 
 def run_demo(folder: Path) -> None:
-    """Run the main job on the embedded service; make `folder`, and leave a CSV and a plot in it."""
+    """Run the main job on the embedded service and write a CSV file and a plot to a folder."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -103,7 +103,7 @@ def run_demo(folder: Path) -> None:
         for step in STEPS:
             code = textwrap.dedent(step.code).strip()
             print(f"\n{step.title}\n\n{_as_prompt(code)}")
-            exec(code, names)  # noqa: S102 - the demo runs the very lines that it shows
+            exec(code, names)  # noqa: S102 - the demo runs the lines that it shows
             if step.value:
                 print(f"    >>> {step.value}\n    {eval(step.value, names)}")  # noqa: S307
             if step.frame:
@@ -111,13 +111,13 @@ def run_demo(folder: Path) -> None:
             if "client" in names:
                 stack.callback(names["client"].close)
     print(
-        f"\nLeft for you: {folder / CSV_NAME} and {folder / PLOT_NAME}.\n"
+        f"\nFiles written: {folder / CSV_NAME} and {folder / PLOT_NAME}.\n"
         "Next: outreach-frames lab for the notebooks, outreach-frames --help for all commands.\n"
     )
 
 
 def _as_prompt(code: str) -> str:
-    """Return code as it looks at Python's prompt."""
+    """Format code with Python's prompts."""
     lines = code.splitlines()
     prompts = ["..." if line.startswith((" ", ")")) else ">>>" for line in lines]
     return "\n".join(f"    {prompt} {line}" for prompt, line in zip(prompts, lines, strict=True))

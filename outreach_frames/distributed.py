@@ -1,4 +1,4 @@
-"""NDJSON exports of people -> a Dask frame, flattened on any Dask cluster with no inference."""
+"""Read NDJSON exports of people as a Dask frame with fixed columns and dtypes."""
 
 from __future__ import annotations
 
@@ -36,33 +36,22 @@ __all__ = ["read_people"]
 
 _SUFFIXES: Final = (".ndjson", ".jsonl")
 _COMPRESSED: Final = (".gz", ".bz2", ".xz", ".zst")
-# What Python's own modules raise where a compressed file is damaged.
+# Raised by Python's modules for damaged compressed files.
 _DAMAGED: Final = (gzip.BadGzipFile, zlib.error, lzma.LZMAError, EOFError)
-_NOBODY: Final = empty_table(spec.PERSON)
-_FIRST: Final = _NOBODY.schema.names[0]
-_MAGIC: Final = frozenset("*?[")
-_NAMED: Final = 5
+_EMPTY: Final = empty_table(spec.PERSON)
+_FIRST_COLUMN: Final = _EMPTY.schema.names[0]
+_GLOB_CHARACTERS: Final = frozenset("*?[")
+_MAX_SHOWN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
 class _Block:
-    """The lines of a file in a range of its bytes; one that is cut belongs to where it begins.
-
-    Attributes
-    ----------
-    file : OpenFile
-        What to read, in the worker too.
-    start, length : int
-        The range; a length of None is all the rest, and a compressed file is one block.
-    version : str
-        Another one for another content of the file, so that results kept by a cluster are told
-        apart.
-    """
+    """The lines of a file that begin in a range of its bytes."""
 
     file: OpenFile
     start: int
-    length: int | None
-    version: str
+    length: int | None  # None: to the end; a compressed file is one block
+    version: str  # differs when the file's content does, so that a cluster reuses no old results
 
 
 def read_people(
@@ -74,56 +63,55 @@ def read_people(
     storage_options: Mapping[str, Any] | None = None,
     columns: Sequence[str] | None = None,
 ) -> dd.DataFrame:
-    r"""Read NDJSON exports of people, one person on each line, as a Dask frame.
+    r"""Read NDJSON exports of people, one person per line, as a Dask frame.
 
-    A folder of Parquet parts, which ``export_people("people")`` writes, is faster by far and needs
-    nothing of this package on the workers: ``dask.dataframe.read_parquet("people")``.
+    A folder of Parquet files, as ``export_people("people")`` writes it, is much faster and does not
+    need this package on the workers: ``dask.dataframe.read_parquet("people")``.
 
-    Nothing is read but the files' sizes until a result is computed. Every worker must reach the
-    files under the same paths.
+    Only file sizes are read until a result is computed. Every worker must reach the files under the
+    same paths.
 
     Parameters
     ----------
     paths : path, or several
-        Files, folders (their ``.ndjson`` and ``.jsonl`` files, compressed ones too, without
-        subfolders), globs, or addresses that fsspec knows, such as ``s3://bucket/people-*.ndjson``.
-        A file that is named twice is read once.
+        Files, folders (their ``.ndjson`` and ``.jsonl`` files, also compressed, without
+        subfolders), globs, or fsspec addresses, such as ``s3://bucket/people-*.ndjson``. A repeated
+        file is read once.
     blocksize : int or str, default "64MB"
-        Bytes of a file for one partition, to the end of the last line there. A compressed file
-        (``.ndjson.gz``) is one partition, whatever its size.
+        Bytes of a file per partition, up to the end of the last line. A compressed file
+        (``.ndjson.gz``) is one partition of any size.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow in every column.
+        pandas' nullable dtypes, or Arrow dtypes in every column.
     extra_column : str, optional
-        Name of a text column, the last, for what has no place in the columns of the interface:
-        JSON of an object with the names and values of the columns that `read_prospects` would add
-        (fields that the interface does not know, and ``<column>_raw`` for values that do not fit),
-        and of the list columns of which the interface does not know all members. It is missing
-        where there is nothing. Without it such a value is an error when it is met.
+        Name of a text column, the last, for values that do not fit the documented columns. A cell
+        is a JSON object of the columns that `read_prospects` would add (undocumented fields, and
+        ``<column>_raw`` for values of another type) and of list columns with undocumented members;
+        missing if there are none. Without it, such a value raises an error.
     storage_options : mapping, optional
-        For fsspec: credentials and the like.
+        Options for fsspec, such as credentials.
     columns : sequence of str, optional
-        Which columns to read, in this order; all by default. The others are not looked at, which is
-        faster, and values there that do not fit are no error. Selecting columns of the frame
-        afterwards does the same.
+        The columns to read, in this order; all by default. Other columns are not read, which is
+        faster, and their values are not checked. Selecting columns of the returned frame has the
+        same effect.
 
     Returns
     -------
     dask.dataframe.DataFrame
-        One row per person, in the order of files and lines. The columns and dtypes of
-        `search_people`, whatever `dataframe.convert-string` says, and the `extra_column`. As with
-        Dask's own readers the index counts from 0 in each partition.
+        One row per person, in the order of files and lines, with the columns and dtypes of
+        `search_people`, whatever `dataframe.convert-string` is, and the `extra_column`. As with
+        Dask's own readers, each partition's index starts at 0.
 
     Raises
     ------
     InvalidInputError
-        When there is no such file or column. When a result is computed: when a file cannot be read,
-        a line is not one person, or there are values for which `extra_column` is needed.
+        A file or column does not exist. When a result is computed: a file cannot be read, a line is
+        not one person, or values need an `extra_column`.
     ModuleNotFoundError
-        When Dask is not installed.
+        Dask is not installed.
 
     Notes
     -----
-    Interface: Person, Company and Contact give the columns' names and types.
+    Interface: Person, Company and Contact define the columns' names and types.
 
     Examples
     --------
@@ -143,7 +131,7 @@ def read_people(
         from dask.utils import parse_bytes  # noqa: PLC0415
     except ImportError as error:
         raise ModuleNotFoundError(
-            f"Reading on a cluster needs a package that is not installed ({error}): "
+            f"Reading on a cluster needs a package that is not installed ({error}). Install it: "
             'pip install "outreach-frames[dask]"',
             name=error.name,
         ) from error
@@ -153,19 +141,19 @@ def read_people(
     if extra_column is not None:
         if extra_column in meta.columns:
             raise InvalidInputError(
-                f"extra_column is {extra_column!r}, which is a column already; give another name."
+                f"extra_column is {extra_column!r}, which is a column already; pass another name."
             )
-        meta = to_frame(_NOBODY.append_column(extra_column, _texts([])), dtype_backend)
+        meta = to_frame(_EMPTY.append_column(extra_column, _texts([])), dtype_backend)
     for column in columns or ():
         check_one_of("columns", column, meta.columns)
     try:
         size = parse_bytes(blocksize)
-    except (ValueError, AttributeError) as error:  # the latter for what is neither number nor text
+    except (ValueError, AttributeError) as error:  # AttributeError if neither number nor text
         raise InvalidInputError(
-            f"blocksize is {blocksize!r}; give bytes, such as 64_000_000 or '64MB'."
+            f"blocksize is {blocksize!r}; pass bytes, such as 64_000_000 or '64MB'."
         ) from error
     if size < 1:
-        raise InvalidInputError(f"blocksize is {blocksize!r}; give at least one byte.")
+        raise InvalidInputError(f"blocksize is {blocksize!r}; pass at least one byte.")
     blocks = list(_blocks(paths, size, storage_options or {}))
     with dask.config.set({"dataframe.convert-string": False}):
         people: dd.DataFrame = dd.from_map(
@@ -185,13 +173,13 @@ def _blocks(
     size: int,
     options: Mapping[str, Any],
 ) -> Iterator[_Block]:
-    """Cut files into ranges of about the same length; an empty file is one range too."""
+    """Split files into blocks of about the same length; an empty file is one block."""
     named = [paths] if isinstance(paths, (str, os.PathLike)) else paths
     files = {_name(file): file for path in named for file in _files(os.fspath(path), options)}
     if not files:
-        raise InvalidInputError("There are no paths to read; give at least one file or folder.")
+        raise InvalidInputError("paths is empty; pass at least one file or folder.")
     for name, file in files.items():
-        with _saying_what_is_unreadable(name):
+        with _as_input_error(name):
             about = file.fs.info(file.path)
             length = about["size"]
             version = file.fs.ukey(file.path)
@@ -207,7 +195,7 @@ def _blocks(
 
 
 def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
-    """Yield the files that an address stands for; at least one."""
+    """Yield the files of an address; raise if it has none."""
     from fsspec.core import OpenFile, url_to_fs  # noqa: PLC0415
     from fsspec.utils import infer_compression  # noqa: PLC0415
 
@@ -215,12 +203,12 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
         system, path = url_to_fs(address, **options)
     except ValueError as error:
         raise InvalidInputError(
-            f"{address} is not an address that can be read: {error}."
+            f"{address} is not a readable address: {error}. Correct it."
         ) from error
-    with _saying_what_is_unreadable(address):
+    with _as_input_error(address):
         if system.isdir(path):
             files = [file for file in system.find(path, maxdepth=1) if _is_export(file)]
-        elif _MAGIC & set(path) and not system.exists(path):
+        elif _GLOB_CHARACTERS & set(path) and not system.exists(path):
             found = system.glob(path, detail=True)
             files = [file for file in found if _is_visible_file(file, found[file])]
         else:
@@ -228,22 +216,24 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
     if not files:
         raise InvalidInputError(
             f"{address} has no file to read; exports of people end in .ndjson or .jsonl. "
-            "A folder of Parquet parts is read by dask.dataframe.read_parquet."
+            "Read a folder of Parquet files with dask.dataframe.read_parquet."
         )
     for file in sorted(files):
         compression = infer_compression(file)
         if compression is None and file.endswith(_COMPRESSED):
-            raise InvalidInputError(f"{file} needs a package that reads its compression.")
+            raise InvalidInputError(
+                f"{file} needs a package for its compression. Install that, or unpack the file."
+            )
         yield OpenFile(system, file, compression=compression)
 
 
 def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
-    """Say whether a pattern matches a file; as in a shell, not hidden ones."""
+    """Check whether a path is a file that is not hidden, as a shell's globs do."""
     return info["type"] != "directory" and not PurePosixPath(path).name.startswith(".")
 
 
 def _is_export(path: str) -> bool:
-    """Say whether a folder's file is one to read; hidden ones may be half written."""
+    """Check whether a file is an export; hidden files may be incomplete."""
     name = PurePosixPath(path).name.lower()
     for ending in _COMPRESSED:
         name = name.removesuffix(ending)
@@ -255,7 +245,7 @@ def _name(file: OpenFile) -> str:
 
 
 @contextmanager
-def _saying_what_is_unreadable(name: str) -> Iterator[None]:
+def _as_input_error(name: str) -> Iterator[None]:
     try:
         yield
     except _DAMAGED as error:
@@ -272,21 +262,21 @@ def _read_block(
     extra_column: str | None,
     chosen: Sequence[str] | None,
 ) -> pd.DataFrame:
-    """Make one partition; Dask asks for some of the chosen columns where a result needs no more."""
+    """Read one partition; Dask passes `columns` if a result needs only some of the chosen ones."""
     from fsspec.utils import read_block  # noqa: PLC0415
 
     columns = chosen if columns is None else columns
     name = _name(block.file)
     try:
-        with _saying_what_is_unreadable(name), copy(block.file) as file:
+        with _as_input_error(name), copy(block.file) as file:
             content = read_block(file, block.start, block.length, delimiter=b"\n")
             start = file.tell() - len(content)
     except InvalidInputError as error:
-        error.add_note("Every worker needs to reach the file under the same path.")
+        error.add_note("Every worker must reach the file under the same path.")
         raise
-    # What goes into the extra column may stand anywhere.
-    known = None if columns is None or extra_column in columns else [*columns] or [_FIRST]
-    found = read_ndjson(content, name, start=start, columns=known) or [_NOBODY]
+    # With the extra column, read all columns, since any may have values for it.
+    known = None if columns is None or extra_column in columns else [*columns] or [_FIRST_COLUMN]
+    found = read_ndjson(content, name, start=start, columns=known) or [_EMPTY]
     people = concat_tables(
         [_with_fixed_columns(table, name, extra_column, known) for table in found]
     )
@@ -296,40 +286,37 @@ def _read_block(
 def _with_fixed_columns(
     table: pa.Table, name: str, extra_column: str | None, known: Sequence[str] | None
 ) -> pa.Table:
-    """Give people exactly the interface's columns, and the rest as JSON in one more.
-
-    Where only some columns are known, the rest is what does not fit these.
-    """
+    """Return the documented columns, or those in `known`, and other values as JSON in one more."""
     columns: list[pa.ChunkedArray | pa.Array] = []
-    left: dict[str, list[Any]] = {}
-    schema = pa.schema([field for field in _NOBODY.schema if known is None or field.name in known])
+    extras: dict[str, list[Any]] = {}
+    schema = pa.schema([field for field in _EMPTY.schema if known is None or field.name in known])
     for field in schema:
         column = table.column(field.name)
         if column.type != field.type:
             values = column.to_pylist()
             column = pa.array(values, field.type)
-            left[field.name] = [
+            extras[field.name] = [
                 None if json_text(value) == json_text(kept) else value
                 for value, kept in zip(values, column.to_pylist(), strict=True)
             ]
         columns.append(column)
     misfits = tuple(f"{column}{RAW_SUFFIX}" for column in known or ())
     for extra in table.schema.names:
-        if extra not in _NOBODY.schema.names and (known is None or extra.startswith(misfits)):
-            left[extra] = table.column(extra).to_pylist()
+        if extra not in _EMPTY.schema.names and (known is None or extra.startswith(misfits)):
+            extras[extra] = table.column(extra).to_pylist()
     people = pa.table(columns, schema=schema)
     if extra_column is not None and known is not None:
         return people
     if extra_column is not None:
-        return people.append_column(extra_column, _json_of_rows(left, len(table)))
-    names = [name for name, values in left.items() if any(value is not None for value in values)]
+        return people.append_column(extra_column, _json_of_rows(extras, len(table)))
+    names = [name for name, values in extras.items() if any(value is not None for value in values)]
     if names:
-        raise InvalidInputError(_no_place(name, names))
+        raise InvalidInputError(_extra_column_needed(name, names))
     return people
 
 
 def _json_of_rows(columns: Mapping[str, Sequence[Any]], length: int) -> pa.Array:
-    """Write each row's values as one JSON object; missing where it has none."""
+    """Convert each row's values to one JSON object; missing if the row has no values."""
     if not columns:
         return _texts([None] * length)
     rows = zip(*columns.values(), strict=True)
@@ -344,11 +331,11 @@ def _texts(values: Sequence[str | None]) -> pa.Array:
     return pa.array(values, pa.string())
 
 
-def _no_place(name: str, columns: Sequence[str]) -> str:
-    shown = ", ".join(repr(column) for column in columns[:_NAMED])
-    more = f" and {len(columns) - _NAMED} more" if len(columns) > _NAMED else ""
+def _extra_column_needed(name: str, columns: Sequence[str]) -> str:
+    shown = ", ".join(repr(column) for column in columns[:_MAX_SHOWN])
+    more = f" and {len(columns) - _MAX_SHOWN} more" if len(columns) > _MAX_SHOWN else ""
     return (
-        f"{name} has values that the interface does not know or that do not fit, in {shown}{more}, "
-        "and all parts of a Dask frame have the same columns. Call read_people with "
+        f"{name} has undocumented or unexpected values in {shown}{more}, "
+        "and all partitions of a Dask frame have the same columns. Call read_people with "
         'extra_column="extra" to keep such values as JSON in a text column of that name.'
     )

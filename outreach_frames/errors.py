@@ -1,22 +1,4 @@
-"""The package's exceptions: one tree, and the same facts readable on every member.
-
-OutreachError
-|-- ConfigurationError        no address or token, or an unusable one
-|-- InvalidInputError         an argument, frame or file that cannot be used
-`-- ServiceError              the service, or the way to it
-    |-- ConnectionFailedError     no response: refused, reset, name unknown
-    |-- RequestTimeoutError       no complete response in time
-    |-- WaitTooLongError          the service asks for a longer wait than `max_wait`
-    |-- InvalidResponseError      a response that makes no sense
-    |-- UnsafeLinkError           a link or redirect that leads elsewhere, or in a circle
-    `-- StatusError               a response with an error status
-        |-- BadRequestError           400
-        |-- AuthenticationError       401, 403
-        |-- NotFoundError             404
-        |-- ValidationFailedError     422, with all its validation_errors
-        |-- RateLimitedError          429
-        `-- ServerError               5xx
-"""
+"""The package's exceptions: one tree, and the same attributes on every exception."""
 
 from __future__ import annotations
 
@@ -29,18 +11,18 @@ if TYPE_CHECKING:
 
 
 class OutreachError(Exception):
-    """The root of every error that the package raises on purpose.
+    """The base class of the package's errors.
 
     Attributes
     ----------
     status_code : int or None
-        The HTTP status of the response, where there was one.
+        The response's HTTP status, if there was a response.
     retry_after : float or None
-        Seconds that the service asked to wait, where it did.
+        The requested wait in seconds, if the service sent one.
     retryable : bool
-        Whether the same call may succeed later, unchanged.
+        Whether the same call may succeed later.
     partial : DataFrame or None
-        What had been read before the error, where a long read was interrupted.
+        The rows read before the error interrupted a long read.
     """
 
     def __init__(
@@ -67,13 +49,13 @@ class InvalidInputError(OutreachError, ValueError):
 
 
 class ServiceError(OutreachError):
-    """The service, or the way to it, failed.
+    """The service or the connection to it failed.
 
     Attributes
     ----------
     may_have_acted : bool
-        Whether the service may have done what it was asked to. False where it certainly did not:
-        the request never left, or was refused.
+        Whether the service may have carried out the request. False if it certainly did not: the
+        request was never sent or was refused.
     """
 
     def __init__(
@@ -92,11 +74,11 @@ class ServiceError(OutreachError):
 
 
 class ConnectionFailedError(ServiceError):
-    """No response came: refused, reset, or the name is unknown."""
+    """The connection failed: refused, reset, or the host name is unknown."""
 
 
 class RequestTimeoutError(ServiceError):
-    """No complete response came in time."""
+    """The complete response did not arrive in time."""
 
 
 class WaitTooLongError(ServiceError):
@@ -104,11 +86,11 @@ class WaitTooLongError(ServiceError):
 
 
 class InvalidResponseError(ServiceError):
-    """The response makes no sense: not JSON, cut off, too large, or of another shape."""
+    """The response is invalid: not JSON, cut off, too large or of an unexpected structure."""
 
 
 class UnsafeLinkError(ServiceError):
-    """A link or redirect leads to another host, in a circle, or never to an end."""
+    """A link or redirect leads to another host, in a circle, or through endless pages."""
 
 
 class StatusError(ServiceError):
@@ -116,32 +98,32 @@ class StatusError(ServiceError):
 
 
 class BadRequestError(StatusError):
-    """400: the request is malformed."""
+    """Status 400: the request is malformed."""
 
 
 class AuthenticationError(StatusError):
-    """401 or 403: the token is not accepted."""
+    """Status 401 or 403: the token is not accepted."""
 
 
 class NotFoundError(StatusError):
-    """404: nothing was found under this id or address."""
+    """Status 404: nothing has this id or address."""
 
 
 @dataclass(frozen=True, slots=True)
 class ValidationProblem:
-    """One entry of a 422's `validation_errors`."""
+    """One entry of the `validation_errors` of a response with status 422."""
 
     error_code: str
     message: str
 
 
 class ValidationFailedError(StatusError):
-    """422: the request is well formed and cannot be completed.
+    """Status 422: the request is well formed but cannot be completed.
 
     Attributes
     ----------
     validation_errors : tuple of ValidationProblem
-        Everything that the service gave as a reason, unknown codes included.
+        All reasons in the response, unknown codes included.
     """
 
     def __init__(
@@ -165,12 +147,12 @@ class ValidationFailedError(StatusError):
 
 
 class RateLimitedError(StatusError):
-    """429: too many requests."""
+    """Status 429: too many requests."""
 
 
 class ServerError(StatusError):
-    """5xx: the service failed."""
+    """Status 5xx: the service failed."""
 
 
 class OutreachWarning(UserWarning):
-    """Something that the analyst should know and that is not an error."""
+    """A warning for the analyst that does not stop the call."""

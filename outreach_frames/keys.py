@@ -1,7 +1,7 @@
-"""`of.keys`: what people and companies are compared by. Keys are for comparing, never for sending.
+"""`of.keys`: normalised keys to compare people and companies by; never send a key.
 
-A key is missing where there is none. pandas' `merge` joins missing to missing, so drop rows with no
-key before a merge, or use `df.outreach.match`, which never does.
+A value without a key is missing. pandas' `merge` joins missing to missing, so drop rows without a
+key before a merge, or use `df.outreach.match`, which never joins them.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ __all__ = ["domain", "email", "profnet_url"]
 
 
 def email(values: Iterable[Any]) -> pd.Series[str]:
-    """Return the form in which e-mail addresses are compared.
+    """Return the normalised keys of email addresses.
 
     Parameters
     ----------
     values : Series or list of str
-        Addresses.
+        Email addresses.
 
     Returns
     -------
     Series of str
-        Two addresses of one mailbox have the same key, whatever their case and however the domain
-        is written. Missing where there is no address. A Series keeps its index and name.
+        Spellings of one address, such as in another case, have the same key. Missing if a value is
+        not an address. A Series keeps its index and name.
 
     Raises
     ------
@@ -42,8 +42,8 @@ def email(values: Iterable[Any]) -> pd.Series[str]:
 
     Notes
     -----
-    Rows of one key are duplicates in `add_to_sequence` too. pandas' `merge` joins missing keys to
-    missing keys: drop them first, or use `df.outreach.match`.
+    `add_to_sequence` treats rows with the same key as duplicates. pandas' `merge` joins missing
+    keys to missing keys: drop them first, or use `df.outreach.match`.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def email(values: Iterable[Any]) -> pd.Series[str]:
 
 
 def domain(values: Iterable[Any]) -> pd.Series[str]:
-    """Return the registered domain of web addresses, hosts, and e-mail addresses.
+    """Return the registered domains of web addresses, hosts and email addresses.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     Returns
     -------
     Series of str
-        In lower case and ASCII, such as acme.co.uk for https://blog.acme.co.uk/x. Hosts of
-        a provider stay apart: acme.github.io is not github.io. Missing for IP addresses, single
-        words, and public suffixes. A Series keeps its index and name.
+        Domains in lower case and ASCII, such as acme.co.uk for https://blog.acme.co.uk/x. Customers
+        of a hosting provider have their own: acme.github.io, not github.io. Missing for IP
+        addresses, single words and public suffixes. A Series keeps its index and name.
 
     Raises
     ------
@@ -76,9 +76,9 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
 
     Notes
     -----
-    The Public Suffix List is the one that comes with tldextract; nothing is downloaded. A top-level
-    domain that is not in it counts as a suffix. pandas' `merge` joins missing keys to missing keys:
-    drop them first, or use `df.outreach.match`.
+    The Public Suffix List is tldextract's own copy; nothing is downloaded. An unknown top-level
+    domain is a suffix. pandas' `merge` joins missing keys to missing keys: drop them first, or use
+    `df.outreach.match`.
 
     Examples
     --------
@@ -90,18 +90,18 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
 
 
 def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
-    """Return the form in which profile URLs are compared.
+    """Return the normalised keys of profile URLs.
 
     Parameters
     ----------
     values : Series or list of str
-        URLs of profiles.
+        Profile URLs.
 
     Returns
     -------
     Series of str
-        Two URLs of one profile have the same key, whatever their scheme, case, host prefix and
-        tracking parameters. Missing where there is no URL. A Series keeps its index and name.
+        URLs of one profile have the same key, whatever their scheme, case, host prefix and tracking
+        parameters. Missing if a value is not a URL. A Series keeps its index and name.
 
     Raises
     ------
@@ -110,9 +110,9 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
 
     Notes
     -----
-    Rows of one key are duplicates in `add_to_sequence` and match in `df.outreach.match` too; by
-    a URL other than `/in/<name>` only if they have no address. pandas' `merge` joins missing keys
-    to missing keys: drop them first, or use `df.outreach.match`.
+    `add_to_sequence` treats rows with the same key as duplicates, and `df.outreach.match` as
+    matches; for URLs other than `/in/<name>`, only if the rows have no address. pandas' `merge`
+    joins missing keys to missing keys: drop them first, or use `df.outreach.match`.
 
     Examples
     --------
@@ -125,20 +125,20 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
 
 def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.Series[str]:
     if isinstance(values, str):
-        raise InvalidInputError("values takes a list of text or a frame's column, not one text.")
+        raise InvalidInputError("values is one text; pass a list of text or a frame's column.")
     column = (
         values
         if isinstance(values, pd.Series)
         else pd.Series(check_list("values", values), dtype=object)
     )
     keys = keys_of(texts_of(column))
-    # Without an index of its own, which pandas would align by label instead of by row.
+    # As an array, since pandas would align a Series by label instead of by row.
     cells = keys.to_numpy(zero_copy_only=False)
     return pd.Series(cells, index=column.index, name=column.name, dtype="str")
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Return a column's text; a cell of another type has none."""
+    """Return a column's text; cells of other types are missing."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
             texts = pa.array(column.array, pa.large_string(), from_pandas=True)

@@ -1,4 +1,4 @@
-"""Where people are stored on this machine, and how to remove them: `forget`."""
+"""Find the files on this machine that contain a person, and clean the cache: `forget`."""
 
 from __future__ import annotations
 
@@ -44,13 +44,13 @@ Holds = Callable[[str], bool]
 
 
 class _People(NamedTuple):
-    """The people to look for: in texts, and by the hashes in journals."""
+    """The people to search for: in text, and by hash in journals."""
 
     holds: Holds
     identifiers: Identifiers
 
     def holds_response(self, body: bytes) -> bool:
-        """Tell whether a stored response holds one of them, or cannot be looked into."""
+        """Check whether a stored response contains one of the people or cannot be read."""
         if not is_packed(body):
             return self.holds(body.decode(errors="replace"))
         page = unpack_page(body)
@@ -68,39 +68,38 @@ def forget(
     dry_run: bool = False,
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Remove people from what this package stores by itself, and list the files that hold them.
+    """Remove people from the package's caches, and list the files that contain them.
 
     Parameters
     ----------
     email, profnet_url : str or iterable of str, optional
-        Whom to forget, by address or profile URL. At least one.
+        The email addresses and profile URLs of the people. At least one.
     folder : str or Path, optional
-        Where your files are. Journals, exports, snapshots, checkpoints and tables under it that
-        hold the people, and caches of other clients, are listed and left alone: whether to keep
-        them is yours to decide.
+        The folder with your files. Journals, exports, snapshots, checkpoints and tables under it
+        that contain the people, and caches of other clients, are listed but not changed.
     dry_run : bool
-        Say what would be removed, and remove nothing.
+        List what would be removed, and remove nothing.
     client : Client, optional
-        Its cache is searched too; by default that of the last `connect`.
+        A client whose cache is cleaned too; by default that of the last `connect`.
 
     Returns
     -------
     DataFrame
-        One row per file that holds any of them: `path` and `kind` (str: cache, journal, checkpoint,
-        export), `rows` (Int64: stored responses, leads, or rows that hold them) and `removed`
-        (boolean). Empty when none does.
+        One row per file that contains any of the people: `path` and `kind` (str: cache, journal,
+        checkpoint, export), `rows` (Int64: stored responses, leads or rows that contain them) and
+        `removed` (boolean). Empty if no file does.
 
     Raises
     ------
     InvalidInputError
-        Nobody is named, a value is not an address or URL, there is no such folder, or a cache is in
-        use so that it cannot be cleaned.
+        No person is given, a value is not an address or URL, the folder does not exist, or a cache
+        is in use and cannot be cleaned.
 
     Notes
     -----
-    A stored response is removed as a whole, with its free pages and the write-ahead log; the
-    service is asked again when it is needed. The service keeps what it has: to be forgotten there
-    is another request. Frames and reports in memory, and notebooks, are not searched.
+    Whole stored responses are removed, also from free pages and the write-ahead log; later reads
+    fetch them again. Nothing is deleted from the service itself. Frames and reports in memory, and
+    notebooks, are not searched.
 
     Examples
     --------
@@ -111,7 +110,7 @@ def forget(
     people = _people(email, profnet_url)
     place = None if folder is None else expanded(folder)
     if place is not None and not place.is_dir():
-        raise InvalidInputError(f"{place} is not a folder. Give the folder that your files are in.")
+        raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
     found: list[tuple[str, str, int, bool]] = []
     for path in _caches(client):
         count = _clean(path, people.holds_response, dry_run)
@@ -129,12 +128,13 @@ def forget(
 
 
 def clear_cache(*, client: Client | None = None) -> None:
-    """Remove all stored responses, of every account.
+    """Remove the stored responses of all accounts.
 
     Parameters
     ----------
     client : Client, optional
-        Its cache is cleared beside the default one; by default that of the last `connect`.
+        A client whose cache is cleared beside the default one; by default that of the last
+        `connect`.
 
     Returns
     -------
@@ -144,11 +144,11 @@ def clear_cache(*, client: Client | None = None) -> None:
     Raises
     ------
     InvalidInputError
-        A cache is in use, so that it cannot be cleared.
+        A cache is in use and cannot be cleared.
 
     Notes
     -----
-    Nothing is sent. The service is asked again by the next read.
+    No request is sent. The next read fetches its data from the service.
 
     Examples
     --------
@@ -172,32 +172,32 @@ def _clean(path: Path, holds: Callable[[bytes], bool], dry_run: bool) -> int:
         return remove_entries(path, holds, dry_run=dry_run)
     except (sqlite3.Error, OSError) as error:
         raise InvalidInputError(
-            f"The cache {path} cannot be cleaned: {error}. Close what uses it, and try again; or "
-            "delete the file."
+            f"The cache {path} cannot be cleaned: {error}. Close the program that uses it and try "
+            "again, or delete the file."
         ) from error
 
 
 def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] | None) -> _People:
     if email is None and profnet_url is None:
-        raise InvalidInputError("forget() takes email=, profnet_url=, or both.")
+        raise InvalidInputError("forget() was given no person. Pass email=, profnet_url= or both.")
     patterns: list[tuple[str, re.Pattern[str]]] = []
     emails: list[str] = []
     urls: list[str] = []
     for text in [] if email is None else check_ids("email", email):
         key = email_key(text)
         if not key:
-            raise InvalidInputError(f"email takes addresses, and {text!r} is not one.")
+            raise InvalidInputError(f"email={text!r} is not an email address; correct it.")
         emails.append(key)
         name, _, domain = key.rpartition("@")
         spellings = {key, text.lower(), f"{name}@{_ascii(domain)}"}
-        patterns += [(one, _standing_alone(one, before=r"[\w.+%-]")) for one in spellings]
+        patterns += [(one, _delimited(one, before=r"[\w.+%-]")) for one in spellings]
     for text in [] if profnet_url is None else check_ids("profnet_url", profnet_url):
         key = profnet_url_key(text)
         if not key:
-            raise InvalidInputError(f"profnet_url takes URLs of profiles; {text!r} is not one.")
+            raise InvalidInputError(f"profnet_url={text!r} is not a profile URL; correct it.")
         urls.append(key)
-        spellings = {_bare(key), _bare(text.lower())}
-        patterns += [(one, _standing_alone(one, before=r"[\w-]")) for one in spellings]
+        spellings = {_without_scheme(key), _without_scheme(text.lower())}
+        patterns += [(one, _delimited(one, before=r"[\w-]")) for one in spellings]
 
     def holds(text: str) -> bool:
         lowered = text.lower()
@@ -206,12 +206,12 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
             lowered = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), plain).lower()
         return any(one in lowered and pattern.search(lowered) for one, pattern in patterns)
 
-    # A row each: a weak URL identifies only rows that have nothing else.
+    # One row per identifier: a weak URL identifies only rows without other identifiers.
     keys = [[*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]]
     return _People(holds, identifiers(*(pa.array(column, pa.large_string()) for column in keys)))
 
 
-def _standing_alone(text: str, *, before: str) -> re.Pattern[str]:
+def _delimited(text: str, *, before: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!{before}){re.escape(text)}(?![\w%~-]|\.\w)")
 
 
@@ -222,31 +222,29 @@ def _ascii(domain: str) -> str:
         return domain
 
 
-def _bare(url: str) -> str:
+def _without_scheme(url: str) -> str:
     return url.partition("://")[2].rstrip("/") if "://" in url else url.rstrip("/")
 
 
 def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder; a folder that cannot be read is told."""
-    for place, _, names in os.walk(folder, onerror=_tell):
+    """Yield the files below a folder; warn about folders that cannot be read."""
+    for place, _, names in os.walk(folder, onerror=_warn_unreadable):
         for path in (Path(place, name) for name in names):
             try:
                 if stat.S_ISREG(path.stat().st_mode):
                     yield path
             except PermissionError as error:
-                _tell(error)
+                _warn_unreadable(error)
             except OSError:
-                pass  # a link that leads nowhere
+                pass  # a broken link
 
 
-def _tell(error: OSError) -> None:
-    warn(
-        f"{error.filename} cannot be read, so whether it holds them is not known: {error.strerror}"
-    )
+def _warn_unreadable(error: OSError) -> None:
+    warn(f"{error.filename} cannot be read ({error.strerror}). Check whether it contains them.")
 
 
 def _search(path: Path, people: _People) -> tuple[str, int]:
-    """Return what a file is, and how many of its rows hold somebody; 0 for other files."""
+    """Return a file's kind and the number of its rows that contain one of the people."""
     kind, count = _EXPORT, 0
     suffix = path.suffix.lower()
     try:
@@ -265,19 +263,19 @@ def _search(path: Path, people: _People) -> tuple[str, int]:
         elif suffix == ".xlsx":
             count = sum(map(people.holds, _workbook_texts(path)))
     except _UNREADABLE as error:
-        warn(f"{path} cannot be read, so whether it holds them is not known: {error}")
+        warn(f"{path} cannot be read ({error}). Check whether it contains them.")
     return kind, count
 
 
 def _matches(batch: pa.RecordBatch, holds: Holds) -> int:
-    """Count the rows of a table that hold somebody."""
+    """Count the rows of a batch that contain one of the people."""
     hit = [False] * batch.num_rows
     for column in batch.columns:
         is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
         if not is_text and not pa.types.is_nested(column.type):
             continue
         texts = column if is_text else pa.array([str(cell) for cell in column.to_pylist()])
-        # Most cells have neither an address nor a path in them.
+        # Most cells contain neither an address nor a URL.
         likely = pc.fill_null(pc.match_substring_regex(texts, r"[@/]"), fill_value=False)
         for position in pc.indices_nonzero(likely).to_pylist():
             hit[position] = hit[position] or holds(texts[position].as_py())
@@ -293,7 +291,7 @@ def _workbook_texts(path: Path) -> Iterator[str]:
 
 
 def _checkpoint_texts(path: Path) -> Iterator[str]:
-    """Yield the people of an export that was interrupted, as text."""
+    """Yield the people of an interrupted export as text."""
     journal = path.parent / "journal.sqlite"
     with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
         spans = database.execute("SELECT begins, ends FROM parts ORDER BY number").fetchall()

@@ -1,8 +1,7 @@
-"""The service's interface as data: the one place where its names, types and limits are written.
+"""The service's interface as data: the only place for its names, types and limits.
 
-Everything that the client, the frames, the widgets and the sandbox know of the interface comes from
-here. A list that the interface document calls "not shown" is open: what stands here for it is a
-suggestion, never a reason to refuse a value.
+Where the interface document lists no values, the values here are suggestions, and other values are
+never rejected.
 """
 
 from __future__ import annotations
@@ -18,13 +17,7 @@ Format = Literal["", "date", "date-time", "uuid", "uri", "email", "domain"]
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a resource.
-
-    `members` are the fields of an object, or of an array's elements when these are objects.
-    `items` is the type of an array's elements, None where the interface does not show it.
-    `minimum`, `maximum` and `default` are of a number, or of a text that holds one; of an array,
-    `maximum` is how many elements it has at most.
-    """
+    """One field of a resource."""
 
     name: str
     type: JsonType = "string"
@@ -34,37 +27,30 @@ class Field:
     note: str = ""
     constant: str = ""
     values: tuple[str, ...] = ()
-    members: tuple[Field, ...] = ()
-    items: JsonType | None = None
+    members: tuple[Field, ...] = ()  # the fields of an object, or of an array's objects
+    items: JsonType | None = None  # the type of an array's elements; None: not documented
     minimum: int | None = None
-    maximum: int | None = None
+    maximum: int | None = None  # of a number, or the most elements of an array
     default: int | str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One search field of people search.
-
-    `excludes` names the including filter that this one is the opposite of. `values` is closed,
-    `suggestions` is open.
-    """
+    """One filter of people search."""
 
     name: str
     type: JsonType
     group: str
     format: Format = ""
     note: str = ""
-    excludes: str = ""
-    values: tuple[str, ...] = ()
-    suggestions: tuple[str, ...] = ()
+    excludes: str = ""  # the name of the including filter, if this one excludes
+    values: tuple[str, ...] = ()  # the only allowed values
+    suggestions: tuple[str, ...] = ()  # some of the allowed values
 
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """One operation: what it does, where, what it takes, and what a good response holds.
-
-    `refusals` are the statuses of errors that the interface shows.
-    """
+    """One operation of the service."""
 
     name: str
     method: Literal["GET", "POST", "PATCH"]
@@ -72,17 +58,17 @@ class Endpoint:
     note: str
     query: tuple[Field, ...] = ()
     body: tuple[Field | Filter, ...] = ()
-    result: tuple[Field, ...] = ()
-    refusals: tuple[int, ...] = ()
+    result: tuple[Field, ...] = ()  # the fields of a successful response
+    refusals: tuple[int, ...] = ()  # documented error statuses
 
     @property
     def label(self) -> str:
-        """Method and path, as the interface document writes them."""
+        """Return the method and path, as in the interface document."""
         return f"{self.method} {self.path}"
 
     @property
     def listed(self) -> Field:
-        """The list of a good response: its name, and the fields of its items."""
+        """Return the field of a successful response that holds its items."""
         return next(field for field in self.result if field.type == "array")
 
 
@@ -184,7 +170,7 @@ MIN_SEARCH_PAGE_SIZE: Final = 1
 MAX_SEARCH_PAGE_SIZE: Final = 100
 DEFAULT_SEARCH_PAGE_SIZE: Final = 5
 
-# The property of a list response that holds its items.
+# Names of properties in responses.
 SEQUENCES_KEY: Final = "sequences"
 CONTACTS_KEY: Final = "contacts"
 MAILBOXES_KEY: Final = "mailboxes"
@@ -203,7 +189,7 @@ PAGE_LINKS: Final = (
     Field("prev", "object", members=LINK),
 )
 
-# Sequence states; the value says whether leads can be added in that state.
+# Sequence statuses; True if leads can be added to a sequence of this status.
 SEQUENCE_STATUSES: Final[Mapping[str, bool]] = MappingProxyType(
     {
         "active": True,
@@ -282,7 +268,7 @@ ADD_LEADS_BODY: Final = (
 
 SKIPPED_SUFFIX: Final = "_and_skipped"
 
-# Which override lets a lead pass the check behind a list of skipped leads.
+# The override that disables the check behind each list of skipped leads.
 CHECK_OVERRIDES: Final[Mapping[str, str]] = MappingProxyType(
     {
         f"{status}{SKIPPED_SUFFIX}": override
@@ -324,22 +310,22 @@ ADD_LEADS_RESULT: Final = (
     ),
 )
 
-# The interface prints the list of duplicate profile URLs under two names; all like these are read.
+# The interface document has two names for the list of duplicate profile URLs; any match is read.
 DUPLICATE_URLS_PATTERN: Final = r"duplicate_[a-z0-9_]+_urls"
 
 PHONE_NUMBER: Final = (
     Field("id", format="uuid", note="id of the phone number"),
     _object_constant("phone_number"),
     Field("number", note="the number itself"),
-    Field("type", note="type of number; the values are not shown"),
-    Field("source", note="where the number comes from; the values are not shown"),
-    Field("kind", note="kind of number; the values are not shown"),
+    Field("type", note="type of number; the values are not documented"),
+    Field("source", note="source of the number; the values are not documented"),
+    Field("kind", note="kind of number; the values are not documented"),
 )
 
 ACTIVITY: Final = (
-    Field("event_at", format="date-time", note="when it happened"),
-    Field("event_type", note="what happened; the values are not shown"),
-    Field("sequence_type", note="type of the sequence; the values are not shown"),
+    Field("event_at", format="date-time", note="time of the event"),
+    Field("event_type", note="type of event; the values are not documented"),
+    Field("sequence_type", note="type of the sequence; the values are not documented"),
     Field("sequence_name", note="name of the sequence"),
 )
 
@@ -360,7 +346,7 @@ CONTACT: Final = (
         "last_contacted_at",
         format="date-time",
         nullable=True,
-        note="when the contact was last contacted",
+        note="time of the last contact",
     ),
     Field("phone_numbers", "array", items="object", members=PHONE_NUMBER, note="all phone numbers"),
     Field(
@@ -368,7 +354,7 @@ CONTACT: Final = (
         "array",
         items="object",
         members=ACTIVITY,
-        note="what happened, newest first; of contacts read by address",
+        note="events, newest first; only of contacts read by email address",
     ),
 )
 
@@ -382,7 +368,7 @@ EXPERIENCE: Final = (
         "end_date",
         format="date",
         nullable=True,
-        note="last day of the position, missing while it lasts",
+        note="last day of the position; missing if it is current",
     ),
 )
 
@@ -399,8 +385,8 @@ EDUCATION: Final = (
 LANGUAGE: Final = (
     _object_constant("language"),
     Field("language", note="name of the language"),
-    Field("iso_code", note="code of the language in three letters"),
-    Field("proficiency", nullable=True, note="how well it is spoken"),
+    Field("iso_code", note="three-letter code of the language"),
+    Field("proficiency", nullable=True, note="proficiency in the language"),
 )
 
 PERSON_LOCATION: Final = (
@@ -447,24 +433,24 @@ COMPANY: Final = (
     Field("industry", note="industry"),
     Field("logo_url", note="address of the logo"),
     Field("location", note="place as text"),
-    Field("overview", note="what the company says of itself"),
-    Field("keywords", "array", items="string", note="what the company does, in keywords"),
-    Field("estimated_number_of_employees", "integer", note="number of employees, estimated"),
-    Field("size", note="range of employees, as a label"),
+    Field("overview", note="the company's description of itself"),
+    Field("keywords", "array", items="string", note="keywords for the company's business"),
+    Field("estimated_number_of_employees", "integer", note="estimated number of employees"),
+    Field("size", note="range of the number of employees, as a label"),
     Field("location_details", "object", members=COMPANY_LOCATION),
-    Field("locations", "array", note="all places; the elements are not shown"),
+    Field("locations", "array", note="all places; the elements are not documented"),
     Field("followers", "integer", note="followers of the profile"),
     Field("founded_year", "integer", note="year of foundation"),
     Field("traffic_rank", "integer", note="rank by visits of the website"),
     Field("sic_codes", "array", items="integer", note="SIC codes of the industry"),
     Field("naics_codes", "array", items="integer", note="NAICS codes of the industry"),
     Field("type", note="type of company, as a label"),
-    Field("total_funding", "number", note="all funding so far; the currency is not shown"),
+    Field("total_funding", "number", note="all funding so far; the currency is not documented"),
     Field("latest_funding_stage", note="stage of the latest funding"),
     Field("latest_funding_date", format="date", note="date of the latest funding"),
     Field("is_b2b", "boolean", note="whether it sells to businesses"),
     Field("is_b2c", "boolean", note="whether it sells to consumers"),
-    Field("technologies", "array", note="technologies in use; the elements are not shown"),
+    Field("technologies", "array", note="technologies in use; the elements are not documented"),
     Field("department_headcount", "object", members=DEPARTMENT_HEADCOUNT),
     Field("job_function_headcount", "object", members=JOB_FUNCTION_HEADCOUNT),
     Field("estimated_revenue", note="range of revenue, as a label"),
@@ -479,9 +465,9 @@ PERSON: Final = (
     Field("profnet_url", note="profile URL"),
     Field("title", note="job title"),
     Field("headline", note="headline of the profile"),
-    Field("about", nullable=True, note="what the person says of themselves"),
+    Field("about", nullable=True, note="the person's description of themselves"),
     Field("current_position_start_date", format="date", note="first day of the current position"),
-    Field("current_position_description", nullable=True, note="what the current position is about"),
+    Field("current_position_description", nullable=True, note="description of that position"),
     Field("image_url", note="address of the picture"),
     Field("location", note="place as text"),
     Field("location_details", "object", members=PERSON_LOCATION),
@@ -503,7 +489,7 @@ PEOPLE_SEARCH_RESULT: Final = (
     Field("object", constant="person_search_result", required=True),
     Field("results", "array", items="object", members=PERSON, required=True),
     Field("_pagination", "object", members=PAGINATION, required=True),
-    Field("_errors", "array", note="elements not shown"),
+    Field("_errors", "array", note="the elements are not documented"),
 )
 
 LEAD_LIST_STATUSES: Final = ("queued", "processing", "completed")
@@ -533,12 +519,12 @@ LEAD_LIST: Final = (
     Field("visible", "boolean", required=True),
     Field("owner", format="email", required=True),
     Field("type", required=True, values=LEAD_LIST_TYPES),
-    Field("leads", "array", items="object", required=True, note="elements not shown"),
+    Field("leads", "array", items="object", required=True, note="the elements are not documented"),
     Field("created_at", format="date-time"),
     Field("updated_at", format="date-time"),
     Field("options", "object", members=LEAD_LIST_OPTIONS),
     Field("_links", "object", members=PAGE_LINKS[:1]),
-    Field("_errors", "array", items="object", note="elements not shown"),
+    Field("_errors", "array", items="object", note="the elements are not documented"),
 )
 
 MAILBOX_STATUSES: Final = ("active", "inactive", "needs_reconnection")
@@ -553,9 +539,9 @@ MAILBOX_USER: Final = (
 
 MAILBOX: Final = (
     Field("id", note="id of the mailbox"),
-    Field("email", note="address that it sends from"),
-    Field("email_provider", values=EMAIL_PROVIDERS, note="who runs the mailbox"),
-    Field("daily_email_limit", "integer", note="emails that it sends in a day at most"),
+    Field("email", note="sender address"),
+    Field("email_provider", values=EMAIL_PROVIDERS, note="provider of the mailbox"),
+    Field("daily_email_limit", "integer", note="maximum number of emails per day"),
     Field("status", values=MAILBOX_STATUSES, note="whether it can send"),
     Field("user", "object", members=MAILBOX_USER),
     Field("created_at", format="date-time", note="creation time"),
@@ -567,7 +553,7 @@ DAILY_EMAIL_LIMIT_BODY: Final = (
     Field("daily_email_limit", "integer", required=True, note="the new daily limit"),
 )
 
-# Suggestions for lists that the interface does not show; the service may know others.
+# Suggestions for undocumented lists; the service may accept other values.
 SUGGESTED_SENIORITIES: Final = (
     "owner",
     "founder",
@@ -672,7 +658,7 @@ FILTERS_BY_NAME: Final[Mapping[str, Filter]] = MappingProxyType(
 )
 
 SEARCH_PAGING: Final = (
-    Field("page", "integer", default=1, note="which page, from 1"),
+    Field("page", "integer", default=1, note="page number, from 1"),
     Field(
         "page_size",
         "integer",
@@ -785,10 +771,10 @@ ENDPOINTS: Final = (
     LIST_MAILBOXES,
     UPDATE_MAILBOX,
 )
-# What is listed whole, page by page, by an equally named function and command.
+# Endpoints whose whole list a function and a command of the same name return.
 LISTS: Final = tuple(endpoint for endpoint in ENDPOINTS if endpoint.name.startswith("list_"))
 
-# The frames of resources by the functions that return them: what one row is, and its fields.
+# The frames of resources by function name: the meaning of one row, and its fields.
 FRAMES: Final[Mapping[str, tuple[str, tuple[Field, ...]]]] = MappingProxyType(
     {
         "people": ("person", PERSON),
@@ -799,7 +785,7 @@ FRAMES: Final[Mapping[str, tuple[str, tuple[Field, ...]]]] = MappingProxyType(
     }
 )
 
-# What a 422 of adding leads can say; the list is not exhaustive.
+# Error codes of a 422 response to adding leads; the list is not exhaustive.
 ADD_LEADS_ERRORS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "invalid_sequence_status": "the sequence's status does not allow adding leads",
@@ -830,9 +816,7 @@ RETRY_AFTER_HEADER: Final = "Retry-After"
 def leaves(
     fields: tuple[Field, ...], path: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], Field]]:
-    """Yield every field that is not an object, with its path from the resource's root.
-
-    Links are left out: they are how pages hang together, not what a resource says.
+    """Yield each field with its path, without objects and links.
 
     >>> [".".join(path) for path, _ in leaves(MAILBOX)][5:8]
     ['user.id', 'user.name', 'user.email']
@@ -847,7 +831,7 @@ def leaves(
 
 
 def columns(fields: tuple[Field, ...]) -> dict[str, Field]:
-    """Map the column names of a resource's frame to its fields, in the interface's order.
+    """Map column names of a resource's frame to fields, in the interface's order.
 
     >>> list(columns(PERSON))[13:16]
     ['location_details_city', 'location_details_state', 'location_details_country']

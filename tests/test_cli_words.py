@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from outreach_frames.commands.terminal import in_shell
+from outreach_frames.commands.terminal import in_shell_terms
 
 pytestmark = pytest.mark.long
 
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
         ("refresh=True reads it again.", "--refresh reads it again."),
         ("of.sequences() lists them.", "outreach-frames sequences lists them."),
         ("Take two with snapshot_people()", "Take two with outreach-frames snapshot"),
-        ("status='activ' is none of active", "--status 'activ' is none of active"),
+        ("status='activ' is unknown", "--status 'activ' is unknown"),
         ("page_size=500 is out of range", "--page-size 500 is out of range"),
         ("company_ids takes ids (UUIDs)", "--company-ids takes ids (UUIDs)"),
         ("overrides={'ignore_x': True} skips", "--overrides ignore_x skips"),
@@ -28,4 +28,4 @@ pytestmark = pytest.mark.long
 )  # fmt: skip
 def test_python_becomes_options(message: str, shown: str) -> None:
     """Arguments and calls become what one types; data that look alike stay."""
-    assert in_shell(message) == shown
+    assert in_shell_terms(message) == shown

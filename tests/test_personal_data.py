@@ -273,4 +273,4 @@ def test_the_shell_forgets_too(
         assert "responses.sqlite" in printed
         assert words in printed
     assert cli.main(["forget", "--profnet-url", URL]) == 0
-    assert "Nothing on this machine holds them." in capsys.readouterr().out
+    assert "No searched file contains them." in capsys.readouterr().out

@@ -1,1 +1,1 @@
-"""Commands of the shell that are more than a call of a public function, one module each."""
+"""Commands that do more than call a public function, one module each."""

@@ -1,4 +1,4 @@
-"""Adding the rows of a file to a sequence, with every row accounted for."""
+"""The command `add-leads`: add a file's rows to a sequence and report each row's outcome."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach_frames.commands.options import (
     connected,
     option,
 )
-from outreach_frames.commands.terminal import in_shell, say, terminating_like_ctrl_c
+from outreach_frames.commands.terminal import in_shell_terms, print_if_open, signals_as_ctrl_c
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -32,7 +32,7 @@ def _run(options: argparse.Namespace) -> int:
         _check_results(options.results, options.file, options.journal)
     frame = read_as_text(options.file)
     columns = {"email": options.email, "profnet_url": options.profnet_url}
-    with connected(options), terminating_like_ctrl_c():
+    with connected(options), signals_as_ctrl_c():
         last = of.last_report()
         try:
             report = frame.outreach.add_to_sequence(
@@ -50,7 +50,7 @@ def _run(options: argparse.Namespace) -> int:
             report = of.last_report()
             if report is None or report is last:
                 raise
-        # The files first: whatever becomes of the terminal, they tell what was sent.
+        # The files first: they record what was sent even if the terminal is gone.
         unwritten = None
         with HeldSignals():
             if options.results is not None:
@@ -58,17 +58,17 @@ def _run(options: argparse.Namespace) -> int:
                     report.to_csv(options.results)
                 except OutreachError as error:
                     unwritten = error
-            say(printable(in_shell(str(report)), keep="\n"))
+            print_if_open(printable(in_shell_terms(str(report)), keep="\n"))
     if unwritten is not None:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:
-        say(f"Rows by outcome: {options.results}")
+        print_if_open(f"Each row with its outcome: {options.results}")
     good = [ADDED, PRESENT, *([NOT_SENT] if options.dry_run else [])]
     return 0 if report.rows["status"].isin(good).all() else EXIT_NOT_ALL_ADDED
 
 
 def _check_results(folder: Path, *others: Path | None) -> None:
-    """Check before anything is sent that the results can be written and replace nothing in use."""
+    """Check that the results can be written and would not replace the input file or journal."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
@@ -77,18 +77,18 @@ def _check_results(folder: Path, *others: Path | None) -> None:
         replaced = [path for path in others if path is not None and path.resolve() in results]
     except (OSError, ValueError) as error:
         raise InvalidInputError(
-            f"--results {folder}: no files can be written there ({error}). Name another folder. "
+            f"--results {folder}: files cannot be written there ({error}). Choose another folder. "
             "Nothing was sent."
         ) from error
     if replaced:
         raise InvalidInputError(
-            f"--results {folder} would replace {replaced[0]}, which is in use. Name another "
-            "folder. Nothing was sent."
+            f"--results {folder} would replace {replaced[0]}, which this command uses. Choose "
+            "another folder. Nothing was sent."
         )
 
 
 def _data_mapping(words: list[str]) -> dict[str, str] | None:
-    """Return FIELD=COLUMN words as a mapping; a word alone is both."""
+    """Parse FIELD=COLUMN arguments; a name alone is both field and column."""
     mapping: dict[str, str] = {}
     for field, _, column in (word.partition("=") for word in words):
         if field in mapping:
@@ -102,8 +102,8 @@ _OVERRIDES: Final = [field.name for field in spec.OVERRIDES]
 ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
-    "Check the rows of a CSV or Parquet file, add the good ones to a sequence, and report what "
-    "became of every row. The exit code is 4 when some rows were not added.",
+    "Check the rows of a CSV or Parquet file, add the valid ones to a sequence, and report each "
+    "row's outcome. The exit code is 4 if some rows were not added.",
     (
         TABLE_FILE,
         option("--sequence", required=True, metavar="ID", help="the sequence's id"),
@@ -142,10 +142,10 @@ ADD_LEADS: Final = Command(
             "--journal",
             type=Path,
             metavar="FILE",
-            help="write down what was sent, and resume from it",
+            help="record what was sent, and resume from it",
         ),
-        option("--results", type=Path, metavar="FOLDER", help="added, skipped, failed as CSV"),
-        option("--dry-run", action="store_true", help="check and show; send nothing"),
+        option("--results", type=Path, metavar="FOLDER", help="a folder for CSV files by outcome"),
+        option("--dry-run", action="store_true", help="check the rows and send nothing"),
         SANDBOX_OPTION,
     ),
     _run,

@@ -1,4 +1,4 @@
-"""Snapshots of a search and what changed between them, for a shell and for cron."""
+"""The commands `snapshot` and `compare`: keep a search's people and compare over time."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from outreach_frames.commands.options import (
     add_filters,
     call,
     option,
-    writable,
+    output_path,
 )
-from outreach_frames.commands.terminal import show
+from outreach_frames.commands.terminal import print_result
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.history.snapshots import count_people
@@ -24,33 +24,33 @@ from outreach_frames.history.snapshots import count_people
 def _run_snapshot(options: argparse.Namespace) -> None:
     path = call(of.snapshot_people, options, progress=False if options.quiet else None)
     if not options.quiet:
-        show(f"{plural(count_people(path), 'person', 'people')} written to {path}")
+        print_result(f"{plural(count_people(path), 'person', 'people')} written to {path}")
 
 
 def _run_compare(options: argparse.Namespace) -> None:
     if options.quiet and options.out is None:
-        raise InvalidInputError("--quiet without --out would leave nothing. Name a file too.")
+        raise InvalidInputError("--quiet without --out has no output. Pass --out FILE too.")
     comparison = call(of.compare_people, options, progress=False if options.quiet else None)
     if options.out is None:
-        show(comparison)
+        print_result(comparison)
         return
     write = comparison.to_excel if options.out.suffix else comparison.to_csv
     path = write(options.out)
     if not options.quiet:
-        show(f"{comparison.headline}, written to {path}")
+        print_result(f"{comparison.headline}, written to {path}")
 
 
 _QUIET = option(
-    "--quiet", action="store_true", help="say nothing but warnings and errors, as for cron"
+    "--quiet", action="store_true", help="print only warnings and errors, for example in cron"
 )
 
 SNAPSHOT = Command(
     "snapshot",
-    "keep everybody whom a search finds today",
-    "Write all people that match to FOLDER/snapshot=<date>, as Parquet. When the command is "
-    "interrupted, the same command on the same day goes on where it stopped.",
+    "keep the people that a search finds today",
+    "Write all matching people to FOLDER/snapshot=<date> as Parquet. After an interruption, the "
+    "same command on the same day resumes.",
     (
-        option("folder", type=Path, help="the folder of this one search"),
+        option("folder", type=Path, help="the folder for this search's snapshots"),
         option("--date", metavar="DATE", help="YYYY-MM-DD (today on this machine)"),
         _QUIET,
         SPLIT_BY,
@@ -62,15 +62,15 @@ SNAPSHOT = Command(
 )
 COMPARE = Command(
     "compare",
-    "say what changed between two snapshots",
-    "Compare the last two snapshots of a folder, or two files or folders of people: who appeared "
-    "and disappeared, which values changed, who changed employers, and how headcounts grew.",
+    "show what changed between two snapshots",
+    "Compare the last two snapshots of a folder, or two files or folders of people: people who "
+    "appeared or disappeared, changed values, changed employers and changes in headcount.",
     (
         option("before", type=Path, help="a folder of snapshots, or the people before"),
         option("after", type=Path, nargs="?", help="the people after"),
         option(
             "--out",
-            type=writable((".xlsx", ""), "a workbook, or CSV files to a folder"),
+            type=output_path((".xlsx", ""), "a workbook, or CSV files to a folder"),
             metavar="FILE",
             help="an .xlsx file with a sheet for each table, or a folder for .csv files",
         ),

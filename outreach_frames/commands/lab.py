@@ -1,4 +1,4 @@
-"""JupyterLab on copies of the notebooks, with the sandbox running."""
+"""The command `lab`: start the sandbox and open JupyterLab with copies of the notebooks."""
 
 from __future__ import annotations
 
@@ -13,37 +13,21 @@ from typing import Final
 
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from outreach_frames.commands.options import Command, option
-from outreach_frames.commands.sandbox import WORLD, start
-from outreach_frames.commands.terminal import terminating_like_ctrl_c
+from outreach_frames.commands.sandbox import WORLD_OPTIONS, start
+from outreach_frames.commands.terminal import signals_as_ctrl_c
 from outreach_frames.common.atomic_files import expanded, replace_file, unreadable, unwritable
 from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import ConfigurationError, OutreachError
 
-# Beside each other, because the notebooks read ../data.
+# Side by side, because the notebooks read ../data.
 _FOLDERS: Final = {"notebooks": "*.ipynb", "data": "*.*"}
 _FIRST_NOTEBOOK: Final = "notebooks/01_quickstart.ipynb"
-# Kernels get 5 seconds of it.
+# JupyterLab gives its kernels 5 of these seconds.
 _SECONDS_TO_STOP: Final = 20
 
 
 def copy_examples(folder: Path) -> list[str]:
-    """Copy the notebooks and their data to a folder, and replace nothing that is there.
-
-    Parameters
-    ----------
-    folder : Path
-        Made where it is missing.
-
-    Returns
-    -------
-    list of str
-        The files that were there and differ from this version's.
-
-    Raises
-    ------
-    InvalidInputError
-        A file cannot be written.
-    """
+    """Copy the notebooks and data, keep existing files, and return those that differ."""
     kept: list[str] = []
     for name, pattern in _FOLDERS.items():
         place = folder / name
@@ -57,7 +41,7 @@ def copy_examples(folder: Path) -> list[str]:
 
 
 def _copy(source: Path, target: Path) -> bool:
-    """Copy a file where there is none; return whether the target holds the same now."""
+    """Copy a file unless the target exists; return whether both have the same content."""
     content = source.read_bytes()
     if not os.path.lexists(target):
         replace_file(target, lambda file: file.write(content))
@@ -68,14 +52,12 @@ def _copy(source: Path, target: Path) -> bool:
 
 
 def _examples(name: str) -> Path:
-    """Return a folder of examples: within the installed package, beside it in a checkout."""
+    """Return a folder of examples: inside an installed package, or beside it in a checkout."""
     package = Path(str(files("outreach_frames")))
     for folder in (package / "examples" / name, package.parent / name):
         if folder.is_dir():
             return folder
-    raise ConfigurationError(
-        f"This installation of outreach-frames lacks its {name}. Install it again."
-    )
+    raise ConfigurationError(f"This installation of outreach-frames has no {name}. Reinstall it.")
 
 
 def _run(options: argparse.Namespace) -> None:
@@ -84,7 +66,7 @@ def _run(options: argparse.Namespace) -> None:
             'JupyterLab is not installed. Install it: pip install "outreach-frames[lab]"'
         )
     folder = expanded(options.folder).absolute()
-    with terminating_like_ctrl_c(), start(options) as sandbox:
+    with signals_as_ctrl_c(), start(options) as sandbox:
         kept = copy_examples(folder)
         connection = {BASE_URL_VARIABLE: sandbox.url, API_KEY_VARIABLE: sandbox.api_key}
         print(_welcome(folder, kept, sandbox.url), flush=True)
@@ -96,7 +78,7 @@ def _welcome(folder: Path, kept: list[str], url: str) -> str:
     if kept:
         lines += [
             f"{plural(len(kept), 'file')} there differ from this version's and were kept: "
-            f"{', '.join(kept)}. For new copies, name another folder: --folder."
+            f"{', '.join(kept)}. For new copies, pass another --folder."
         ]
     lines += [
         f"The sandbox listens at {url}; in a notebook, of.connect() connects to it.",
@@ -108,16 +90,16 @@ def _welcome(folder: Path, kept: list[str], url: str) -> str:
 def _command(folder: Path, options: argparse.Namespace) -> list[str]:
     command = [sys.executable, "-m", "jupyterlab"]
     command += [
-        # What is left says where it listens.
+        # Print no more than the address that JupyterLab listens at.
         "--ServerApp.log_level=ERROR",
         "--LabApp.log_level=ERROR",
         f"--ServerApp.root_dir={folder}",
         f"--LabApp.default_url=/lab/tree/{_FIRST_NOTEBOOK}",
-        # In a container everybody is root; the server listens to this machine, with a token.
+        # In a container the user is root; the server is local and needs a token.
         "--allow-root",
     ]
     if options.port is not None:
-        # Who names a port does not look for another one.
+        # Fail if the requested port is taken.
         command += [f"--ServerApp.port={options.port}", "--ServerApp.port_retries=0"]
     if options.no_browser:
         command += ["--no-browser"]
@@ -126,8 +108,8 @@ def _command(folder: Path, options: argparse.Namespace) -> list[str]:
 
 def _serve_lab(command: list[str], environment: dict[str, str]) -> None:
     """Run JupyterLab until it ends or Ctrl-C."""
-    # In a session of its own, where Ctrl-C does not make it ask whether it is meant.
-    with subprocess.Popen(  # noqa: S603 - our own words, and a folder
+    # In a new session, so that Ctrl-C does not reach it and make it ask for confirmation.
+    with subprocess.Popen(  # noqa: S603 - fixed arguments, a folder and a port
         command, env=environment, stdin=subprocess.DEVNULL, start_new_session=True
     ) as server:
         try:
@@ -136,11 +118,11 @@ def _serve_lab(command: list[str], environment: dict[str, str]) -> None:
             _stop(server)
             return
     if code:
-        raise OutreachError(f"JupyterLab ended with exit code {code}; it says why above.")
+        raise OutreachError(f"JupyterLab ended with exit code {code}. See its messages above.")
 
 
 def _stop(server: subprocess.Popen[bytes]) -> None:
-    """Let JupyterLab end with its kernels; kill it where it does not, or on a second Ctrl-C."""
+    """Stop JupyterLab and its kernels; kill it after a timeout or a second Ctrl-C."""
     server.terminate()
     try:
         server.wait(_SECONDS_TO_STOP)
@@ -151,21 +133,21 @@ def _stop(server: subprocess.Popen[bytes]) -> None:
 LAB: Final = Command(
     "lab",
     "open the notebooks in JupyterLab, with the sandbox running",
-    "Copy the notebooks and the files that they read to a folder, start the sandbox, and open "
-    "JupyterLab there, until Ctrl-C. In a notebook, of.connect() connects to that sandbox. Copies "
-    "that you changed are kept.",
+    "Copy the notebooks and their data to a folder, start the sandbox, and open JupyterLab there "
+    "until Ctrl-C. In a notebook, of.connect() connects to that sandbox. Copies that you changed "
+    "are kept.",
     (
         option(
             "--folder",
             type=Path,
             default=Path("outreach-notebooks"),
-            help="where the copies go, made where it is missing (outreach-notebooks)",
+            help="the folder for the copies, created if missing (outreach-notebooks)",
         ),
         option(
-            "--no-browser", action="store_true", help="print JupyterLab's address, and open nothing"
+            "--no-browser", action="store_true", help="print JupyterLab's address; open no browser"
         ),
         option("--port", type=int, help="JupyterLab's port (8888, or the next free one)"),
-        *WORLD,
+        *WORLD_OPTIONS,
     ),
     _run,
 )

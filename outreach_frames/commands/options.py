@@ -1,4 +1,4 @@
-"""What commands are made of: their options, and how these become a function's arguments."""
+"""Define commands and their options, and pass options to functions as arguments."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ T = TypeVar("T")
 AddOption = Callable[[argparse.ArgumentParser], object]
 
 CONNECTION: Final = (
-    f"The service's address comes from {BASE_URL_VARIABLE}, the account's token from "
+    f"The service's address is read from {BASE_URL_VARIABLE}, the account's token from "
     f"{API_KEY_VARIABLE}. --sandbox uses the embedded service instead: no account, invented data."
 )
 
 
 class Command(NamedTuple):
-    """One command: how it is called, what its help says, and what it runs."""
+    """A command's name, help, options and function."""
 
     name: str
     help: str
@@ -37,14 +37,14 @@ class Command(NamedTuple):
     usage: str | None = None
 
     def define(self, commands: Any) -> None:
-        """Define the command's parser."""
+        """Add the command's parser to those of all commands."""
         parser = commands.add_parser(
             self.name,
             help=self.help,
             description=self.description,
             usage=self.usage,
             epilog=CONNECTION if SANDBOX_OPTION in self.options else None,
-            # An option that is cut short might mean a filter.
+            # An abbreviated option might match a filter.
             allow_abbrev=add_filters not in self.options,
         )
         for add in self.options:
@@ -53,12 +53,12 @@ class Command(NamedTuple):
 
 
 def option(*names: str, **settings: Any) -> AddOption:
-    """Return what adds an option to a command; the arguments are those of `add_argument`."""
+    """Return a function that adds an option to a parser, with the arguments of `add_argument`."""
     return lambda parser: parser.add_argument(*names, **settings)
 
 
-def writable(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
-    """Return the type of an option that names a file of certain endings to write."""
+def output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
+    """Return an argparse type for output files that checks the file's ending."""
 
     def path(text: str) -> Path:
         try:
@@ -75,16 +75,16 @@ SPLIT_BY: Final = option(
     "--split-by",
     metavar="FILTER",
     type=lambda name: name.replace("-", "_"),
-    help="one search per value of this filter; its column says which value found a person",
+    help="one search per value of this filter; a column shows the value that found each person",
 )
 REFRESH: Final = option("--refresh", action="store_true", help="ask the service, not the cache")
 TABLE_FILE: Final = option(
-    "file", type=Path, help="a .csv file in UTF-8 with a header row, or .parquet"
+    "file", type=Path, help="a .csv file in UTF-8 with a header row, or a .parquet file"
 )
 
 
 def add_filters(command: argparse.ArgumentParser) -> None:
-    """Define an option for each filter, and one for a saved search."""
+    """Add an option per filter and one for a saved search."""
     command.add_argument("--filters", type=Path, metavar="FILE", help="a saved search")
     groups = {
         group: command.add_argument_group(f"filters: {group}") for group in spec.FILTER_GROUPS
@@ -106,7 +106,7 @@ def _add_filter(group: Any, known: spec.Filter) -> None:
 
 
 def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:
-    """Call a function with the options of its parameters' names, connected where they say so."""
+    """Call a function with the options named like its parameters, and connect if needed."""
     names = signature(function).parameters
     given = vars(options) | others
     chosen = {name: value for name, value in given.items() if name in names}
@@ -118,12 +118,12 @@ def call(function: Callable[..., T], options: argparse.Namespace, **others: Any)
 
 
 def connected(options: argparse.Namespace) -> Client:
-    """Connect to the service, or to the embedded one."""
+    """Connect to the service or, with --sandbox, to the embedded one."""
     return of.connect(SANDBOX if options.sandbox else None)
 
 
-class _Once(argparse.Action):
-    """Take a value, and refuse a second one: which one counts would be unclear."""
+class _StoreOnce(argparse.Action):
+    """Store an option's value, and reject the option if it is repeated."""
 
     def __call__(
         self,
@@ -134,14 +134,14 @@ class _Once(argparse.Action):
     ) -> None:
         given: frozenset[str] = getattr(namespace, "given", frozenset())
         if option_string is not None and self.dest in given:
-            raise argparse.ArgumentError(self, "given twice; give it once")
+            raise argparse.ArgumentError(self, "given twice; pass it once")
         namespace.given = given | {self.dest}
         setattr(namespace, self.dest, values)
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A command's options; each may be given once, but for those that collect values."""
+    """A parser that rejects repeated options, except those that collect values."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        self.register("action", None, _Once)
+        self.register("action", None, _StoreOnce)

@@ -1,4 +1,4 @@
-"""The embedded service as a process of its own, with requests to try."""
+"""The command `sandbox`: run the embedded service and print requests to try."""
 
 from __future__ import annotations
 
@@ -16,20 +16,19 @@ from outreach_frames.errors import ConfigurationError, InvalidInputError
 if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
 
-# The operations that one tries first; the sandbox's page shows them all.
-_TRIED = (spec.LIST_SEQUENCES, spec.SEARCH_PEOPLE, spec.ADD_LEADS)
+# The first operations to try; the sandbox's page shows all.
+_EXAMPLE_ENDPOINTS = (spec.LIST_SEQUENCES, spec.SEARCH_PEOPLE, spec.ADD_LEADS)
 
-
-# What is in the sandbox.
-WORLD: Final = (
-    option("--people", type=int, default=2000, help="how many people (2000)"),
-    option("--seed", type=int, default=0, help="the same seed, the same world (0)"),
+# The sandbox's data.
+WORLD_OPTIONS: Final = (
+    option("--people", type=int, default=2000, help="number of people (2000)"),
+    option("--seed", type=int, default=0, help="the same seed creates the same data (0)"),
     option("--db", type=Path, help="a file that keeps the sandbox's data (in memory)"),
 )
 
 
 def start(options: argparse.Namespace, *, port: int = 0, api_key: str | None = None) -> Sandbox:
-    """Start a sandbox; what it cannot use is wrong usage, as is a package that it lacks."""
+    """Start a sandbox; raise an error of wrong usage for bad options or a missing package."""
     from outreach_frames.sandbox import serve  # noqa: PLC0415 - an optional extra
 
     try:
@@ -43,14 +42,14 @@ def start(options: argparse.Namespace, *, port: int = 0, api_key: str | None = N
 def _run(options: argparse.Namespace) -> None:
     sandbox = start(options, port=options.port, api_key=options.api_key)
     with sandbox, contextlib.suppress(KeyboardInterrupt):
-        # A key that somebody chose may open something else too: it goes into no log.
+        # Never print a key that the user chose: it may be used elsewhere too.
         key = sandbox.api_key if options.api_key is None else ""
-        print(f"The sandbox listens at {sandbox.url}, to this machine alone. Ctrl-C stops it.")
-        print("What is in it, and every request: open that address in a browser.\n")
+        print(f"The sandbox listens at {sandbox.url}, on this machine only. Ctrl-C stops it.")
+        print("Open that address in a browser to see its data and all requests.\n")
         print(f"export {BASE_URL_VARIABLE}={sandbox.url}")
         print(f"export {API_KEY_VARIABLE}={key or '...  # the key that you chose'}\n")
         lines = sandbox.curl(key or f"${API_KEY_VARIABLE}")
-        print(*(lines[endpoint.name] for endpoint in _TRIED), sep="\n\n")
+        print(*(lines[endpoint.name] for endpoint in _EXAMPLE_ENDPOINTS), sep="\n\n")
         print("\nor in Python:\n")
         print("import outreach_frames as of")
         arguments = f'"{sandbox.url}", "{key}"' if key else ""
@@ -61,16 +60,16 @@ def _run(options: argparse.Namespace) -> None:
 RUN_SANDBOX: Final = Command(
     "sandbox",
     "run the embedded service until Ctrl-C",
-    "Run the embedded service on this machine alone, with invented data, until Ctrl-C. It prints "
-    "its address and token, and requests to try.",
+    "Run the embedded service with invented data until Ctrl-C, reachable from this machine only. "
+    "It prints its address, its token and requests to try.",
     (
         option("--port", type=int, default=0, help="the port (any free one)"),
-        *WORLD,
+        *WORLD_OPTIONS,
         option(
             "--api-key",
             metavar="KEY",
-            help="the token that it takes, made up by you; with --port and --db, whoever is "
-            "connected goes on after a restart (another one each time)",
+            help="a token of your choice; with --port and --db, clients stay connected after a "
+            "restart (a new token per start)",
         ),
     ),
     _run,

@@ -1,4 +1,4 @@
-"""Commands in a terminal: their messages, printing, and how a command ends."""
+"""Adapt messages, printing and signals to a terminal."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from typing import Any, Final, NoReturn
 from outreach_frames import spec
 from outreach_frames.common.text import printable
 
-_ENDING: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+_SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _OPTIONS: Final = (
     *spec.FILTERS_BY_NAME,
     *("name", "status", "created_by_user_id", "created_by_user_email", "email_provider"),
@@ -24,8 +24,8 @@ _OPTIONS: Final = (
     *("leads_distribution", "mailboxes", "chunk_size", "journal", "refresh"),
     *("per_company", "split_by", "domain", "company_id", "company_profnet_url"),
 )
-# The first that fits a place in a text stands for it.
-_WORDS: Final = (
+# Applied in this order: a pattern for Python in a message, and the text that replaces it.
+_SHELL_TERMS: Final = (
     (r"\blimit=None\b", "--all"),
     (r"\bresume=False\b", "--no-resume"),
     (r"the exception's \.partial holds them", "--out FILE keeps them"),
@@ -43,79 +43,76 @@ _WORDS: Final = (
 
 
 @contextlib.contextmanager
-def printing_everything(stream: Any) -> Iterator[None]:
-    """Let a stream show characters that its encoding lacks as Python escapes."""
+def escaping_unencodable(stream: Any) -> Iterator[None]:
+    """Print characters that a stream's encoding lacks as Python escapes."""
     if not isinstance(stream, io.TextIOWrapper):
         yield
         return
-    before = stream.errors
+    saved = stream.errors
     stream.reconfigure(errors="backslashreplace")
     try:
         yield
     finally:
         with contextlib.suppress(OSError, ValueError):
-            stream.reconfigure(errors=before)
+            stream.reconfigure(errors=saved)
 
 
 @contextlib.contextmanager
-def terminating_like_ctrl_c() -> Iterator[None]:
-    """Treat SIGTERM, and the end of the terminal, as Ctrl-C, after which there still is a report.
-
-    A signal that is ignored, as under nohup, stays so.
-    """
+def signals_as_ctrl_c() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, unless they are ignored, as under nohup."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    handlers = {number: signal.getsignal(number) for number in _ENDING}
-    before = {number: one for number, one in handlers.items() if one not in {signal.SIG_IGN, None}}
-    for number in before:
+    handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+    saved = {number: one for number, one in handlers.items() if one not in {signal.SIG_IGN, None}}
+    for number in saved:
         signal.signal(number, _interrupt)
     try:
         yield
     finally:
-        for number, handler in before.items():
+        for number, handler in saved.items():
             signal.signal(number, handler)
 
 
 def _interrupt(*_: object) -> NoReturn:
-    # Not by raising SIGINT, which a process that was started in the background ignores.
+    # Not by raising SIGINT, which background processes ignore.
     raise KeyboardInterrupt
 
 
-def show(result: object) -> None:
-    """Print a result as one reads it in a shell."""
-    print(printable(in_shell(str(result)), keep="\n"))
+def print_result(result: object) -> None:
+    """Print a result in the terms of the command line."""
+    print(printable(in_shell_terms(str(result)), keep="\n"))
 
 
-def say(text: str) -> None:
-    """Print what is also said elsewhere, so that a terminal that is gone is not a failure."""
+def print_if_open(text: str) -> None:
+    """Print a text; if the terminal is closed, discard this and all later output."""
     try:
         print(text, flush=True)
     except OSError:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
 
 
-def in_shell(text: str) -> str:
-    """Return a message with the shell's options in place of Python's arguments.
+def in_shell_terms(text: str) -> str:
+    """Replace Python arguments and calls in a message with command-line options and commands.
 
-    >>> in_shell("20 of 400 people were read; limit=None reads them all.")
+    >>> in_shell_terms("20 of 400 people were read; limit=None reads them all.")
     '20 of 400 people were read; --all reads them all.'
-    >>> in_shell("status='activ' is none of active, draft.")
-    "--status 'activ' is none of active, draft."
+    >>> in_shell_terms("status='activ' is unknown.")
+    "--status 'activ' is unknown."
     """
-    for pattern, words in _WORDS:
+    for pattern, words in _SHELL_TERMS:
         text = re.sub(
             pattern,
-            lambda found, words=words: _with_dashes(found.expand(words)),  # type: ignore[misc]
+            lambda found, words=words: _dash_name(found.expand(words)),  # type: ignore[misc]
             text,
         )
     return text
 
 
-def _with_dashes(words: str) -> str:
-    """Write an option's name with dashes, and its value as it is.
+def _dash_name(words: str) -> str:
+    """Replace underscores in an option's name with dashes, but not in its value.
 
-    >>> _with_dashes("--person_titles x_y")
+    >>> _dash_name("--person_titles x_y")
     '--person-titles x_y'
     """
     name, blank, rest = words.partition(" ")

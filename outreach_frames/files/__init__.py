@@ -1,1 +1,1 @@
-"""Frames to files and back; nothing here asks the service."""
+"""Write frames to files and read them back; nothing here sends a request."""

@@ -1,4 +1,4 @@
-"""Frames as CSV files and back, with every value, dtype and missing cell."""
+"""Write frames to CSV files and read them back with every value, dtype and missing cell."""
 
 from __future__ import annotations
 
@@ -67,29 +67,30 @@ def write_csv(
     sep: Separator = ",",
     index: bool | None = None,
 ) -> Path:
-    r"""Write a frame to a CSV file that `read_prospects` reads back as it was.
+    r"""Write a frame to a CSV file that `read_prospects` reads back unchanged.
 
-    Text is quoted, a missing cell is empty and not quoted. Lists and objects are JSON. Moments are
-    ISO 8601, in UTC where they have a zone. Where a column, its dtype or the index is not what a
-    search gives, a small file ``<name>.csv-metadata.json`` beside the CSV says so; keep the two
-    together. Periods come back as text.
+    Text is quoted, and a missing cell is empty without quotes. Lists and objects are JSON. Times
+    are ISO 8601, zoned ones in UTC. If columns, dtypes or the index differ from a search's, a small
+    metadata file ``<name>.csv-metadata.json`` is written beside the CSV file; keep the two
+    together. Periods are read back as text.
 
     Parameters
     ----------
     frame : DataFrame
-        Any frame with one level of unlike column names that are text. It is not changed.
+        A frame with unique text column names on one level. It is not changed.
     path : str or Path
-        The file to write; one that is there is replaced as a whole. Its name ends in ``.csv``,
-        ``.txt`` or ``.tsv``, or has no ending.
+        The file to write, ending in ``.csv``, ``.txt`` or ``.tsv`` or without an ending. An
+        existing file is replaced.
     formulas : {"escape", "keep"}
-        Put an apostrophe in front of text that a spreadsheet would run as a formula, which
-        `read_prospects` takes away again, or leave it live.
+        Put an apostrophe before text that a spreadsheet would run as a formula (`read_prospects`
+        removes it), or keep the formula.
     excel : bool
-        Begin the file with a byte order mark, so that Excel reads accents.
+        Begin the file with a byte order mark, so that Excel reads accents correctly.
     sep : {",", ";", "\t", "|"}
-        What stands between the columns. Excel takes ";" where commas are decimal points.
+        The column separator. Excel expects ";" where the decimal separator is a comma.
     index : bool, optional
-        Whether the index comes in front; by default when it is more than row numbers from 0 on.
+        Whether to write the index in front of the columns; by default, unless it is row numbers
+        from 0.
 
     Returns
     -------
@@ -99,12 +100,12 @@ def write_csv(
     Raises
     ------
     InvalidInputError
-        When the frame has what CSV cannot hold, or the file cannot be written.
+        The frame has values that CSV cannot hold, or the file cannot be written.
 
     Warns
     -----
     OutreachWarning
-        With `excel`, when there are more rows, or longer cells, than Excel holds.
+        With `excel`, the file has more rows or longer cells than Excel can hold.
 
     Examples
     --------
@@ -118,9 +119,9 @@ def write_csv(
     True
     """
     if formulas not in get_args(Formulas):
-        raise InvalidInputError(f'formulas is {formulas!r}; give "escape" or "keep".')
+        raise InvalidInputError(f'formulas is {formulas!r}; pass "escape" or "keep".')
     if sep not in get_args(Separator):
-        raise InvalidInputError(f"sep is {sep!r}; give one of {get_args(Separator)}.")
+        raise InvalidInputError(f"sep is {sep!r}; pass one of {get_args(Separator)}.")
     check_suffix(path, SUFFIXES, "CSV")
     check_columns(frame)
     table, models, metadata = _csv_table(
@@ -142,7 +143,7 @@ def write_csv(
 
 
 def csv_rows(table: pa.Table) -> memoryview:
-    """Write rows of a search as `write_csv` writes them in a frame, without the header."""
+    """Convert a search's rows to CSV in the format of `write_csv`, without the header."""
     columns = [without_formulas_in(write_arrow(column)) for column in table.columns]
     buffer = pa.BufferOutputStream()
     _write_table(pa.Table.from_arrays(columns, table.column_names), buffer, header=False)
@@ -150,7 +151,7 @@ def csv_rows(table: pa.Table) -> memoryview:
 
 
 def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
-    """Read what `csv_rows` wrote of rows with these columns."""
+    """Read the output of `csv_rows` back to a table of the given schema."""
     if not len(content):
         return schema.empty_table()
     types = {field.name: arrow_stored_type(field.type) for field in schema}
@@ -163,7 +164,7 @@ def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
 
 
 def csv_header(frame: pd.DataFrame) -> tuple[bytes, bytes]:
-    """Write the header of a frame, and what `write_csv` would note of its columns."""
+    """Return the CSV header of a frame's columns, and the content of the metadata file."""
     table, models, metadata = _csv_table(frame.iloc[:0], index=False)
     buffer = pa.BufferOutputStream()
     _write_table(without_formulas(table), buffer)
@@ -177,18 +178,18 @@ def replace_csv(
     *,
     made_in: Path | None = None,
 ) -> Path:
-    """Write a CSV file as `replace_file` does, and beside it what is noted of its columns."""
+    """Write a CSV file with `replace_file`, and its metadata file if it needs one."""
     target = expanded(path)
     refuse_special_file(target)
     notes = notes_path(target)
     if noted:
         refuse_special_file(notes)
 
-    def remove_other_notes() -> None:
+    def remove_outdated_notes() -> None:
         if notes.is_file() and notes.read_bytes() != noted:
             notes.unlink()
 
-    replace_file(target, write, before_replace=remove_other_notes, temporary_folder=made_in)
+    replace_file(target, write, before_replace=remove_outdated_notes, temporary_folder=made_in)
     if noted and not notes.is_file():
         replace_file(
             notes, lambda file: file.write(noted), temporary_folder=made_in, mode_from=target
@@ -201,16 +202,16 @@ def _write_table(table: pa.Table, file: Any, *, header: bool = True, sep: Separa
         quoting_style="needed", batch_size=16_384, include_header=header, delimiter=sep
     )
     if table.num_columns:
-        # Arrow's writer makes some bytes of nothing out of a chunk with no rows.
+        # Arrow's writer writes stray bytes for a chunk without rows.
         batches = [batch for batch in table.to_batches() if batch.num_rows]
         arrow_csv.write_csv(pa.Table.from_batches(batches, table.schema), file, options)
 
 
 def check_columns(frame: pd.DataFrame) -> None:
-    """Refuse column names that a file cannot hold."""
+    """Raise for column names that a file cannot hold."""
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInputError(
-            "The frame's columns have several levels; join them to one first, for example by "
+            "The frame's columns have several levels; join them, for example with "
             'frame.columns = ["_".join(map(str, names)) for names in frame.columns].'
         )
     if others := [name for name in frame.columns if not isinstance(name, str)]:
@@ -224,13 +225,13 @@ def check_columns(frame: pd.DataFrame) -> None:
     for name in (*frame.columns, *frame.index.names, *frame.columns.names):
         if isinstance(name, str) and has_lone_surrogate(name):
             raise InvalidInputError(
-                f"The name {name!r} has text that no file can hold (half a surrogate pair); "
+                f"The name {name!r} has half a surrogate pair, which no file can hold; "
                 "rename that column or index."
             )
 
 
 def _csv_table(frame: pd.DataFrame, *, index: bool) -> tuple[pa.Table, list[Model], dict[str, Any]]:
-    """Make the table that is written, and what must be noted on its columns and on the whole."""
+    """Return the table to write, and its columns' models and the file's own metadata."""
     columns: dict[str, pa.ChunkedArray] = {}
     models: list[Model] = []
     levels: list[tuple[str, Any]] = []
@@ -238,7 +239,7 @@ def _csv_table(frame: pd.DataFrame, *, index: bool) -> tuple[pa.Table, list[Mode
         for level, name in enumerate(frame.index.names):
             if not isinstance(name, str | int | float | bool | None):
                 raise InvalidInputError(
-                    f"The index is named {name!r}; give it a name that is text."
+                    f"The index is named {name!r}, which is not text; rename it."
                 )
             title = unique_name("index" if name is None else str(name), {*frame.columns, *columns})
             values = frame.index.get_level_values(level).to_series()
@@ -267,7 +268,7 @@ def write_csv_files(
     excel: bool = False,
     index: bool | None = None,
 ) -> Path:
-    """Write each frame to a CSV file of its name in a folder, which is made where it is missing.
+    """Write each frame to a CSV file named after it, and create the folder if it is missing.
 
     >>> import tempfile
     >>> folder = write_csv_files({"found": pd.DataFrame({"name": ["Ada"]})}, tempfile.mkdtemp())
@@ -279,7 +280,7 @@ def write_csv_files(
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InvalidInputError(
-            f"The folder {place} cannot be made: {error.strerror}. Choose another place."
+            f"The folder {place} cannot be created: {error.strerror}. Choose another folder."
         ) from error
     for name, frame in frames.items():
         write_csv(frame, place / f"{name}.csv", excel=excel, index=index)
@@ -287,7 +288,7 @@ def write_csv_files(
 
 
 def has_labels(index: pd.Index[Any]) -> bool:
-    """Return whether an index is more than row numbers from 0 on."""
+    """Check whether an index is more than row numbers from 0."""
     return not (
         isinstance(index, pd.RangeIndex)
         and index.start == 0
@@ -310,28 +311,28 @@ def _warn_of_excel_limits(table: pa.Table) -> None:
 
 
 def not_a_table(path: Path) -> InvalidInputError:
-    """Say that a file is a spreadsheet, and what to do."""
+    """Return the error for a file that is a spreadsheet or an archive."""
     return InvalidInputError(
-        f"{path} is a spreadsheet or an archive, which is not read here. "
-        'Save it from the spreadsheet as "CSV UTF-8" first.'
+        f"{path} is a spreadsheet or an archive, which cannot be read. "
+        'Save it as "CSV UTF-8" in the spreadsheet program, and pass that file.'
     )
 
 
 def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
-    """Read a CSV file that `write_csv` wrote; `as_text` where only noted dtypes are meant."""
+    """Read a CSV file; with `as_text`, columns without metadata are text."""
     models, metadata = read_notes(path)
     content = path.read_bytes().removeprefix(BOM)
     if content.startswith(_ARCHIVE):
         raise not_a_table(path)
     try:
-        return _described(content, models, metadata, path, as_text=as_text)
+        return _parse(content, models, metadata, path, as_text=as_text)
     except NOTES_ERRORS as error:
         if not metadata or isinstance(error, InvalidInputError):
             raise
         raise damaged_notes(notes_path(path), error) from error
 
 
-def _described(
+def _parse(
     content: bytes,
     noted: Mapping[str, Model],
     metadata: Mapping[str, Any],
@@ -339,7 +340,7 @@ def _described(
     *,
     as_text: bool,
 ) -> pd.DataFrame:
-    """Make a frame of what a CSV file holds and what is noted of its columns."""
+    """Parse a CSV file's content and restore the dtypes in its metadata."""
     if not content or content.isspace():
         return pd.DataFrame(index=pd.RangeIndex(metadata.get("rows", 0)))
     escaped = metadata.get("formulas") != "keep"
@@ -351,14 +352,16 @@ def _described(
         raise InvalidInputError(f"{path} is not a CSV file in UTF-8: {error}.") from error
     except csv.Error as error:
         raise InvalidInputError(
-            f"{path} cannot be read as a table: its header is damaged ({error}). Look for a "
-            "quotation mark that is opened there and never closed."
+            f"{path} cannot be read as a table: its header is damaged ({error}). Look there for "
+            "a quotation mark that is never closed."
         ) from error
     names = written
     if escaped:
         names = unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist()
     if twice := {name for name in names if names.count(name) > 1}:
-        raise InvalidInputError(f"{path} has two columns named {min(twice)!r}.")
+        raise InvalidInputError(
+            f"{path} has two columns named {min(twice)!r}; rename one in its header."
+        )
     default = text_model if as_text else default_model
     models = {name: noted[name] if name in noted else default(name) for name in names}
     types = {title: stored_type(models[name]) for title, name in zip(written, names, strict=True)}
@@ -375,7 +378,7 @@ def _described(
             ) from error
 
     stored = dict(zip(names, table.columns, strict=True))
-    # Lists are parsed outside Python's lock, so that several columns go at a time.
+    # Arrow parses lists without Python's global lock, several columns at a time.
     with ThreadPoolExecutor() as executor:
         nested = {
             name: executor.submit(restored, name, stored[name])
@@ -390,7 +393,7 @@ def _described(
     labels = [pd.Index(columns.pop(title)) for title in levels]
     frame = pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
     if levels:
-        # Not by set_index, which makes row numbers of small integers, always of 64 bits.
+        # Not set_index, which converts small integers to a 64-bit RangeIndex.
         index = labels[0] if len(labels) == 1 else pd.MultiIndex.from_arrays(labels)
         frame.index = index.set_names(list(levels.values()))
     frame.columns.name = metadata.get("columns_name")
@@ -398,7 +401,7 @@ def _described(
 
 
 def _separator(content: bytes) -> str:
-    """Return what stands between the columns, as the header shows it."""
+    """Detect the column separator in the header."""
     if first := re.match(rb'"(?:[^"]|"")*"([,;\t|])', content):
         return first[1].decode()
     header = content.partition(b"\n")[0]
@@ -433,18 +436,18 @@ def _read_arrow_csv(
 
 
 def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: str) -> pa.Table:
-    """Parse a CSV file; rows may be of any length."""
+    """Parse a CSV file with rows of any length."""
     problem = ""
-    # Read as one block by one thread, a file in which rows differ is an error that names the row.
+    # If threads fail, one block on one thread: it reads longer rows, and its errors name the row.
     for block_bytes, use_threads in ((_BLOCK_BYTES, True), (len(content) + 1, False)):
         try:
             return _read_arrow_csv(
                 content, types, sep=sep, block_size=block_bytes, use_threads=use_threads
             )
         except pa.ArrowInvalid as error:
-            # What follows is the row, which may be anybody's data.
+            # Cut off the row that follows, which may be personal data.
             message = re.match(r"[^:]*: (?:Row #\d+: )?[^:]*", str(error))
             problem = message[0] if message else "it is damaged"
     raise InvalidInputError(
-        f"{path} cannot be read as a table: {problem}. Give every row as many fields as the header."
+        f"{path} cannot be read as a table: {problem}. Give each row as many fields as the header."
     )

@@ -1,4 +1,4 @@
-"""What is noted beside a CSV file: its columns and their dtypes, as Arrow writes a schema."""
+"""Write and read a CSV file's metadata file, which holds its dtypes as an Arrow schema."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach_frames.errors import InvalidInputError
 METADATA_SUFFIX: Final = "-metadata.json"
 _FORMAT: Final = "outreach_frames CSV 2"
 _MODELS: Final = "models"
-# What pandas, numpy and Arrow raise where the notes on a frame's dtypes are damaged.
+# Raised by pandas, numpy and Arrow on damaged dtypes.
 NOTES_ERRORS: Final = (
     ArithmeticError,
     AttributeError,
@@ -30,12 +30,12 @@ NOTES_ERRORS: Final = (
 
 
 def notes_path(path: Path) -> Path:
-    """Return where the notes on a CSV file are."""
+    """Return the path of a CSV file's metadata file."""
     return path.with_name(path.name + METADATA_SUFFIX)
 
 
 def notes_bytes(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> bytes:
-    """Write notes on columns and on the whole file; nothing where there are none."""
+    """Return the content of a metadata file; empty if no file is needed."""
     notes = dict(metadata)
     if models:
         schema = pa.schema([model.schema.field(0) for model in models])
@@ -49,7 +49,7 @@ def notes_bytes(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -
 
 
 def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
-    """Read the notes on a CSV file: models of columns by their names, and the rest."""
+    """Read a CSV file's metadata file: the columns' models by name, and all entries."""
     notes = notes_path(path)
     if not notes.is_file():
         return {}, {}
@@ -60,7 +60,7 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
         raise damaged_notes(notes, error) from error
     if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
         raise InvalidInputError(
-            f"{notes} was not written by this package. Move it away to read {path}."
+            f"{notes} was not written by this package. Move it elsewhere to read {path}."
         )
     try:
         return _models(metadata[_MODELS]) if _MODELS in metadata else {}, metadata
@@ -75,7 +75,7 @@ def _models(text: str) -> dict[str, pa.RecordBatch]:
 
 
 def damaged_notes(notes: Path, error: Exception) -> InvalidInputError:
-    """Say that notes cannot be read, and what to do."""
+    """Return the error for a metadata file that cannot be read."""
     return InvalidInputError(
-        f"{notes} is damaged ({shorten(str(error))}). Delete it to read without."
+        f"{notes} is damaged ({shorten(str(error))}). Delete it to read the CSV file without it."
     )

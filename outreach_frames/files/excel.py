@@ -1,4 +1,4 @@
-"""Frames as Excel workbooks: sheets for people to read, which no program reads back."""
+"""Write frames to Excel workbooks for people to read; CSV and Parquet can be read back."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MAX_SHEET_NAME: Final = 31
 _NOT_IN_SHEET_NAMES: Final = str.maketrans(dict.fromkeys("[]:*?/\\", "_"))
 _LIST_SEPARATOR: Final = "; "
 
-# A cell is a 64-bit float, which has 15 digits that are sure; longer numbers stay text.
+# A cell is a 64-bit float, which is exact to 15 digits; longer numbers are written as text.
 _EXACT_DIGITS: Final = 15
 _EXACT_INTEGERS: Final = 10**_EXACT_DIGITS
 _NUMBERS: Final = (
@@ -44,16 +44,16 @@ _NUMBERS: Final = (
     pa.types.is_decimal,
     pa.types.is_null,
 )
-# Excel counts days from here on, and takes 1900 for a leap year: right from March of it on.
+# Excel counts days from here and treats 1900 as a leap year, so dates are right from March 1900.
 _DAY_ZERO: Final = np.datetime64("1899-12-30", "us")
 _FIRST_DAY: Final = np.datetime64("1900-03-01", "us")
 _LAST_DAY: Final = np.datetime64("9999-12-31T23:59:59", "us")
 _DAY: Final = np.timedelta64(1, "D")
 _DATE: Final = "yyyy-mm-dd"
-_MOMENT: Final = "yyyy-mm-dd hh:mm:ss"
+_TIME: Final = "yyyy-mm-dd hh:mm:ss"
 _DURATION: Final = "[h]:mm:ss"
 
-# XML has no control characters but tab and newline: they are shown as Unicode's symbols for them.
+# XML allows no control characters but tab and newline; Unicode's symbols for them replace them.
 _CONTROL: Final = r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x{FFFE}\x{FFFF}]"
 _SYMBOLS: Final = {
     **{code: 0x2400 + code for code in range(0x20) if chr(code) not in "\t\n\r"},
@@ -66,30 +66,31 @@ _LINE_ENDS: Final = r"\r\n?"
 _LINE_HEIGHT, _MAX_LINES = 15, 8
 _WIDTH_ROWS: Final = 500
 _MIN_WIDTH, _MAX_WIDTH = 8, 60
-# For the arrow that opens a column's filter.
+# Room for the arrow of a column's filter.
 _ARROW_WIDTH: Final = 3
 
 
 def write_excel(
     frame: pd.DataFrame, path: str | Path, *, index: bool | None = None, tz: str = "UTC"
 ) -> Path:
-    """Write a frame to an Excel workbook, for people to read.
+    """Write a frame to an Excel workbook for people to read.
 
-    Text stays text, also where it begins with ``=`` or looks like a number or a link. Dates and
-    times are Excel's own, numbers of more than 15 digits are text. The header is frozen and has
-    filters. To read a frame back, write CSV or Parquet instead.
+    Text stays text, even if it begins with ``=`` or looks like a number or a link. Dates and times
+    have Excel's own type; numbers of more than 15 digits are text. The header is frozen and has
+    filters. For a file to read back, write CSV or Parquet.
 
     Parameters
     ----------
     frame : DataFrame
-        Any frame. It is not changed. Lists are joined as `df.outreach.unlist` joins them.
+        Any frame. It is not changed. Lists are joined like in `df.outreach.unlist`.
     path : str or Path
-        The ``.xlsx`` file to write; one that is there is replaced as a whole.
+        The ``.xlsx`` file to write. An existing file is replaced.
     index : bool, optional
-        Whether the index comes in front; by default when it is more than row numbers from 0 on.
+        Whether to write the index in front of the columns; by default, unless it is row numbers
+        from 0.
     tz : str
-        The zone, such as "Europe/Berlin", that times with a zone are converted to, since Excel
-        has none; their cells name it. Times without a zone stay as they are.
+        The time zone, such as "Europe/Berlin", to convert zoned times to, since Excel's times have
+        no zone; the cells show its name. Times without a zone are not converted.
 
     Returns
     -------
@@ -99,10 +100,10 @@ def write_excel(
     Raises
     ------
     InvalidInputError
-        There are more rows (1,048,575) or columns (16,384) than a sheet holds, the zone does not
-        exist, or the file cannot be written.
+        The frame has more rows (1,048,575) or columns (16,384) than a sheet holds, the zone does
+        not exist, or the file cannot be written.
     ConfigurationError
-        The optional library that writes workbooks is missing.
+        The optional library XlsxWriter is not installed.
 
     Warns
     -----
@@ -129,30 +130,8 @@ def write_sheets(
     index: Mapping[str, bool] = MappingProxyType({}),
     tz: str = "UTC",
 ) -> Path:
-    """Write several frames to one Excel workbook, each on a sheet of its own.
+    """Write frames to the sheets of one workbook; `index` overrides the default per sheet.
 
-    Parameters
-    ----------
-    sheets : mapping of str to DataFrame
-        The sheets in order, at least one. A name that Excel does not take is made one that it does.
-    path, tz
-        As for `write_excel`.
-    index : mapping of str to bool
-        For which sheets the index comes in front, and for which not; what is not in it is as for
-        `write_excel`.
-
-    Returns
-    -------
-    Path
-        The file.
-
-    Raises
-    ------
-    InvalidInputError, ConfigurationError
-        As for `write_excel`.
-
-    Examples
-    --------
     >>> import tempfile
     >>> frames = {"found": pd.DataFrame({"name": ["Ada"]}), "summary": pd.DataFrame({"rows": [1]})}
     >>> write_sheets(frames, Path(tempfile.mkdtemp()) / "people.xlsx").name
@@ -166,13 +145,13 @@ def write_sheets(
         import xlsxwriter  # noqa: PLC0415 - an optional extra
     except ImportError as error:
         raise ConfigurationError(
-            "Excel workbooks are written by an optional library; install it: "
+            "Writing Excel workbooks needs an optional library. Install it: "
             'pip install "outreach-frames[excel]"'
         ) from error
     changed = _Changes()
 
     def write(file: BinaryIO) -> None:
-        # In memory: the library's temporary files would leave people's data behind in a crash.
+        # In memory: after a crash, temporary files would keep personal data.
         options = {"in_memory": True, "default_format_properties": {"valign": "top"}}
         with xlsxwriter.Workbook(file, options) as book:
             writer = _Writer(book, tz, changed)
@@ -189,7 +168,7 @@ def _check_zone(tz: str) -> None:
         ZoneInfo(tz)
     except (KeyError, ValueError, TypeError, OSError) as error:
         raise InvalidInputError(
-            f'tz={tz!r} is not a time zone; give a name such as "UTC" or "Europe/Berlin".'
+            f'tz={tz!r} is not a time zone; pass a name such as "UTC" or "Europe/Berlin".'
         ) from error
 
 
@@ -197,18 +176,18 @@ def _check_size(frame: pd.DataFrame) -> None:
     if len(frame) >= EXCEL_MAX_ROWS:
         raise InvalidInputError(
             f"The frame has {len(frame):,} rows, and a sheet holds {EXCEL_MAX_ROWS - 1:,} below "
-            "its header. Write CSV or Parquet, or a part of the rows."
+            "its header. Write CSV or Parquet, or fewer rows."
         )
     columns = frame.shape[1] + frame.index.nlevels
     if columns > EXCEL_MAX_COLUMNS:
         raise InvalidInputError(
             f"The frame has {columns:,} columns with its index, and a sheet holds "
-            f"{EXCEL_MAX_COLUMNS:,}. Choose the columns to write."
+            f"{EXCEL_MAX_COLUMNS:,}. Write fewer columns."
         )
 
 
 def _sheet_names(names: Iterable[str]) -> list[str]:
-    """Return names that Excel accepts for sheets: short, without some characters, all different.
+    """Convert names to sheet names that Excel accepts: short, unique, without some characters.
 
     >>> _sheet_names(["a/b", "A/B", "history"])
     ['a_b', 'A_B 2', 'history_']
@@ -226,22 +205,22 @@ def _sheet_names(names: Iterable[str]) -> list[str]:
 
 
 class _Changes:
-    """Counts, by column, the cells that a sheet could not hold as they were."""
+    """Counts per column of the cells that were cut or got symbols for control characters."""
 
     def __init__(self) -> None:
         self.cut: Counter[str] = Counter()
         self.replaced: Counter[str] = Counter()
 
     def report(self) -> None:
-        """Warn of these cells."""
+        """Warn about these cells."""
         if any(self.cut.values()):
             warn(
                 f"Excel's cells hold {EXCEL_MAX_CELL:,} characters; longer ones were cut: "
-                f"{_counted(self.cut)}. CSV and Parquet hold them whole."
+                f"{_counted(self.cut)}. Write CSV or Parquet to keep them whole."
             )
         if self.replaced:
             warn(
-                "Excel's cells hold no control characters; symbols such as \u2400 stand for them: "
+                "Excel's cells hold no control characters; symbols such as \u2400 replace them: "
                 f"{_counted(self.replaced)}."
             )
 
@@ -257,10 +236,10 @@ class _Writer:
         self._lines = book.add_format({"text_wrap": True})
 
     def write(self, name: str, frame: pd.DataFrame, *, index: bool) -> None:
-        """Write one frame as one sheet."""
+        """Write a frame to a new sheet."""
         sheet = self._book.add_worksheet(name)
         columns = list(_columns(frame, index=index))
-        most_lines: dict[int, int] = {}
+        line_counts: dict[int, int] = {}
         for position, (title, column) in enumerate(columns):
             cells, number_format = self._cells(column, title)
             (shown,) = self._object_cells([title], title)
@@ -270,13 +249,13 @@ class _Writer:
             sheet.set_column(position, position, _width(title, cells, number_format))
             for row, cell in enumerate(cells, start=1):
                 if isinstance(cell, str) and "\n" in cell:
-                    most_lines[row] = max(most_lines.get(row, 1), cell.count("\n") + 1)
+                    line_counts[row] = max(line_counts.get(row, 1), cell.count("\n") + 1)
         if columns:
             sheet.autofilter(0, 0, len(frame), len(columns) - 1)
-            # Ids and phone numbers are text on purpose.
+            # No warnings in Excel: ids and phone numbers are text on purpose.
             sheet.ignore_errors({"number_stored_as_text": f"A1:XFD{len(frame) + 1}"})
-        # Not all spreadsheets make room for several lines by themselves.
-        for row, lines in most_lines.items():
+        # Some spreadsheet programs do not fit the height to several lines.
+        for row, lines in line_counts.items():
             sheet.set_row(row, _LINE_HEIGHT * min(lines, _MAX_LINES))
         sheet.freeze_panes(1, 0)
 
@@ -296,13 +275,13 @@ class _Writer:
         self, sheet: Worksheet, place: tuple[int, int], text: str, cell_format: Any = None
     ) -> None:
         if text.startswith("<r>") and text.endswith("</r>"):
-            # The library would write such text as XML of its own; in two pieces it is text again.
+            # The library writes such text as raw XML unless it is in two pieces.
             sheet.write_rich_string(*place, text[:1], self._lines, text[1:])
         else:
             sheet.write_string(*place, text, cell_format or (self._lines if "\n" in text else None))
 
     def _cells(self, column: pd.Series[Any], title: str) -> tuple[list[Any], str]:
-        """Return a column as text, numbers, booleans and None, with the format of its numbers."""
+        """Convert a column to text, numbers, booleans and None; also return the number format."""
         array: Any = _as_arrow(column)
         kind = pa.binary() if array is None else array.type
         cells: list[Any] = []
@@ -310,7 +289,7 @@ class _Writer:
         if is_text(kind):
             cells = self._text_cells(array, title)
         elif pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-            cells, number_format = self._moments(array)
+            cells, number_format = self._times(array)
         elif pa.types.is_duration(kind):
             seconds = array.cast(pa.duration("us"), safe=False).to_numpy(zero_copy_only=False)
             cells = [None if np.isnat(value) else value / _DAY for value in seconds]
@@ -322,14 +301,14 @@ class _Writer:
         return cells, number_format
 
     def _object_cells(self, values: Iterable[Any], title: str) -> list[Any]:
-        """Return cells of several types: numbers and booleans as they are, all else as text."""
+        """Convert cells of mixed types: keep numbers and booleans, convert all others to text."""
         cells = [_plain(value) for value in values]
         texts = [cell if isinstance(cell, str) else None for cell in cells]
         written = self._text_cells(pa.array(texts, pa.string()), title)
         return [cell if text is None else text for cell, text in zip(cells, written, strict=True)]
 
     def _text_cells(self, texts: pa.Array | pa.ChunkedArray, title: str) -> list[str | None]:
-        """Return text as a cell can hold it, line ends as newlines."""
+        """Convert text to cells: newlines as line ends, no control characters, limited length."""
         if pc.any(pc.match_substring(texts, "\r"), min_count=0).as_py():
             texts = pc.replace_substring_regex(texts, _LINE_ENDS, "\n")
         cells: list[str | None] = texts.to_pylist()
@@ -341,8 +320,8 @@ class _Writer:
             self._changed.cut[title] += sum(map(operator.ne, whole, cells))
         return cells
 
-    def _moments(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
-        """Return moments as days since Excel's day zero, and as text what is before its time."""
+    def _times(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
+        """Convert times to days since Excel's day zero; out of Excel's range, to text."""
         zoned = pa.types.is_timestamp(array.type) and array.type.tz is not None
         moments = array.cast(pa.timestamp("us")).to_numpy(zero_copy_only=False)
         if zoned:
@@ -363,11 +342,11 @@ class _Writer:
         ]
         if whole:
             return cells, _DATE
-        return cells, f'{_MOMENT} "{self._tz}"' if zoned else _MOMENT
+        return cells, f'{_TIME} "{self._tz}"' if zoned else _TIME
 
 
 def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Series[Any]]]:
-    """Yield the titles and columns of a sheet, the index in front where it is wanted."""
+    """Yield the titles and columns of a sheet; with `index`, the index first."""
     if index:
         for level, name in enumerate(frame.index.names):
             title = "index" if name is None else str(name)
@@ -377,7 +356,7 @@ def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Seri
 
 
 def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
-    """Return a column in Arrow, lists as text; None where Arrow has no type for it."""
+    """Convert a column to Arrow, lists to text; return None if Arrow has no type for it."""
     lists = as_lists(column)
     if lists is not None:
         return join_lists(lists, _LIST_SEPARATOR)
@@ -389,7 +368,7 @@ def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
 
 
 def _number(value: Any) -> Any:
-    """Return a number, or as text one that a cell would round or cannot hold."""
+    """Return a number, as text if a cell would round it or cannot hold it."""
     if value is None or (isinstance(value, int) and abs(value) < _EXACT_INTEGERS):
         return value
     if isinstance(value, float):
@@ -400,7 +379,7 @@ def _number(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return one cell of a mixed column."""
+    """Convert a cell of a mixed column to a number, a boolean, text or None."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or value is pd.NA or value is pd.NaT:
@@ -409,17 +388,17 @@ def _plain(value: Any) -> Any:
         return value
     if isinstance(value, int | float | Decimal):
         return _number(value)
-    # Half of a surrogate pair fits into no file.
+    # No file can hold half a surrogate pair.
     return str(value).encode(errors="replace").decode()
 
 
 def _cut(text: str) -> str:
-    """Return the part of a text that fits into a cell; length counts in UTF-16 units."""
+    """Cut a text to a cell's maximum length in UTF-16 units."""
     return text.encode("utf-16-le")[: 2 * EXCEL_MAX_CELL].decode("utf-16-le", "ignore")
 
 
 def _width(title: str, cells: list[Any], number_format: str) -> float:
-    """Return how many characters wide a column should be."""
+    """Return a column's width in characters."""
     widest = len(number_format.replace('"', ""))
     for cell in cells[:_WIDTH_ROWS]:
         if isinstance(cell, str):

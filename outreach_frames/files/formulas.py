@@ -1,4 +1,4 @@
-"""Text that a spreadsheet would run as a formula: made harmless, and as it was again."""
+"""Escape text that a spreadsheet would run as a formula, and restore it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 from outreach_frames.tables.json_columns import text_buffers
 
 # Spreadsheets may drop white space and control characters in front of a formula.
-# The last four are the full-width forms of the first.
+# The last four characters are the full-width forms of the first four.
 _FORMULA_STARTS: Final = r"=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}"
 _FORMULA: Final = rf"^'*(?:[\pC\pZ]*[{_FORMULA_STARTS}]|[\t\r\n\x00])"
-# Nearly all text begins with a byte that no formula begins with.
+# No formula begins with these bytes, and nearly all text does.
 _HARMLESS: Final = np.zeros(256, np.bool_)
 _HARMLESS[ord("!") : ord("~")] = True
 _HARMLESS[[ord(mark) for mark in "'=+-@"]] = False
@@ -22,13 +22,13 @@ _ESCAPED_FORMULA: Final = _FORMULA.replace("^'*", "^'+", 1)
 
 
 def without_formulas(table: pa.Table) -> pa.Table:
-    """Put an apostrophe in front of every text that a spreadsheet would run."""
+    """Put an apostrophe before each text and column name that a spreadsheet would run."""
     names = _escape_chunk(pa.array(table.column_names, pa.string())).to_pylist()
     return pa.Table.from_arrays(list(map(without_formulas_in, table.columns)), names)
 
 
 def without_formulas_in(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Put an apostrophe in front of text of one column; numbers and dates are no formulas."""
+    """Put an apostrophe before each text of a column that a spreadsheet would run."""
     if not is_text(column.type):
         return column
     return pa.chunked_array(map(_escape_chunk, column.chunks), column.type)
@@ -44,7 +44,7 @@ def _escape_chunk(texts: pa.Array) -> pa.Array:
 
 
 def _suspects(texts: pa.Array) -> pa.Array:
-    """Return the rows worth a look at the pattern, which costs more than all else here."""
+    """Return the rows that may be formulas, to match the slow pattern only on these."""
     bounds, content = text_buffers(texts)
     begins = np.flatnonzero(bounds[:-1] < bounds[1:])
     rows = pa.array(begins[~_HARMLESS[content[bounds[begins]]]])
@@ -60,7 +60,7 @@ def _joined(start: str, texts: pa.Array) -> pa.Array:
 
 
 def unescape(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take away the apostrophe that `without_formulas` puts in front."""
+    """Remove the apostrophes that `without_formulas` added."""
     if not pc.any(pc.starts_with(texts, "'"), min_count=0).as_py():
         return texts
     escaped = pc.match_substring_regex(texts, _ESCAPED_FORMULA)
@@ -68,5 +68,5 @@ def unescape(texts: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def is_text(kind: pa.DataType) -> bool:
-    """Tell whether a column of this type holds text."""
+    """Check whether an Arrow type is text."""
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))

@@ -1,4 +1,4 @@
-"""Frames as Parquet files, so that pandas reads every dtype back."""
+"""Write frames to Parquet files and read them back with their dtypes."""
 
 from __future__ import annotations
 
@@ -22,21 +22,20 @@ _OWN_METADATA: Final = b"outreach_frames"
 
 
 def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) -> Path:
-    """Write a frame to a Parquet file that `read_prospects` reads back as it was.
+    """Write a frame to a Parquet file that `read_prospects` reads back unchanged.
 
-    What the columns mean, as `columns()` tells it, is in the metadata of each, and the frame's
-    `.attrs` are in that of the file. Those of a search have its filters, such as the addresses of
-    the colleagues in `profnet_networks`: use ``attrs=False`` for a file that others get.
+    Each column's metadata has its meaning from `columns()`, and the file's metadata has the frame's
+    `.attrs`. A search's `.attrs` include its filters, such as colleagues' addresses in
+    `profnet_networks`: pass ``attrs=False`` for a file that you share.
 
     Parameters
     ----------
     frame : DataFrame
-        Any frame with one level of unlike column names that are text. It is not changed. What
-        `.attrs` holds beyond plain values stays behind, and categories that are not text come back
-        as their values.
+        A frame with unique text column names on one level. It is not changed. Only plain values of
+        `.attrs` are written, and categories that are not text are read back as their values.
     path : str or Path
-        The file to write; one that is there is replaced as a whole. Its name ends in ``.parquet``
-        or ``.pq``, or has no ending.
+        The file to write, ending in ``.parquet`` or ``.pq`` or without an ending. An existing file
+        is replaced.
     attrs : bool
         Write `.attrs` too.
 
@@ -48,8 +47,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
     Raises
     ------
     InvalidInputError
-        When a column mixes types or has one that Parquet cannot hold, or the file cannot be
-        written.
+        A column mixes types or has one that Parquet cannot hold, or the file cannot be written.
 
     Examples
     --------
@@ -65,8 +63,8 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
     for level in range(frame.index.nlevels):
         if _is_nested(frame.index.get_level_values(level).dtype):
             raise InvalidInputError(
-                "The frame's index has lists or records in it, which no index of Parquet holds. "
-                "Use frame.reset_index() first."
+                "The frame's index holds lists or records, which Parquet cannot restore. "
+                "Call frame.reset_index() first."
             )
     try:
         table = parquet_table(frame, attrs=attrs)
@@ -75,18 +73,18 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
         raise
     except UnicodeEncodeError as error:
         raise InvalidInputError(
-            "The frame has text that no file can hold (half a surrogate pair)."
+            "The frame has text with half a surrogate pair, which no file can hold. Remove it."
         ) from error
     except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
         problem = "; ".join(map(str, error.args))
         raise InvalidInputError(
             f"The frame cannot be written as Parquet: {problem}. "
-            "Convert that column to one type first, or drop it."
+            "Convert that column to one type, or drop it."
         ) from error
 
 
 def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
-    """Make the table that goes to a Parquet file."""
+    """Build the table that a Parquet file holds."""
     plain = frame.copy(deep=False)
     kept = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
     plain.attrs = kept if attrs else {}
@@ -94,7 +92,7 @@ def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
 
 
 def _with_meanings(table: pa.Table) -> pa.Table:
-    """Note what the columns mean, for who reads the file with something else than this package."""
+    """Add the columns' meanings to their metadata, for readers without this package."""
     known = meanings(table.column_names)
     fields = [
         field.with_metadata(
@@ -113,12 +111,12 @@ def _is_nested(dtype: Any) -> bool:
 
 
 def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
-    """Give a table the dtypes that pandas noted in it; to_pandas knows no nested Arrow dtypes."""
+    """Convert a table with the dtypes in its pandas metadata, nested Arrow dtypes included."""
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")
     there = set(table.column_names)
-    # Where an index is row numbers, it is described and not stored as a column.
+    # A RangeIndex is a dict in the metadata, not a column.
     levels = {name for name in noted["index_columns"] if isinstance(name, str)}
     if there <= levels:
         return _frame_without_columns(table, noted)
@@ -131,7 +129,7 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
     arrow -= levels
     kept = [column for column in noted["columns"] if column["name"] not in arrow]
     metadata = {"pandas": json.dumps({**noted, "columns": kept})}
-    # Without any column pandas would forget how many rows there are.
+    # Without a column, to_pandas would lose the number of rows.
     rows = "".join(table.column_names) + "_rows"
     rest = table.drop_columns(list(arrow)).append_column(rows, pa.nulls(len(table)))
     frame = rest.replace_schema_metadata(metadata).to_pandas()
@@ -143,7 +141,7 @@ def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
         if column["numpy_type"].startswith("datetime64[")
     }
     for name in units.keys() & set(frame.columns):
-        # Parquet has no seconds and makes them milliseconds.
+        # Parquet stores seconds as milliseconds.
         frame[name] = frame[name].dt.as_unit(units[name])
     columns = {name: others.get(name, frame.get(name)) for name in names}
     result = pd.DataFrame(columns, index=frame.index, copy=False)
@@ -164,7 +162,7 @@ def _frame_without_columns(table: pa.Table, noted: dict[str, Any]) -> pd.DataFra
 
 
 def _readable_by_pandas(table: pa.Table) -> pa.Table:
-    """Note list columns as objects: pandas cannot read the names of their Arrow dtypes back."""
+    """Record nested columns as objects, since pandas cannot parse the names of their dtypes."""
     noted = table.schema.pandas_metadata
     nested = []
     for column in noted["columns"]:

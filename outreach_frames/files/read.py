@@ -1,4 +1,4 @@
-"""Prospects from files: CSV, Parquet and NDJSON."""
+"""Read tables of people from CSV, Parquet and NDJSON files."""
 
 from __future__ import annotations
 
@@ -22,28 +22,28 @@ _SPREADSHEETS: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".n
 
 
 def read_prospects(path: str | Path) -> pd.DataFrame:
-    r"""Read what `df.outreach.to_csv`, `df.outreach.to_parquet` or `export_people` wrote.
+    r"""Read a file written by `df.outreach.to_csv`, `df.outreach.to_parquet` or `export_people`.
 
     Parameters
     ----------
     path : str or Path
         A ``.csv`` file, a ``.parquet`` file or a folder of them, or an ``.ndjson`` file with one
-        person in JSON on each line.
+        JSON object per person and line.
 
     Returns
     -------
     DataFrame
-        With the dtypes that were written. From a CSV without its metadata file: columns of the
-        interface have the interface's dtypes, all others are text.
+        The table with its original dtypes. For a CSV file without its metadata file, documented
+        columns have the interface's dtypes, and all others are text.
 
     Raises
     ------
     InvalidInputError
-        When the file is not there, is damaged, or holds something else.
+        The file does not exist, is damaged, or has other content.
 
     Notes
     -----
-    Interface: Person, Company and Contact give the columns' names and types.
+    Interface: Person, Company and Contact define the columns' names and types.
 
     Examples
     --------
@@ -68,17 +68,13 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
     except OSError as error:
         raise unreadable(source, error) from error
     raise InvalidInputError(
-        f"{source} cannot be read; give a .csv, .parquet or .ndjson file, "
+        f"{source} cannot be read; pass a .csv, .parquet or .ndjson file, "
         "or a folder of Parquet files."
     )
 
 
 def read_as_text(path: str | Path) -> pd.DataFrame:
-    """Read a table in which every cell of a CSV file stays text.
-
-    A CSV may come from any program, so that the name of a column says nothing about its cells.
-    Parquet and NDJSON, and a CSV with its metadata file, have the dtypes that were written.
-    """
+    """Read a table from any program; cells of a CSV file without a metadata file are text."""
     source = expanded(path)
     if source.is_dir() or source.suffix.lower() in {".parquet", ".ndjson", ".jsonl"}:
         return read_prospects(source)
@@ -92,8 +88,8 @@ def read_as_text(path: str | Path) -> pd.DataFrame:
 
 
 def parts_of(folder: Path) -> list[Path]:
-    """Return the Parquet files of a folder, in order; there is at least one."""
-    try:  # a pattern would pass over a folder that may not be read
+    """Return the Parquet files of a folder by name; raise if it has none."""
+    try:  # not glob, which ignores a folder without read permission
         inside = sorted(folder.iterdir())
     except OSError as error:
         raise unreadable(folder, error) from error
@@ -107,8 +103,8 @@ def parts_of(folder: Path) -> list[Path]:
     for part in parts:
         if part.is_dir():
             raise InvalidInputError(
-                f"{part} is a folder, and the parts of {folder} must be files. Give the path of "
-                "that folder, or move it away."
+                f"{part} is a folder, and the parts of {folder} must be files. Pass the path of "
+                "that folder, or move it elsewhere."
             )
         require_readable_file(part)
     return parts
@@ -122,6 +118,6 @@ def _read_parquet(parts: Sequence[Path], source: Path) -> pd.DataFrame:
         raise
     except NOTES_ERRORS as error:
         raise InvalidInputError(
-            f"{source} is damaged, or not Parquet as pandas writes it: {shorten(str(error))}. Try "
+            f"{source} is damaged or was not written by pandas: {shorten(str(error))}. Try "
             "pandas.read_parquet, or write the file again."
         ) from error

@@ -1,4 +1,4 @@
-"""What the results of long calls have in common: a card that shows them, and tables to write."""
+"""The base class of results of long calls: shown as a card, written as tables."""
 
 from __future__ import annotations
 
@@ -14,35 +14,35 @@ from outreach_frames.files.excel import write_sheets
 
 
 class Result(ABC):
-    """Several tables with a summary; each class says which are written."""
+    """Several tables with a summary; subclasses choose the tables to write."""
 
     @abstractmethod
     def summary(self) -> pd.DataFrame:
-        """Count what the result has, one row per kind."""
+        """Count the result's rows per kind."""
 
     @abstractmethod
     def _card(self) -> Card:
-        """Return what a terminal and a notebook show."""
+        """Return the card for terminals and notebooks."""
 
     @abstractmethod
     def _tables(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of `to_csv` by the names of their files."""
+        """Return the tables of `to_csv` by file name."""
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
-        """Return the tables of `to_excel` by the names of their sheets."""
+        """Return the tables of `to_excel` by sheet name."""
         return {**self._tables(), "summary": self.summary()}
 
     def _indexed(self) -> Mapping[str, bool]:
-        """Return for which sheets the index is written, where its labels do not tell."""
+        """Return for which sheets the index is always (True) or never (False) written."""
         return {}
 
     def to_csv(self, folder: str | Path) -> Path:
-        """Write each table to a CSV file of its name.
+        """Write each table to a CSV file named after it.
 
         Parameters
         ----------
         folder : str or Path
-            It is made where it is missing; files of the tables' names in it are replaced.
+            Created if missing; the tables' files in it are replaced.
 
         Returns
         -------
@@ -52,7 +52,7 @@ class Result(ABC):
         Raises
         ------
         InvalidInputError
-            When a file cannot be written, or a column holds what CSV cannot.
+            A file cannot be written, or a column has values that CSV cannot hold.
         """
         return write_csv_files(self._tables(), folder)
 
@@ -62,9 +62,9 @@ class Result(ABC):
         Parameters
         ----------
         path : str or Path
-            The ``.xlsx`` file to write; one that is there is replaced.
+            The ``.xlsx`` file to write. An existing file is replaced.
         tz : str
-            The zone that times with a zone are converted to.
+            The time zone to convert zoned times to.
 
         Returns
         -------
@@ -74,7 +74,7 @@ class Result(ABC):
         Raises
         ------
         InvalidInputError
-            When the file cannot be written, or a table has more rows than a sheet holds.
+            The file cannot be written, or a table has more rows than a sheet holds.
         """
         return write_sheets(self._sheets(), path, index=self._indexed(), tz=tz)
 

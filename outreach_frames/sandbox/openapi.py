@@ -99,7 +99,7 @@ def describe() -> Schema:
         "info": {
             "title": "Sales outreach and prospect data",
             "description": ABOUT,
-            "version": "not shown",
+            "version": "not documented",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
         "servers": [{"url": "/", "description": "the sandbox that serves this document"}],
@@ -114,7 +114,7 @@ def describe() -> Schema:
                 "token": {
                     "type": "http",
                     "scheme": spec.AUTHORIZATION_SCHEME.lower(),
-                    "description": "The account's token; how one is issued is not shown.",
+                    "description": "The account's token; how one is issued is not documented.",
                     CHOICE: "shown where the sandbox is started",
                 }
             },

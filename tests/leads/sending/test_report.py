@@ -375,9 +375,9 @@ def test_to_csv_with_any_column_names(tmp_path: Path, columns: Any, expected: li
 
 
 def test_to_csv_into_a_file(tmp_path: Path) -> None:
-    """A folder that cannot be made is a clear error."""
+    """A folder that cannot be created is a clear error."""
     (tmp_path / "taken").write_text("")
-    with pytest.raises(InvalidInputError, match=r"The folder .*taken cannot be made"):
+    with pytest.raises(InvalidInputError, match=r"The folder .*taken cannot be created"):
         report(["added"]).to_csv(tmp_path / "taken")
 
 
