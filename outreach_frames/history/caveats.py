@@ -27,9 +27,9 @@ def describe_searches(before: Source, after: Source, people: Matching) -> Iterat
     rows = people.before, people.after
     for name, side, own in zip(_NAMES, (before, after), rows, strict=True):
         total = known_total(side)
-        count = side.rows - len(own.repeated)
-        if total is not None and count < total:
-            yield f"The people {name} are incomplete: {count:,} of {total:,} matching people."
+        present = side.rows - len(own.repeated)
+        if total is not None and present < total:
+            yield f"The people {name} are incomplete: {present:,} of {total:,} matching people."
         errors = side.attrs.get("errors")
         if isinstance(errors, Sequence) and errors:
             count = plural(len(errors), "error")

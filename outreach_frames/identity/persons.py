@@ -62,7 +62,7 @@ def numbers_of(columns: Identifiers) -> Numbers:
 def person_numbers(
     keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
 ) -> list[Rows]:
-    """Convert keys, one batch per pair of columns, to columns of numbers; `known` rows come first."""
+    """Convert keys to numbers; one batch per pair of columns, `known` rows come first."""
     others = [] if known is None else [known]
     numbers = list(numbers_of(identifiers(*pa.concat_batches([*others, *keys]).columns)))
     if len(keys) > 1:
