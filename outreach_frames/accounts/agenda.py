@@ -68,8 +68,7 @@ class Agenda:
         """Return the companies to search next, grouped by search."""
         groups: list[list[Company]] = []
         for company in sorted(self.open, key=lambda one: (one.size, -one.max_group)):
-            # Companies of unknown size get separate searches: only an empty search proves that its
-            # companies are empty.
+            # Unknown sizes stay separate: only an empty search proves that its companies are empty.
             is_first = not groups or (company.size and not groups[-1][0].size)
             if is_first or len(groups[-1]) >= self._group_limit(company):
                 groups.append([])

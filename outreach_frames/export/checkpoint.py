@@ -119,11 +119,11 @@ class Checkpoint:
         state = self.state
         self.first_part = state["begins"] if state and state["search"] == search else self._number
 
-        def look(ids: Sequence[str | None]) -> list[Sighting]:
+        def classify(ids: Sequence[str | None]) -> list[Sighting]:
             with self.explained():
                 return [self._sighting(identity) for identity in ids]
 
-        return look
+        return classify
 
     def append(
         self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
