@@ -251,7 +251,7 @@ class Checkpoint:
 
 
 def partial_filters(target: Path) -> dict[str, Any] | None:
-    """Return the filters, and any `split_by`, of an unfinished export; None if there is none."""
+    """Return the filters, and any `split_by`, of an unfinished export, None without one."""
     journal = target.with_name(f".{target.name}.partial") / "journal.sqlite"
     try:
         if not journal.is_file():

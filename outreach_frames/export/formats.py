@@ -257,7 +257,7 @@ def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Tab
 
 
 def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Yield all people in batches with the same columns; an empty table if there are none."""
+    """Yield all people in batches with the same columns; without people, one empty table."""
     pending: list[pa.Table] = []
     yielded = False
     for span in parts.spans:

@@ -77,7 +77,7 @@ def set_numbers(numbers: Sequence[Rows]) -> Rows:
     for column in numbers:
         distinct = found * (column.max(initial=NONE) + 2) + column + 1
         _, found = np.unique(distinct, return_inverse=True)
-        # 0 is reserved for rows without identifiers, even if there are none.
+        # 0 is reserved for rows without identifiers, even if no such row exists.
         found += distinct.min(initial=1) > 0
     return found - 1
 
