@@ -21,7 +21,7 @@ from outreach_frames.accounts.companies import FOUND, NOBODY, Account, Outcome
 PAGE: Final = spec.MAX_SEARCH_PAGE_SIZE
 # The service's own limit is undocumented; this many domains take 15 KB.
 MAX_GROUP: Final = 500
-# Reading this many times the missing people finishes most companies of similar size.
+# Reading this many times `per_company` per company finishes most companies of similar size.
 _READ_FACTOR: Final = 1.5
 # With more pages per search, pages fill better, but wrong size estimates cost more.
 _PAGES: Final = 3
@@ -33,7 +33,7 @@ class Company:
     """The progress of one company."""
 
     account: Account
-    missing: float
+    missing: float  # people still to find, inf for all
     kept: list[str | None] = field(default_factory=list)  # ids of the people found
     total: int | None = 0  # None if not everybody was counted
     detail: str = ""
@@ -68,8 +68,7 @@ class Agenda:
         """Return the companies to search next, grouped by search."""
         groups: list[list[Company]] = []
         for company in sorted(self.open, key=lambda one: (one.size, -one.max_group)):
-            # Companies of unknown size get separate searches: only an empty search proves that its
-            # companies are empty.
+            # Unknown sizes stay separate: only an empty search proves that its companies are empty.
             is_first = not groups or (company.size and not groups[-1][0].size)
             if is_first or len(groups[-1]) >= self._group_limit(company):
                 groups.append([])

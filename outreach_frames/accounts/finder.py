@@ -106,37 +106,38 @@ class _Stage:
             for search, page in pages:
                 finder.requests += 1
                 # Further pages of one company cost nothing extra: its own search needs them too.
-                self.agenda.spare -= not (search.is_alone and search.pages)
+                self.agenda.spare -= not (search.is_single and search.pages)
                 search.add(page)
 
     def _evaluate(self, search: CompanySearch) -> range:
         """Finish companies with the pages read so far, and return the next pages to read."""
-        places = search.places()
-        if (places < 0).any():
+        positions = search.company_positions()
+        if (positions < 0).any():
             self.agenda.shrink_groups(search.companies)
             return range(0)
-        is_new = search.is_new(places)
+        is_new = search.is_new(positions)
         seen, new = (
-            np.bincount(some, minlength=len(search.companies)) for some in (places, places[is_new])
+            np.bincount(some, minlength=len(search.companies))
+            for some in (positions, positions[is_new])
         )
         missing = np.array([company.missing for company in search.companies]) - new
         finished = missing <= 0
         if further := self._further_pages(search, seen[~finished], float(missing.max())):
             return range(search.pages + 1, search.pages + 1 + further)
-        if search.is_alone or (search.is_whole and not search.received):
+        if search.is_single or (search.is_complete and not search.received):
             finished[:] = True
-        elif search.is_whole:
+        elif search.is_complete:
             # An empty company is certain only if the whole search is empty.
             finished |= seen > 0
-        self._keep(search, np.flatnonzero(finished), places, is_new)
+        self._keep(search, np.flatnonzero(finished), positions, is_new)
         still_open = {
-            search.companies[place]: int(seen[place])
-            for place in np.flatnonzero(~finished).tolist()
+            search.companies[position]: int(seen[position])
+            for position in np.flatnonzero(~finished).tolist()
         }
         self.agenda.estimate_sizes(
-            still_open, search.received, 0 if search.is_whole else search.total or 0
+            still_open, search.received, 0 if search.is_complete else search.total or 0
         )
-        if not search.is_whole and (search.is_over or not search.received):
+        if not search.is_complete and (search.is_over or not search.received):
             self.agenda.shrink_groups(list(still_open))
         return range(0)
 
@@ -145,7 +146,7 @@ class _Stage:
     ) -> int:
         """Return how many further pages to read; `seen` counts the people per open company."""
         remaining = search.remaining_pages
-        if search.is_alone:
+        if search.is_single:
             return int(min(remaining, max(0, np.ceil(missing / search.size))))
         total = search.received if search.total is None else search.total
         people = seen.sum() * total / max(search.received, 1)
@@ -156,14 +157,14 @@ class _Stage:
         self,
         search: CompanySearch,
         finished: np.ndarray[Any, Any],
-        places: np.ndarray[Any, Any],
+        positions: np.ndarray[Any, Any],
         is_new: np.ndarray[Any, Any],
     ) -> None:
         ids = search.people.column("id")
         selected: list[np.ndarray[Any, Any]] = [np.empty(0, dtype=np.int64)]
-        for place in finished.tolist():
-            company = search.companies[place]
-            found = np.flatnonzero((places == place) & is_new)
+        for position in finished.tolist():
+            company = search.companies[position]
+            found = np.flatnonzero((positions == position) & is_new)
             kept = found[: int(min(company.missing, len(found)))]
             selected.append(kept)
             company.kept += ids.take(pa.array(kept)).to_pylist()
@@ -173,17 +174,19 @@ class _Stage:
         if len(rows):
             account_rows = np.array([company.account.row for company in search.companies])
             people = search.people.take(pa.array(rows))
-            self.finder.batches.append(PeopleBatch(people, account_rows[places[rows]], self.value))
+            self.finder.batches.append(
+                PeopleBatch(people, account_rows[positions[rows]], self.value)
+            )
         self.finder.errors.extend(search.errors)
-        self.agenda.remove([search.companies[place] for place in finished.tolist()])
+        self.agenda.remove([search.companies[position] for position in finished.tolist()])
 
     def _count(self, company: Company, search: CompanySearch, found: int) -> None:
         """Set the company's total, and mark it as finished if it needs no further search."""
-        if search.is_whole and company.total is not None:
+        if search.is_complete and company.total is not None:
             company.total += found
         else:
-            company.total = search.total if search.is_alone and self.is_only else None
-        if search.is_alone and search.is_over and not search.is_whole:
+            company.total = search.total if search.is_single and self.is_only else None
+        if search.is_single and search.is_over and not search.is_complete:
             company.detail = (
                 f"the service counts {search.total:,} people and returned {search.received:,}"
             )

@@ -276,7 +276,7 @@ def _require_columns(requested: _Candidates, columns: Sequence[_Columns]) -> Non
     """Reject a requested key that no other table has."""
     for kind, (_, theirs) in requested.items():
         if not any(kind in used for used in columns):
-            raise InvalidInputError(f"{kind}: no other table has a column {_or(theirs)}.")
+            raise InvalidInputError(f"{kind}: no other table has a column {_join_or(theirs)}.")
 
 
 def _explain_no_key(
@@ -284,7 +284,7 @@ def _explain_no_key(
 ) -> str:
     listed = ", ".join(map(quoted, list(other.columns)[:_COLUMNS_SHOWN])) or "none"
     if requested:
-        missing = ", ".join(_or(theirs) for _, theirs in requested.values())
+        missing = ", ".join(_join_or(theirs) for _, theirs in requested.values())
         return f"{table} has none of the columns {missing}. Its columns: {listed}."
     people = f" {_FOUND_PEOPLE}" if _has_email(other) and not _has_email(frame) else ""
     return (
@@ -294,7 +294,7 @@ def _explain_no_key(
     )
 
 
-def _or(names: Sequence[Hashable]) -> str:
+def _join_or(names: Sequence[Hashable]) -> str:
     return " or ".join(map(quoted, names))
 
 

@@ -82,7 +82,6 @@ class AccountPeople(Result):
         return counts.set_axis(list(dtypes), axis=1).astype(dtypes)
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
-        # The useful columns first: a person has 262.
         first = list(brief(self.people).columns)
         people = self.people[[*first, *self.people.columns.drop(first)]]
         return {**super()._sheets(), "people": people}

@@ -61,19 +61,19 @@ class CompanySearch:
         self._pages_without_new = 0 if has_new else self._pages_without_new + 1
 
     @property
-    def is_alone(self) -> bool:
+    def is_single(self) -> bool:
         """Whether only one company is searched."""
         return len(self.companies) == 1
 
     @property
-    def is_whole(self) -> bool:
+    def is_complete(self) -> bool:
         """Whether all people that the service counts were received."""
         return self.total is not None and self.received >= self.total
 
     @property
     def is_over(self) -> bool:
         """Whether further pages are useless."""
-        return self.is_whole or self._pages_without_new >= _MAX_PAGES_WITHOUT_NEW
+        return self.is_complete or self._pages_without_new >= _MAX_PAGES_WITHOUT_NEW
 
     @property
     def remaining_pages(self) -> int:
@@ -89,22 +89,22 @@ class CompanySearch:
             self._tables = [concat_tables(self._tables)]
         return self._tables[0]
 
-    def places(self) -> np.ndarray[Any, Any]:
+    def company_positions(self) -> np.ndarray[Any, Any]:
         """Return the position of each person's company, -1 for any other company."""
         kind = self.companies[0].account.kind
-        if self.is_alone or kind.column is None:
+        if self.is_single or kind.column is None:
             return np.zeros(self.received, dtype=np.int64)
         texts = self.people.column(kind.column).cast(pa.large_string()).combine_chunks()
         known = pa.array([company.account.key for company in self.companies], pa.large_string())
         found = pc.index_in(kind.keys(texts), value_set=known)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    def is_new(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    def is_new(self, positions: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         """Return whether each person is new to their company."""
         known = [set(company.kept) for company in self.companies]
-        is_new = np.ones(len(places), dtype=bool)
+        is_new = np.ones(len(positions), dtype=bool)
         ids = self.people.column("id").to_pylist()
-        for row, (place, identity) in enumerate(zip(places.tolist(), ids, strict=True)):
-            is_new[row] = identity is None or identity not in known[place]
-            known[place].add(identity)
+        for row, (position, identity) in enumerate(zip(positions.tolist(), ids, strict=True)):
+            is_new[row] = identity is None or identity not in known[position]
+            known[position].add(identity)
         return is_new

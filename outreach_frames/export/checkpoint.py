@@ -119,11 +119,11 @@ class Checkpoint:
         state = self.state
         self.first_part = state["begins"] if state and state["search"] == search else self._number
 
-        def look(ids: Sequence[str | None]) -> list[Sighting]:
+        def classify(ids: Sequence[str | None]) -> list[Sighting]:
             with self.explained():
                 return [self._sighting(identity) for identity in ids]
 
-        return look
+        return classify
 
     def append(
         self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
@@ -251,7 +251,7 @@ class Checkpoint:
 
 
 def partial_filters(target: Path) -> dict[str, Any] | None:
-    """Return the filters, and any `split_by`, of an unfinished export; None if there is none."""
+    """Return the filters, and any `split_by`, of an unfinished export, None without one."""
     journal = target.with_name(f".{target.name}.partial") / "journal.sqlite"
     try:
         if not journal.is_file():

@@ -70,18 +70,18 @@ def format_of(path: str | Path) -> Format:
     >>> format_of("people.CSV").name
     '.csv'
     """
-    place = expanded(path)
+    target = expanded(path)
     ends_in_separator = str(path).endswith(("/", os.sep))
-    suffix = place.suffix.lower()
-    if place.is_dir() or ends_in_separator or not suffix:
-        _require_own_folder(place)
+    suffix = target.suffix.lower()
+    if target.is_dir() or ends_in_separator or not suffix:
+        _require_own_folder(target)
         return _FORMATS[FOLDER]
     if suffix not in _FORMATS:
         raise InvalidInputError(
             f"{path} ends in {suffix}. Pass a path that ends in .csv, .ndjson or .parquet, or a "
             "folder (no ending) for Parquet parts."
         )
-    refuse_special_file(place)
+    refuse_special_file(target)
     return _FORMATS[suffix]
 
 
@@ -100,17 +100,17 @@ def part_texts(target: str, part: pa.Buffer) -> Iterator[str]:
         yield str(list(row.values()))
 
 
-def _require_own_folder(place: Path) -> None:
+def _require_own_folder(target: Path) -> None:
     """Reject a file, and a folder that holds anything other than Parquet parts."""
     try:
-        if not place.exists():
+        if not target.exists():
             return
-        others = [path for path in place.iterdir() if not _PART.fullmatch(path.name)]
+        others = [path for path in target.iterdir() if not _PART.fullmatch(path.name)]
     except OSError as error:
-        raise unwritable(place, error) from error
+        raise unwritable(target, error) from error
     if others:
         raise InvalidInputError(
-            f"The folder {place} holds other files, such as {min(others).name}, but an export "
+            f"The folder {target} holds other files, such as {min(others).name}, but an export "
             "replaces the whole folder. Pass an empty or new folder."
         )
 
@@ -166,13 +166,13 @@ def _encode_table(people: pa.Table) -> memoryview:
 
 
 def _finish_lines(
-    parts: Checkpoint, place: Path, _: Mapping[str, Any], _split: Split | None
+    parts: Checkpoint, target: Path, _: Mapping[str, Any], _split: Split | None
 ) -> None:
     parts.close_rows()
-    move_file(place, parts.rows)
+    move_file(target, parts.rows)
 
 
-def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], split: Split | None) -> None:
+def _finish_csv(parts: Checkpoint, target: Path, _: Mapping[str, Any], split: Split | None) -> None:
     empty = _empty_table(parts)
     header, notes = csv_header(_empty_frame(empty, split))
 
@@ -188,11 +188,11 @@ def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], split: Spl
             for piece in pieces:
                 file.write(piece)
 
-    replace_csv(place, write, notes, made_in=parts.folder)
+    replace_csv(target, write, notes, made_in=parts.folder)
 
 
 def _finish_parquet(
-    parts: Checkpoint, place: Path, attrs: Mapping[str, Any], split: Split | None
+    parts: Checkpoint, target: Path, attrs: Mapping[str, Any], split: Split | None
 ) -> None:
     empty = _empty_table(parts)
     schema = _parquet_schema(empty, attrs, split, parts.count)
@@ -202,33 +202,33 @@ def _finish_parquet(
             for people in _batches(parts, empty, PEOPLE_PER_PART):
                 writer.write_table(_cast_to(schema, people, split))
 
-    replace_file(place, write, temporary_folder=parts.folder)
+    replace_file(target, write, temporary_folder=parts.folder)
 
 
 def _finish_folder(
-    parts: Checkpoint, place: Path, attrs: Mapping[str, Any], split: Split | None
+    parts: Checkpoint, target: Path, attrs: Mapping[str, Any], split: Split | None
 ) -> None:
     new = parts.folder / "new.tmp"
     new.mkdir()
-    place = resolve_links(place)
-    model = next(place.glob("*"), None)
+    target = resolve_links(target)
+    old_part = next(target.glob("*"), None)
     empty = _empty_table(parts)
     for number, people in enumerate(_batches(parts, empty, PEOPLE_PER_PART)):
         schema = _parquet_schema(empty, attrs, split, len(people))
         table = _cast_to(schema, people, split)
-        _write_part(table, new / f"part-{number:05}", model)
-    _require_own_folder(place)
+        _write_part(table, new / f"part-{number:05}", old_part)
+    _require_own_folder(target)
     # Renamed last, so that readers of `**/*.parquet` find no part of an incomplete export.
     for part in sorted(new.iterdir()):
         part.rename(part.with_suffix(".parquet"))
-    replace_folder(place, new, parts.replaced)
+    replace_folder(target, new, parts.replaced)
 
 
-def _write_part(table: pa.Table, path: Path, model: Path | None) -> None:
-    """Write one part, with the permissions of the part `model`."""
+def _write_part(table: pa.Table, path: Path, old_part: Path | None) -> None:
+    """Write one part with the permissions of an old one."""
     with path.open("xb") as file:
-        if model:
-            shutil.copymode(model, path)
+        if old_part:
+            shutil.copymode(old_part, path)
         pq.write_table(table, file, compression="zstd")
         file.flush()
         os.fsync(file.fileno())
@@ -257,7 +257,7 @@ def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Tab
 
 
 def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Yield all people in batches with the same columns; an empty table if there are none."""
+    """Yield all people in batches with the same columns; without people, one empty table."""
     pending: list[pa.Table] = []
     yielded = False
     for span in parts.spans:

@@ -155,7 +155,6 @@ class _Pairs:
 
 
 def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
-    """Return one row per person and changed field."""
     fields = [name for name in pairs.columns if name != _ID and not name.startswith(COMPANY_PREFIX)]
     rows = [np.empty(0, np.int64)]
     found = [pa.schema([(name, TEXT) for name in ("field", "before", "after")]).empty_table()]
@@ -180,7 +179,6 @@ def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
 
 
 def _employer_changes(pairs: _Pairs) -> pd.DataFrame:
-    """Return one row per person with a different employer."""
     moved = pa.array(np.flatnonzero(_has_moved(pairs)))
     ids, names = pairs.people
     table = {"person_id": ids.take(moved), "name": names.take(moved)}

@@ -103,14 +103,14 @@ def snapshot_people(
     day = _day_text(date)
     body = check_filters(filters, fields)
     connected = resolve(client)
-    place = expanded(folder)
-    _require_same_search(place, day, body, split_by)
+    root = expanded(folder)
+    _require_same_search(root, day, body, split_by)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise unwritable(place, error) from error
+        raise unwritable(root, error) from error
     return export_people(
-        place / f"{KEY}={day}",
+        root / f"{KEY}={day}",
         body,
         split_by=split_by,
         refresh=True,
@@ -158,8 +158,8 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
             date  people
     0 2026-11-01      61
     """
-    place = expanded(folder)
-    found = list(list_snapshots(place))
+    root = expanded(folder)
+    found = list(list_snapshots(root))
     facts: list[tuple[int | None, Any]] = []
     for one in found:
         try:
@@ -171,7 +171,7 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
         except InvalidInputError as error:
             warn(f"{error} Take the snapshot of {one.date} again, or delete that folder.")
             facts.append((None, None))
-    for message in describe_unfinished(place):
+    for message in describe_unfinished(root):
         warn(message)
     return pd.DataFrame(
         {

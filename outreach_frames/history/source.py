@@ -139,15 +139,15 @@ def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[
             "A comparison takes the people before and after. Pass both, or a folder of snapshots "
             "to compare its last two."
         )
-    place = expanded(folder)
-    found = list(list_snapshots(place)) if place.is_dir() else []
+    root = expanded(folder)
+    found = list(list_snapshots(root)) if root.is_dir() else []
     if len(found) < 2:
         raise InvalidInputError(
-            f"{place} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Take two "
+            f"{root} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Take two "
             "with snapshot_people() on two days, or pass the people before and after."
         )
     before, after = (ParquetSource(parts_of(one.path), str(one.path)) for one in found[-2:])
-    return before, after, list(describe_unfinished(place))
+    return before, after, list(describe_unfinished(root))
 
 
 def _concatenated(chunks: Sequence[pa.Array]) -> pa.Array:

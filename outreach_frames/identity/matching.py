@@ -151,7 +151,7 @@ def _numbered(ours: pa.Array, theirs: pa.Array) -> _Numbered:
 
 
 def _first(numbers: Rows, among: Mask | bool, distinct: int) -> Rows:
-    """Return the first of the given rows per key number, -1 if there is none."""
+    """Return the first of the given rows per key number, -1 without one."""
     rows = np.flatnonzero(np.broadcast_to(among, numbers.shape))
     first = np.full(distinct + 1, NONE)
     # Backwards, so that the first row wins.

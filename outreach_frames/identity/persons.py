@@ -62,7 +62,7 @@ def numbers_of(columns: Identifiers) -> Numbers:
 def person_numbers(
     keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
 ) -> list[Rows]:
-    """Convert keys to numbers, one batch per pair of columns; the `known` rows come first."""
+    """Convert keys to numbers; one batch per pair of columns, `known` rows come first."""
     others = [] if known is None else [known]
     numbers = list(numbers_of(identifiers(*pa.concat_batches([*others, *keys]).columns)))
     if len(keys) > 1:
@@ -77,7 +77,7 @@ def set_numbers(numbers: Sequence[Rows]) -> Rows:
     for column in numbers:
         distinct = found * (column.max(initial=NONE) + 2) + column + 1
         _, found = np.unique(distinct, return_inverse=True)
-        # 0 is reserved for rows without identifiers, even if there are none.
+        # 0 is reserved for rows without identifiers, even if no such row exists.
         found += distinct.min(initial=1) > 0
     return found - 1
 
