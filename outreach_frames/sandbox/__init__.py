@@ -4,6 +4,6 @@ from outreach_frames.sandbox.faults import KINDS, Fault
 from outreach_frames.sandbox.service import Sandbox, serve
 
 # What each kind of fault does.
-FAULT_KINDS = {name: kind.says for name, kind in KINDS.items()}
+FAULT_KINDS = {name: kind.description for name, kind in KINDS.items()}
 
 __all__ = ["FAULT_KINDS", "Fault", "Sandbox", "serve"]

@@ -61,7 +61,7 @@ class Design:
 
 
 # Sequences that each show one thing about adding leads; `Sandbox.sequence_ids` finds them.
-SHOWING = (
+DEMO_SEQUENCES = (
     Design("Founders Nordics: profile visits", shows="accepts_any", stages=("profnet_visit",)),
     Design("CFO outreach DACH", shows="needs_email"),
     Design("Webinar follow-up Logistics", status="paused", shows="paused"),
@@ -132,18 +132,18 @@ SHOWING = (
 )
 
 
-def identifier(rng: random.Random) -> str:
+def new_hex_id(rng: random.Random) -> str:
     """Make an id of the form that sequences, mailboxes and users have."""
     return f"{rng.getrandbits(96):024x}"
 
 
-def moment(rng: random.Random, least: int, most: int) -> datetime:
+def random_moment(rng: random.Random, least: int, most: int) -> datetime:
     """Draw a moment in office hours, so many days before the world's day."""
     day = TODAY - timedelta(days=rng.randrange(least, most))
     return datetime.combine(day, time(rng.randrange(7, 18), rng.randrange(60)), UTC)
 
 
-def stamp(moment: datetime) -> str:
+def format_timestamp(moment: datetime) -> str:
     """Write a moment the way that the service does."""
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
@@ -166,7 +166,7 @@ def fill_account(connection: sqlite3.Connection, users: Sequence[User], *, seed:
     )
     mailboxes = list(_mailboxes(users, rng))
     insert(connection, "mailboxes", mailboxes)
-    designs = (*SHOWING, *_plain_designs(rng))
+    designs = (*DEMO_SEQUENCES, *_plain_designs(rng))
     sequences = [_sequence(each, users[each.user], mailboxes, rng) for each in designs]
     sequences.sort(key=lambda row: row["created_at"], reverse=True)
     insert(connection, "sequences", sequences)
@@ -179,16 +179,16 @@ def _mailboxes(users: Sequence[User], rng: random.Random) -> Iterator[Row]:
         user, turn = users[place % len(users)], place // len(users)
         local, _, domain = user.email.partition("@")
         always_active = turn in {0, 3}
-        created = moment(rng, 60, 900)
+        created = random_moment(rng, 60, 900)
         yield {
-            "id": identifier(rng),
+            "id": new_hex_id(rng),
             "email": user.email if turn == 0 else f"{local}@{domains[turn]}.{domain}",
             "email_provider": spec.EMAIL_PROVIDERS[(place + turn) % len(spec.EMAIL_PROVIDERS)],
             "daily_email_limit": rng.choice((20, 30, 40, 50, 50, 80, 100, 150)),
             "status": "active" if always_active else spec.MAILBOX_STATUSES[place % 3],
             "user_id": user.id,
-            "created_at": stamp(created),
-            "updated_at": stamp(created + timedelta(days=rng.randrange(1, 59))),
+            "created_at": format_timestamp(created),
+            "updated_at": format_timestamp(created + timedelta(days=rng.randrange(1, 59))),
         }
 
 
@@ -208,16 +208,16 @@ def _plain_designs(rng: random.Random) -> Iterator[Design]:
 
 def _sequence(design: Design, user: User, mailboxes: Sequence[Row], rng: random.Random) -> Row:
     """Make a sequence's row; its senders are the user's active mailboxes."""
-    created = moment(rng, 30, 700)
+    created = random_moment(rng, 30, 700)
     senders = [box for box in mailboxes if box["user_id"] == user.id and box["status"] == "active"]
     if design.broken_mailbox:
         senders += [box for box in mailboxes if box["status"] == "needs_reconnection"][:1]
     return {
-        "id": identifier(rng),
+        "id": new_hex_id(rng),
         "name": design.name.format(quarter=f"Q{(created.month + 2) // 3} {created.year}"),
         "status": design.status,
-        "created_at": stamp(created),
-        "updated_at": stamp(created + timedelta(days=rng.randrange(1, 29))),
+        "created_at": format_timestamp(created),
+        "updated_at": format_timestamp(created + timedelta(days=rng.randrange(1, 29))),
         "created_by_user_id": user.id,
         "created_by_user_email": user.email,
         "shows": design.shows,

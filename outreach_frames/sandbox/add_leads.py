@@ -56,7 +56,7 @@ def _missing_ai_credits(attempt: Attempt) -> str:
     return f"Not enough credits for {count} more leads: {user['email']}" if lacking else ""
 
 
-def _lacking(stages: frozenset[str], ability: str, words: str, attempt: Attempt) -> str:
+def _require(stages: frozenset[str], ability: str, words: str, attempt: Attempt) -> str:
     """Say whether the sequence's user lacks an ability that one of these stages needs."""
     lacking = attempt.stages & stages and not attempt.user[ability]
     return f"{words}: {attempt.user['email']}" if lacking else ""
@@ -108,13 +108,13 @@ CHECKS: Mapping[str, Callable[[Attempt], str]] = {
     "invalid_sequence_status": _invalid_sequence_status,
     "missing_ai_credits": _missing_ai_credits,
     "missing_feature_copywriter": partial(
-        _lacking, COPYWRITER_STAGES, "copywriter", "No access to the copywriter"
+        _require, COPYWRITER_STAGES, "copywriter", "No access to the copywriter"
     ),
-    "missing_feature_dialer": partial(_lacking, PHONE_STAGES, "dialer", "No dialer configured"),
+    "missing_feature_dialer": partial(_require, PHONE_STAGES, "dialer", "No dialer configured"),
     "missing_profnet_account": partial(
-        _lacking, PROFNET_STAGES, "profnet_account", "No professional-network account connected"
+        _require, PROFNET_STAGES, "profnet_account", "No professional-network account connected"
     ),
-    "missing_voice_clone": partial(_lacking, VOICE_STAGES, "voice_clone", "No usable voice clone"),
+    "missing_voice_clone": partial(_require, VOICE_STAGES, "voice_clone", "No usable voice clone"),
     "missing_lead_field": _missing_lead_field,
     "missing_sender_field": _missing_sender_field,
     "mailbox_unusable": _mailbox_unusable,
@@ -123,7 +123,7 @@ CHECKS: Mapping[str, Callable[[Attempt], str]] = {
 }
 
 # The lists of skipped leads in the order of their checks; a lead ends in the first that knows it.
-SKIPPING = tuple(
+SKIP_LISTS = tuple(
     field.name for field in spec.ADD_LEADS_RESULT if field.name.endswith(spec.SKIPPED_SUFFIX)
 )
 
@@ -147,10 +147,10 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
             return 422, {spec.VALIDATION_ERRORS_KEY: errors}
         kept, duplicates = _drop_duplicates(submission.leads)
         known = _known_keys(store, sequence["id"], [key for lead in kept for key in lead.keys])
-        skipped: dict[str, list[dict[str, str | None]]] = {name: [] for name in SKIPPING}
+        skipped: dict[str, list[dict[str, str | None]]] = {name: [] for name in SKIP_LISTS}
         added = []
         for lead in kept:
-            name = _skipped_as(lead, known)
+            name = _find_skip_list(lead, known)
             if name is None:
                 added.append(lead)
             else:
@@ -201,12 +201,12 @@ def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str
         {key for key, _ in store.known(table, keys)}
         for table in ("exclusion_list", "recently_contacted")
     )
-    return dict(zip(SKIPPING, (excluded, recent, here, draft, active), strict=True))
+    return dict(zip(SKIP_LISTS, (excluded, recent, here, draft, active), strict=True))
 
 
-def _skipped_as(lead: Lead, known: Mapping[str, set[str]]) -> str | None:
+def _find_skip_list(lead: Lead, known: Mapping[str, set[str]]) -> str | None:
     """Name the list that a lead ends in, or None for a lead to add."""
-    for name in SKIPPING:
+    for name in SKIP_LISTS:
         overridden = lead.overrides.get(spec.CHECK_OVERRIDES.get(name, ""))
         if not overridden and any(key in known[name] for key in lead.keys):
             return name

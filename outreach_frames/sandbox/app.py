@@ -24,7 +24,7 @@ from starlette.types import Receive, Scope, Send
 from outreach_frames import spec
 from outreach_frames.sandbox import home_page, openapi, rules
 from outreach_frames.sandbox.faults import Call, Reply
-from outreach_frames.sandbox.operations import Service, refused, respond
+from outreach_frames.sandbox.operations import Service, error_reply, respond
 
 # The place in a request's scope where the server puts the connection, for faults to break it.
 TRANSPORT = "outreach_frames.sandbox.connection"
@@ -42,22 +42,22 @@ def make_app(service: Service) -> Starlette:
             )
             for endpoint in spec.ENDPOINTS
         ]
-        + [Route(openapi.PATH, _describe), Route(home_page.PATH, partial(_show, service))],
-        exception_handlers={HTTPException: _http_error, Exception: _unexpected_error},
+        + [Route(openapi.PATH, _openapi), Route(home_page.PATH, partial(_home_page, service))],
+        exception_handlers={HTTPException: _routing_error, Exception: _unexpected_error},
     )
     app.router.redirect_slashes = False
     return app
 
 
-async def _describe(_request: Request) -> Response:
+async def _openapi(_request: Request) -> Response:
     """Respond with the description of the interface; it needs no token."""
     return Response(openapi.document(), media_type="application/json")
 
 
-async def _show(service: Service, request: Request) -> Response:
+async def _home_page(service: Service, request: Request) -> Response:
     """Respond with the page for people; it needs no token, and shows none."""
     host, port = request.scope["server"]
-    text = home_page.render(service.store, service.faults.in_force(), f"http://{host}:{port}")
+    text = home_page.render(service.store, service.faults.active(), f"http://{host}:{port}")
     return Response(text, headers=home_page.HEADERS, media_type="text/html")
 
 
@@ -69,7 +69,7 @@ class Operation:
     endpoint: spec.Endpoint
 
     @property
-    def most_bytes(self) -> int:
+    def _max_body_bytes(self) -> int:
         """The size of the largest body that is read."""
         adds_leads = self.endpoint is spec.ADD_LEADS
         return rules.MAX_LEADS_BODY_BYTES if adds_leads else rules.MAX_BODY_BYTES
@@ -78,22 +78,22 @@ class Operation:
         """Respond to one request."""
         request = Request(scope, receive)
         try:
-            body = await _read_body(request, self.most_bytes)
+            body = await _read_body(request, self._max_body_bytes)
         except ClientDisconnect:
             return
         except rules.Refusal as refusal:
-            reply = refused(refusal)
+            reply = error_reply(refusal)
         else:
             reply = self._reply(request, body)
         await _deliver(reply, scope, receive, send)
 
     def _reply(self, request: Request, body: bytes) -> Reply:
         if not self._is_authorized(request.headers.get(spec.AUTHORIZATION_HEADER, "")):
-            reply = refused(rules.Refusal(401, "The token is missing or wrong."))
+            reply = error_reply(rules.Refusal(401, "The token is missing or wrong."))
             return reply.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
         query = tuple(request.query_params.multi_items())
         call = Call(self.endpoint, request.path_params, query, body)
-        return self.service.faults.around(call, partial(respond, self.service))(call)
+        return self.service.faults.wrap(call, partial(respond, self.service))(call)
 
     def _is_authorized(self, header: str) -> bool:
         scheme, _, token = header.partition(" ")
@@ -117,7 +117,7 @@ async def _read_body(request: Request, most: int) -> bytes:
     return b"".join(parts)
 
 
-async def _http_error(_request: Request, error: Exception) -> Response:
+async def _routing_error(_request: Request, error: Exception) -> Response:
     """Respond to what the router refuses: an unknown path, or another method."""
     assert isinstance(error, HTTPException)
     body = rules.error_body(error.status_code, error.detail)
@@ -149,14 +149,14 @@ async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> 
         while body and not transport.is_closing():
             await send({"type": "http.response.body", "body": body[:1], "more_body": True})
             body = body[1:]
-            await _pause(reply.delay, receive)
+            await _wait(reply.delay, receive)
     await send({"type": "http.response.body", "body": body, "more_body": missing > 0})
     if missing:
         transport.close()
         await _until_disconnected(receive)
 
 
-async def _pause(seconds: float, receive: Receive) -> None:
+async def _wait(seconds: float, receive: Receive) -> None:
     """Wait for some time, or until the other side is gone."""
     with suppress(TimeoutError):
         await asyncio.wait_for(_until_disconnected(receive), seconds)

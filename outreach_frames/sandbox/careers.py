@@ -38,9 +38,9 @@ from outreach_frames.sandbox.world import TODAY, USERS, School
 _STAFF: Final = Weighted((name, rank["share"]) for name, rank in SENIORITIES.items())
 OWNER, FOUNDING, CHIEF, VICE_PRESIDENT = spec.SUGGESTED_SENIORITIES[:4]
 _LADDER: Final = spec.SUGGESTED_SENIORITIES[3:9]
-_JOBS_AT_MOST: Final = 4
+_MAX_JOBS: Final = 4
 
-_NOW: Final = TODAY.year * 12 + TODAY.month - 1
+_CURRENT_MONTH: Final = TODAY.year * 12 + TODAY.month - 1
 
 
 class Role(NamedTuple):
@@ -69,8 +69,8 @@ class Person:
 
 
 # Rare and deliberate: what tables, files and pages have to survive, by position modulo this.
-_SPICE_EVERY: Final = 331
-_SPICES: Final = {
+_AWKWARD_PERIOD: Final = 331
+_AWKWARD_VALUES: Final = {
     3: ("title", "={}"),
     41: ("title", "+{}"),
     83: ("title", "-{} (interim)"),
@@ -141,13 +141,13 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
     stays = country is employer.country and rng.random() < 0.7
     city = employer.city if stays else country.cities.draw(rng)
     name = person_name(country, rng)
-    spiced, spice = _SPICES.get(position % _SPICE_EVERY, ("", "{}"))
+    awkward_field, pattern = _AWKWARD_VALUES.get(position % _AWKWARD_PERIOD, ("", "{}"))
     role = _role(employer, rng)
-    if spiced == "title":
-        role = role._replace(title=spice.format(role.title))
+    if awkward_field == "title":
+        role = role._replace(title=pattern.format(role.title))
     jobs = _experiences(employer, role, market, rng)
     attended, educations = _educations(jobs[-1]["start_date"], role, country, market, rng)
-    facts = _facts(employer, role, city, jobs, rng)
+    facts = _template_values(employer, role, city, jobs, rng)
     about = None if rng.random() < 0.15 else _about(facts, rng)
     described = rng.random() > 0.35
     identifier = new_id(rng)
@@ -157,7 +157,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
         "name": name.name,
         "first_name": name.first_name,
         "last_name": name.last_name,
-        "profnet_url": f"{PROFNET}/in/{name.slug}-{_suffix(position)}",
+        "profnet_url": f"{PROFNET}/in/{name.slug}-{_unique_suffix(position)}",
         "title": role.title,
         "headline": _headline(role, employer, rng),
         "about": about,
@@ -179,8 +179,8 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
         "languages": _languages(country, rng),
         "gender": name.gender,
     }
-    if spiced in {"headline", "about"}:
-        body[spiced] = spice.format(body[spiced] or "Long story, told in full.")
+    if awkward_field in {"headline", "about"}:
+        body[awkward_field] = pattern.format(body[awkward_field] or "Long story, told in full.")
     return Person(
         name=name.name,
         role=role,
@@ -213,7 +213,7 @@ def begin_job(
     person["current_position_description"] = None
 
 
-def _suffix(position: int) -> str:
+def _unique_suffix(position: int) -> str:
     """Return hexadecimal digits that no other position has."""
     high, low = divmod(position, 0x10000)
     return f"{low * 40503 % 0x10000:04x}{f'{high:x}' if high else ''}"
@@ -256,17 +256,17 @@ def _experiences(
 ) -> list[dict[str, Any]]:
     """Return the jobs, newest first; earlier ones are further down the ladder."""
     low, high = SENIORITIES[role.seniority]["years"]
-    career = _NOW - rng.randint(low * 12, high * 12 + 1)
+    career = _CURRENT_MONTH - rng.randint(low * 12, high * 12 + 1)
     founded = employer.founded_year * 12
     if role.seniority == FOUNDING:
         since = founded + rng.randint(0, 11)
         career = min(career, since - rng.randint(0, 60))
     else:
-        since = max(founded, _NOW - int((_NOW - career) * rng.random() ** 1.6))
+        since = max(founded, _CURRENT_MONTH - int((_CURRENT_MONTH - career) * rng.random() ** 1.6))
     jobs = [_job(role.title, employer, _day(since))]
     last = since
     rung = _LADDER.index(role.seniority) if role.seniority in _LADDER else 0
-    while len(jobs) < _JOBS_AT_MOST:
+    while len(jobs) < _MAX_JOBS:
         end = last - 1 - int(rng.random() ** 4 * 10)
         start = max(career, end - rng.randint(8, 70))
         if end - start < 4:
@@ -357,7 +357,7 @@ def _headline(role: Role, employer: Employer, rng: Random) -> str:
     return f"{AREAS[role.job_function]} in {employer.industry.name}"
 
 
-def _facts(
+def _template_values(
     employer: Employer, role: Role, city: City, jobs: list[dict[str, Any]], rng: Random
 ) -> dict[str, Any]:
     """Return what the sentences about a person are filled with."""
@@ -367,7 +367,7 @@ def _facts(
         "function": AREAS[role.job_function],
         "field": rng.choice(WORDS["fields_of_study"][role.department]),
         "city": city.name,
-        "years": 1 + (_NOW - _month(jobs[-1]["start_date"])) // 12,
+        "years": 1 + (_CURRENT_MONTH - _month(jobs[-1]["start_date"])) // 12,
         "percent": rng.randint(5, 60),
         "small": rng.randint(2, 9),
         "large": rng.randint(10, 40),

@@ -11,11 +11,11 @@ from outreach_frames.sandbox import records, rules
 Choice = tuple[str, dict[str, Any], str]
 
 # What the sandbox takes for an address, and for a profile URL.
-_EMAIL: Final = r"^[^\s@\x00-\x1f\x7f\x85]+@[^\s@\x00-\x1f\x7f\x85]+$"
-_PROFILE_URL: Final = r"^(https?://)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9][A-Za-z0-9/._~-]*$"
+_EMAIL_RE: Final = r"^[^\s@\x00-\x1f\x7f\x85]+@[^\s@\x00-\x1f\x7f\x85]+$"
+_URL_RE: Final = r"^(https?://)?[A-Za-z0-9-]+(\.[A-Za-z0-9-]+)+/[A-Za-z0-9][A-Za-z0-9/._~-]*$"
 
 # The schemas of bodies, by their names.
-_BODIES: Final = ("AddLeads", "Lead", "Overrides", "PeopleSearch", "DailyEmailLimit")
+_BODY_SCHEMAS: Final = ("AddLeads", "Lead", "Overrides", "PeopleSearch", "DailyEmailLimit")
 
 _OPEN_VALUES: Final = {
     "PhoneNumber.type": records.PHONE_TYPES,
@@ -25,7 +25,7 @@ _OPEN_VALUES: Final = {
     "Activity.sequence_type": records.SEQUENCE_TYPES,
 }
 # Whether these may be null, the interface does not say.
-_NULL_NOW_AND_THEN: Final = {
+_SOMETIMES_NULL: Final = {
     "Company.total_funding": "number",
     "Company.latest_funding_stage": "string",
     "Company.latest_funding_date": "string",
@@ -50,12 +50,12 @@ def choices() -> Iterator[Choice]:
     >>> next(choices())
     ('AddLeads', {'additionalProperties': False}, 'other fields are refused (400)')
     """
-    yield from _of_requests()
+    yield from _request_choices()
     for place, values in _OPEN_VALUES.items():
         yield place, {"examples": list(values)}, f"one of {', '.join(values)}"
     for place, words in _OPEN_FIELDS.items():
         yield place, {}, words
-    for place, kind in _NULL_NOW_AND_THEN.items():
+    for place, kind in _SOMETIMES_NULL.items():
         yield place, {"type": [kind, "null"]}, "null now and then"
     for search_filter in spec.FILTERS:
         if search_filter.suggestions:
@@ -63,8 +63,8 @@ def choices() -> Iterator[Choice]:
             yield f"PeopleSearch.{search_filter.name}", {}, f"finds people by {known}"
 
 
-def _of_requests() -> Iterator[Choice]:
-    for name in _BODIES:
+def _request_choices() -> Iterator[Choice]:
+    for name in _BODY_SCHEMAS:
         yield name, {"additionalProperties": False}, "other fields are refused (400)"
     yield "AddLeads.leads", {"minItems": 1}, "at least one lead"
     lowest, highest = rules.DAILY_EMAIL_LIMITS[0], rules.DAILY_EMAIL_LIMITS[-1]
@@ -72,9 +72,9 @@ def _of_requests() -> Iterator[Choice]:
     yield "DailyEmailLimit.daily_email_limit", bounds, f"from {lowest} to {highest}"
     pages = {"minimum": 1, "maximum": rules.MAX_PAGE}
     yield "PeopleSearch.page", pages, "in this range; a page after the last one is empty"
-    for name, pattern in zip(spec.LEAD_IDENTIFIERS, (_EMAIL, _PROFILE_URL), strict=True):
-        taken = {"pattern": pattern, "maxLength": spec.MAX_DATA_VALUE_LENGTH}
-        yield f"Lead.{name}", taken, "anything else is refused (400), placeholder text too"
+    for name, pattern in zip(spec.LEAD_IDENTIFIERS, (_EMAIL_RE, _URL_RE), strict=True):
+        accepted = {"pattern": pattern, "maxLength": spec.MAX_DATA_VALUE_LENGTH}
+        yield f"Lead.{name}", accepted, "anything else is refused (400), placeholder text too"
     custom = {"leads_distribution": {"const": spec.MAILBOXES_LEADS_DISTRIBUTION}}
     chosen = "without mailboxes this distribution is refused (400)"
     mailboxes = {"minItems": 1, "items": {"format": "email"}}

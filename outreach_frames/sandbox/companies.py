@@ -20,7 +20,7 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox.headcount import headcounts
-from outreach_frames.sandbox.names import PROFNET, digits, invented_stem, new_id, slug, stream
+from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, new_rng, postcode, slug
 from outreach_frames.sandbox.vocabulary import (
     ANY_COUNTRY,
     ANY_INDUSTRY,
@@ -59,7 +59,7 @@ _REVENUES: Final = {
 }
 
 # Companies that are older have outgrown outside funding.
-_FIRST_FUNDED: Final = 1995
+_FUNDED_SINCE: Final = 1995
 
 # Each funding stage with the bounds of what one round brings, in US dollars.
 _ROUNDS: Final = (
@@ -101,17 +101,17 @@ class Employer:
     focuses: tuple[str, ...]
     group: int
     investors: tuple[int, ...]
-    reached: array[int]
+    cumulative_headcounts: array[int]
 
     def job(self, rng: Random) -> tuple[str, str]:
         """Return department and job function of one employee."""
-        return _FUNCTIONS[bisect(self.reached, int(rng.random() * self.employees))]
+        return _FUNCTIONS[bisect(self.cumulative_headcounts, int(rng.random() * self.employees))]
 
 
-def size_of(employees: int) -> str | None:
+def size_label(employees: int) -> str | None:
     """Return the size label of a number of employees, None where no label has it.
 
-    >>> size_of(12)
+    >>> size_label(12)
     '11-50'
     """
     return next((size for size, (low, high) in SIZES.items() if low <= employees <= high), None)
@@ -129,7 +129,7 @@ def companies(seed: int, count: int) -> Iterator[tuple[Employer, bytes]]:
     count : int
         How many companies.
     """
-    rng = stream(seed, "companies")
+    rng = new_rng(seed, "companies")
     taken: set[str] = set()
     parents: list[Employer] = []
     for number in range(count):
@@ -147,7 +147,7 @@ def _company(
     city = country.cities.draw(rng)
     industry = parent.industry if parent and rng.random() < 0.6 else ANY_INDUSTRY.draw(rng)
     size = _SIZE_WEIGHTS.draw(rng) if number else HUGE
-    employees = _between(*SIZES[size], rng)
+    employees = _log_uniform(*SIZES[size], rng)
     founded = _founded_year(industry, employees, rng) if number else 1908
     stem, short_name = _name(parent, country, industry, taken, rng)
     name = f"{short_name} {rng.choice(country.legal_forms)}".strip()
@@ -177,7 +177,7 @@ def _company(
         focuses=tuple(compress(spec.SUGGESTED_COMPANY_FOCUSES, (is_b2b, is_b2c))),
         group=parent.number if parent else number,
         investors=tuple(rng.sample(range(INVESTORS), rng.randint(1, 4))) if funding else (),
-        reached=array("I", accumulate(counts)),
+        cumulative_headcounts=array("I", accumulate(counts)),
     )
     stage, total, day = funding or (None, None, None)
     body = {
@@ -197,7 +197,7 @@ def _company(
             "city": city.name,
             "state": None if number % 60 == 7 else city.state,
             "country": city.country,
-            "postal_code": digits(city.postal_code_pattern, rng),
+            "postal_code": postcode(city.postal_code_pattern, rng),
             "lat": round(city.lat + rng.uniform(-0.06, 0.06), 5),
             "long": round(city.long + rng.uniform(-0.06, 0.06), 5),
         },
@@ -221,7 +221,7 @@ def _company(
     return employer, body
 
 
-def _between(low: int, high: int, rng: Random) -> int:
+def _log_uniform(low: int, high: int, rng: Random) -> int:
     """Return a whole number between two bounds, small ones more often."""
     return min(high, int(exp(rng.uniform(log(low), log(high + 1)))))
 
@@ -264,14 +264,14 @@ def _funding(
     industry: Industry, kind: str, employees: int, founded: int, rng: Random
 ) -> tuple[str, float, str] | None:
     """Return latest stage, total amount in US dollars and latest date, or None without funding."""
-    if kind not in (PRIVATE, PUBLIC) or founded < _FIRST_FUNDED or rng.random() > industry.funded:
+    if kind not in (PRIVATE, PUBLIC) or founded < _FUNDED_SINCE or rng.random() > industry.funded:
         return None
     most = min(len(_ROUNDS), 1 + int(log(employees + 1, 6)))
     years = sorted(
         rng.sample(range(founded, TODAY.year), min(rng.randint(1, most), TODAY.year - founded))
     )
     total = sum(
-        round(_between(low, high, rng), -4)
+        round(_log_uniform(low, high, rng), -4)
         for _, (_, low, high) in zip(years, _ROUNDS, strict=False)
     )
     day = f"{years[-1]}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"

@@ -84,7 +84,7 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
     noon = datetime.combine(TODAY, time(12), UTC)
     with closing(open_store(None, World(_PEOPLE, _SEED, make_world))) as store:
         service = Service(
-            store, PeopleIndex(store.connection), "", Faults.arm(None, seed=0), lambda: noon
+            store, PeopleIndex(store.connection), "", Faults.activate(None, seed=0), lambda: noon
         )
         return {
             endpoint: (call, orjson.loads(respond(service, call).body))

@@ -140,16 +140,16 @@ def as_fault(value: FaultLike) -> Fault:
 
 def _retry_after(fault: Fault) -> str:
     """Write Retry-After as seconds, or as it was given where it is a text."""
-    asked = 1 if fault.retry_after is None else fault.retry_after
-    return asked if isinstance(asked, str) else f"{asked:g}"
+    value = 1 if fault.retry_after is None else fault.retry_after
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _retry_after_date(fault: Fault) -> str:
     """Write Retry-After as an HTTP date; rounded up, so that it is never too early."""
-    asked = 1 if fault.retry_after is None else fault.retry_after
-    if isinstance(asked, str):
-        return asked
-    return formatdate(math.ceil(time.time() + asked), usegmt=True)
+    value = 1 if fault.retry_after is None else fault.retry_after
+    if isinstance(value, str):
+        return value
+    return formatdate(math.ceil(time.time() + value), usegmt=True)
 
 
 def _refuse(
@@ -159,9 +159,7 @@ def _refuse(
     return reply.with_header(spec.RETRY_AFTER_HEADER, header(fault)) if header else reply
 
 
-def _ask_to_wait(
-    header: Callable[[Fault], str], fault: Fault, call: Call, handle: Handler
-) -> Reply:
+def _attach(header: Callable[[Fault], str], fault: Fault, call: Call, handle: Handler) -> Reply:
     return handle(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
 
 
@@ -228,8 +226,8 @@ def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
 class Kind:
     """What a kind of fault does, and where it can."""
 
-    says: str
-    strike: Callable[[Fault, Call, Handler], Reply]
+    description: str
+    apply: Callable[[Fault, Call, Handler], Reply]
     endpoints: tuple[spec.Endpoint, ...] = spec.ENDPOINTS
 
 
@@ -245,10 +243,10 @@ KINDS: Mapping[str, Kind] = {
     ),
     "rate_limit_bare": Kind("429 without Retry-After", partial(_refuse, 429, _TOO_MANY, None)),
     "retry_after": Kind(
-        "a good response with Retry-After in seconds", partial(_ask_to_wait, _retry_after)
+        "a good response with Retry-After in seconds", partial(_attach, _retry_after)
     ),
     "retry_after_date": Kind(
-        "a good response with Retry-After as an HTTP date", partial(_ask_to_wait, _retry_after_date)
+        "a good response with Retry-After as an HTTP date", partial(_attach, _retry_after_date)
     ),
     "server_error": Kind("500", partial(_refuse, 500, "Something went wrong.", None)),
     "unavailable": Kind(
@@ -283,12 +281,12 @@ KINDS: Mapping[str, Kind] = {
 
 
 @dataclass(slots=True)
-class _Armed:
+class _Active:
     """A fault and how far it has come."""
 
     fault: Fault
     seen: int = 0
-    struck: int = 0
+    applied: int = 0
 
 
 @dataclass(slots=True)
@@ -298,42 +296,42 @@ class Faults:
     One thread serves all requests, so that nothing here needs a lock.
     """
 
-    armed: list[_Armed]
+    entries: list[_Active]
     rng: random.Random
 
     @classmethod
-    def arm(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
+    def activate(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
         """Put faults in force."""
         if faults is None:
             faults = ()
         elif isinstance(faults, Fault | Mapping | str):
             faults = (faults,)
-        return cls([_Armed(as_fault(each)) for each in faults], random.Random(f"faults {seed}"))
+        return cls([_Active(as_fault(each)) for each in faults], random.Random(f"faults {seed}"))
 
-    def in_force(self) -> tuple[Fault, ...]:
+    def active(self) -> tuple[Fault, ...]:
         """Return the faults in force."""
-        return tuple(each.fault for each in self.armed)
+        return tuple(each.fault for each in self.entries)
 
-    def around(self, call: Call, handle: Handler) -> Handler:
+    def wrap(self, call: Call, handle: Handler) -> Handler:
         """Wrap an operation into the faults that strike this request, the first outermost."""
-        striking = [each.fault for each in self.armed if self._strikes(each, call.endpoint)]
+        striking = [each.fault for each in self.entries if self._applies(each, call.endpoint)]
         for fault in reversed(striking):
-            handle = partial(_struck, fault, handle)
+            handle = partial(_apply_fault, fault, handle)
         return handle
 
-    def _strikes(self, armed: _Armed, endpoint: spec.Endpoint) -> bool:
-        fault = armed.fault
+    def _applies(self, entry: _Active, endpoint: spec.Endpoint) -> bool:
+        fault = entry.fault
         fits = endpoint in KINDS[fault.kind].endpoints
         if not fits or fault.endpoint not in {None, endpoint.name}:
             return False
-        armed.seen += 1
-        if armed.seen <= fault.after or (fault.times is not None and armed.struck >= fault.times):
+        entry.seen += 1
+        if entry.seen <= fault.after or (fault.times is not None and entry.applied >= fault.times):
             return False
         if self.rng.random() >= fault.probability:
             return False
-        armed.struck += 1
+        entry.applied += 1
         return True
 
 
-def _struck(fault: Fault, handle: Handler, call: Call) -> Reply:
-    return KINDS[fault.kind].strike(fault, call, handle)
+def _apply_fault(fault: Fault, handle: Handler, call: Call) -> Reply:
+    return KINDS[fault.kind].apply(fault, call, handle)

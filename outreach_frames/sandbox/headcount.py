@@ -59,7 +59,7 @@ def headcounts(
             zip(
                 names,
                 shares(
-                    departments[department], _varied(industry, department, has_founder, rng), rng
+                    departments[department], _weights(industry, department, has_founder, rng), rng
                 ),
                 strict=True,
             )
@@ -69,7 +69,7 @@ def headcounts(
     return departments, functions
 
 
-def _varied(industry: Industry, department: str, has_founder: bool, rng: Random) -> list[float]:
+def _weights(industry: Industry, department: str, has_founder: bool, rng: Random) -> list[float]:
     """Return the weights of a department's job functions, varied a little."""
     weights = [weight * (0.4 + 1.2 * rng.random()) for weight in industry.functions[department]]
     if department == LEADERSHIP:

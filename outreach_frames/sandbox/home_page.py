@@ -30,9 +30,9 @@ HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
 }
 # The variables that the toolkit reads; a shell puts the second into the requests below.
-_ADDRESS, _KEY = "OUTREACH_BASE_URL", "OUTREACH_API_KEY"
+_URL_VARIABLE, _TOKEN_VARIABLE = "OUTREACH_BASE_URL", "OUTREACH_API_KEY"
 
-_COUNTED: Final[Mapping[str, str]] = {
+_COUNT_LABELS: Final[Mapping[str, str]] = {
     "people": "people in people search",
     "companies": "companies, with or without people",
     "contacts": "contacts of the account",
@@ -63,12 +63,12 @@ def render(store: Store, faults: Iterable[Fault], base_url: str) -> str:
     return _template().substitute(
         values,
         description=openapi.PATH,
-        connect=escape(f"export {_ADDRESS}={base_url}\nexport {_KEY}=..."),
+        connect=escape(f"export {_URL_VARIABLE}={base_url}\nexport {_TOKEN_VARIABLE}=..."),
         python=escape(f'import outreach_frames as of\n\nclient = of.connect("{base_url}", "...")'),
         in_force=escape(f"In force: {kinds}." if kinds else "None is in force."),
         faults=_table(
             ("kind", "what it does"),
-            ((_code(name), escape(kind.says)) for name, kind in KINDS.items()),
+            ((_code(name), escape(kind.description)) for name, kind in KINDS.items()),
         ),
     )
 
@@ -80,7 +80,7 @@ def _template() -> Template:
 
 
 def _counts(store: Store) -> Iterable[tuple[str, str]]:
-    for table, words in _COUNTED.items():
+    for table, words in _COUNT_LABELS.items():
         yield f"{store.count(table):,}", escape(words)
 
 
@@ -112,7 +112,7 @@ def _operation(call: Call, base_url: str) -> str:
         if fields:
             names = ", ".join(_code(field.name) for field in fields)
             lines.append(f'<p class="quiet">{words}: {names}</p>')
-    return "\n".join((*lines, f"<pre>{escape(curl(call, base_url, f'${_KEY}'))}</pre>"))
+    return "\n".join((*lines, f"<pre>{escape(curl(call, base_url, f'${_TOKEN_VARIABLE}'))}</pre>"))
 
 
 def _code(text: str) -> str:

@@ -18,7 +18,7 @@ PROFNET: Final = "https://profnet.example"
 FEMALE, MALE, NONBINARY = GENDERS = ("female", "male", "nonbinary")
 
 # Letters that Unicode does not take apart into a base letter and an accent.
-_LETTERS: Final = str.maketrans(
+_TRANSLITERATIONS: Final = str.maketrans(
     {
         "ß": "ss",
         "ø": "o",
@@ -36,7 +36,7 @@ _STEM_PARTS: Final = tuple(
 )
 
 
-def stream(seed: int, part: str) -> Random:
+def new_rng(seed: int, part: str) -> Random:
     """Return the random numbers of one part of the world, independent of all other parts."""
     return Random(f"{seed}/{part}")
 
@@ -53,7 +53,7 @@ def slug(text: str) -> str:
     >>> slug("Jörn Großmann")
     'jorn-grossmann'
     """
-    plain = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    plain = unicodedata.normalize("NFKD", text.translate(_TRANSLITERATIONS))
     plain = plain.encode("ascii", "ignore").decode().lower().replace("'", "")
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
@@ -63,10 +63,10 @@ def invented_stem(rng: Random) -> str:
     return "".join(rng.choice(parts) for parts in _STEM_PARTS)
 
 
-def digits(pattern: str, rng: Random) -> str:
+def postcode(pattern: str, rng: Random) -> str:
     """Fill a postal code pattern: `#` with a digit, `A` with a letter.
 
-    >>> digits("10###", Random(1))
+    >>> postcode("10###", Random(1))
     '10291'
     """
     return re.sub(

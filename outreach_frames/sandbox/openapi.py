@@ -107,9 +107,7 @@ def describe() -> Schema:
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "responses": {
-                name: _refusal(status, words) for status, (name, words) in _REFUSALS.items()
-            },
+            "responses": {name: _error(status, words) for status, (name, words) in _ERRORS.items()},
             "securitySchemes": {
                 "token": {
                     "type": "http",
@@ -203,14 +201,14 @@ def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
     if endpoint.body:
         statuses.append(413)
     refusals = {
-        str(status): {"$ref": f"#/components/responses/{_REFUSALS[status][0]}"}
+        str(status): {"$ref": f"#/components/responses/{_ERRORS[status][0]}"}
         for status in sorted({*statuses, *endpoint.refusals})
     }
     return {"200": success, **refusals}
 
 
 # The responses that are no success: the names of their components, and what they mean.
-_REFUSALS: Final = {
+_ERRORS: Final = {
     400: (
         "BadRequest",
         "The request is malformed in itself; of adding leads the interface shows it",
@@ -226,7 +224,7 @@ _REFUSALS: Final = {
 }
 
 
-def _refusal(status: int, words: str) -> Schema:
+def _error(status: int, words: str) -> Schema:
     response: Schema = {"description": words}
     if status in spec.ADD_LEADS.refusals and status != 400:
         (code, cause), *_ = spec.ADD_LEADS_ERRORS.items()

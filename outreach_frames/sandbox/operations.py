@@ -16,9 +16,9 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.sandbox import add_leads as adding
 from outreach_frames.sandbox import rules
-from outreach_frames.sandbox.account import stamp
+from outreach_frames.sandbox.account import format_timestamp
 from outreach_frames.sandbox.faults import Call, Faults, Reply
-from outreach_frames.sandbox.paging import cut_page
+from outreach_frames.sandbox.paging import paginate
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Row, Store
 from outreach_frames.sandbox.submission import Submission
@@ -26,7 +26,7 @@ from outreach_frames.sandbox.submission import Submission
 SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
 
 
-def utc_now() -> datetime:
+def _utc_now() -> datetime:
     """Return the current time."""
     return datetime.now(UTC)
 
@@ -39,10 +39,10 @@ class Service:
     people: PeopleIndex
     api_key: str
     faults: Faults
-    now: Callable[[], datetime] = utc_now
+    now: Callable[[], datetime] = _utc_now
 
 
-def _ok(document: object) -> Reply:
+def _json_reply(document: object) -> Reply:
     return Reply(200, orjson.dumps(document))
 
 
@@ -70,7 +70,7 @@ def get_contacts(service: Service, call: Call) -> Reply:
     found = service.store.contacts(ids)
     for contact in found:
         del contact["recent_activity"]
-    return _ok({spec.CONTACTS_KEY: found})
+    return _json_reply({spec.CONTACTS_KEY: found})
 
 
 def get_contact_by_email(service: Service, call: Call) -> Reply:
@@ -100,8 +100,8 @@ def get_lead_list(service: Service, call: Call) -> Reply:
     lead_list = service.store.lead_list(call.path_values["id"])
     if lead_list is None:
         raise rules.Refusal(404, "There is no lead list with that id.")
-    page, links = cut_page(lead_list[spec.LEADS_KEY], call)
-    return _ok(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
+    page, links = paginate(lead_list[spec.LEADS_KEY], call)
+    return _json_reply(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
 
 
 def list_mailboxes(service: Service, call: Call) -> Reply:
@@ -113,21 +113,21 @@ def update_mailbox(service: Service, call: Call) -> Reply:
     """PATCH /mailboxes/{id}: the new limit is there with the response."""
     limit = rules.read_body(call.body, rules.DailyEmailLimit).daily_email_limit
     mailbox_id = call.path_values["id"]
-    if not service.store.set_daily_email_limit(mailbox_id, limit, stamp(service.now())):
+    if not service.store.set_daily_email_limit(mailbox_id, limit, format_timestamp(service.now())):
         raise rules.Refusal(404, "There is no mailbox with that id.")
     (row,) = (row for row in service.store.mailboxes() if row["id"] == mailbox_id)
-    return _ok(_shown(_mailbox(row), spec.MAILBOX))
+    return _json_reply(_select_fields(_mailbox(row), spec.MAILBOX))
 
 
 def _page(rows: Sequence[Row], call: Call) -> Reply:
     """Respond with the page of a list that a request asks for."""
-    page, links = cut_page(rows, call)
+    page, links = paginate(rows, call)
     listed = call.endpoint.listed
-    items = [_shown(row, listed.members) for row in page]
-    return _ok({listed.name: items, spec.LINKS_KEY: links})
+    items = [_select_fields(row, listed.members) for row in page]
+    return _json_reply({listed.name: items, spec.LINKS_KEY: links})
 
 
-def _shown(row: Mapping[str, Any], fields: Sequence[spec.Field]) -> Row:
+def _select_fields(row: Mapping[str, Any], fields: Sequence[spec.Field]) -> Row:
     """Return what the service shows of a row."""
     return {field.name: row[field.name] for field in fields if field.name in row}
 
@@ -158,9 +158,9 @@ def respond(service: Service, call: Call) -> Reply:
             rules.check_query(call.endpoint, call.query)
             return _OPERATIONS[call.endpoint](service, call)
         except rules.Refusal as refusal:
-            return refused(refusal)
+            return error_reply(refusal)
 
 
-def refused(refusal: rules.Refusal) -> Reply:
+def error_reply(refusal: rules.Refusal) -> Reply:
     """Make the response of a refusal."""
     return Reply(refusal.status, rules.error_body(refusal.status, refusal.message))

@@ -13,7 +13,7 @@ Item = Mapping[str, Any]
 SIZE, AFTER, BEFORE = spec.PAGE_SIZE.name, spec.PAGE_AFTER.name, spec.PAGE_BEFORE.name
 
 
-def cut_page(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, dict[str, str]]]:
+def paginate(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, dict[str, str]]]:
     """Cut the page that a request asks for out of a list, and make its links.
 
     A cursor may name an item that the filters leave out: a page begins where that item stands in

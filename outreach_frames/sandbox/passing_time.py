@@ -21,20 +21,20 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox import careers
-from outreach_frames.sandbox.companies import Employer, companies, size_of
+from outreach_frames.sandbox.companies import Employer, companies, size_label
 from outreach_frames.sandbox.headcount import LEADERSHIP
-from outreach_frames.sandbox.names import stream
-from outreach_frames.sandbox.population import add_people, number_of
+from outreach_frames.sandbox.names import new_rng
+from outreach_frames.sandbox.population import add_people, find_or_add
 from outreach_frames.sandbox.world import TODAY, schools
 
-MOST_DAYS: Final = 3_650
-_MONTH: Final = 30
+MAX_DAYS: Final = 3_650
+_DAYS_PER_MONTH: Final = 30
 # Shares of all people in a month.
-_LEAVE, _JOIN, _MOVE, _RISE = 0.02, 0.03, 0.03, 0.02
+_LEAVE, _JOIN, _MOVE, _PROMOTE = 0.02, 0.03, 0.03, 0.02
 # How a company grows in a month, how much companies differ, and departments of one company.
 _GROWTH, _SPREAD, _DEPARTMENT_SPREAD = 0.012, 0.03, 0.03
 # Nobody leaves a job that was begun so few days ago.
-_SETTLED_DAYS: Final = 60
+_MIN_JOB_DAYS: Final = 60
 
 
 class _Worker(NamedTuple):
@@ -46,7 +46,7 @@ class _Worker(NamedTuple):
     body: dict[str, Any]
 
 
-def pass_days(connection: sqlite3.Connection, days: int) -> None:
+def advance_world(connection: sqlite3.Connection, days: int) -> None:
     """Let days go by in a world.
 
     Parameters
@@ -57,24 +57,24 @@ def pass_days(connection: sqlite3.Connection, days: int) -> None:
         From 1 on.
     """
     ((seed, passed, positions),) = connection.execute("SELECT seed, days, positions FROM world")
-    rng = stream(seed, f"days {passed} to {passed + days}")
+    rng = new_rng(seed, f"days {passed} to {passed + days}")
     with connection:
-        staff = _staff(connection)
-        employers = _grow(connection, seed, staff, days / _MONTH, rng)
-        everybody = [row[0] for row in connection.execute("SELECT position FROM people")]
-        leaving = _some(everybody, _LEAVE, days, rng)
+        staff = _count_staff(connection)
+        employers = _grow_companies(connection, seed, staff, days / _DAYS_PER_MONTH, rng)
+        present = [row[0] for row in connection.execute("SELECT position FROM people")]
+        leaving = _draw_share(present, _LEAVE, days, rng)
         _remove(connection, leaving)
         market = careers.Market(employers, schools(seed), staff)
-        stayed = sorted(set(everybody).difference(leaving))
-        moving = _some(stayed, _MOVE, days, rng)
-        rising = _some(sorted(set(stayed).difference(moving)), _RISE, days, rng)
+        remaining = sorted(set(present).difference(leaving))
+        moving = _draw_share(remaining, _MOVE, days, rng)
+        promoted = _draw_share(sorted(set(remaining).difference(moving)), _PROMOTE, days, rng)
         today = TODAY + timedelta(days=passed)
-        for position in sorted([*moving, *rising]):
+        for position in sorted([*moving, *promoted]):
             worker = _worker(connection, position)
             employer = market.hire(rng) if position in moving else employers[worker.company]
             day = today + timedelta(days=rng.randint(1, days))
             _change_job(connection, worker, employer, day, rng)
-        count = len(_some(everybody, _JOIN, days, rng))
+        count = len(_draw_share(present, _JOIN, days, rng))
         joining = [
             careers.new_person(position, market, rng)
             for position in range(positions, positions + count)
@@ -85,14 +85,14 @@ def pass_days(connection: sqlite3.Connection, days: int) -> None:
         )
 
 
-def _staff(connection: sqlite3.Connection) -> Counter[int]:
+def _count_staff(connection: sqlite3.Connection) -> Counter[int]:
     """Count the people of the world at each company."""
     return Counter(dict(connection.execute("SELECT company, count(*) FROM people GROUP BY 1")))
 
 
-def _some(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
+def _draw_share(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
     """Draw the share of people to whom something happens, at least one and not all."""
-    count = round(len(positions) * (1 - (1 - monthly) ** (days / _MONTH)))
+    count = round(len(positions) * (1 - (1 - monthly) ** (days / _DAYS_PER_MONTH)))
     return set(rng.sample(positions, min(max(count, 1), len(positions) - 1)))
 
 
@@ -115,12 +115,12 @@ def _change_job(
     moves = employer.number != worker.company
     role = careers.next_role(worker.role, promoted=not moves or rng.random() < 0.4, rng=rng)
     since = date.fromisoformat(worker.body["current_position_start_date"])
-    is_settled = (day - since).days >= _SETTLED_DAYS
+    may_change = (day - since).days >= _MIN_JOB_DAYS
     is_owner = role.seniority in (careers.OWNER, careers.FOUNDING)
-    if is_owner or not is_settled or not (moves or role.seniority != worker.role.seniority):
+    if is_owner or not may_change or not (moves or role.seniority != worker.role.seniority):
         return
     careers.begin_job(worker.body, role, employer, day, rng)
-    number = number_of(connection, "roles", *role)
+    number = find_or_add(connection, "roles", *role)
     connection.execute(
         "UPDATE people SET role = ?, company = ? WHERE position = ?",
         (number, employer.number, worker.position),
@@ -140,7 +140,7 @@ def _worker(connection: sqlite3.Connection, position: int) -> _Worker:
     return _Worker(position, company, careers.Role(*role), orjson.loads(body))
 
 
-def _grow(
+def _grow_companies(
     connection: sqlite3.Connection, seed: int, staff: Counter[int], months: float, rng: Random
 ) -> list[Employer]:
     """Change the headcounts of all companies, and return these as they are then."""
@@ -148,7 +148,7 @@ def _grow(
     employers: list[Employer] = []
     for employer, _ in companies(seed, len(bodies)):
         body = orjson.loads(bodies[employer.number])
-        grown = {**body, **_grown(body["job_function_headcount"], months, rng)}
+        grown = {**body, **_grown_headcounts(body["job_function_headcount"], months, rng)}
         # A company never has fewer employees than people in the world, or more than a size label.
         if grown["size"] and grown["estimated_number_of_employees"] >= staff[employer.number]:
             body = grown
@@ -158,7 +158,7 @@ def _grow(
                 employer,
                 employees=body["estimated_number_of_employees"],
                 size=body["size"],
-                reached=array("I", accumulate(counts)),
+                cumulative_headcounts=array("I", accumulate(counts)),
             )
         )
         connection.execute(
@@ -171,7 +171,7 @@ def _grow(
     return employers
 
 
-def _grown(
+def _grown_headcounts(
     departments: Mapping[str, Mapping[str, int]], months: float, rng: Random
 ) -> dict[str, Any]:
     """Return what a company says of its employees, some time later; its leaders stay."""
@@ -188,7 +188,7 @@ def _grown(
     employees = sum(totals.values())
     return {
         "estimated_number_of_employees": employees,
-        "size": size_of(employees),
+        "size": size_label(employees),
         "department_headcount": {name: totals[name] for name in spec.DEPARTMENTS},
         "job_function_headcount": functions,
     }

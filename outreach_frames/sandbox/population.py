@@ -17,12 +17,12 @@ import orjson
 
 from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.companies import Employer, companies
-from outreach_frames.sandbox.names import stream
+from outreach_frames.sandbox.names import new_rng
 from outreach_frames.sandbox.world import investors, schools, users
 
 # More people share a company where there are more of them, and memory stays bounded.
 COMPANIES_EXPONENT: Final = 0.75
-COMPANIES_AT_MOST: Final = 10_000
+MAX_COMPANIES: Final = 10_000
 _BATCH: Final = 2_000
 
 _TABLES: Final = {
@@ -89,7 +89,7 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     employers = _fill_companies(connection, seed, company_count(people))
     roles: dict[careers.Role, int] = {}
     places: dict[str, int] = {}
-    market, rng = careers.Market(employers, learned), stream(seed, "people")
+    market, rng = careers.Market(employers, learned), new_rng(seed, "people")
     for positions in _batches(range(people)):
         batch = [careers.new_person(position, market, rng) for position in positions]
         _insert_people(connection, positions[0], batch, roles, places)
@@ -108,17 +108,17 @@ def company_count(people: int) -> int:
     >>> company_count(2_000), company_count(1_000_000)
     (299, 10000)
     """
-    return min(COMPANIES_AT_MOST, max(1, round(math.pow(people, COMPANIES_EXPONENT))))
+    return min(MAX_COMPANIES, max(1, round(math.pow(people, COMPANIES_EXPONENT))))
 
 
 def add_people(connection: sqlite3.Connection, first: int, joining: list[careers.Person]) -> None:
     """Add people to a filled database, at the positions from the first on."""
-    roles = {person.role: number_of(connection, "roles", *person.role) for person in joining}
-    places = {one.location: number_of(connection, "places", one.location) for one in joining}
+    roles = {person.role: find_or_add(connection, "roles", *person.role) for person in joining}
+    places = {one.location: find_or_add(connection, "places", one.location) for one in joining}
     _insert_people(connection, first, joining, roles, places)
 
 
-def number_of(connection: sqlite3.Connection, table: str, *texts: str) -> int:
+def find_or_add(connection: sqlite3.Connection, table: str, *texts: str) -> int:
     """Return the number of a role or a place, which is added where it is not there yet."""
     columns = _TABLES[table].replace("TEXT NOT NULL", "").split(",", 1)[1]
     marks = ", ".join("?" * len(texts))
@@ -131,7 +131,7 @@ def number_of(connection: sqlite3.Connection, table: str, *texts: str) -> int:
     return int(found[0])
 
 
-def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:
+def sample_people(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:
     """Draw different people, in random order.
 
     Parameters
@@ -149,7 +149,7 @@ def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[s
         People without their companies, each with the `company_domain`.
     """
     (total,) = connection.execute("SELECT count(*) FROM people").fetchone()
-    positions = stream(seed, "sample").sample(range(total), min(count, total))
+    positions = new_rng(seed, "sample").sample(range(total), min(count, total))
     rows = connection.execute(
         """SELECT person_bodies.body, companies.domain FROM json_each(?) AS drawn
         JOIN person_bodies ON position = drawn.value

@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.account import fill_account, moment, stamp
+from outreach_frames.sandbox.account import fill_account, format_timestamp, random_moment
 from outreach_frames.sandbox.names import new_id, slug
-from outreach_frames.sandbox.population import fill, sample
+from outreach_frames.sandbox.population import fill, sample_people
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
 from outreach_frames.sandbox.vocabulary import COUNTRIES
@@ -24,10 +24,10 @@ Record = dict[str, Any]
 
 CONTACTS = 500
 # One in so many contacts stands in the exclusion list, one was contacted recently, and so on.
-SHARE = 12
+CONTACTS_PER_LEAD = 12
 
 # What a contact has of the person that it was made from.
-SHARED_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")
+COPIED_PERSON_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")
 EVENT_TYPES = ("email_sent", "email_opened", "email_replied", "profnet_visited", "call_logged")
 SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
 PHONE_TYPES = ("mobile", "work")
@@ -59,7 +59,7 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
     account_users = users(seed)
     fill_account(connection, account_users, seed=seed)
     rng = random.Random(f"records {seed}")
-    contacts = list(_contacts(sample(connection, CONTACTS, seed), account_users, rng))
+    contacts = list(_contacts(sample_people(connection, CONTACTS, seed), account_users, rng))
     insert(
         connection,
         "contacts",
@@ -72,7 +72,7 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
             for contact in contacts
         ),
     )
-    _add_known_leads(connection, contacts, rng)
+    _insert_known_leads(connection, contacts, rng)
     for place, (name, kind, status, size) in enumerate(LEAD_LISTS):
         lead_list = _lead_list(name, kind, status, account_users, rng)
         if place == LIST_WITH_ERRORS:
@@ -82,12 +82,12 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
         insert(connection, "lead_lists", [{"id": lead_list["id"], "document": document}])
 
 
-def _add_known_leads(
+def _insert_known_leads(
     connection: sqlite3.Connection, contacts: Sequence[Record], rng: random.Random
 ) -> None:
     """Make some contacts leads that the checks of adding leads know."""
     latest_first = sorted(contacts, key=lambda each: each["last_contacted_at"] or "", reverse=True)
-    share = max(1, len(contacts) // SHARE)
+    share = max(1, len(contacts) // CONTACTS_PER_LEAD)
     recent, others = latest_first[:share], latest_first[share:]
     rng.shuffle(others)
     excluded, draft, active = (others[part * share : (part + 1) * share] for part in range(3))
@@ -119,10 +119,10 @@ def _contacts(
     taken: set[str] = set()
     for place, person in enumerate(people):
         email = _email(person, place, taken)
-        contacted = moment(rng, 1, 60)
+        contacted = random_moment(rng, 1, 60)
         activity = [
             {
-                "event_at": stamp(contacted - timedelta(hours=49 * step)),
+                "event_at": format_timestamp(contacted - timedelta(hours=49 * step)),
                 "event_type": rng.choice(EVENT_TYPES),
                 "sequence_type": rng.choice(SEQUENCE_TYPES),
                 "sequence_name": rng.choice(("CFO outreach DACH", "Webinar follow-up Logistics")),
@@ -132,12 +132,12 @@ def _contacts(
         contact: Record = {
             "id": new_id(rng),
             "email": None if place % 25 == 24 else email,
-            **{name: person[name] for name in SHARED_FIELDS},
+            **{name: person[name] for name in COPIED_PERSON_FIELDS},
             "time_zone": COUNTRIES[person["location_details"]["country"]].time_zone,
             "company_name": person["experiences"][0]["company_name"],
             "company_domain": person["company_domain"],
             "owner": rng.choice(users).email,
-            "last_contacted_at": stamp(contacted) if activity else None,
+            "last_contacted_at": format_timestamp(contacted) if activity else None,
             "phone_numbers": [_phone_number(rng) for _ in range(rng.choice((0, 0, 1, 1, 2)))],
             "recent_activity": activity,
         }
@@ -179,7 +179,7 @@ def _phone_number(rng: random.Random) -> Record:
 def _lead_list(
     name: str, kind: str, status: str, users: Sequence[User], rng: random.Random
 ) -> Record:
-    created = moment(rng, 1, 200)
+    created = random_moment(rng, 1, 200)
     return {
         "id": new_id(rng),
         "object": "lead_list",
@@ -189,8 +189,8 @@ def _lead_list(
         "visible": True,
         "owner": rng.choice(users).email,
         "type": kind,
-        "created_at": stamp(created),
-        "updated_at": stamp(created + timedelta(minutes=rng.randrange(1, 600))),
+        "created_at": format_timestamp(created),
+        "updated_at": format_timestamp(created + timedelta(minutes=rng.randrange(1, 600))),
         "options": {field.name: rng.random() < 0.5 for field in spec.LEAD_LIST_OPTIONS},
     }
 

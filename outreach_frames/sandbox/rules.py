@@ -38,7 +38,7 @@ _UUID: Final = r"(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
 Query = Sequence[tuple[str, str]]
 Form = TypeVar("Form")
 
-CODES = {
+ERROR_CODES = {
     400: "bad_request",
     401: "unauthorized",
     404: "not_found",
@@ -61,7 +61,7 @@ class Refusal(Exception):  # noqa: N818
 
 def error_body(status: int, message: str) -> bytes:
     """Write an error in the sandbox's standard format."""
-    return orjson.dumps({"error": {"code": CODES.get(status, "error"), "message": message}})
+    return orjson.dumps({"error": {"code": ERROR_CODES.get(status, "error"), "message": message}})
 
 
 def bad_request(message: str) -> Refusal:

@@ -29,7 +29,7 @@ WHOLE_GROUPS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
 MAX_SEARCHED_VALUES: Final = 1_000
 _VALUES: Final = "(SELECT value FROM json_each(:values))"
-_REMEMBERED_SEARCHES: Final = 8
+_MAX_CACHED_SEARCHES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,14 +134,14 @@ class PeopleIndex:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._matches: OrderedDict[bytes, Sequence[int]] = OrderedDict()
-        self._everybody: Sequence[int] = ()
+        self._all_positions: Sequence[int] = ()
         self.reload()
 
     def reload(self) -> None:
         """Forget who matched, after the people have changed."""
         self._matches.clear()
         rows = self._connection.execute("SELECT position FROM people ORDER BY position")
-        self._everybody = array("I", (position for (position,) in rows))
+        self._all_positions = array("I", (position for (position,) in rows))
 
     def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
         """Return how many people match, and the people of one page.
@@ -175,7 +175,7 @@ class PeopleIndex:
         (20, 5)
         >>> connection.close()
         """
-        matches = self._matching(filters)
+        matches = self._matching_positions(filters)
         start = (page - 1) * page_size
         return len(matches), self._bodies(matches[start : start + page_size])
 
@@ -202,11 +202,11 @@ class PeopleIndex:
         rows = self._connection.execute("SELECT email FROM network_users ORDER BY bit")
         return [email for (email,) in rows]
 
-    def _matching(self, filters: Filters) -> Sequence[int]:
+    def _matching_positions(self, filters: Filters) -> Sequence[int]:
         """Return the positions of all who match, remembered or searched for."""
-        wanted = _wanted(filters)
+        wanted = _active_filters(filters)
         if not wanted:
-            return self._everybody
+            return self._all_positions
         key = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS)
         if key in self._matches:
             self._matches.move_to_end(key)
@@ -218,7 +218,7 @@ class PeopleIndex:
             values,
         )
         self._matches[key] = array("I", (position for (position,) in rows))
-        if len(self._matches) > _REMEMBERED_SEARCHES:
+        if len(self._matches) > _MAX_CACHED_SEARCHES:
             self._matches.popitem(last=False)
         return self._matches[key]
 
@@ -233,7 +233,7 @@ class PeopleIndex:
         return [b'%b,"company":%b}' % (person[:-1], company) for person, company in rows]
 
 
-def _wanted(filters: Filters) -> dict[str, list[str] | bool]:
+def _active_filters(filters: Filters) -> dict[str, list[str] | bool]:
     """Return the filters that have values: lists of folded text, or true."""
     wanted: dict[str, list[str] | bool] = {}
     for name, value in filters.items():

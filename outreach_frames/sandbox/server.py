@@ -73,14 +73,14 @@ class _Server(uvicorn.Server):
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
 
-def _guarded(app: ASGIApp) -> ASGIApp:
+def _guard(app: ASGIApp) -> ASGIApp:
     """Let an application take only requests of a usual size that were meant for this machine.
 
     A page of another site, whose name somebody let point at 127.0.0.1, asks with that name as host.
     """
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        refused = _refused(scope)
+        refused = _rejection(scope)
         if refused is None:
             await app(scope, receive, send)
             return
@@ -92,7 +92,7 @@ def _guarded(app: ASGIApp) -> ASGIApp:
     return guarded
 
 
-def _refused(scope: Scope) -> tuple[int, str] | None:
+def _rejection(scope: Scope) -> tuple[int, str] | None:
     """Return a status and what to say of a request that is not for the application."""
     try:
         host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname
@@ -112,7 +112,7 @@ class ServerThread:
 
     def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
         config = uvicorn.Config(
-            _guarded(app),
+            _guard(app),
             http=_Protocol,
             ws="none",
             lifespan="off",

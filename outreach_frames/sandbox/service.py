@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from outreach_frames.sandbox.examples import curl, requests
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
 from outreach_frames.sandbox.operations import Service
-from outreach_frames.sandbox.passing_time import MOST_DAYS, pass_days
+from outreach_frames.sandbox.passing_time import MAX_DAYS, advance_world
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Store, World, open_store
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 # The characters of bearer tokens, of which a shell needs none quoted.
-_BEARER = r"[A-Za-z0-9._~+/=-]+"
+_BEARER_PATTERN = r"[A-Za-z0-9._~+/=-]+"
 
 
 class Sandbox:
@@ -76,15 +76,15 @@ class Sandbox:
         }
         self.lead_list_ids: list[str] = store.ids("lead_lists")
         self.contact_ids: list[str] = store.ids("contacts")
-        self.exclusion_list: list[dict[str, Any]] = store.listed("exclusion_list")
-        self.recently_contacted: list[dict[str, Any]] = store.listed("recently_contacted")
+        self.exclusion_list: list[dict[str, Any]] = store.list_identifiers("exclusion_list")
+        self.recently_contacted: list[dict[str, Any]] = store.list_identifiers("recently_contacted")
         self.draft_leads: list[dict[str, Any]] = store.leads_by_status("draft")
         self.active_leads: list[dict[str, Any]] = store.leads_by_status("active", "paused")
         self.network_users: list[str] = service.people.network_users()
-        self._look_around()
+        self._refresh()
         atexit.register(self.stop)
 
-    def _look_around(self) -> None:
+    def _refresh(self) -> None:
         """Read what changes with the people, and the date."""
         self.school_ids: dict[str, str] = self._service.people.school_ids()
         self.investors: list[str] = self._service.people.investors()
@@ -98,11 +98,11 @@ class Sandbox:
     @property
     def faults(self) -> tuple[Fault, ...]:
         """The faults in force; assigning others replaces them, with their counts at zero."""
-        return self._service.faults.in_force()
+        return self._service.faults.active()
 
     @faults.setter
     def faults(self, faults: Iterable[FaultLike] | FaultLike | None) -> None:
-        self._service.faults = Faults.arm(faults, seed=self.seed)
+        self._service.faults = Faults.activate(faults, seed=self.seed)
 
     def leads(self, sequence_id: str) -> list[dict[str, Any]]:
         """Return what the database holds of a sequence: its leads in order of arrival.
@@ -181,13 +181,13 @@ class Sandbox:
         ...     sandbox.advance(days=30).isoformat()
         '2026-12-02'
         """
-        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MOST_DAYS:
-            raise ValueError(f"days takes a whole number from 1 to {MOST_DAYS:,}, not {days!r}.")
+        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_DAYS:
+            raise ValueError(f"days takes a whole number from 1 to {MAX_DAYS:,}, not {days!r}.")
         with self._service.store.lock:
             self._require_running()
-            pass_days(self._service.store.connection, days)
+            advance_world(self._service.store.connection, days)
             self._service.people.reload()
-            self._look_around()
+            self._refresh()
             return self.today
 
     def _require_running(self) -> None:
@@ -272,11 +272,11 @@ def serve(
     """
     if people < 1:
         raise ValueError(f"people must be at least 1, not {people}.")
-    if api_key is not None and not re.fullmatch(_BEARER, api_key):
+    if api_key is not None and not re.fullmatch(_BEARER_PATTERN, api_key):
         raise ValueError(
             "A token has letters, digits and - . _ ~ + / =, at least one of them, and no blanks."
         )
-    armed = Faults.arm(faults, seed=seed)
+    armed = Faults.activate(faults, seed=seed)
     try:
         from outreach_frames.sandbox.app import make_app  # noqa: PLC0415
         from outreach_frames.sandbox.server import ServerThread  # noqa: PLC0415

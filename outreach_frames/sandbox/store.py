@@ -35,7 +35,7 @@ FORMAT = 4
 PAGE_BYTES = 16_384
 
 # A world of 2,000 people takes 8 MB; larger ones are made each time.
-MOST_KEPT_PEOPLE = 2_000
+MAX_CACHED_PEOPLE = 2_000
 
 SCHEMA = """
 -- `days` have passed since it was made, and `positions` were ever given to people.
@@ -87,7 +87,7 @@ class Store:
         with self.lock:
             self.connection.close()
 
-    def rows(self, query: str, *values: object) -> list[Row]:
+    def _rows(self, query: str, *values: object) -> list[Row]:
         """Run one reading query."""
         cursor = self.connection.cursor()
         cursor.row_factory = sqlite3.Row
@@ -95,21 +95,21 @@ class Store:
 
     def sequences(self) -> list[Row]:
         """Read all sequences in the account's order."""
-        return self.rows("SELECT * FROM sequences ORDER BY position")
+        return self._rows("SELECT * FROM sequences ORDER BY position")
 
     def sequence(self, sequence_id: str) -> Row | None:
         """Read one sequence with its design, or None."""
-        found = self.rows("SELECT * FROM sequences WHERE id = ?", sequence_id)
+        found = self._rows("SELECT * FROM sequences WHERE id = ?", sequence_id)
         return {**orjson.loads(found[0]["design"]), **found[0]} if found else None
 
     def user(self, user_id: str) -> Row:
         """Read one of the account's users with the abilities."""
-        (found,) = self.rows("SELECT * FROM account_users WHERE id = ?", user_id)
+        (found,) = self._rows("SELECT * FROM account_users WHERE id = ?", user_id)
         return {**found, **orjson.loads(found["abilities"])}
 
     def mailboxes(self) -> list[Row]:
         """Read all mailboxes in the account's order, each with its user's name and email."""
-        return self.rows(
+        return self._rows(
             "SELECT mailboxes.*, account_users.name AS user_name, account_users.email AS user_email"
             " FROM mailboxes JOIN account_users ON account_users.id = mailboxes.user_id"
             " ORDER BY mailboxes.position"
@@ -131,7 +131,7 @@ class Store:
     def contacts(self, ids: Sequence[str]) -> list[Row]:
         """Read the contacts of these ids, in the account's order, unknown ids left out."""
         marks = ",".join("?" * len(ids))
-        found = self.rows(
+        found = self._rows(
             f"SELECT document FROM contacts WHERE id IN ({marks}) ORDER BY position",  # noqa: S608
             *ids,
         )
@@ -139,17 +139,17 @@ class Store:
 
     def contact_of(self, email_key: str) -> bytes | None:
         """Read the contact with this address as JSON, or None."""
-        found = self.rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
+        found = self._rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
         return found[0]["document"] if found else None
 
     def lead_list(self, lead_list_id: str) -> Row | None:
         """Read a lead list with all its leads, or None."""
-        found = self.rows("SELECT document FROM lead_lists WHERE id = ?", lead_list_id)
+        found = self._rows("SELECT document FROM lead_lists WHERE id = ?", lead_list_id)
         return orjson.loads(found[0]["document"]) if found else None
 
     def leads(self, sequence_id: str) -> list[Row]:
         """Read a sequence's leads in order of arrival."""
-        found = self.rows(
+        found = self._rows(
             "SELECT email, profnet_url, data FROM leads WHERE sequence_id = ? ORDER BY position",
             sequence_id,
         )
@@ -157,20 +157,20 @@ class Store:
 
     def world(self) -> Row:
         """Read what the world was made from, and how many days have passed since then."""
-        return self.rows("SELECT * FROM world")[0]
+        return self._rows("SELECT * FROM world")[0]
 
     def count(self, table: str) -> int:
         """Count the rows of a table."""
-        return int(self.rows(f"SELECT count(*) AS n FROM {table}")[0]["n"])  # noqa: S608
+        return int(self._rows(f"SELECT count(*) AS n FROM {table}")[0]["n"])  # noqa: S608
 
     def count_leads(self, sequence_id: str) -> int:
         """Count the leads that a sequence holds."""
-        found = self.rows("SELECT count(*) AS n FROM leads WHERE sequence_id = ?", sequence_id)
+        found = self._rows("SELECT count(*) AS n FROM leads WHERE sequence_id = ?", sequence_id)
         return int(found[0]["n"])
 
     def leads_by_status(self, *statuses: str) -> list[Row]:
         """Read the identifiers of all leads in sequences of these statuses."""
-        return self.rows(
+        return self._rows(
             "SELECT email, profnet_url FROM leads JOIN sequences ON sequences.id = sequence_id"
             " WHERE status IN (SELECT value FROM json_each(?)) ORDER BY leads.position",
             as_text(statuses),
@@ -178,12 +178,12 @@ class Store:
 
     def ids(self, table: str) -> list[str]:
         """Read the ids of all contacts, or of all lead lists."""
-        found = self.rows(f"SELECT id FROM {table} ORDER BY position")  # noqa: S608
+        found = self._rows(f"SELECT id FROM {table} ORDER BY position")  # noqa: S608
         return [row["id"] for row in found]
 
-    def listed(self, table: str) -> list[Row]:
+    def list_identifiers(self, table: str) -> list[Row]:
         """Read the leads of the exclusion list, or the recently contacted ones."""
-        return self.rows(f"SELECT email, profnet_url FROM {table} ORDER BY position")  # noqa: S608
+        return self._rows(f"SELECT email, profnet_url FROM {table} ORDER BY position")  # noqa: S608
 
     def known(self, table: str, keys: Iterable[str]) -> list[tuple[str, Row]]:
         """Find these keys in a table of leads: each with the row that has it."""
@@ -191,7 +191,7 @@ class Store:
         return [
             (row[column], row)
             for column in ("email_key", "url_key")
-            for row in self.rows(
+            for row in self._rows(
                 f"SELECT * FROM {table}"  # noqa: S608
                 f" WHERE {column} IN (SELECT value FROM json_each(?))",
                 wanted,
@@ -235,36 +235,36 @@ def open_store(db: str | os.PathLike[str] | None, world: World) -> Store:
 
 def _open_memory(world: World) -> sqlite3.Connection:
     connection = _connect(":memory:")
-    if world.people > MOST_KEPT_PEOPLE:
-        _make(connection, world)
+    if world.people > MAX_CACHED_PEOPLE:
+        _create_world(connection, world)
         return connection
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     with closing(_connect(":memory:")) as kept:
-        kept.deserialize(_image(world))
+        kept.deserialize(_serialized_world(world))
         kept.backup(connection)
     return connection
 
 
 @lru_cache(maxsize=2)
-def _image(world: World) -> bytes:
+def _serialized_world(world: World) -> bytes:
     """Make a world, to be copied for each sandbox of this process that has the same."""
     with closing(_connect(":memory:")) as connection:
-        _make(connection, world)
+        _create_world(connection, world)
         return connection.serialize()
 
 
 def _open_file(path: Path, world: World) -> sqlite3.Connection:
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-        making = path.with_name(path.name + ".making")
-        making.unlink(missing_ok=True)
-        os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with closing(_connect(making)) as connection:
+        temporary = path.with_name(path.name + ".making")
+        temporary.unlink(missing_ok=True)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        with closing(_connect(temporary)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
-            _make(connection, world)
-        making.replace(path)
+            _create_world(connection, world)
+        temporary.replace(path)
     with closing(_connect(path)) as connection:
-        _check(connection, path, world)
+        _check_world(connection, path, world)
     # Before it is opened to stay: the files beside it get its mode.
     path.chmod(0o600)
     connection = _connect(path)
@@ -283,7 +283,7 @@ def _connect(path: str | Path) -> sqlite3.Connection:
     return sqlite3.connect(path, check_same_thread=False)
 
 
-def _make(connection: sqlite3.Connection, world: World) -> None:
+def _create_world(connection: sqlite3.Connection, world: World) -> None:
     people, seed, fill = world
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.executescript(SCHEMA)
@@ -292,7 +292,7 @@ def _make(connection: sqlite3.Connection, world: World) -> None:
     connection.commit()
 
 
-def _check(connection: sqlite3.Connection, path: Path, world: World) -> None:
+def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:
     """Refuse a file that holds something else than the wanted world."""
     try:
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()

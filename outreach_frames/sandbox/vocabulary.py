@@ -138,7 +138,7 @@ def _read(name: str) -> Any:
     return orjson.loads(resources.files(__package__).joinpath("data", name).read_bytes())
 
 
-def _parts(text: str, alternative: int = 0) -> tuple[NamePart, ...]:
+def _name_parts(text: str, alternative: int = 0) -> tuple[NamePart, ...]:
     """Read "Latin:Native" entries; "male/female" gives a family name's two forms."""
     parts = []
     for entry in text.split(", "):
@@ -150,10 +150,10 @@ def _parts(text: str, alternative: int = 0) -> tuple[NamePart, ...]:
 
 def _culture(names: Mapping[str, str]) -> Culture:
     return Culture(
-        female=_parts(names["female"]),
-        male=_parts(names["male"]),
-        family_female=_parts(names["family"], alternative=1),
-        family_male=_parts(names["family"]),
+        female=_name_parts(names["female"]),
+        male=_name_parts(names["male"]),
+        family_female=_name_parts(names["family"], alternative=1),
+        family_male=_name_parts(names["family"]),
         family_first=names.get("order") == "family_first",
         has_script=":" in names["family"],
     )

@@ -10,7 +10,7 @@ from datetime import date
 from random import Random
 from typing import Final
 
-from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, person_name, slug, stream
+from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, new_rng, person_name, slug
 from outreach_frames.sandbox.vocabulary import ANY_COUNTRY, COUNTRIES, WORDS
 
 # The world stands still on this day: the same seed gives the same bytes in any year.
@@ -55,7 +55,7 @@ def users(seed: int) -> tuple[User, ...]:
     >>> len(users(0)), users(0) == users(0)
     (6, True)
     """
-    rng = stream(seed, "users")
+    rng = new_rng(seed, "users")
     found: dict[str, User] = {}
     while len(found) < USERS:
         name = person_name(COUNTRIES["United States"], rng)
@@ -72,7 +72,7 @@ def schools(seed: int) -> tuple[School, ...]:
     seed : int
         The world's seed.
     """
-    rng = stream(seed, "schools")
+    rng = new_rng(seed, "schools")
     found: dict[str, School] = {}
     while len(found) < SCHOOLS:
         country = ANY_COUNTRY.draw(rng)
@@ -92,7 +92,7 @@ def investors(seed: int) -> tuple[str, ...]:
     seed : int
         The world's seed.
     """
-    rng = stream(seed, "investors")
+    rng = new_rng(seed, "investors")
     found: dict[str, None] = {}
     while len(found) < INVESTORS:
         found[f"{invented_stem(rng)} {_kind(rng)}"] = None
