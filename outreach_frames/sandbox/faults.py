@@ -1,7 +1,7 @@
-"""Misbehaviour on request: which faults there are, and when one strikes.
+"""Simulated faults: the kinds, and when one applies.
 
-A fault stands between a request and the operation that handles it. It may respond in its place,
-change its response, or say how the response goes over the wire.
+A fault wraps the operation that handles a request. It replaces the response, changes it, or changes
+how it is sent.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Delivery = Literal["whole", "dropped", "short", "slow"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that found its operation."""
+    """A request, routed to its endpoint."""
 
     endpoint: spec.Endpoint
     path_values: Mapping[str, str]
@@ -35,13 +35,13 @@ class Call:
 
     @property
     def path(self) -> str:
-        """The endpoint's path with its values."""
+        """The endpoint's path with the values inserted."""
         return self.endpoint.path.format_map(self.path_values)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response, and how it goes over the wire."""
+    """A response, and how it is sent."""
 
     status: int
     body: bytes
@@ -50,7 +50,7 @@ class Reply:
     delay: float = 0.0
 
     def with_header(self, name: str, value: str) -> Reply:
-        """Return the same response with one header more."""
+        """Return a copy with one more header."""
         return replace(self, headers=(*self.headers, (name, value)))
 
 
@@ -59,34 +59,32 @@ Handler = Callable[[Call], Reply]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One way to misbehave, and when to do it.
+    """A simulated fault of the service, and the requests that it affects.
 
     Parameters
     ----------
     kind : str
-        One of `outreach_frames.sandbox.FAULT_KINDS`, which says what each does.
+        One of `outreach_frames.sandbox.FAULT_KINDS`, which describes their effects.
     endpoint : str, optional
-        The name of an endpoint in `spec` (`"search_people"`); every one that the kind fits if left
-        out.
+        The name of an endpoint, such as `"search_people"`; by default all that the kind supports.
     times : int, optional
-        How often the fault strikes before it is over; for ever if left out.
+        The number of requests to affect; by default no limit.
     after : int, default 0
-        How many requests pass before the fault begins.
+        The number of requests to skip first.
     probability : float, default 1.0
-        How likely it strikes a request, drawn from a generator made from the sandbox's seed.
+        The probability per request, drawn from a generator seeded with the sandbox's seed.
     retry_after : float or str, optional
-        Seconds to ask the client to wait, where the kind does that (1 if left out); a text is sent
-        as it is.
+        The seconds in `Retry-After` (default 1), for kinds that send it; a text is sent unchanged.
     delay : float, default 0.05
         Seconds between two bytes of a slow body.
     href : str, default "http://foreign.example/sequences"
-        Where a foreign next link leads.
+        The target of a foreign next link.
 
     Raises
     ------
     ValueError
-        If the kind or the endpoint is unknown, the kind does not fit the endpoint, or a number is
-        out of range.
+        If the kind or the endpoint is unknown, the kind does not support the endpoint, or a number
+        is out of range.
 
     Examples
     --------
@@ -105,25 +103,24 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"There is no fault {self.kind!r}; there are {', '.join(KINDS)}.")
+            raise ValueError(f"Unknown fault {self.kind!r}. Pass one of {', '.join(KINDS)}.")
         names = [endpoint.name for endpoint in spec.ENDPOINTS]
-        known = ", ".join(names)
-        fitting = [endpoint.name for endpoint in KINDS[self.kind].endpoints]
+        supported = [endpoint.name for endpoint in KINDS[self.kind].endpoints]
         if self.endpoint is not None and self.endpoint not in names:
-            raise ValueError(f"There is no endpoint {self.endpoint!r}; there are {known}.")
-        if self.endpoint is not None and self.endpoint not in fitting:
-            raise ValueError(f"The fault {self.kind!r} fits only {', '.join(fitting)}.")
+            raise ValueError(f"Unknown endpoint {self.endpoint!r}. Pass one of {', '.join(names)}.")
+        if self.endpoint is not None and self.endpoint not in supported:
+            raise ValueError(f"The fault {self.kind!r} supports only {', '.join(supported)}.")
         if self.after < 0 or (self.times is not None and self.times < 0) or self.delay < 0:
-            raise ValueError("after, times and delay of a fault cannot be negative.")
+            raise ValueError("The after, times and delay of a fault must not be negative.")
         if not 0 <= self.probability <= 1:
-            raise ValueError("The probability of a fault is a number from 0 to 1.")
+            raise ValueError(f"A fault's probability must be 0 to 1, not {self.probability!r}.")
 
 
 FaultLike = Fault | Mapping[str, Any] | str
 
 
 def as_fault(value: FaultLike) -> Fault:
-    """Take a fault, the fields of one, or the mere name of its kind."""
+    """Convert the fields of a fault, or the name of its kind, to a fault."""
     if isinstance(value, Fault):
         return value
     if isinstance(value, str):
@@ -132,20 +129,19 @@ def as_fault(value: FaultLike) -> Fault:
     unknown = [name for name in value if name not in known]
     if unknown or "kind" not in value:
         raise ValueError(
-            f"A fault has a kind, and may have {', '.join(known[1:])}; "
+            f"A fault needs a kind, and may have {', '.join(known[1:])}; "
             f"got {', '.join(map(repr, value))}."
         )
     return Fault(**value)
 
 
 def _retry_after(fault: Fault) -> str:
-    """Write Retry-After as seconds, or as it was given where it is a text."""
     value = 1 if fault.retry_after is None else fault.retry_after
     return value if isinstance(value, str) else f"{value:g}"
 
 
 def _retry_after_date(fault: Fault) -> str:
-    """Write Retry-After as an HTTP date; rounded up, so that it is never too early."""
+    """Return Retry-After as an HTTP date, rounded up so that it is never too early."""
     value = 1 if fault.retry_after is None else fault.retry_after
     if isinstance(value, str):
         return value
@@ -183,7 +179,7 @@ Document = dict[str, Any]
 def _edit(
     change: Callable[[Fault, Document], object], fault: Fault, call: Call, handle: Handler
 ) -> Reply:
-    """Change the document of a good response."""
+    """Change the document of a successful response."""
     reply = handle(call)
     if reply.status != 200:
         return reply
@@ -207,15 +203,15 @@ def _add_errors(_fault: Fault, document: Document) -> None:
 
 
 def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
-    """Respond to a later page as if somebody had come in front since the first one."""
+    """Answer pages after the first as if a person had since been inserted at the front."""
 
     def change(_fault: Fault, document: Document) -> None:
         page_field = spec.SEARCH_PAGING[0].name
-        wanted = orjson.loads(call.body)
-        page = wanted.get(page_field, 1)
+        search = orjson.loads(call.body)
+        page = search.get(page_field, 1)
         people = document[spec.RESULTS_KEY]
         if page > 1 and people:
-            before = handle(replace(call, body=orjson.dumps(wanted | {page_field: page - 1})))
+            before = handle(replace(call, body=orjson.dumps(search | {page_field: page - 1})))
             last = orjson.loads(before.body)[spec.RESULTS_KEY][-1:]
             document[spec.RESULTS_KEY] = last + people[:-1]
 
@@ -224,7 +220,7 @@ def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a kind of fault does, and where it can."""
+    """The effect of a kind of fault, and the endpoints that it supports."""
 
     description: str
     apply: Callable[[Fault, Call, Handler], Reply]
@@ -242,11 +238,9 @@ KINDS: Mapping[str, Kind] = {
         "429 with Retry-After as an HTTP date", partial(_refuse, 429, _TOO_MANY, _retry_after_date)
     ),
     "rate_limit_bare": Kind("429 without Retry-After", partial(_refuse, 429, _TOO_MANY, None)),
-    "retry_after": Kind(
-        "a good response with Retry-After in seconds", partial(_attach, _retry_after)
-    ),
+    "retry_after": Kind("200 with Retry-After in seconds", partial(_attach, _retry_after)),
     "retry_after_date": Kind(
-        "a good response with Retry-After as an HTTP date", partial(_attach, _retry_after_date)
+        "200 with Retry-After as an HTTP date", partial(_attach, _retry_after_date)
     ),
     "server_error": Kind("500", partial(_refuse, 500, "Something went wrong.", None)),
     "unavailable": Kind(
@@ -254,13 +248,13 @@ KINDS: Mapping[str, Kind] = {
     ),
     "unavailable_bare": Kind("503 without Retry-After", partial(_refuse, 503, _BUSY, None)),
     "token_revoked": Kind("401", partial(_refuse, 401, "The token was revoked.", None)),
-    "drop_before_commit": Kind("the connection breaks, nothing is done", _drop_before),
+    "drop_before_commit": Kind("the connection breaks before the request is handled", _drop_before),
     "drop_after_commit": Kind(
-        "everything is done, then the connection breaks", partial(_break, "dropped")
+        "the connection breaks after the request is handled", partial(_break, "dropped")
     ),
     "truncated_body": Kind("the body ends before its Content-Length", partial(_break, "short")),
-    "truncated_gzip": Kind("a gzip body that is half there", _cut_gzip),
-    "slow_body": Kind("the body comes one byte at a time", partial(_break, "slow")),
+    "truncated_gzip": Kind("a gzip body that is cut in half", _cut_gzip),
+    "slow_body": Kind("the body arrives one byte at a time", partial(_break, "slow")),
     "repeated_next_link": Kind(
         "the next link leads to the same page", partial(_edit, _repeat_next), _LISTS
     ),
@@ -268,12 +262,12 @@ KINDS: Mapping[str, Kind] = {
         "the next link leads to another host", partial(_edit, _foreign_next), _LISTS
     ),
     "page_drift": Kind(
-        "from page 2 on everyone has moved back by one place: one person twice, one missed",
+        "from page 2 on people move back by one place: one appears twice, one is missed",
         _drift,
         (spec.SEARCH_PEOPLE,),
     ),
     "errors": Kind(
-        "a good response with an entry in _errors",
+        "200 with an entry in _errors",
         partial(_edit, _add_errors),
         (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST),
     ),
@@ -282,7 +276,7 @@ KINDS: Mapping[str, Kind] = {
 
 @dataclass(slots=True)
 class _Active:
-    """A fault and how far it has come."""
+    """A fault with the number of requests that it has seen and affected."""
 
     fault: Fault
     seen: int = 0
@@ -291,17 +285,14 @@ class _Active:
 
 @dataclass(slots=True)
 class Faults:
-    """The faults in force, each with its count, and the generator of their chances.
-
-    One thread serves all requests, so that nothing here needs a lock.
-    """
+    """The active faults with their counts; one thread serves all requests, so no lock is needed."""
 
     entries: list[_Active]
     rng: random.Random
 
     @classmethod
     def activate(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
-        """Put faults in force."""
+        """Activate faults, with their counts at zero."""
         if faults is None:
             faults = ()
         elif isinstance(faults, Fault | Mapping | str):
@@ -309,20 +300,20 @@ class Faults:
         return cls([_Active(as_fault(each)) for each in faults], random.Random(f"faults {seed}"))
 
     def active(self) -> tuple[Fault, ...]:
-        """Return the faults in force."""
+        """Return the active faults."""
         return tuple(each.fault for each in self.entries)
 
     def wrap(self, call: Call, handle: Handler) -> Handler:
-        """Wrap an operation into the faults that strike this request, the first outermost."""
-        striking = [each.fault for each in self.entries if self._applies(each, call.endpoint)]
-        for fault in reversed(striking):
+        """Wrap an operation in the faults that apply to this request, the first one outermost."""
+        applying = [each.fault for each in self.entries if self._applies(each, call.endpoint)]
+        for fault in reversed(applying):
             handle = partial(_apply_fault, fault, handle)
         return handle
 
     def _applies(self, entry: _Active, endpoint: spec.Endpoint) -> bool:
         fault = entry.fault
-        fits = endpoint in KINDS[fault.kind].endpoints
-        if not fits or fault.endpoint not in {None, endpoint.name}:
+        supported = endpoint in KINDS[fault.kind].endpoints
+        if not supported or fault.endpoint not in {None, endpoint.name}:
             return False
         entry.seen += 1
         if entry.seen <= fault.after or (fault.times is not None and entry.applied >= fault.times):
