@@ -1,8 +1,8 @@
-"""What happens in the world as days go by: careers, headcounts, who joins and who leaves.
+"""Advance the world's date: careers and headcounts change, people join and leave.
 
-The same seed, and the same days one after the other, give the same world. Whoever stays keeps id,
-profile URL and place in the order; who leaves is found by no search any more. Contacts, lists and
-leads are the account's, and stay as they are.
+The same seed and the same sequence of days give the same world. People who stay keep their id,
+profile URL and position; people who leave disappear from searches. Contacts, lists and leads belong
+to the account and do not change.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from outreach_frames.sandbox.world import TODAY, schools
 
 MAX_DAYS: Final = 3_650
 _DAYS_PER_MONTH: Final = 30
-# Shares of all people in a month.
+# Shares of people per month.
 _LEAVE, _JOIN, _MOVE, _PROMOTE = 0.02, 0.03, 0.03, 0.02
-# How a company grows in a month, how much companies differ, and departments of one company.
+# Mean growth of a company per month, and its deviation across companies and departments.
 _GROWTH, _SPREAD, _DEPARTMENT_SPREAD = 0.012, 0.03, 0.03
-# Nobody leaves a job that was begun so few days ago.
+# Nobody leaves a job sooner.
 _MIN_JOB_DAYS: Final = 60
 
 
 class _Worker(NamedTuple):
-    """A person with a job."""
+    """A person with the current job."""
 
     position: int
     company: int
@@ -47,15 +47,7 @@ class _Worker(NamedTuple):
 
 
 def advance_world(connection: sqlite3.Connection, days: int) -> None:
-    """Let days go by in a world.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        A whole world, in no transaction; all of it changes, or nothing.
-    days : int
-        From 1 on.
-    """
+    """Advance a world by one day or more, in one transaction."""
     ((seed, passed, positions),) = connection.execute("SELECT seed, days, positions FROM world")
     rng = new_rng(seed, f"days {passed} to {passed + days}")
     with connection:
@@ -86,12 +78,11 @@ def advance_world(connection: sqlite3.Connection, days: int) -> None:
 
 
 def _count_staff(connection: sqlite3.Connection) -> Counter[int]:
-    """Count the people of the world at each company."""
     return Counter(dict(connection.execute("SELECT company, count(*) FROM people GROUP BY 1")))
 
 
 def _draw_share(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
-    """Draw the share of people to whom something happens, at least one and not all."""
+    """Draw a share of the people, at least one but not all."""
     count = round(len(positions) * (1 - (1 - monthly) ** (days / _DAYS_PER_MONTH)))
     return set(rng.sample(positions, min(max(count, 1), len(positions) - 1)))
 
@@ -111,7 +102,7 @@ def _remove(connection: sqlite3.Connection, positions: set[int]) -> None:
 def _change_job(
     connection: sqlite3.Connection, worker: _Worker, employer: Employer, day: date, rng: Random
 ) -> None:
-    """Give a person a job at another employer, or a better one at the same."""
+    """Move a person to another employer, or promote the person at the same one."""
     moves = employer.number != worker.company
     role = careers.next_role(worker.role, promoted=not moves or rng.random() < 0.4, rng=rng)
     since = date.fromisoformat(worker.body["current_position_start_date"])
@@ -143,13 +134,12 @@ def _worker(connection: sqlite3.Connection, position: int) -> _Worker:
 def _grow_companies(
     connection: sqlite3.Connection, seed: int, staff: Counter[int], months: float, rng: Random
 ) -> list[Employer]:
-    """Change the headcounts of all companies, and return these as they are then."""
     bodies = dict(connection.execute("SELECT number, body FROM company_bodies ORDER BY number"))
     employers: list[Employer] = []
     for employer, _ in companies(seed, len(bodies)):
         body = orjson.loads(bodies[employer.number])
         grown = {**body, **_grown_headcounts(body["job_function_headcount"], months, rng)}
-        # A company never has fewer employees than people in the world, or more than a size label.
+        # Skip growth that ends below the company's people here, or outside all size labels.
         if grown["size"] and grown["estimated_number_of_employees"] >= staff[employer.number]:
             body = grown
         counts = [n for part in body["job_function_headcount"].values() for n in part.values()]
@@ -174,13 +164,13 @@ def _grow_companies(
 def _grown_headcounts(
     departments: Mapping[str, Mapping[str, int]], months: float, rng: Random
 ) -> dict[str, Any]:
-    """Return what a company says of its employees, some time later; its leaders stay."""
+    """Return a company's headcount fields some months later; senior leadership is constant."""
     growth = rng.gauss(_GROWTH * months, _SPREAD * months**0.5)
     functions: dict[str, dict[str, int]] = {}
     for department, counts in departments.items():
         factor = max(0.0, 1 + rng.gauss(growth, _DEPARTMENT_SPREAD * months**0.5))
         functions[department] = {
-            # Rounded by chance, so that small departments change too.
+            # Random rounding lets small departments change too.
             name: count if department == LEADERSHIP else int(count * factor + rng.random())
             for name, count in counts.items()
         }

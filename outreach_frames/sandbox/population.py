@@ -1,8 +1,8 @@
-"""The tables of the world's companies and people: made, filled, and drawn from.
+"""Create, fill and sample the tables of the world's companies and people.
 
-Each company's JSON is stored once, each person's without the company, and both apart from the
-narrow tables that the filters of people search read: a search never reads a body that it does not
-serve. Texts to be searched in are case-folded; numbers and positions count from 0.
+The JSON of companies, and of people without their company, is stored apart from the narrow tables
+that search filters read, so a search reads only the bodies that it returns. Searched texts are
+case-folded; numbers and positions count from 0.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from outreach_frames.sandbox.companies import Employer, companies
 from outreach_frames.sandbox.names import new_rng
 from outreach_frames.sandbox.world import investors, schools, users
 
-# More people share a company where there are more of them, and memory stays bounded.
+# Larger worlds have more people per company; the maximum bounds memory.
 COMPANIES_EXPONENT: Final = 0.75
 MAX_COMPANIES: Final = 10_000
 _BATCH: Final = 2_000
@@ -47,7 +47,7 @@ _TABLES: Final = {
     "person_bodies": "position INTEGER PRIMARY KEY, company INTEGER NOT NULL, body BLOB NOT NULL",
     "educations": "school INTEGER NOT NULL, person INTEGER NOT NULL",
 }
-# Made when the rows are in: an index on a full table is built once, in order.
+# Created after the rows are inserted, which is faster.
 _INDEXES: Final = {
     "people_company": "people (company, position)",
     "educations_school": "educations (school, person)",
@@ -59,19 +59,8 @@ T = TypeVar("T")
 
 
 def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
-    """Make the tables and fill them with the world of a seed.
+    """Create the tables and fill them; the same seed and number of people give the same bytes.
 
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        An open database without these tables; no other table of it is touched.
-    people : int
-        How many people.
-    seed : int
-        The same seed and number of people give the same bytes.
-
-    Examples
-    --------
     >>> connection = sqlite3.connect(":memory:")
     >>> fill(connection, people=20, seed=0)
     >>> connection.execute("SELECT count(*) FROM people").fetchone()
@@ -103,7 +92,7 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
 
 
 def company_count(people: int) -> int:
-    """Return how many companies a world of that many people has.
+    """Return the number of companies for a number of people.
 
     >>> company_count(2_000), company_count(1_000_000)
     (299, 10000)
@@ -112,14 +101,14 @@ def company_count(people: int) -> int:
 
 
 def add_people(connection: sqlite3.Connection, first: int, joining: list[careers.Person]) -> None:
-    """Add people to a filled database, at the positions from the first on."""
+    """Add people to a filled database, at consecutive positions from `first`."""
     roles = {person.role: find_or_add(connection, "roles", *person.role) for person in joining}
     places = {one.location: find_or_add(connection, "places", one.location) for one in joining}
     _insert_people(connection, first, joining, roles, places)
 
 
 def find_or_add(connection: sqlite3.Connection, table: str, *texts: str) -> int:
-    """Return the number of a role or a place, which is added where it is not there yet."""
+    """Return the number of a role or a place; add it if it is new."""
     columns = _TABLES[table].replace("TEXT NOT NULL", "").split(",", 1)[1]
     marks = ", ".join("?" * len(texts))
     folded = [text.casefold() for text in texts]
@@ -132,22 +121,7 @@ def find_or_add(connection: sqlite3.Connection, table: str, *texts: str) -> int:
 
 
 def sample_people(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:
-    """Draw different people, in random order.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        A filled database.
-    count : int
-        How many; at most as many as there are.
-    seed : int
-        The same seed draws the same people.
-
-    Returns
-    -------
-    list of dict
-        People without their companies, each with the `company_domain`.
-    """
+    """Draw distinct people in random order, each with `company_domain` instead of `company`."""
     (total,) = connection.execute("SELECT count(*) FROM people").fetchone()
     positions = new_rng(seed, "sample").sample(range(total), min(count, total))
     rows = connection.execute(
@@ -213,7 +187,7 @@ def _insert_people(
     roles: dict[careers.Role, int],
     places: dict[str, int],
 ) -> None:
-    """Write a batch of people; roles and places are numbered as they are first seen."""
+    """Insert a batch of people; new roles and places get the next number."""
     _insert(
         connection,
         "people",

@@ -1,4 +1,4 @@
-"""The records of the sandbox's account: contacts, lead lists, and the leads it knows already."""
+"""The account's contacts, lead lists and existing leads, generated from the seed."""
 
 from __future__ import annotations
 
@@ -23,10 +23,9 @@ from outreach_frames.sandbox.world import User, users
 Record = dict[str, Any]
 
 CONTACTS = 500
-# One in so many contacts stands in the exclusion list, one was contacted recently, and so on.
+# One contact in 12 is in the exclusion list, one recently contacted, one in a draft, one active.
 CONTACTS_PER_LEAD = 12
 
-# What a contact has of the person that it was made from.
 COPIED_PERSON_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")
 EVENT_TYPES = ("email_sent", "email_opened", "email_replied", "profnet_visited", "call_logged")
 SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
@@ -34,7 +33,7 @@ PHONE_TYPES = ("mobile", "work")
 PHONE_KINDS = ("direct", "switchboard")
 PHONE_SOURCES = ("manual", "enrichment", "import")
 
-# The lead lists: name, type, status, and how many leads.
+# The lead lists: name, type, status, number of leads.
 LEAD_LISTS = (
     ("Imported from profnet search", "profnet", "completed", 230),
     ("Newsletter sign-ups", "email", "completed", 145),
@@ -54,7 +53,7 @@ LIST_ERRORS = [
 
 
 def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
-    """Fill an empty database: the people first, then the account that knows some of them."""
+    """Fill an empty database with people, then with an account that knows some of them."""
     fill(connection, people=people, seed=seed)
     account_users = users(seed)
     fill_account(connection, account_users, seed=seed)
@@ -85,7 +84,7 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
 def _insert_known_leads(
     connection: sqlite3.Connection, contacts: Sequence[Record], rng: random.Random
 ) -> None:
-    """Make some contacts leads that the checks of adding leads know."""
+    """Insert some contacts as leads that adding leads will skip."""
     latest_first = sorted(contacts, key=lambda each: each["last_contacted_at"] or "", reverse=True)
     share = max(1, len(contacts) // CONTACTS_PER_LEAD)
     recent, others = latest_first[:share], latest_first[share:]
@@ -150,8 +149,8 @@ def _contacts(
 
 
 def _email(person: Mapping[str, Any], place: int, taken: set[str]) -> str:
-    """Make an address that nobody else has; now and then one with an unusual character."""
-    # The profile URL has the name in Latin letters, and a number after it.
+    """Return a unique email, sometimes with an unusual character."""
+    # The profile URL has the name in Latin letters, followed by a suffix.
     words = slug(person["profnet_url"].rpartition("/")[2]).split("-")
     first, last = words[0], words[-2] if len(words) > 2 else words[-1]
     unusual = {7: f"{first}.{last}+events", 13: f"{first[:1]}'{last}", 19: f"{last}/{first}"}
@@ -195,7 +194,7 @@ def _lead_list(
     }
 
 
-# Which fields of a contact a lead has, by the type of its list.
+# The fields of a contact that a lead has, by the type of its list.
 LIST_LEAD_FIELDS = {
     "profnet": ("profnet_url", "name", "title"),
     "email": ("email",),
@@ -209,7 +208,7 @@ LIST_LEAD_FIELDS = {
 
 
 def _list_lead(kind: str, contact: Record, rng: random.Random) -> Record:
-    """Make an element of a lead list; leads of one list need not have the same fields."""
+    """Generate a lead of a list; leads of one list may have different fields."""
     lead: Record = {"id": new_id(rng)}
     for name in LIST_LEAD_FIELDS[kind]:
         if contact[name] is not None or rng.random() < 0.5:
