@@ -1,9 +1,8 @@
-"""The application that serves the sandbox's operations.
+"""The web application that serves the sandbox's operations.
 
-Around each operation stand, in this order: the size of the body (413), the token (401), and the
-faults. Before all of it `server` refuses a host that is not this machine (421) and URLs and headers
-that are too long (414, 431). An unknown path is 404 and another method 405, both without a look at
-the token: plain choices, because the interface does not say.
+Checks run in this order: body size (413), token (401), faults. Before them, `server` rejects other
+hosts (421) and long URLs and headers (414, 431). Choices where the interface document is silent: an
+unknown path is 404 and a wrong method 405, both without a token check. `/` needs no token either.
 """
 
 from __future__ import annotations
@@ -26,16 +25,16 @@ from outreach_frames.sandbox import home_page, openapi, rules
 from outreach_frames.sandbox.faults import Call, Reply
 from outreach_frames.sandbox.operations import Service, error_reply, respond
 
-# The place in a request's scope where the server puts the connection, for faults to break it.
+# Key in a request's scope for the connection, which the server stores and faults break.
 TRANSPORT = "outreach_frames.sandbox.connection"
 
 
 def make_app(service: Service) -> Starlette:
-    """Make the application: every operation under its endpoint's method and path."""
+    """Build the application, with one route per operation."""
     app = Starlette(
         routes=[
             Route(
-                # An address may hold a slash, written %2F, which has become one by now.
+                # An email may contain a slash, sent as %2F and already decoded here.
                 endpoint.path.replace("{email}", "{email:path}"),
                 Operation(service, endpoint),
                 methods=[endpoint.method],
@@ -50,12 +49,10 @@ def make_app(service: Service) -> Starlette:
 
 
 async def _openapi(_request: Request) -> Response:
-    """Respond with the description of the interface; it needs no token."""
     return Response(openapi.document(), media_type="application/json")
 
 
 async def _home_page(service: Service, request: Request) -> Response:
-    """Respond with the page for people; it needs no token, and shows none."""
     host, port = request.scope["server"]
     text = home_page.render(service.store, service.faults.active(), f"http://{host}:{port}")
     return Response(text, headers=home_page.HEADERS, media_type="text/html")
@@ -70,12 +67,11 @@ class Operation:
 
     @property
     def _max_body_bytes(self) -> int:
-        """The size of the largest body that is read."""
         adds_leads = self.endpoint is spec.ADD_LEADS
         return rules.MAX_LEADS_BODY_BYTES if adds_leads else rules.MAX_BODY_BYTES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond to one request."""
+        """Handle one request."""
         request = Request(scope, receive)
         try:
             body = await _read_body(request, self._max_body_bytes)
@@ -101,37 +97,35 @@ class Operation:
         return right and scheme.lower() == spec.AUTHORIZATION_SCHEME.lower()
 
 
-async def _read_body(request: Request, most: int) -> bytes:
-    """Read a body, and stop as soon as it is too large."""
+async def _read_body(request: Request, limit: int) -> bytes:
     parts: list[bytes] = []
     size = int(request.headers.get("content-length", 0))
-    if size <= most:
+    if size <= limit:
         size = 0
         async for part in request.stream():
             size += len(part)
-            if size > most:
+            if size > limit:
                 break
             parts.append(part)
-    if size > most:
-        raise rules.Refusal(413, f"A body has at most {most:,} bytes here.")
+    if size > limit:
+        raise rules.Refusal(413, f"The body is too large. Send at most {limit:,} bytes.")
     return b"".join(parts)
 
 
 async def _routing_error(_request: Request, error: Exception) -> Response:
-    """Respond to what the router refuses: an unknown path, or another method."""
     assert isinstance(error, HTTPException)
     body = rules.error_body(error.status_code, error.detail)
     return Response(body, error.status_code, error.headers, media_type="application/json")
 
 
 async def _unexpected_error(_request: Request, _error: Exception) -> Response:
-    """Respond where the sandbox itself is wrong; the server logs the error."""
-    body = rules.error_body(500, "Something went wrong in the sandbox.")
+    """Answer an error of the sandbox itself, which the server logs."""
+    body = rules.error_body(500, "The sandbox failed with an internal error.")
     return Response(body, 500, media_type="application/json")
 
 
 async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send a response the way that it says."""
+    """Send a response, whole or broken as `reply.delivery` specifies."""
     transport: asyncio.Transport = scope["extensions"][TRANSPORT]["connection"]
     if reply.delivery == "dropped":
         transport.abort()
@@ -157,12 +151,11 @@ async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> 
 
 
 async def _wait(seconds: float, receive: Receive) -> None:
-    """Wait for some time, or until the other side is gone."""
     with suppress(TimeoutError):
         await asyncio.wait_for(_until_disconnected(receive), seconds)
 
 
 async def _until_disconnected(receive: Receive) -> None:
-    """Wait until the server knows that the connection is gone, so that it adds nothing."""
+    """Wait until the server has noticed the disconnect, so that it sends nothing more."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,7 +1,7 @@
 """The sandbox's operations: short functions from a `Call` and the `Service` to a `Reply`.
 
-What the interface shows of none of the endpoints is chosen plainly here: an unknown id is 404, of
-contacts it is left out; contacts come in the account's order, whatever the order of their ids.
+Choices where the interface document is silent: an unknown id is a 404, except that unknown contacts
+are skipped; contacts are returned in the account's order, not in the order of the requested ids.
 """
 
 from __future__ import annotations
@@ -27,13 +27,12 @@ SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
 
 
 def _utc_now() -> datetime:
-    """Return the current time."""
     return datetime.now(UTC)
 
 
 @dataclass(slots=True)
 class Service:
-    """What the operations work on."""
+    """The state that the operations read and change."""
 
     store: Store
     people: PeopleIndex
@@ -47,7 +46,7 @@ def _json_reply(document: object) -> Reply:
 
 
 def list_sequences(service: Service, call: Call) -> Reply:
-    """GET /sequences: `name` is found anywhere in a sequence's name, an address in either case."""
+    """GET /sequences: `name` matches any part of a name, emails match in any case."""
     return _page(service.store.sequences(), call)
 
 
@@ -62,11 +61,11 @@ def add_leads(service: Service, call: Call) -> Reply:
 
 
 def get_contacts(service: Service, call: Call) -> Reply:
-    """GET /contacts: those of the ids that there are, without their recent activity."""
+    """GET /contacts: the known ids, without recent activity."""
     ids = [value for _, value in call.query]
     if not 1 <= len(ids) <= spec.MAX_CONTACT_IDS:
-        most, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
-        raise rules.bad_request(f"{name} must be given 1 to {most} times")
+        limit, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
+        raise rules.bad_request(f"{name} must be given 1 to {limit} times")
     found = service.store.contacts(ids)
     for contact in found:
         del contact["recent_activity"]
@@ -74,10 +73,10 @@ def get_contacts(service: Service, call: Call) -> Reply:
 
 
 def get_contact_by_email(service: Service, call: Call) -> Reply:
-    """GET /contacts/email/{email}: the case of the address makes no difference."""
+    """GET /contacts/email/{email}: the email matches in any case."""
     contact = service.store.contact_of(rules.email_key(call.path_values["email"]))
     if contact is None:
-        raise rules.Refusal(404, "There is no contact with that address.")
+        raise rules.Refusal(404, "There is no contact with that email.")
     return Reply(200, contact)
 
 
@@ -96,7 +95,7 @@ def search_people(service: Service, call: Call) -> Reply:
 
 
 def get_lead_list(service: Service, call: Call) -> Reply:
-    """GET /lead-lists/{id}: one page of its leads; the cursor is a lead's id."""
+    """GET /lead-lists/{id}: a page of its leads; the cursor is a lead's id."""
     lead_list = service.store.lead_list(call.path_values["id"])
     if lead_list is None:
         raise rules.Refusal(404, "There is no lead list with that id.")
@@ -105,12 +104,12 @@ def get_lead_list(service: Service, call: Call) -> Reply:
 
 
 def list_mailboxes(service: Service, call: Call) -> Reply:
-    """GET /mailboxes: `user_email` in either case."""
+    """GET /mailboxes: `user_email` matches in any case."""
     return _page([_mailbox(row) for row in service.store.mailboxes()], call)
 
 
 def update_mailbox(service: Service, call: Call) -> Reply:
-    """PATCH /mailboxes/{id}: the new limit is there with the response."""
+    """PATCH /mailboxes/{id}: the new limit applies immediately."""
     limit = rules.read_body(call.body, rules.DailyEmailLimit).daily_email_limit
     mailbox_id = call.path_values["id"]
     if not service.store.set_daily_email_limit(mailbox_id, limit, format_timestamp(service.now())):
@@ -120,7 +119,6 @@ def update_mailbox(service: Service, call: Call) -> Reply:
 
 
 def _page(rows: Sequence[Row], call: Call) -> Reply:
-    """Respond with the page of a list that a request asks for."""
     page, links = paginate(rows, call)
     listed = call.endpoint.listed
     items = [_select_fields(row, listed.members) for row in page]
@@ -128,12 +126,10 @@ def _page(rows: Sequence[Row], call: Call) -> Reply:
 
 
 def _select_fields(row: Mapping[str, Any], fields: Sequence[spec.Field]) -> Row:
-    """Return what the service shows of a row."""
     return {field.name: row[field.name] for field in fields if field.name in row}
 
 
 def _mailbox(row: Row) -> Row:
-    """Add to a mailbox's row what the service shows as objects."""
     user = {field.name: row[f"user_{field.name}"] for field in spec.MAILBOX_USER}
     own = rules.link(spec.UPDATE_MAILBOX.path.format(id=row["id"]), {})
     return row | {"user": user, spec.LINKS_KEY: {"self": own}}
@@ -152,7 +148,7 @@ _OPERATIONS: Mapping[spec.Endpoint, Callable[[Service, Call], Reply]] = {
 
 
 def respond(service: Service, call: Call) -> Reply:
-    """Run the operation that a request is for."""
+    """Check a request's query and run its operation."""
     with service.store.lock:
         try:
             rules.check_query(call.endpoint, call.query)
@@ -162,5 +158,5 @@ def respond(service: Service, call: Call) -> Reply:
 
 
 def error_reply(refusal: rules.Refusal) -> Reply:
-    """Make the response of a refusal."""
+    """Convert a refusal to a response."""
     return Reply(refusal.status, rules.error_body(refusal.status, refusal.message))
