@@ -85,7 +85,7 @@ _AWKWARD_VALUES: Final = {
 
 
 class Market:
-    """Employers to draw by size and schools by country; `staff` counts people by employer."""
+    """Draws employers by size and schools by country; `staff` counts people by employer."""
 
     def __init__(
         self,

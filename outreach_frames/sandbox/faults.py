@@ -155,7 +155,7 @@ def _refuse(
     return reply.with_header(spec.RETRY_AFTER_HEADER, header(fault)) if header else reply
 
 
-def _attach(header: Callable[[Fault], str], fault: Fault, call: Call, handle: Handler) -> Reply:
+def _add_wait(header: Callable[[Fault], str], fault: Fault, call: Call, handle: Handler) -> Reply:
     return handle(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
 
 
@@ -238,9 +238,9 @@ KINDS: Mapping[str, Kind] = {
         "429 with Retry-After as an HTTP date", partial(_refuse, 429, _TOO_MANY, _retry_after_date)
     ),
     "rate_limit_bare": Kind("429 without Retry-After", partial(_refuse, 429, _TOO_MANY, None)),
-    "retry_after": Kind("200 with Retry-After in seconds", partial(_attach, _retry_after)),
+    "retry_after": Kind("200 with Retry-After in seconds", partial(_add_wait, _retry_after)),
     "retry_after_date": Kind(
-        "200 with Retry-After as an HTTP date", partial(_attach, _retry_after_date)
+        "200 with Retry-After as an HTTP date", partial(_add_wait, _retry_after_date)
     ),
     "server_error": Kind("500", partial(_refuse, 500, "Something went wrong.", None)),
     "unavailable": Kind(

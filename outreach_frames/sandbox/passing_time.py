@@ -33,7 +33,6 @@ _DAYS_PER_MONTH: Final = 30
 _LEAVE, _JOIN, _MOVE, _PROMOTE = 0.02, 0.03, 0.03, 0.02
 # Mean growth of a company per month, and its deviation across companies and departments.
 _GROWTH, _SPREAD, _DEPARTMENT_SPREAD = 0.012, 0.03, 0.03
-# Nobody leaves a job sooner.
 _MIN_JOB_DAYS: Final = 60
 
 

@@ -306,5 +306,5 @@ def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> No
     if found[1:] != world[:2]:
         raise ValueError(
             f"{path} holds a world of people={found[1]}, seed={found[2]}, "
-            f"not people={world.people}, seed={world.seed}. Pass those values or another path."
+            f"not people={world.people}, seed={world.seed}. Pass the file's values or another path."
         )
