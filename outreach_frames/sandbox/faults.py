@@ -1,8 +1,4 @@
-"""Simulated faults: the kinds, and when one applies.
-
-A fault wraps the operation that handles a request. It replaces the response, changes it, or changes
-how it is sent.
-"""
+"""Simulated faults: each wraps an operation and replaces, changes or breaks its response."""
 
 from __future__ import annotations
 
@@ -179,7 +175,6 @@ Document = dict[str, Any]
 def _edit(
     change: Callable[[Fault, Document], object], fault: Fault, call: Call, handle: Handler
 ) -> Reply:
-    """Change the document of a successful response."""
     reply = handle(call)
     if reply.status != 200:
         return reply

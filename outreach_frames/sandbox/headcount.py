@@ -1,8 +1,4 @@
-"""Distribute a company's employees over departments and job functions.
-
-The 14 departments, `senior_leadership` included, sum to the company's employees; the job functions
-of a department sum to that department.
-"""
+"""Split a company's employees exactly into departments, and those into job functions."""
 
 from __future__ import annotations
 

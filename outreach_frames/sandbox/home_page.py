@@ -1,8 +1,4 @@
-"""The home page at `/`: the contents of the world, and a working request per operation.
-
-Plain HTML without external resources. Reading it needs no token, so it contains neither the token
-nor any added lead, only their number.
-"""
+"""The home page at `/`. It needs no token, so it shows neither the token nor added leads."""
 
 from __future__ import annotations
 

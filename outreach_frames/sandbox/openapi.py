@@ -242,7 +242,6 @@ def _error(status: int, text: str) -> Schema:
 
 
 def _json(schema: str | Schema, example: Any) -> Schema:
-    """Describe a JSON body by its schema or the schema's name."""
     full = _reference(schema) if isinstance(schema, str) else schema
     return {"application/json": {"schema": full, "example": example}}
 

@@ -1,9 +1,4 @@
-"""Advance the world's date: careers and headcounts change, people join and leave.
-
-The same seed and the same sequence of days give the same world. People who stay keep their id,
-profile URL and position; people who leave disappear from searches. Contacts, lists and leads belong
-to the account and do not change.
-"""
+"""Advance the world's date: careers and headcounts change, people join and leave."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Create, fill and sample the tables of the world's companies and people.
+"""Create, fill and sample the tables of companies and people.
 
-The JSON of companies, and of people without their company, is stored apart from the narrow tables
-that search filters read, so a search reads only the bodies that it returns. Searched texts are
-case-folded; numbers and positions count from 0.
+Search filters read narrow tables, and bodies are stored apart. Searched texts are case-folded;
+numbers and positions count from 0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The sandbox's database: the account's tables and queries, and creating or reopening a world.
-
-People's tables are in `population`, their queries in `search`. The process has one connection;
-hold `Store.lock` to use it.
-"""
+"""The sandbox's database: one connection per process, to use with `Store.lock` held."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""The vocabulary of the sandbox's world, read from the JSON files in `data`.
-
-`places.json` has real cities, `names.json` common given and family names, `industries.json` the
-features of industries, `titles.json` job titles, `words.json` parts of invented names and texts.
-"""
+"""The vocabulary of the sandbox's world, read from the JSON files in `data`."""
 
 from __future__ import annotations
 
