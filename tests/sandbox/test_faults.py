@@ -84,7 +84,7 @@ class TestWhen:
         assert self.statuses(api, 2) == [500, 200]
 
     def test_from_the_start(self) -> None:
-        """Faults given to `serve` are in force from the first request on."""
+        """Faults given to `serve` are active from the first request."""
         with serve(people=20, faults=["token_revoked"]) as sandbox, Api(sandbox) as api:
             assert api.get("/mailboxes").status_code == 401
             assert sandbox.faults == (Fault("token_revoked"),)

@@ -326,7 +326,7 @@ def test_many_values(world: World, name: str) -> None:
     many = [f"nobody-{number}" for number in range(most)]
     assert world.found({name: many + known}) == world.found({name: known})
     if name in SEARCHED:
-        with pytest.raises(Refusal, match=f"{name} takes at most 1,000 values") as refused:
+        with pytest.raises(Refusal, match=f"{name} accepts at most 1,000 values") as refused:
             world.total({name: [*many, "nobody", *known]})
         assert refused.value.status == 400
 
