@@ -98,8 +98,8 @@ def say(text: str) -> None:
 def in_shell(text: str) -> str:
     """Return a message with the shell's options in place of Python's arguments.
 
-    >>> in_shell("20 of 400 people were read; limit=None reads them all.")
-    '20 of 400 people were read; --all reads them all.'
+    >>> in_shell("20 of 400 people were read. Pass limit=None to read all.")
+    '20 of 400 people were read. Pass --all to read all.'
     >>> in_shell("status='activ' is none of active, draft.")
     "--status 'activ' is none of active, draft."
     """
