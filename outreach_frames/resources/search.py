@@ -164,10 +164,7 @@ class Search:
         return now() if unix is None else moment(unix)
 
     def tables(self) -> Generator[pa.Table]:
-        """Yield the people in order and without duplicates, several pages at a time.
-
-        `so_far` includes each yielded table, so a resumed search starts after it.
-        """
+        """Yield the people in order, without duplicates; `so_far` includes each yielded table."""
         try:
             yield from self._tables()
         except OutreachError as error:
@@ -205,10 +202,7 @@ class Search:
         return self.read_pages([1])
 
     def _is_unchanged(self) -> bool:
-        """Return whether the last stored page is still the same, if more pages are needed after it.
-
-        If its people changed, the next page would not continue the stored ones.
-        """
+        """Return whether the service's pages still continue the stored ones, if any are needed."""
         needed = self._last_page()
         last = self._stored.last_page(needed)
         self._last_stored = last
@@ -248,11 +242,7 @@ class Search:
         self.so_far.pages = pages if _is_count(pages) else self.so_far.pages
 
     def _page_runs(self, first: int, last: int) -> Iterator[range]:
-        """Split pages into runs that are read together.
-
-        Runs grow with the number of pages read, so that a service with wrong totals is asked for
-        few pages that do not exist.
-        """
+        """Split pages into runs that grow, so that wrong totals cause few useless requests."""
         while first <= last:
             if first <= self._last_stored:
                 length, end = _STORED_PAGES_AT_ONCE, min(last, self._last_stored)
