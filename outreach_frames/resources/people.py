@@ -18,7 +18,7 @@ from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, c
 from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.search import Search, report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
-from outreach_frames.resources.split_search import WholeSearch
+from outreach_frames.resources.split_search import SplittableSearch
 from outreach_frames.tables.schema import empty_table, to_frame
 
 _DEPARTMENT_PREFIX = "company_department_headcount_"
@@ -110,7 +110,7 @@ def search_people(
         page_size=check_page_size(page_size),
         refresh=refresh,
     )
-    search = WholeSearch(whole, split_by)
+    search = SplittableSearch(whole, split_by)
     with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
 
         def show(rows: int) -> None:
@@ -121,7 +121,7 @@ def search_people(
 
 
 def read_frame(
-    search: WholeSearch,
+    search: SplittableSearch,
     headcount: Headcount,
     dtype_backend: DtypeBackend,
     show: Callable[[int], None],

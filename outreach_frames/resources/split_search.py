@@ -26,7 +26,7 @@ from outreach_frames.resources.search import (
 )
 
 
-class WholeSearch:
+class SplittableSearch:
     """A people search that is read as a whole, or by one `Search` per value of a filter."""
 
     def __init__(self, search: Search, split_by: str | None = None) -> None:
