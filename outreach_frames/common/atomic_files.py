@@ -184,7 +184,7 @@ def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:
     if suffix not in suffixes:
         known = [ending for ending in suffixes if ending]
         raise InvalidInputError(
-            f"{path} {f'ends in {suffix}' if suffix else 'has no ending'}, and this writes {what}. "
+            f"{path} {f'ends in {suffix}' if suffix else 'has no ending'}, but this writes {what}. "
             f"Give a name that ends in {' or '.join(known)}."
         )
 

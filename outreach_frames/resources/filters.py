@@ -26,7 +26,7 @@ def filters() -> pd.DataFrame:
     -------
     DataFrame
         One row per filter: `name`, `type` (string, boolean or array), `group` (str), `values` (a
-        list of known values, which is incomplete for some filters; missing if there is none) and
+        list of known values, which may be incomplete; missing if any text is allowed) and
         `excludes` (str: the filter that this one negates, if any).
 
     Notes

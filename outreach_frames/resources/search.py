@@ -88,14 +88,14 @@ def sightings_in(seen: dict[str, int], search: int = 0) -> Sightings:
 
 @dataclass
 class Search:
-    """One people search and its state; `store` enables writing its pages to the cache."""
+    """One people search and its state."""
 
     client: Client
     filters: dict[str, Any]
     limit: int | None
     page_size: int | None
     refresh: bool
-    store: bool = True
+    store: bool = True  # pages in the cache
     read_bodies: Callable[[Sequence[bytes]], list[PeoplePage]] = read_in_worker
     sightings: Sightings = field(default_factory=lambda: sightings_in({}))
     so_far: SearchProgress = field(default_factory=SearchProgress)
