@@ -71,7 +71,7 @@ def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
     body = b"".join(read)
     if not is_good:
         return body[:MAX_ERROR_BYTES]
-    # A parsed value takes up to 250 bytes. A body of fewer bytes cannot exceed the limit.
+    # A body has fewer values than bytes; parsed, each value takes up to 250 bytes.
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise too_large(label, status, f"{MAX_VALUES:,} values")
     return body

@@ -123,7 +123,7 @@ def record_id(record: Any) -> str | None:
 
 
 def content_key(record: Any) -> str | None:
-    """Return the content of a record with an id as its key; the id's meaning is undocumented."""
+    """Return a record's whole content as its key, because the meaning of its id is undocumented."""
     return None if record_id(record) is None else json.dumps(record, sort_keys=True)
 
 

@@ -202,7 +202,7 @@ class Search:
         return self.read_pages([1])
 
     def _is_unchanged(self) -> bool:
-        """Return whether the service's pages still continue the stored ones, if any are needed."""
+        """Return whether the stored pages suffice, or the last one is unchanged at the service."""
         needed = self._last_page()
         last = self._stored.last_page(needed)
         self._last_stored = last
@@ -303,7 +303,7 @@ class Search:
         return pages, broken or error
 
     def _last_page(self) -> int:
-        """Return the last page to request, as estimated after the pages read."""
+        """Estimate the last page to request."""
         so_far = self.so_far
         number = so_far.page
         last = max(so_far.pages or 0, number)
@@ -320,7 +320,7 @@ class Search:
 def _until_error(
     read: Callable[[S], T], items: Iterable[S]
 ) -> tuple[list[T], OutreachError | None]:
-    """Return the results of `read` until an error, and the error."""
+    """Return the results of `read` up to an error, and that error."""
     found: list[T] = []
     for item in items:
         try:

@@ -50,7 +50,7 @@ class StoredSearch:
         return None if self._expires_unix is None else self._expires_unix - _LIFETIME
 
     def last_page(self, last: int) -> int:
-        """Return the last of the gapless cached pages, at most `last`; some may be damaged."""
+        """Return how many of the first `last` pages are cached without a gap, even if damaged."""
         expires = self._expires() if self.can_read else None
         if expires is None:
             return 0
