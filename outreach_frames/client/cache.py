@@ -239,10 +239,7 @@ def is_cache(path: Path) -> bool:
 
 
 def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:
-    """Erase the entries whose bodies match and return their count.
-
-    Damaged entries are erased too; a file that is not a cache is not changed.
-    """
+    """Erase damaged entries and those whose bodies match, and return their count."""
     if not is_cache(path):
         return 0
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:

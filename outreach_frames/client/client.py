@@ -214,11 +214,7 @@ class Client:
         parse: Callable[[bytes], T] = load_json,
         is_complete: Callable[[T], bool] | None = None,
     ) -> T:
-        """Return the parsed response to a read, from the cache unless `refresh` is set.
-
-        A response that `parse` rejects with InvalidResponseError is retried and not cached. An
-        incomplete result, and the 404 of a contact, are cached for a minute only.
-        """
+        """Return the parsed response to a read, from the cache unless `refresh` is set."""
         call = self._call(endpoint, path, query, body)
         if not refresh and (stored := self._stored(call, parse)) is not None:
             return stored
@@ -262,11 +258,7 @@ class Client:
         path: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | bytes,
     ) -> Any:
-        """Send a change and return the response or None; `body` may be encoded JSON.
-
-        It is retried only if the service certainly did not act: the request was never sent, or the
-        response was 429, or 503 with Retry-After.
-        """
+        """Send a change and return the response, or None; `body` may be encoded JSON."""
         if endpoint.name in LIFETIMES:
             raise ValueError("this endpoint is a read: use read()")
         call = self._call(endpoint, path, None, body)

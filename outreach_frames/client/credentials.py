@@ -28,10 +28,7 @@ _BACKSLASH, _UNICODE_ESCAPE = b"\\u"
 
 
 class Token:
-    """An account's token.
-
-    Invalid values are accepted until `check`, so that callers can delete the text first.
-    """
+    """An account's token; invalid values raise in `check`, after callers have deleted the text."""
 
     __slots__ = ("_hidden", "_problem")
 

@@ -1,8 +1,4 @@
-"""Decide which links of the service may be followed.
-
-A link from a response becomes the address of a request that carries the token, so it must lead to
-the same service.
-"""
+"""Check links in responses, because following one sends the token to its address."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ from typing import Any
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
-# Bodies list no members of their arrays, so the fields of leads are added.
+# An endpoint's body does not describe the leads in its array, so their fields are added.
 _SENT = (*spec.LEAD, *(field for endpoint in spec.ENDPOINTS for field in endpoint.body))
 _RECEIVED = tuple(endpoint.result for endpoint in spec.ENDPOINTS)
 

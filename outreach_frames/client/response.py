@@ -71,7 +71,7 @@ def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
     body = b"".join(read)
     if not is_good:
         return body[:MAX_ERROR_BYTES]
-    # A parsed value takes up to 250 bytes. A body of fewer bytes cannot exceed the limit.
+    # A body has fewer values than bytes; parsed, each value takes up to 250 bytes.
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise too_large(label, status, f"{MAX_VALUES:,} values")
     return body
@@ -80,9 +80,6 @@ def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
 def load_json(body: bytes) -> Any:
     """Return the value of a JSON body, or raise InvalidResponseError.
 
-    Common deviations from JSON are accepted: NaN, numbers too large for a float, lone surrogates
-    and a byte order mark.
-
     >>> load_json(b'{"limit": 50}')
     {'limit': 50}
     """
@@ -90,6 +87,7 @@ def load_json(body: bytes) -> Any:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         pass
+    # Slower, but accepts a byte order mark, NaN, numbers too large for a float and lone surrogates.
     try:
         value = json.loads(body.removeprefix(codecs.BOM_UTF8).decode())
         # Lone surrogates become "?", because tables and files cannot hold them.

@@ -154,17 +154,14 @@ def refuse_special_file(path: Path) -> None:
 
 
 def require_readable_file(path: Path, *, open_pipes: bool = False) -> None:
-    """Raise InvalidInputError if a path is a device, socket or pipe, which may never end.
-
-    `open_pipes` allows pipes that the shell opened, such as /dev/stdin; opening a named pipe
-    blocks until another program writes to it.
-    """
+    """Raise InvalidInputError for devices, sockets and pipes; `open_pipes` allows /dev/stdin."""
     try:
         mode = path.stat().st_mode
     except OSError:
         return
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return
+    # Only pipes that the shell opened: a named pipe blocks until another program writes to it.
     if open_pipes and stat.S_ISFIFO(mode) and path.parts[:2] in _OPEN_FILE_ROOTS:
         return
     raise InvalidInputError(
@@ -187,17 +184,13 @@ def check_suffix(path: str | Path, suffixes: Sequence[str], what: str) -> None:
     if suffix not in suffixes:
         known = [ending for ending in suffixes if ending]
         raise InvalidInputError(
-            f"{path} {f'ends in {suffix}' if suffix else 'has no ending'}, and this writes {what}. "
+            f"{path} {f'ends in {suffix}' if suffix else 'has no ending'}, but this writes {what}. "
             f"Give a name that ends in {' or '.join(known)}."
         )
 
 
 def replace_folder(place: Path, new: Path, aside: Path) -> None:
-    """Replace a folder, keeping its permissions; the old folder is moved to `aside`.
-
-    A failed second move undoes the first; a process killed between them leaves the old folder
-    in `aside`.
-    """
+    """Replace a folder, keeping its permissions; `aside` holds the old one in between."""
     sync_folder(new)
     try:
         if place.exists():

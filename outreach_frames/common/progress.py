@@ -21,11 +21,7 @@ def progress_bar(
     progress: bool | None = None,
     done: int = 0,
 ) -> tqdm[NoReturn]:
-    """Return a tqdm bar that starts at `done` and appears if a read takes a while.
-
-    By default it appears in notebooks and terminals only; `progress` True shows it at once and
-    everywhere, False never.
-    """
+    """Return a tqdm bar, shown by default for long runs in terminals and notebooks."""
     shown = _is_interactive() if progress is None else progress
     try:
         return _bar(total, done, description, unit, shown=shown, at_once=bool(progress))

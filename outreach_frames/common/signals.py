@@ -11,11 +11,7 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGBREAK")
 
 
 class HeldSignals:
-    """A context manager that counts termination signals and raises all but Ctrl-C again at its end.
-
-    Ignored signals, and those without a Python handler, keep their effect. Outside the main thread,
-    which receives no signals, it does nothing.
-    """
+    """A context manager that counts termination signals and raises all but Ctrl-C at its end."""
 
     def __init__(self) -> None:
         self.count: int = 0  # signals received so far
@@ -27,6 +23,7 @@ class HeldSignals:
             for name in _NAMES:
                 number = getattr(signal, name, None)
                 handler = None if number is None else signal.getsignal(number)
+                # Signals that are ignored or end the process at once keep their effect.
                 if number is not None and callable(handler):
                     self._handlers[number] = handler
                     signal.signal(number, self._record)

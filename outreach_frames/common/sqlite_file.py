@@ -58,7 +58,7 @@ def locate(path: str | PathLike[str], what: str) -> Path:
 @contextmanager
 def locked(path: Path, what: str, *, lock: Path | None = None) -> Iterator[None]:
     """Lock a file against other runs, in this process and others, by a lock file beside it."""
-    # The thread that sends, not only this one, may release the lock.
+    # Another thread may release the lock.
     held = FileLock(lock or f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
     try:
         held.acquire()

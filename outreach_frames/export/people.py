@@ -18,7 +18,7 @@ from outreach_frames.export.formats import Format, format_of
 from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.resources.search import Search
 from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
-from outreach_frames.resources.split_search import WholeSearch
+from outreach_frames.resources.split_search import SplittableSearch
 
 
 def export_people(
@@ -111,7 +111,7 @@ def export_people(
         store=False,
         read_bodies=kind.read,
     )
-    search = WholeSearch(whole, split_by)
+    search = SplittableSearch(whole, split_by)
     target = _resolved(expanded(path))
     with Checkpoint(target, _identity(whole, kind, split_by), resume=resume) as parts:
         try:
@@ -157,7 +157,7 @@ def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, o
     return identity if split_by is None else {**identity, "split_by": split_by}
 
 
-def _read(search: WholeSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
+def _read(search: SplittableSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
     """Read the search from its checkpoint to its end, and store every part."""
     if parts.state is not None:
         search.resume(parts.state)

@@ -397,7 +397,7 @@ def test_a_failure_carries_what_was_found() -> None:
         ({"domain": "site", "company_domains": ["one.example"]}, "Remove it from the filters"),
         ({"domain": "site", "per_company": 0}, "per_company=0"),
         ({"domain": "site", "per_company": True}, "whole number"),
-        ({"domain": "site", "split_by": "person_seniorities"}, "needs the values"),
+        ({"domain": "site", "split_by": "person_seniorities"}, "needs values to split by"),
         ({"domain": "site", "split_by": "person_name", "person_name": "A"}, "list of values"),
         ({"domain": "site", "person_title": ["CEO"]}, "person_titles"),
         ({"domain": "site", "headcount": "some"}, "headcount"),

@@ -577,7 +577,7 @@ def test_people_who_come_twice_are_written_once(tmp_path: Path) -> None:
     ):
         stopped_export(path, service)
         mended.set()
-        with pytest.warns(OutreachWarning, match="5 of the people came twice"):
+        with pytest.warns(OutreachWarning, match="returned 5 of the people twice"):
             of.export_people(path, page_size=10)
     frame = of.read_prospects(path)
     assert numbers(frame[frame["id"].notna()]) == list(range(1, 176))
@@ -587,7 +587,7 @@ def test_people_who_come_twice_are_written_once(tmp_path: Path) -> None:
 def test_a_service_that_counts_more_than_it_has_is_told(tmp_path: Path) -> None:
     """Fewer people than the service counts is a warning, as in a search."""
     with scripted(service_of(50, total=80, total_pages=5)) as service, connected(service):
-        with pytest.warns(OutreachWarning, match="counts 80 people and returned 50"):
+        with pytest.warns(OutreachWarning, match="counts 80 people but returned 50"):
             of.export_people(tmp_path / "people.csv", page_size=10)
 
 

@@ -285,7 +285,7 @@ def test_more_people_than_requested_are_refused_at_once(person: str) -> None:
     persons = [person % number if "%" in person else person for number in range(99_990)]
     pages = [results(",".join(persons))]
     memory, _, message = measured(pages)
-    assert "99,990 people where 100 were asked for" in message
+    assert "99,990 people where 100 were requested" in message
     assert memory < allowed(pages) / 2
 
 
@@ -296,7 +296,7 @@ def test_too_many_people_behind_good_pages_are_refused() -> None:
     good = [page.replace(b'"total_pages":39,"total":3900', b'"total":6400') for page in good]
     bad = results(",".join(["{}"] * 99_990))
     memory, _, message = measured([*good, bad])
-    assert "99,990 people where 100 were asked for. This was page 40" in message
+    assert "99,990 people where 100 were requested. It occurred on page 40" in message
     assert memory < allowed(good)
 
 

@@ -14,7 +14,7 @@ from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.resources.paging import own_id, page_items
+from outreach_frames.resources.paging import page_items, record_id
 
 # Callers did not request this look-up, so it must be cheap.
 _MAX_SECONDS: Final = 1.9
@@ -79,7 +79,7 @@ class _Search:
             for page in self.client.read_pages(spec.LIST_SEQUENCES):
                 self._requests += 1
                 items = page_items(page, spec.LIST_SEQUENCES)
-                known = [item for item in items if own_id(item) is not None]
+                known = [item for item in items if record_id(item) is not None]
                 self.found = next((item for item in known if item["id"] == self.sequence_id), None)
                 self.seen = [*self.seen, *known]
                 self.is_complete = next_href(page) is None
