@@ -1,6 +1,6 @@
-"""The pytest fixture `outreach_sandbox`: a sandbox for the tests of a script of one's own.
+"""The pytest fixture `outreach_sandbox`: a sandbox to test your own scripts.
 
-A module beside the package, because pytest loads it in every run, and the package brings pandas.
+It is outside the package because pytest loads it in every run, and the package imports pandas.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
 
 MARKER = "outreach_sandbox"
-# Enough to search in, and made in a moment.
+# Enough to search, and fast to generate.
 PEOPLE = 200
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Make the marker known."""
+    """Register the marker."""
     config.addinivalue_line(
         "markers",
-        f"{MARKER}(people=..., seed=..., faults=...): what the sandbox of that fixture is made of, "
-        "as outreach_frames.sandbox.serve takes it",
+        f"{MARKER}(people=..., seed=..., faults=...): options for the sandbox of that fixture, "
+        "the same as for outreach_frames.sandbox.serve",
     )
 
 
@@ -33,24 +33,24 @@ def outreach_sandbox(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[Sandbox]:
-    """Start a sandbox of this test's own, and connect everything to it that says nothing else.
+    """Start a sandbox for this test, and connect to it by default.
 
-    `OUTREACH_BASE_URL` and `OUTREACH_API_KEY` name it, for scripts and processes; the functions of
-    outreach_frames ask it, with no cache. `@pytest.mark.outreach_sandbox(people=50)` says what is
-    in it. Nothing of one test is there in the next.
+    The functions of outreach_frames use it without a cache; `OUTREACH_BASE_URL` and
+    `OUTREACH_API_KEY` are set for scripts and processes. Pass options with
+    `@pytest.mark.outreach_sandbox(people=50)`. Tests do not share a sandbox.
     """
-    import outreach_frames as of  # noqa: PLC0415 - only where it is used
+    import outreach_frames as of  # noqa: PLC0415 - only when it is used
     from outreach_frames.client.connect import current, make_default  # noqa: PLC0415
 
     marker = request.node.get_closest_marker(MARKER)
     if marker and marker.args:
-        raise pytest.UsageError(f"{MARKER} takes names with its values, such as people=50.")
+        raise pytest.UsageError(f"Pass options to {MARKER} by keyword, such as people=50.")
     before = current()
     options = {"people": PEOPLE, **(marker.kwargs if marker else {})}
     with of.sandbox.serve(**options) as sandbox:
         monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
         monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
-        # For scripts that connect by themselves, with a cache.
+        # A new cache for scripts that connect by themselves.
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         with of.connect(cache=None):
             yield sandbox

@@ -23,7 +23,7 @@ CONFERENCE = Path(__file__).parents[1] / "data" / "conference_leads.csv"
 COLUMNS = ["--email", "E-Mail Address ", "--profnet-url", "Profile link (optional)"]
 
 
-pytestmark = pytest.mark.usefixtures("environment")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("environment")]
 
 
 @pytest.fixture

@@ -13,6 +13,8 @@ from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from tests.accounts.world import world_of
 from tests.scripted import Received, Reply, json, scripted
 
+pytestmark = pytest.mark.long
+
 DATA = Path(__file__).parents[1] / "data"
 
 

@@ -14,6 +14,8 @@ from outreach_frames.cli import main
 from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from outreach_frames.sandbox import Sandbox
 
+pytestmark = pytest.mark.long
+
 SEARCH = ["--person-seniorities", "vp", "director"]
 
 

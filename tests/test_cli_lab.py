@@ -22,6 +22,8 @@ import requests
 from outreach_frames.cli import main
 from outreach_frames.commands.lab import copy_examples
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 PATIENCE = 60
 

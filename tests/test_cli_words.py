@@ -6,13 +6,15 @@ import pytest
 
 from outreach_frames.commands.terminal import in_shell_terms
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize(
     ("message", "shown"),
     [
-        ("limit=None reads them all.", "--all reads them all."),
+        ("Pass limit=None to read all.", "Pass --all to read all."),
         ("resume=False starts anew", "--no-resume starts anew"),
-        ("refresh=True reads it again.", "--refresh reads it again."),
+        ("Pass refresh=True to read it again.", "Pass --refresh to read it again."),
         ("of.sequences() lists them.", "outreach-frames sequences lists them."),
         ("Take two with snapshot_people()", "Take two with outreach-frames snapshot"),
         ("status='activ' is unknown", "--status 'activ' is unknown"),

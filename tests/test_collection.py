@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 
 def test_the_same_tests_are_collected_everywhere(request: pytest.FixtureRequest) -> None:
     """No test's id depends on the time, the zone, the locale or the order of a set."""

@@ -32,6 +32,8 @@ from tests.examples import share_of_examples
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 
+pytestmark = pytest.mark.long
+
 KNOWN = list(people_frame([]).columns)
 
 

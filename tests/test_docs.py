@@ -20,6 +20,8 @@ import outreach_frames as of
 from outreach_frames.client import connect
 from outreach_frames.errors import OutreachWarning
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 # What people read; what is generated when the site is built is not there yet.
 PAGES = [

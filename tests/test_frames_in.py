@@ -33,7 +33,10 @@ from tests.libraries import LIBRARIES
 from tests.plots.artists import plain_axes
 from tests.scripted import Received, Reply, scripted
 
-pytestmark = pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+pytestmark = [
+    pytest.mark.long,
+    pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning"),
+]
 
 Accessor = Callable[..., Any]
 DATA = ["title", "company_founded_year", "company_is_b2b", "company_latest_funding_date"]

@@ -15,6 +15,8 @@ import pytest
 import outreach_frames as of
 from outreach_frames.client.client import Client
 
+pytestmark = pytest.mark.long
+
 BACKENDS: tuple[Any, ...] = ("numpy_nullable", "pyarrow")
 FOUNDED, INDUSTRY = "company_founded_year", "company_industry"
 

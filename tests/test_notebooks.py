@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 DATA = Path(__file__).parents[1] / "data"
 NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 # A list has wrong rows, and a submission warns of what it did not add; mailboxes are not active.

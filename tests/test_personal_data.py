@@ -16,6 +16,8 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from tests.scripted import Received, Reply, Service, json, respond, scripted
 
+pytestmark = pytest.mark.long
+
 EMAIL = "Ada.Lovelace@brightforge.example"
 URL = "https://www.profnet.example/in/ada-lovelace/"
 OTHER = {"id": "c2", "email": "sada.lovelace@brightforge.example", "profnet_url": f"{URL[:-1]}-2"}

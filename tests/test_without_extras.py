@@ -12,6 +12,8 @@ import pytest
 
 from tests.without_extras import CALLS, COMMANDS
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).parents[1]
 
 

@@ -1,1 +1,1 @@
-"""From a list of companies to people, and from two tables to the rows that are in both."""
+"""Find people at the companies of a table, and match the rows of two tables."""

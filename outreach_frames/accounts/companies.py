@@ -1,4 +1,4 @@
-"""The companies that a frame names: one account per row."""
+"""Read the company of each row of a table."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import domain_keys
-from outreach_frames.identity.keys import page_forms, profnet_url_keys
+from outreach_frames.identity.keys import profnet_url_keys, url_variants
 from outreach_frames.resources.search_arguments import canonical_uuid
-from outreach_frames.tables.value_text import column_texts, stripped
+from outreach_frames.tables.value_text import column_texts, strip_texts
 
 FOUND: Final = "found"
 NOBODY: Final = "nobody"
@@ -27,7 +27,7 @@ STATUSES: Final = (FOUND, NOBODY, INVALID, DUPLICATE)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of one row of the accounts; no status where that is not known yet."""
+    """The outcome of one row; its status is None until known."""
 
     status: str | None
     detail: str = ""
@@ -35,21 +35,18 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """One way to name a company.
-
-    `filter` is the search filter that takes it, `column` the people's column that says who is
-    found by it, `keys` gives texts in the form that both are compared in, `forms` what is sent for
-    a text and its key. With no column, nothing in a person tells which company was meant, so each
-    is asked about alone.
-    """
+class IdentifierKind:
+    """A kind of company identifier."""
 
     argument: str
     noun: str
     filter: str
+    # The people column with the same identifier. Without one, each company gets its own search,
+    # since found people cannot be assigned to a company.
     column: str | None
     keys: Callable[[pa.Array], pa.Array]
-    forms: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
+    # Converts a text and its key to the values of the filter.
+    search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
 
 
 def _id_keys(texts: pa.Array) -> pa.Array:
@@ -63,24 +60,24 @@ def _name_keys(texts: pa.Array) -> pa.Array:
     return pc.if_else(is_placeholder, pa.scalar(None, texts.type), lowered)
 
 
-def _page_keys(urls: pa.Array) -> pa.Array:
-    pages = [None if url is None else page_forms(url)[-1] for url in urls.to_pylist()]
+def _company_url_keys(urls: pa.Array) -> pa.Array:
+    pages = [None if url is None else url_variants(url)[-1] for url in urls.to_pylist()]
     return profnet_url_keys(pa.array(pages, pa.large_string()))
 
 
-# From the surest to the least sure; a row is asked about by the first that it has.
-KINDS: Final = (
-    Kind("company_id", "company id", "company_ids", "company_id", _id_keys),
-    Kind(
+# The most reliable first; a row is searched by its first identifier.
+IDENTIFIER_KINDS: Final = (
+    IdentifierKind("company_id", "company id", "company_ids", "company_id", _id_keys),
+    IdentifierKind(
         "company_profnet_url",
         "profile URL",
         "company_profnet_urls",
         "company_profnet_url",
-        _page_keys,
-        # The interface does not say by which form the service knows a page.
-        lambda url, _key: page_forms(url),
+        _company_url_keys,
+        # The form that the service stores is undocumented.
+        lambda url, _key: url_variants(url),
     ),
-    Kind(
+    IdentifierKind(
         "domain",
         "domain",
         "company_domains",
@@ -88,66 +85,63 @@ KINDS: Final = (
         domain_keys,
         lambda _text, key: (key,),
     ),
-    Kind("name", "company name", "company_names", None, _name_keys),
+    IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """A company to ask about: the row's position, and what is sent and compared."""
+    """A company to search, and the position of its first row."""
 
     row: int
-    kind: Kind
-    sent: tuple[str, ...]
+    kind: IdentifierKind
+    search_values: tuple[str, ...]
     key: str
 
     @property
-    def name(self) -> str:
-        """What to call it by."""
-        return self.sent[0]
+    def label(self) -> str:
+        """The company's identifier in messages."""
+        return self.search_values[0]
 
 
 def read_accounts(
     frame: pd.DataFrame, columns: Mapping[str, Hashable | None]
 ) -> tuple[list[Account], dict[int, Outcome]]:
-    """Read each row's company from the columns that are named, by the argument's name.
-
-    Returns the companies to ask about, and the outcomes of the other rows by position.
-    """
-    kinds = [kind for kind in KINDS if columns.get(kind.argument) is not None]
+    """Return the companies to search, and the outcomes of all other rows by position."""
+    kinds = [kind for kind in IDENTIFIER_KINDS if columns.get(kind.argument) is not None]
     if not kinds:
-        arguments = ", ".join(f"{kind.argument}=" for kind in KINDS)
+        arguments = ", ".join(f"{kind.argument}=" for kind in IDENTIFIER_KINDS)
         raise InvalidInputError(
-            f"Say which column names the companies, with one of {arguments}. "
+            f"No company column was passed. Pass at least one of {arguments}. "
             f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
         )
     texts = {
-        kind: stripped(column_texts(column_of(frame, columns[kind.argument])).texts)
+        kind: strip_texts(column_texts(column_of(frame, columns[kind.argument])).texts)
         for kind in kinds
     }
     keys = {kind: kind.keys(texts[kind]).to_pylist() for kind in kinds}
     cells = {kind: texts[kind].to_pylist() for kind in kinds}
-    asked: dict[tuple[str, str], Account] = {}
-    unasked: dict[int, Outcome] = {}
+    accounts: dict[tuple[str, str], Account] = {}
+    outcomes: dict[int, Outcome] = {}
     for row in range(len(frame)):
         kind = next((kind for kind in kinds if keys[kind][row] is not None), None)
         if kind is None:
-            why = _why_invalid({kind: cells[kind][row] for kind in kinds})
-            unasked[row] = Outcome(INVALID, why)
+            detail = _explain_invalid({kind: cells[kind][row] for kind in kinds})
+            outcomes[row] = Outcome(INVALID, detail)
             continue
         key = keys[kind][row]
-        first = asked.setdefault(
+        first = accounts.setdefault(
             (kind.argument, key),
-            Account(row, kind, kind.forms(cells[kind][row], key), key),
+            Account(row, kind, kind.search_values(cells[kind][row], key), key),
         )
         if first.row != row:
-            label = quoted(_plain(frame.index[first.row]))
-            detail = f"the same {kind.noun} as row {label}: {quoted(first.name)}"
-            unasked[row] = Outcome(DUPLICATE, detail)
-    return list(asked.values()), unasked
+            label = quoted(_python_value(frame.index[first.row]))
+            detail = f"same {kind.noun} as row {label}: {quoted(first.label)}"
+            outcomes[row] = Outcome(DUPLICATE, detail)
+    return list(accounts.values()), outcomes
 
 
-def _why_invalid(cells: Mapping[Kind, str | None]) -> str:
+def _explain_invalid(cells: Mapping[IdentifierKind, str | None]) -> str:
     return "; ".join(
         f"no {kind.noun}: the cell is empty"
         if cell is None
@@ -156,6 +150,6 @@ def _why_invalid(cells: Mapping[Kind, str | None]) -> str:
     )
 
 
-def _plain(label: Any) -> Any:
-    """Return a label without numpy's type, which would be printed with it."""
+def _python_value(label: Any) -> Any:
+    """Convert a numpy scalar, whose repr includes its type, to a Python value."""
     return label.item() if hasattr(label, "item") else label

@@ -1,4 +1,4 @@
-"""From a list of companies to the people there, in as few requests as possible."""
+"""Find the people at a list of companies in as few requests as possible."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pandas as pd
 
-from outreach_frames.accounts.companies import KINDS, read_accounts
+from outreach_frames.accounts.agenda import Company
+from outreach_frames.accounts.companies import IDENTIFIER_KINDS, read_accounts
 from outreach_frames.accounts.finder import Finder
-from outreach_frames.accounts.questions import Company
 from outreach_frames.accounts.result import AccountPeople, people_table
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
@@ -43,10 +43,10 @@ def find_people(
     client: Client | None = None,
     **fields: Any,
 ) -> AccountPeople:
-    """Find people at each company of a table, the first few of each, in few requests.
+    """Find the first few people at each company of a table, in few requests.
 
-    Companies are asked about together where that is possible, and asked about once where the table
-    has them several times. The result is the same as that of one search per company.
+    Several companies share one search where possible, and a company that the table lists twice is
+    searched once. The result is the same as that of one search per company.
 
     Parameters
     ----------
@@ -55,28 +55,28 @@ def find_people(
     filters : mapping, optional
         Search filters by name that people must match, for example from `load_filters`.
     domain : str, optional
-        The column with web addresses, domains, or e-mail addresses; the registered domain is sent.
+        The column with web addresses, domains, or email addresses; the registered domain is sent.
     company_id, company_profnet_url : str, optional
-        The column with the service's company ids, or with companies' profile URLs. A URL is sent as
-        it is written, and with https, without tracking and trailing slash, with and without www.
+        The column with the service's company ids, or with companies' profile URLs. A URL is sent
+        unchanged, and with https, without tracking and trailing slash, with and without www.
     name : str, optional
-        The column with company names. Each of them takes a request of its own, and finds whatever
-        the service takes for that name.
+        The column with company names. Each name takes its own request, and finds every company that
+        the service matches to it.
     per_company : int or None
         At most this many people per company, None for all.
     split_by : str, optional
-        A filter that is given with several values, such as "person_seniorities": whom an earlier
-        value finds comes first. Without it the order is the service's.
+        A filter with several values, such as "person_seniorities": each company's people are
+        ordered by these values. By default, in the service's order.
     headcount : {"all", "department", "none"}
-        Which of the company's headcount columns to keep.
+        The company headcount columns to keep.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
-        Ask the service even where the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
     **fields
         Search filters by name, such as ``person_departments=["marketing"]``.
 
@@ -85,10 +85,10 @@ def find_people(
     AccountPeople
         `.people`: the columns of `search_people`, then account_row (Int64, the row's position in
         the table, from 0), account_rank (Int64, 1 is best) and, with `split_by`, a column of that
-        name (ordered category, the value that found them). `.accounts`: the table with
-        account_status (found, nobody, invalid, duplicate_in_frame), account_people (Int64, how many
-        are in `.people`), account_total (Int64, how many match; missing where only a further
-        request would tell), account_company_id, account_company_name and account_detail (str).
+        name (ordered category, the value that matched). `.accounts`: the table with
+        account_status (found, nobody, invalid, duplicate_in_frame), account_people (Int64, rows in
+        `.people`), account_total (Int64, people who match; missing if counting them takes further
+        requests), account_company_id, account_company_name and account_detail (str).
         `.summary()`, `.to_csv(folder)`, `.to_excel(path)`.
 
     Raises
@@ -96,16 +96,16 @@ def find_people(
     InvalidInputError
         A column or filter does not exist or has a wrong value; nothing was sent.
     ServiceError
-        The service, or the way to it, failed; `.partial` is an AccountPeople with what was found
-        before, and with no account_status for companies that were not settled.
+        The service or the connection failed; `.partial` is an AccountPeople with the people found
+        before, and no account_status for unfinished companies.
 
     Notes
     -----
-    Interface: POST /people/search. Where several columns are named, a row is asked about by the
-    surest that it has: company_id, company_profnet_url, domain, name. It takes at most one request
-    per company and value of `split_by`, plus a tenth; usually far fewer. With
-    `company_domains_match_subsidiaries_and_affiliates` each company takes a request of its own:
-    people of a subsidiary do not tell with whose domain they were found.
+    Interface: POST /people/search. If several columns are named, a row is searched by its first
+    identifier in the order company_id, company_profnet_url, domain, name. Sends at most one request
+    per company and value of `split_by`, plus 10 %; usually far fewer. With
+    `company_domains_match_subsidiaries_and_affiliates` each company takes its own request, since
+    people at a subsidiary do not show which domain matched.
 
     Examples
     --------
@@ -124,13 +124,13 @@ def find_people(
         "domain": domain,
         "name": name,
     }
-    asked, unasked = read_accounts(accounts, columns)
+    searched, outcomes = read_accounts(accounts, columns)
     body = check_filters(filters, fields)
-    _check_no_clash(body, columns)
-    values = _values(body, split_by)
+    _reject_company_filters(body, columns)
+    values = _split_values(body, split_by)
     most = check_limit(per_company, "per_company")
     connected = resolve(client)
-    companies = [Company(account, most or inf) for account in asked]
+    companies = [Company(account, most or inf) for account in searched]
 
     with progress_bar(
         len(companies), description="companies", unit="companies", progress=progress
@@ -138,39 +138,39 @@ def find_people(
         finder = Finder(connected, companies, most, refresh, bar.update)
 
         def result() -> AccountPeople:
-            outcomes = {company.account.row: company.outcome() for company in companies}
-            people = people_table(finder.chosen, headcount, dtype_backend, split_by, values)
+            found = {company.account.row: company.outcome() for company in companies}
+            people = people_table(finder.batches, headcount, dtype_backend, split_by, values)
             people.attrs.update(filters=body, fetched_at=now(), errors=finder.errors)
-            return AccountPeople(
-                accounts, people, {**unasked, **outcomes}, requests=finder.requests
-            )
+            return AccountPeople(accounts, people, {**outcomes, **found}, requests=finder.requests)
 
         try:
             finder.run(body, split_by, values)
         except (OutreachError, KeyboardInterrupt) as error:
-            found = result()
-            # The attribute of our own errors is declared as a frame.
-            setattr(error, "partial", found)  # noqa: B010
-            count = plural(len(found.people), "person", "people")
+            partial = result()
+            # OutreachError declares .partial as a frame.
+            setattr(error, "partial", partial)  # noqa: B010
+            count = plural(len(partial.people), "person", "people")
             error.add_note(f"{count} had been found; the exception's .partial holds them.")
             raise
     report_errors(finder.errors, in_frame=False)
-    if companies and not finder.chosen:
+    if companies and not finder.batches:
         report_unknown_values(body)
     return result()
 
 
-def _check_no_clash(body: Mapping[str, Any], columns: Mapping[str, Hashable | None]) -> None:
-    for kind in KINDS:
+def _reject_company_filters(
+    body: Mapping[str, Any], columns: Mapping[str, Hashable | None]
+) -> None:
+    for kind in IDENTIFIER_KINDS:
         if columns[kind.argument] is not None and kind.filter in body:
             raise InvalidInputError(
-                f"{kind.filter} is what {kind.argument}= fills in, company by company. "
-                "Leave it out of the filters."
+                f"{kind.filter} is set by {kind.argument}= for each company. "
+                "Remove it from the filters."
             )
 
 
-def _values(body: Mapping[str, Any], split_by: str | None) -> list[Any]:
-    """Return the values of the filter that is split, in their order."""
+def _split_values(body: Mapping[str, Any], split_by: str | None) -> list[Any]:
+    """Return the distinct values of the `split_by` filter in order."""
     if split_by is None:
         return [None]
     return list(dict.fromkeys(body[check_split_by(body, split_by)]))

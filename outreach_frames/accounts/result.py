@@ -1,4 +1,4 @@
-"""What `find_people` returns: the people, and what became of every account."""
+"""The result of `find_people`: the people, and the outcome of each account."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.accounts.companies import DUPLICATE, FOUND, INVALID, NOBODY, STATUSES, Outcome
-from outreach_frames.accounts.finder import Chosen
+from outreach_frames.accounts.finder import PeopleBatch
 from outreach_frames.analysis.brief import brief
 from outreach_frames.common.arguments import Headcount
 from outreach_frames.common.card import Card, Fact
@@ -27,30 +27,19 @@ RANK: Final = "account_rank"
 
 MEANINGS: Final = {
     FOUND: "People match.",
-    NOBODY: "Asked about; nobody matches.",
-    INVALID: "Not asked about: no usable name for the company in the row.",
-    DUPLICATE: "The same company as an earlier row, which has the people.",
+    NOBODY: "Searched, but no person matches.",
+    INVALID: "Not searched: the row has no usable company identifier.",
+    DUPLICATE: "Same company as an earlier row, which has the people.",
 }
 _DETAILS_SHOWN: Final = 2
 _COMPANIES_SHOWN: Final = 3
 
 
 class AccountPeople(Result):
-    """The people found at the companies of a table, and what became of each of its rows.
+    """The people found at the companies of a table, and the outcome of each of its rows.
 
-    The tables that are written are `people` and `accounts`. In a workbook, the columns of
-    `df.outreach.brief` come first among those of the people.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The accounts. It is not changed.
-    people : DataFrame
-        Whom `people_table` made of the searches.
-    outcomes : mapping of int to Outcome
-        What became of each row of the accounts, by position.
-    requests : int
-        How many requests it took.
+    Files contain the tables `people` and `accounts`. A workbook's people sheet begins with the
+    columns of `df.outreach.brief`.
 
     Attributes
     ----------
@@ -60,9 +49,9 @@ class AccountPeople(Result):
         `split_by`.
     accounts : DataFrame
         The accounts with account_status, account_people, account_total, account_company_id,
-        account_company_name and account_detail; a name that is taken gets `outreach_` in front.
+        account_company_name and account_detail; a name that is taken gets the prefix `outreach_`.
     requests : int
-        How many requests it took; those served from the cache count too.
+        The number of requests, including those served from the cache.
     """
 
     def __init__(
@@ -93,7 +82,6 @@ class AccountPeople(Result):
         return counts.set_axis(list(dtypes), axis=1).astype(dtypes)
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
-        # What one looks at first: a person has 262 columns.
         first = list(brief(self.people).columns)
         people = self.people[[*first, *self.people.columns.drop(first)]]
         return {**super()._sheets(), "people": people}
@@ -117,49 +105,30 @@ class AccountPeople(Result):
         summary = self.summary()
         for status, accounts, people in summary.itertuples(index=False):
             if pd.isna(status):
-                yield Fact("(none)", "Not settled before the failure.", accounts)
+                yield Fact("(none)", "Not finished before the failure.", accounts)
             elif status == FOUND:
-                yield Fact(status, f"{plural(people, 'person', 'people')} there.", accounts)
+                yield Fact(status, f"{plural(people, 'person', 'people')} found.", accounts)
             else:
                 yield Fact(status, MEANINGS[status], accounts, self._details(status))
 
     def _details(self, status: str) -> list[str]:
         details = self._outcomes.loc[self._outcomes["account_status"] == status, "account_detail"]
         shown = details[:_DETAILS_SHOWN].tolist()
-        rest = len(details) - len(shown)
-        return [*shown, f"and {plural(rest, 'other')}"] if rest else shown
+        more = len(details) - len(shown)
+        return [*shown, f"and {plural(more, 'other')}"] if more else shown
 
 
 def people_table(
-    chosen: Sequence[Chosen],
+    batches: Sequence[PeopleBatch],
     headcount: Headcount,
     dtype_backend: DtypeBackend,
     split_by: str | None,
     values: Sequence[Any],
 ) -> pd.DataFrame:
-    """Put the people of all searches into one frame, by account and rank.
-
-    Parameters
-    ----------
-    chosen : sequence of Chosen
-        In the order in which people are wanted.
-    headcount : {"all", "department", "none"}
-        Which of the company's headcount columns to keep.
-    dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow for every column.
-    split_by : str or None
-        The filter whose values the searches were for.
-    values : sequence
-        These values, in their order.
-
-    Returns
-    -------
-    DataFrame
-        The columns of `search_people`, account_row and account_rank (Int64), and a category.
-    """
-    rows = np.concatenate([np.empty(0, np.int64), *(part.account_rows for part in chosen)])
+    """Combine the people of all searches into one frame, ordered by account and rank."""
+    rows = np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
     order = np.argsort(rows, kind="stable")
-    tables = [part.people for part in chosen] or [empty_table(spec.PERSON)]
+    tables = [batch.people for batch in batches] or [empty_table(spec.PERSON)]
     people = people_frame([concat_tables(tables).take(pa.array(order))], dtype_backend)
     added = pd.DataFrame({ROW: rows[order]})
     added[RANK] = added.groupby(ROW).cumcount() + 1
@@ -169,7 +138,7 @@ def people_table(
         codes = np.concatenate(
             [
                 np.empty(0, np.int64),
-                *(np.full(len(part.account_rows), values.index(part.value)) for part in chosen),
+                *(np.full(len(batch.people), values.index(batch.value)) for batch in batches),
             ]
         )
         added[split_by] = pd.Categorical.from_codes(
@@ -189,7 +158,7 @@ def _outcome_table(
     best = by_account.nth(0).set_index(ROW).reindex(range(size))
     companies = found.drop_duplicates([ROW, "company_id"]).groupby(ROW)["company_name"].agg(list)
     details = [
-        "; ".join(filter(None, [outcome.detail, _several(companies.get(row, []))]))
+        "; ".join(filter(None, [outcome.detail, _name_several(companies.get(row, []))]))
         for row, outcome in enumerate(listed)
     ]
     return pd.DataFrame(
@@ -204,8 +173,8 @@ def _outcome_table(
     ).astype({"account_company_id": "str", "account_company_name": "str"})
 
 
-def _several(companies: Sequence[str]) -> str:
-    """Say that the people found work at more than one company."""
+def _name_several(companies: Sequence[str]) -> str:
+    """Describe the companies where people were found; empty for a single company."""
     if len(companies) < 2:
         return ""
     shown = ", ".join(str(name) for name in companies[:_COMPANIES_SHOWN])

@@ -1,4 +1,4 @@
-"""One search for the people of one or more companies: its results, and whose they are."""
+"""Search the people of one or more companies, and assign them to these companies."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.accounts.questions import PAGE, Company
+from outreach_frames.accounts.agenda import PAGE, Company
 from outreach_frames.client.client import Client
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.resources.search import Search
 
-# A search whose totals make no sense ends after so many pages in a row with nobody new on them.
-_USELESS_PAGES_THAT_END: Final = 3
+# Consecutive pages with no new person after which a search with a wrong total ends.
+_MAX_PAGES_WITHOUT_NEW: Final = 3
 
 
 @dataclass(eq=False)
 class CompanySearch:
-    """A search for the people of some companies of one kind, and its results so far."""
+    """A search for the people of companies with one identifier kind, and its results so far."""
 
     companies: Sequence[Company]
     filters: Mapping[str, Any]
@@ -34,17 +34,18 @@ class CompanySearch:
     errors: list[Any] = field(default_factory=list)
     _tables: list[pa.Table] = field(default_factory=list)
     _ids: set[str] = field(default_factory=set)
-    _useless: int = 0
+    _pages_without_new: int = 0
 
     def read(self, number: int, client: Client, *, refresh: bool) -> PeoplePage:
         """Read one page."""
         accounts = [company.account for company in self.companies]
-        named = {accounts[0].kind.filter: [form for account in accounts for form in account.sent]}
-        search = Search(client, {**self.filters, **named}, None, self.size, refresh)
+        values = [value for account in accounts for value in account.search_values]
+        filters = {**self.filters, accounts[0].kind.filter: values}
+        search = Search(client, filters, None, self.size, refresh)
         return search.read_pages([number])
 
-    def take(self, page: PeoplePage) -> None:
-        """Add the next page."""
+    def add(self, page: PeoplePage) -> None:
+        """Add the next page to the results."""
         self.pages += 1
         self.received += page.people.num_rows
         self._tables.append(page.people)
@@ -56,53 +57,54 @@ class CompanySearch:
             self.total = self.received
         known = len(self._ids)
         self._ids.update(page.people.column("id").drop_null().to_pylist())
-        self._useless = 0 if len(self._ids) > known else self._useless + 1
+        has_new = len(self._ids) > known
+        self._pages_without_new = 0 if has_new else self._pages_without_new + 1
 
     @property
-    def is_alone(self) -> bool:
-        """Whether it is about one company."""
+    def is_single(self) -> bool:
+        """Whether only one company is searched."""
         return len(self.companies) == 1
 
     @property
-    def is_whole(self) -> bool:
-        """Whether everybody who was counted has been received."""
+    def is_complete(self) -> bool:
+        """Whether all people that the service counts were received."""
         return self.total is not None and self.received >= self.total
 
     @property
     def is_over(self) -> bool:
-        """Whether no further page is of use."""
-        return self.is_whole or self._useless >= _USELESS_PAGES_THAT_END
+        """Whether further pages are useless."""
+        return self.is_complete or self._pages_without_new >= _MAX_PAGES_WITHOUT_NEW
 
     @property
-    def pages_left(self) -> int:
-        """How many pages are left, as far as the service has said."""
+    def remaining_pages(self) -> int:
+        """The number of remaining pages, 1 if the service gave no total."""
         if self.is_over:
             return 0
         return 1 if self.total is None else ceil((self.total - self.received) / self.size)
 
     @property
     def people(self) -> pa.Table:
-        """Everybody received so far, in the service's order."""
+        """The people received so far, in the service's order."""
         if len(self._tables) > 1:
             self._tables = [concat_tables(self._tables)]
         return self._tables[0]
 
-    def places(self) -> np.ndarray[Any, Any]:
-        """Return for each person the position of the company, -1 for another company."""
+    def company_positions(self) -> np.ndarray[Any, Any]:
+        """Return the position of each person's company, -1 for any other company."""
         kind = self.companies[0].account.kind
-        if self.is_alone or kind.column is None:
+        if self.is_single or kind.column is None:
             return np.zeros(self.received, dtype=np.int64)
         texts = self.people.column(kind.column).cast(pa.large_string()).combine_chunks()
         known = pa.array([company.account.key for company in self.companies], pa.large_string())
         found = pc.index_in(kind.keys(texts), value_set=known)
         return np.asarray(found.fill_null(-1).to_numpy(zero_copy_only=False), dtype=np.int64)
 
-    def is_new(self, places: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """Return for each person whether the company did not have them yet."""
+    def is_new(self, positions: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        """Return whether each person is new to their company."""
         known = [set(company.kept) for company in self.companies]
-        is_new = np.ones(len(places), dtype=bool)
+        is_new = np.ones(len(positions), dtype=bool)
         ids = self.people.column("id").to_pylist()
-        for row, (place, identity) in enumerate(zip(places.tolist(), ids, strict=True)):
-            is_new[row] = identity is None or identity not in known[place]
-            known[place].add(identity)
+        for row, (position, identity) in enumerate(zip(positions.tolist(), ids, strict=True)):
+            is_new[row] = identity is None or identity not in known[position]
+            known[position].add(identity)
         return is_new

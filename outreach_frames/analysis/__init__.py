@@ -1,1 +1,1 @@
-"""Frames to frames: companies, headcounts, child tables, segments, tenure, capacity; pure."""
+"""Functions from frames to frames: companies, headcounts, lists, segments, tenure, capacity."""

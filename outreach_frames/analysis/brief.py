@@ -1,4 +1,4 @@
-"""The few columns of a wide frame that one looks at."""
+"""Select the most useful columns of a wide frame."""
 
 from __future__ import annotations
 
@@ -52,36 +52,36 @@ _CONTACTS: Final = (
     "profnet_url",
     "id",
 )
-# What is shown of a table, and all columns that the interface gives it.
+# The selected columns of a table, and all its documented columns.
 _TABLES: Final = (
     (_PEOPLE, frozenset(spec.columns(spec.PERSON))),
     (_COMPANIES, frozenset(spec.columns(spec.COMPANY))),
     (_CONTACTS, frozenset(spec.columns(spec.CONTACT))),
 )
-_MOST: Final = 12
+_MAX_COLUMNS: Final = 12
 
 
 def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return the dozen columns of a frame that one looks at.
+    """Return the 12 columns that you will use most.
 
     Parameters
     ----------
     frame : DataFrame
-        People, companies or contacts, also with columns of one's own; of any other frame, its
-        first dozen columns.
+        People, companies or contacts, also with custom columns; of any other frame, the first 12
+        columns are returned.
     columns : list of str, optional
-        Other columns to show instead, in this order.
+        Other columns to return, in this order.
 
     Returns
     -------
     DataFrame
-        All rows and the index. Columns of one's own, such as a result's status, come first, at
-        most a dozen.
+        All rows with their index. Up to 12 custom columns, such as the status of a result, come
+        first.
 
     Raises
     ------
     InvalidInputError
-        The frame lacks a column that is named.
+        The frame lacks a requested column.
 
     Notes
     -----
@@ -96,20 +96,20 @@ def brief(frame: pd.DataFrame, columns: Sequence[str] | None = None) -> pd.DataF
     ['name', 'title', 'company_name', 'location']
     """
     if columns is None:
-        return frame.loc[:, _shown(frame)]
-    wanted = [columns] if isinstance(columns, str) else list(columns)
-    for name in wanted:
+        return frame.loc[:, _default_columns(frame)]
+    requested = [columns] if isinstance(columns, str) else list(columns)
+    for name in requested:
         if name not in frame.columns:
             close = suggestion(str(name), [str(known) for known in frame.columns])
             raise InvalidInputError(f"The frame lacks the column {name!r}.{close}")
-    return frame.loc[:, wanted]
+    return frame.loc[:, requested]
 
 
-def _shown(frame: pd.DataFrame) -> list[object]:
-    """Return which columns to show: those of the table that the frame most looks like."""
+def _default_columns(frame: pd.DataFrame) -> list[object]:
+    """Return the columns to show, from the table with the most columns in common."""
     present = set(frame.columns)
-    shown, known = max(_TABLES, key=lambda table: len(present & table[1]))
-    if len(present & set(shown)) < 2:
-        return list(frame.columns[:_MOST])
-    own = [name for name in frame.columns if name not in known]
-    return [*own[:_MOST], *(name for name in shown if name in present)]
+    selected, documented = max(_TABLES, key=lambda table: len(present & table[1]))
+    if len(present & set(selected)) < 2:
+        return list(frame.columns[:_MAX_COLUMNS])
+    custom = [name for name in frame.columns if name not in documented]
+    return [*custom[:_MAX_COLUMNS], *(name for name in selected if name in present)]

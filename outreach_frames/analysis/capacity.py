@@ -1,4 +1,4 @@
-"""How many emails the mailboxes send on which day, and how many leads these reach: pure."""
+"""Plan how many emails the mailboxes send per day, and how many leads they reach."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 
 Spread = Literal["by_limit", "evenly"]
-# From daily limits and a number of emails to each mailbox's share of them.
+# Maps daily limits and a number of emails to the number of emails per mailbox.
 Quotas = Callable[[Sequence[int], int], list[int]]
 
 CAPACITY: Final = (
@@ -30,14 +30,14 @@ CAPACITY: Final = (
     spec.Field(
         "leads_reached",
         "integer",
-        note="leads that all emails up to and including that day are enough for",
+        note="leads covered by the emails sent by the end of that day",
     ),
 )
-_NEEDED: Final = ("id", "email", "status", "daily_email_limit")
-_MOST_DAYS: Final = 36_525
-_MOST_NAMED: Final = 20
-# The sums of whole numbers stay far below what 64 bits hold.
-_MOST_EMAILS: Final = 10**15
+_REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
+_MAX_DAYS: Final = 36_525
+_MAX_NAMED: Final = 20
+# Keeps all sums far below the limit of 64-bit integers.
+_MAX_EMAILS: Final = 10**15
 
 
 def sending_capacity(
@@ -49,49 +49,48 @@ def sending_capacity(
     freq: str | pd.offsets.BaseOffset = "B",
     spread: Spread = "by_limit",
 ) -> pd.DataFrame:
-    """Return on which days the mailboxes can send a number of leads their emails.
+    """Plan on which days the mailboxes send a number of leads their emails.
 
     Parameters
     ----------
     mailboxes : DataFrame, also of Polars, DuckDB or Arrow
-        Mailboxes, with the columns of `mailboxes`. Those that are active send, each its daily limit
-        at most.
+        Mailboxes, with the columns of `mailboxes`. Each active mailbox sends up to its daily limit.
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
-        How many leads, or a frame with one row each.
+        The number of leads, or a frame with one row per lead.
     emails_per_lead : int
-        Emails that each lead gets. They are pooled: any mailbox sends any of them.
+        Emails per lead. Any mailbox may send any of them.
     start : str or date, optional
-        The first day that may be used; by default today.
+        The first day to send on; by default today.
     freq : str or DateOffset
-        The days on which emails go out, as pandas takes them: "B" (Monday to Friday), "D", or
+        The days to send on, as a pandas frequency: "B" (Monday to Friday), "D", or
         ``pd.offsets.CustomBusinessDay(holidays=[...])``.
     spread : {"by_limit", "evenly"}
-        by_limit: every mailbox sends in proportion to its limit, so that all are done on the same
-        day. evenly: every mailbox sends the same number in all, so that a low limit takes longer.
+        by_limit: each mailbox sends in proportion to its limit, and all finish on the same day.
+        evenly: all mailboxes send the same number of emails, and those with low limits take longer.
 
     Returns
     -------
     DataFrame
-        One row per day and mailbox that sends on it: date (datetime64), mailbox_id, email (str),
-        emails (Int64), and leads_reached (Int64): how many leads the emails of all mailboxes up to
-        and including that day are enough for, each with all of its emails. Empty with no leads.
+        One row per day and sending mailbox: date (datetime64), mailbox_id, email (str), emails
+        (Int64), and leads_reached (Int64): the leads covered by the emails that all mailboxes have
+        sent by the end of that day, at emails_per_lead each. Empty without leads.
 
     Raises
     ------
     InvalidInputError
-        No mailbox is active with a daily limit, an argument is not usable, or it would take more
-        than a hundred years.
+        No mailbox is active with a daily limit, an argument is invalid, or sending would take more
+        than 100 years.
 
     Warns
     -----
     OutreachWarning
-        Some mailboxes cannot send; it says which, why, and how much sooner it would be done with
-        them.
+        Some mailboxes cannot send. The warning names them, the reasons, and the days that they
+        would save.
 
     Notes
     -----
-    Interface: Mailbox, `status` and `daily_email_limit`. What the mailboxes send besides, and
-    waits between the emails of a lead, are not known to it.
+    Interface: Mailbox, `status` and `daily_email_limit`. The plan ignores other emails of the
+    mailboxes and waiting times between the emails of a lead.
 
     Examples
     --------
@@ -105,26 +104,29 @@ def sending_capacity(
     quotas_of = _SPREADS[check_one_of("spread", spread, _SPREADS)]
     each = check_integer("emails_per_lead", emails_per_lead)
     if each < 1:
-        raise InvalidInputError(f"emails_per_lead={each} sends nothing. Give 1 or more.")
+        raise InvalidInputError(f"emails_per_lead={each} sends nothing. Pass 1 or more.")
     emails = _number_of_leads(leads) * each
-    if emails > _MOST_EMAILS:
-        raise InvalidInputError(f"{emails:,} emails are more than can be planned.")
+    if emails > _MAX_EMAILS:
+        raise InvalidInputError(
+            f"{emails:,} emails are more than can be planned. Pass fewer leads."
+        )
     first = check_day("start", start)
-    table = as_frame(mailboxes, "mailboxes", "the frame of mailboxes()")
+    table = as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
     mailboxes, limits = _with_limits(table)
     statuses = mailboxes["status"].astype("str")
     sends = _are_positive(limits) & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
     if not sends.any():
-        raise InvalidInputError(_nobody(statuses))
+        raise InvalidInputError(_no_sender(statuses))
     days = _days(quotas_of, limits[sends], emails)
-    if max(days) > _MOST_DAYS:
+    if max(days) > _MAX_DAYS:
         raise InvalidInputError(
             f"Sending {emails:,} emails takes {max(days):,} days at {limits[sends].sum():,} a day. "
-            "Add mailboxes, raise their limits with set_daily_email_limit(), or take fewer leads."
+            "Add mailboxes, raise their limits with set_daily_email_limit(), or pass fewer leads."
         )
     if emails and not sends.all():
-        everybody = _days(quotas_of, limits[_are_positive(limits)], emails)
-        _warn_of(mailboxes.assign(daily_email_limit=limits)[~sends], max(days), max(everybody))
+        with_all = _days(quotas_of, limits[_are_positive(limits)], emails)
+        others = mailboxes.assign(daily_email_limit=limits)[~sends]
+        _warn_cannot_send(others, max(days), max(with_all))
     senders = mailboxes[sends].assign(
         daily_email_limit=limits, quota=quotas_of(limits[sends].tolist(), emails)
     )
@@ -134,7 +136,7 @@ def sending_capacity(
 def _plan(
     senders: pd.DataFrame, days: Sequence[int], dates: pd.DatetimeIndex, emails_per_lead: int
 ) -> pd.DataFrame:
-    """Let each mailbox send its limit a day until its quota is sent."""
+    """Plan each mailbox's emails per day, up to its limit, until its quota is sent."""
     mailbox = np.arange(len(days)).repeat(days)
     day = np.concatenate([np.arange(number) for number in days])
     order = np.lexsort((mailbox, day))
@@ -153,72 +155,74 @@ def _number_of_leads(leads: object) -> int:
         return len(leads)
     number = check_integer("leads", leads)
     if number < 0:
-        raise InvalidInputError(f"leads={number} is not a number of leads. Give 0 or more.")
+        raise InvalidInputError(f"leads={number} is negative. Pass 0 or more.")
     return number
 
 
 def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
-    """Return the mailboxes, numbered, and their limits, missing where the service gives none."""
-    require_columns(mailboxes, _NEEDED, "mailboxes' columns", "mailboxes()")
-    # Frames of several accounts put together have each label several times.
+    """Return the mailboxes with a RangeIndex, and their limits as integers or missing."""
+    require_columns(
+        mailboxes, _REQUIRED_COLUMNS, "columns of mailboxes", "a frame from mailboxes()"
+    )
+    # Concatenated frames of several accounts have duplicate labels.
     mailboxes = mailboxes.reset_index(drop=True)
     ids = mailboxes["id"].astype("str").fillna(mailboxes["email"].astype("str"))
-    twice = ids[ids.duplicated() & ids.notna()]
-    if len(twice):
+    duplicates = ids[ids.duplicated() & ids.notna()]
+    if len(duplicates):
         raise InvalidInputError(
-            f"The mailbox {twice.iloc[0]!r} is in the frame more than once, and its limit would "
-            'count as often. Keep one row of each, as mailboxes.drop_duplicates("id") does.'
+            f"The mailbox {duplicates.iloc[0]!r} is in the frame more than once, and its limit "
+            'would count each time. Remove the duplicates: mailboxes.drop_duplicates("id").'
         )
-    given = mailboxes["daily_email_limit"]
+    column = mailboxes["daily_email_limit"]
     try:
-        if not pd.api.types.is_any_real_numeric_dtype(given):
-            # By way of text, as dates and true would be numbers too.
-            given = given.astype("str")
-        limits = pd.to_numeric(given).astype("Int64")
+        if not pd.api.types.is_any_real_numeric_dtype(column):
+            # Convert through text, because dates and booleans would become numbers.
+            column = column.astype("str")
+        limits = pd.to_numeric(column).astype("Int64")
     except (ValueError, TypeError, OverflowError) as error:
         raise InvalidInputError(
-            f"daily_email_limit has values that are not whole numbers: {error}"
+            f"daily_email_limit has values that are not whole numbers: {error}. Correct them."
         ) from error
-    # No mailbox has more to send than everything there is.
-    return mailboxes, limits.clip(upper=_MOST_EMAILS)
+    # A limit above the maximum number of emails has no effect.
+    return mailboxes, limits.clip(upper=_MAX_EMAILS)
 
 
 def _are_positive(limits: pd.Series[Any]) -> np.ndarray[Any, Any]:
     return limits.gt(0).fillna(False).to_numpy("bool")
 
 
-def _nobody(statuses: pd.Series[str]) -> str:
+def _no_sender(statuses: pd.Series[str]) -> str:
     if not len(statuses):
-        return "No mailbox can send: the frame of mailboxes is empty."
+        return "No mailbox can send: the frame of mailboxes is empty. Pass active mailboxes."
     counts = statuses.fillna("no status").value_counts()
     counted = ", ".join(f"{count:,} {status}" for status, count in counts.items())
     return (
-        f"No mailbox can send: none is {spec.ACTIVE_MAILBOX_STATUS} with a daily_email_limit above "
-        f"0 ({counted}). Reconnect or activate one in the web app, or set a limit with "
-        "set_daily_email_limit()."
+        f"No mailbox can send, because no {spec.ACTIVE_MAILBOX_STATUS} mailbox has a "
+        f"daily_email_limit above 0 ({counted}). Reconnect or activate a mailbox in the web app, "
+        "or set a limit with set_daily_email_limit()."
     )
 
 
 def _days(quotas_of: Quotas, limits: pd.Series[Any], emails: int) -> list[int]:
-    """Return how many days each mailbox sends."""
+    """Return the number of sending days per mailbox."""
     daily = limits.astype("int64").tolist()
     pairs = zip(quotas_of(daily, emails), daily, strict=True)
     return [-(-quota // limit) for quota, limit in pairs]
 
 
 def _by_limit(limits: Sequence[int], emails: int) -> list[int]:
-    """Share emails in proportion to limits; what a division leaves goes to the largest rests."""
+    """Divide emails in proportion to limits; the largest remainders get one more."""
     days, rest = divmod(emails, sum(limits))
     shares = [divmod(rest * limit, sum(limits)) for limit in limits]
-    missing = rest - sum(share for share, _ in shares)
-    largest = sorted(range(len(limits)), key=lambda place: -shares[place][1])[:missing]
+    remaining = rest - sum(share for share, _ in shares)
+    largest = sorted(range(len(limits)), key=lambda place: -shares[place][1])[:remaining]
     return [
         days * limit + shares[place][0] + (place in largest) for place, limit in enumerate(limits)
     ]
 
 
 def _evenly(limits: Sequence[int], emails: int) -> list[int]:
-    """Share emails alike; what a division leaves goes to the highest limits."""
+    """Divide emails evenly; the highest limits get one more for the remainder."""
     share, rest = divmod(emails, len(limits))
     highest = sorted(range(len(limits)), key=lambda place: -limits[place])[:rest]
     return [share + (place in highest) for place in range(len(limits))]
@@ -231,40 +235,40 @@ _SPREADS: Final[Mapping[str, Quotas]] = {
 
 
 def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
-    """Return the first days that emails go out on."""
+    """Return the first sending days."""
     try:
         offset = pd.tseries.frequencies.to_offset(freq)
         dates = pd.date_range(first, periods=max(number, 2), freq=offset).normalize()
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidInputError(
-            f"freq={freq!r} gives no days. Give what pandas takes, such as 'B' or 'D'."
+            f"freq={freq!r} gives no days. Pass a pandas frequency, such as 'B' or 'D'."
         ) from error
-    in_turn = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
-    if offset is None or not in_turn:
+    is_increasing = len(dates) >= number and dates.is_monotonic_increasing and dates.is_unique
+    if offset is None or not is_increasing:
         raise InvalidInputError(
-            f"freq={freq!r} does not give one day after the other, and limits are per day. "
-            "Give 'B', 'D' or days that lie further apart."
+            f"freq={freq!r} does not give one day after the other, but limits are per day. "
+            "Pass 'B', 'D' or a longer frequency."
         )
     return dates
 
 
-def _warn_of(others: pd.DataFrame, days: int, everybody: int) -> None:
-    """Name mailboxes that cannot send, and say how many days fewer it would take with them."""
+def _warn_cannot_send(others: pd.DataFrame, days: int, days_with_all: int) -> None:
+    """Warn which mailboxes cannot send, and how many days sending would take with them."""
     others = others.sort_values("daily_email_limit", ascending=False)
     texts = others[["id", "email", "status"]].astype("str")
-    names = texts["email"].fillna(texts["id"]).fillna("one with no id or address")
+    names = texts["email"].fillna(texts["id"]).fillna("a mailbox without id and address")
     limits = others["daily_email_limit"].map("{:,} a day".format, na_action="ignore")
     rows = zip(
         names, texts["status"].fillna("no status"), limits.fillna("no daily limit"), strict=True
     )
     named = [f"{name} ({status}, {limit})" for name, status, limit in rows]
-    more = f" and {len(named) - _MOST_NAMED:,} more" if len(named) > _MOST_NAMED else ""
+    more = f" and {len(named) - _MAX_NAMED:,} more" if len(named) > _MAX_NAMED else ""
     warn(
         f"{plural(len(named), 'mailbox', 'mailboxes')} cannot send: "
-        f"{', '.join(named[:_MOST_NAMED])}{more}. "
+        f"{', '.join(named[:_MAX_NAMED])}{more}. "
         + (
-            f"With them it would take {plural(everybody, 'day')} instead of {days:,}."
-            if everybody < days
-            else f"With them it would not be done sooner than in {plural(days, 'day')}."
+            f"With them, sending would take {plural(days_with_all, 'day')} instead of {days:,}."
+            if days_with_all < days
+            else f"With them, sending would still take {plural(days, 'day')}."
         )
     )

@@ -1,4 +1,4 @@
-"""Child tables: one row per entry of a list column, with the key of the person or company."""
+"""Build child tables: one row per entry of a list column, with the id of its owner."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from outreach_frames import spec
 from outreach_frames.analysis.companies import COMPANY_KEY, companies, require_columns
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.reading.flatten import free_frame, records_frame
+from outreach_frames.reading.flatten import records_frame, undocumented_frame
 from outreach_frames.reading.lenient_reader import (
     MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
     named_columns,
-    typed_dates,
+    parse_dates,
 )
 from outreach_frames.tables.schema import column_type, to_frame, wire_type
 
@@ -43,7 +43,7 @@ DataFrame
 Raises
 ------
 InvalidInputError
-    The frame lacks these columns.
+    The frame lacks the id or the list.
 
 Notes
 -----
@@ -61,7 +61,7 @@ Examples
 
 @dataclass(frozen=True, slots=True)
 class _Owner:
-    """Whose lists become child tables."""
+    """A resource whose lists become child tables."""
 
     resource: str
     fields: tuple[spec.Field, ...]
@@ -76,7 +76,7 @@ _PERSON: Final = _Owner(
     spec.PERSON,
     spec.Field("person_id", note="id of the person"),
     "People, with the columns of `search_people`.",
-    "search_people()",
+    "a frame from search_people()",
     "of.search_people(limit=10)",
 )
 _COMPANY: Final = _Owner(
@@ -84,7 +84,7 @@ _COMPANY: Final = _Owner(
     spec.COMPANY,
     spec.Field(COMPANY_KEY, note="id of the company"),
     "People, with the columns of `search_people`, or companies, from `companies()`.",
-    "search_people()",
+    "a frame from search_people()",
     "of.search_people(limit=10)",
 )
 _CONTACT: Final = _Owner(
@@ -92,18 +92,18 @@ _CONTACT: Final = _Owner(
     spec.CONTACT,
     spec.Field("contact_id", note="id of the contact"),
     "Contacts, with the columns of `contacts`.",
-    "contacts()",
+    "a frame from contacts()",
     "of.contacts(client.sandbox.contact_ids[:5])",
 )
 
-# The columns of each child table, by the name of the list.
+# Maps the names of lists to the columns of their child tables.
 CHILD_TABLES: Final[dict[str, tuple[spec.Field, ...]]] = {}
 
 
 def _child_table(
     owner: _Owner, name: str, entry: str, *, column: str = "", note: str = ""
 ) -> Callable[[pd.DataFrame], pd.DataFrame]:
-    """Make the function that gives a list's child table; `column` is for entries that are plain."""
+    """Build the function that returns a list's child table; `column` names plain entries."""
     (listed,) = (field for field in owner.fields if field.name == name)
     members = listed.members or (spec.Field(column, listed.items or "string", note=entry),)
     position = spec.Field(POSITION, "integer", note="place in the list, from 0")
@@ -112,7 +112,7 @@ def _child_table(
     def child_table(frame: pd.DataFrame) -> pd.DataFrame:
         if owner is _COMPANY and f"company_{name}" in frame.columns:
             frame = companies(frame)
-        require_columns(frame, ["id", name], f"{name} that this takes", owner.source)
+        require_columns(frame, ["id", name], f"columns of {name}", owner.source)
         rows, entries = list_entries(frame[name])
         keys = {
             owner.key.name: frame["id"].iloc[rows].astype("str").array,
@@ -120,16 +120,16 @@ def _child_table(
         }
         if listed.members:
             return pd.DataFrame(keys).join(objects_frame(entries, members))
-        values = _unshown if listed.items is None else _plain_values
+        values = _undocumented_values if listed.items is None else _plain_values
         return pd.DataFrame(keys).join(values(entries, members[0]))
 
-    told = ", ".join(f"{field.name} ({_dtype_in_words(field)})" for field in CHILD_TABLES[name])
+    columns = ", ".join(f"{field.name} ({_dtype_in_words(field)})" for field in CHILD_TABLES[name])
     child_table.__name__ = child_table.__qualname__ = name
     child_table.__doc__ = _DOCSTRING.format(
         name=name,
         entry=entry,
         owner=owner,
-        columns=told,
+        columns=columns,
         note=note and f"; {note}",
         shown=[field.name for field in CHILD_TABLES[name][:3]],
     )
@@ -143,15 +143,8 @@ def _dtype_in_words(field: spec.Field) -> str:
 
 
 def list_entries(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], pa.Array]:
-    """Return the entries of all lists of a column, one after the other, and the row of each.
+    """Return the entries of all lists of a column in one array, and the row of each entry.
 
-    Raises
-    ------
-    InvalidInputError
-        The column holds something else than lists.
-
-    Examples
-    --------
     >>> list_entries(pd.Series([["a", "b"], None, ["c"]]))[0]
     array([0, 0, 2])
     """
@@ -160,14 +153,14 @@ def list_entries(column: pd.Series[Any]) -> tuple[np.ndarray[Any, Any], pa.Array
         lists = pa.nulls(len(column), pa.list_(pa.null()))
     if lists is None:
         raise InvalidInputError(
-            f"The column {column.name!r} has no lists in it. Where the frame comes from a CSV "
-            "file, read that with outreach_frames.read_prospects(), which makes lists of them."
+            f"The column {column.name!r} does not contain lists. If the frame is from a CSV file, "
+            "read the file with outreach_frames.read_prospects(), which restores lists."
         )
     return pc.list_parent_indices(lists).to_numpy(), pc.list_flatten(lists)
 
 
 def objects_frame(entries: pa.Array, fields: tuple[spec.Field, ...]) -> pd.DataFrame:
-    """Put objects into a frame: the fields' columns, then what else the objects hold.
+    """Build a frame from objects: documented columns, then undocumented ones.
 
     >>> objects_frame(pa.array([{"language": "Czech"}]), spec.LANGUAGE)["language"].tolist()
     ['Czech']
@@ -179,7 +172,7 @@ def objects_frame(entries: pa.Array, fields: tuple[spec.Field, ...]) -> pd.DataF
 
 
 def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[str, pa.Array] | None:
-    """Return the columns of objects as `records_frame` would, None where these are not plain."""
+    """Return the same columns as `records_frame`, or None unless all members are plain."""
     if not pa.types.is_struct(entries.type) or not len(entries):
         return None
     members = {member.name: member.type for member in entries.type}
@@ -195,7 +188,7 @@ def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[st
             return None
         column = column.cast(wire_type(field))
         if column_type(field) != column.type:
-            column, unreadable = typed_dates(column, field)
+            column, unreadable = parse_dates(column, field)
             raws += [] if unreadable is None else [(field.name + RAW_SUFFIX, unreadable)]
         known[field.name] = column
     undocumented = [name for name in members if name not in known and name != spec.LINKS_KEY]
@@ -206,21 +199,23 @@ def _plain_columns(entries: pa.Array, fields: tuple[spec.Field, ...]) -> dict[st
 
 
 def _plain_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
-    """Put text or numbers into a frame, as they are where they are not of the field's type."""
+    """Build a frame from text or numbers, unchanged if they do not fit the field's type."""
     with suppress(pa.ArrowInvalid):
         entries = entries.cast(wire_type(field))
     return to_frame(pa.table({field.name: entries}), "numpy_nullable")
 
 
-def _unshown(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
-    """Put entries that the interface does not show into a frame."""
-    objects = [_unpacked(text) for text in entries.to_pylist()]
-    child = free_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype="str")})
+def _undocumented_values(entries: pa.Array, field: spec.Field) -> pd.DataFrame:
+    """Build a frame from entries of undocumented form."""
+    objects = [_parse_object(text) for text in entries.to_pylist()]
+    child = (
+        undocumented_frame(objects) if objects else pd.DataFrame({"value": pd.Series(dtype="str")})
+    )
     return child.rename(columns={"value": field.name})
 
 
-def _unpacked(text: object) -> object:
-    """Return the object that a list of unshown elements keeps as JSON text, else the text."""
+def _parse_object(text: object) -> object:
+    """Parse the JSON text of an object; return other values unchanged."""
     if not isinstance(text, str) or not text.startswith("{"):
         return text
     try:
@@ -230,30 +225,28 @@ def _unpacked(text: object) -> object:
 
 
 experiences: Final = _child_table(
-    _PERSON, "experiences", "position that the people of a prospect table have held"
+    _PERSON, "experiences", "position that people of a prospect table have held"
 )
 educations: Final = _child_table(
     _PERSON, "educations", "education of the people of a prospect table"
 )
 languages: Final = _child_table(
-    _PERSON, "languages", "language that the people of a prospect table speak"
+    _PERSON, "languages", "language that people of a prospect table speak"
 )
-_NOT_SHOWN: Final = (
-    "its elements are not shown, and where they are objects, their fields are columns"
-)
+_UNDOCUMENTED: Final = "elements are undocumented, and fields of objects become columns"
 technologies: Final = _child_table(
     _COMPANY,
     "technologies",
-    "technology that the companies of a prospect table use",
+    "technology that companies of a prospect table use",
     column="technology",
-    note=_NOT_SHOWN,
+    note=_UNDOCUMENTED,
 )
 locations: Final = _child_table(
     _COMPANY,
     "locations",
     "location of the companies of a prospect table",
     column="location",
-    note=_NOT_SHOWN,
+    note=_UNDOCUMENTED,
 )
 keywords: Final = _child_table(
     _COMPANY, "keywords", "keyword of the companies of a prospect table", column="keyword"
@@ -269,5 +262,5 @@ recent_activity: Final = _child_table(
     _CONTACT,
     "recent_activity",
     "activity of contacts",
-    note="contacts read by address have it, newest first",
+    note="newest first, and only in contacts that were read by address",
 )

@@ -1,4 +1,4 @@
-"""From a prospect table to companies, headcounts and child tables: pure, frames in, frames out."""
+"""Companies and headcounts of a prospect table, and checks of columns."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LEVELS: tuple[Level, ...] = ("department", "job_function")
 
 COMPANY_KEY = "company_id"
 COMPANY_PREFIX = "company_"
-_SOURCE = 'search_people(), with headcount="all" where headcounts are wanted'
+_SOURCE = 'a frame from search_people(), with headcount="all" for headcounts'
 COMPANY_KEYS = tuple(f"{COMPANY_PREFIX}{key}" for key in ("id", "profnet_url", "name"))
 
 
@@ -34,10 +34,10 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row per company in order of appearance, told apart by id (else by profile URL, else by
+        One row per company in order of appearance, identified by id (else by profile URL, else by
         name): the company's columns without their prefix (id, name, website, ...), and
-        people_in_frame (Int64), how many rows of the table work there. People with no company at
-        all have no row.
+        people_in_frame (Int64), the number of rows that work there. People without a company are
+        dropped.
 
     Raises
     ------
@@ -62,7 +62,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     table = frame.loc[first, columns].rename(columns=lambda name: name.removeprefix(COMPANY_PREFIX))
     people = identity[first].map(identity.value_counts()).astype("Int64")
     people = people.rename(PEOPLE_IN_FRAME.name).reset_index(drop=True)
-    # Not by assignment, which pandas warns of where a frame came from a file column by column.
+    # Assignment would make pandas warn about frames that were read column by column.
     return pd.concat([table.reset_index(drop=True), people], axis="columns")
 
 
@@ -74,15 +74,14 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     frame : DataFrame
         People, with the columns of `search_people`, or companies, from `companies()`.
     level : {"department", "job_function"}
-        14 rows per company, or 194.
+        14 or 194 rows per company.
 
     Returns
     -------
     DataFrame
-        company (str), department (str), with level "job_function" also job_function (str), people
-        (Int64), share (Float64, of all the company's people at that level: adds up to 1) and
-        company_id (str). Companies of one name are told apart by their website or id, else by
-        a number, in brackets.
+        company (str), department (str), job_function (str, only at that level), people (Int64),
+        share (Float64, of the company's people at that level; sums to 1) and company_id (str).
+        Companies with the same name get their website, id or a number in brackets.
 
     Raises
     ------
@@ -123,14 +122,14 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
 
 
 def _headcount_columns(level: str) -> dict[str, tuple[str, ...]]:
-    """Map the company's headcount columns of a level to (department,) or (department, function)."""
+    """Map the headcount columns of a level to (department,) or (department, function)."""
     members = {field.name: field.members for field in spec.COMPANY}
     field = f"{level}_headcount"
     return {"_".join((field, *path)): path for path, _ in spec.leaves(members[field])}
 
 
 def company_labels(table: pd.DataFrame) -> pd.Series:
-    """Return the companies' names; shared ones get their website, id or number behind."""
+    """Return the companies' names; shared names get the website, id or a number in brackets."""
     labels = table["name"].astype("str")
     for column in ("website", "id"):
         shared = labels.notna() & labels.duplicated(keep=False)
@@ -142,7 +141,7 @@ def company_labels(table: pd.DataFrame) -> pd.Series:
 
 
 def company_identity(frame: pd.DataFrame) -> pd.Series:
-    """Return what tells companies apart, row by row: id, else profile URL, else name."""
+    """Return each row's company id, else profile URL, else name."""
     present = [key for key in COMPANY_KEYS if key in frame.columns]
     require_columns(frame, present or [COMPANY_KEY], "company columns")
     identity = frame[present[0]].astype("str")
@@ -154,21 +153,21 @@ def company_identity(frame: pd.DataFrame) -> pd.Series:
 def require_columns(
     frame: pd.DataFrame, columns: Sequence[str], what: str, source: str = _SOURCE
 ) -> None:
-    """Say what is wrong where a frame lacks the columns that a function takes, or has one twice."""
+    """Raise InvalidInputError if the frame lacks a column or has it more than once."""
     missing = [name for name in columns if name not in frame.columns]
     if missing:
         close = suggestion(missing[0], [str(name) for name in frame.columns])
         raise InvalidInputError(
-            f"The frame lacks the {what}: {missing[0]!r} is missing"
-            f"{f' and {len(missing) - 1} more' if len(missing) > 1 else ''}.{close} "
-            f"Use a frame of {source}."
+            f"The frame lacks {what}: {missing[0]!r} is missing"
+            f"{f', and {len(missing) - 1} more' if len(missing) > 1 else ''}.{close} "
+            f"Pass {source}."
         )
     for name in columns:
         column_of(frame, name)
 
 
 def column_of(frame: pd.DataFrame, name: Hashable) -> pd.Series[Any]:
-    """Return a column that the caller named."""
+    """Return a column; raise InvalidInputError if it is missing or not unique."""
     if name not in frame.columns:
         close = suggestion(str(name), [str(column) for column in frame.columns])
         raise InvalidInputError(f"The frame has no column {quoted(name)}.{close}")

@@ -1,4 +1,4 @@
-"""The tables' columns in the words of other engines, so that none has to guess: `schema`."""
+"""Describe the tables' columns in the types of other engines."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from outreach_frames.tables.schema import empty_table, to_frame, wire_schema
 
 FORMS: Final = ("flat", "nested")
 
-# What DuckDB and Spark call the types.
-_NAMES: Final[Mapping[pa.DataType, tuple[str, str]]] = MappingProxyType(
+# DuckDB's and Spark's names of the types.
+_TYPE_NAMES: Final[Mapping[pa.DataType, tuple[str, str]]] = MappingProxyType(
     {
         pa.string(): ("VARCHAR", "string"),
         pa.large_string(): ("VARCHAR", "string"),
@@ -32,36 +32,35 @@ _NAMES: Final[Mapping[pa.DataType, tuple[str, str]]] = MappingProxyType(
 
 
 def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") -> Any:
-    """Give the columns and types of a table to another engine.
+    """Return the columns and types of a table for another engine.
 
     Parameters
     ----------
     engine : {"arrow", "duckdb", "polars", "spark"}
-        Whose types.
+        The engine whose types to return.
     table : {"people", "companies", "contacts", "mailboxes", "sequences"}
-        Which table.
+        The table to describe.
     form : {"flat", "nested"}
-        "flat": the columns of a frame, and of the Parquet files that `export_people` writes.
-        "nested": the objects that the service sends, as they stand on the lines of NDJSON; dates
-        are text there.
+        "flat": the columns of frames, and of the Parquet files that `export_people` writes.
+        "nested": the objects that the service sends, as in NDJSON lines; dates are text.
 
     Returns
     -------
     pyarrow.Schema, dict, polars.Schema, or pyspark.sql.types.StructType
-        For DuckDB a dict of column to type, as its `columns=` takes it. For Spark the JSON of the
-        StructType, as text, where pyspark is not installed.
+        For DuckDB a dict of column to type, as its `columns=` expects. For Spark the JSON text of
+        the StructType if pyspark is not installed.
 
     Raises
     ------
     InvalidInputError
-        There is no such engine, table or form.
+        The engine, table or form is unknown.
     ModuleNotFoundError
         Polars is not installed.
 
     Notes
     -----
-    Interface: Person, Company, Contact, Mailbox, Sequence. Elements of `locations` and
-    `technologies`, which the interface does not show, are text; DuckDB's "nested" has them as JSON.
+    Interface: Person, Company, Contact, Mailbox, Sequence. Undocumented elements of `locations` and
+    `technologies` are text; in DuckDB's "nested" form they are JSON.
 
     Examples
     --------
@@ -74,36 +73,36 @@ def schema(engine: str = "arrow", *, table: str = "people", form: str = "flat") 
     convert = _ENGINES[check_one_of("engine", engine, _ENGINES)]
     _, fields = spec.FRAMES[check_one_of("table", table, spec.FRAMES)]
     if check_one_of("form", form, FORMS) == "nested":
-        not_shown = {
+        undocumented = {
             path[-1] for path, one in spec.leaves(fields) if one.type == "array" and not one.items
         }
-        return convert(wire_schema(fields), not_shown)
-    # What frames have, and so files: text is large there.
+        return convert(wire_schema(fields), undocumented)
+    # Through a frame, because frames and files use Arrow's large text type.
     frame = to_frame(empty_table(TABLES[table]), "numpy_nullable")
     return convert(pa.Schema.from_pandas(frame, preserve_index=False).remove_metadata(), set())
 
 
-def _as_arrow(columns: pa.Schema, _not_shown: Set[str]) -> pa.Schema:
+def _as_arrow(columns: pa.Schema, _undocumented: Set[str]) -> pa.Schema:
     return columns
 
 
-def _as_duckdb(columns: Iterable[pa.Field], not_shown: Set[str]) -> dict[str, str]:
+def _as_duckdb(columns: Iterable[pa.Field], undocumented: Set[str]) -> dict[str, str]:
     return {
-        one.name: "JSON[]" if one.name in not_shown else _duckdb_type(one.type, not_shown)
+        one.name: "JSON[]" if one.name in undocumented else _duckdb_type(one.type, undocumented)
         for one in columns
     }
 
 
-def _duckdb_type(kind: pa.DataType, not_shown: Set[str]) -> str:
+def _duckdb_type(kind: pa.DataType, undocumented: Set[str]) -> str:
     if pa.types.is_list(kind):
-        return f"{_duckdb_type(kind.value_type, not_shown)}[]"
+        return f"{_duckdb_type(kind.value_type, undocumented)}[]"
     if pa.types.is_struct(kind):
-        members = [f'"{name}" {one}' for name, one in _as_duckdb(kind, not_shown).items()]
+        members = [f'"{name}" {one}' for name, one in _as_duckdb(kind, undocumented).items()]
         return f"STRUCT({', '.join(members)})"
-    return _NAMES[kind][0]
+    return _TYPE_NAMES[kind][0]
 
 
-def _as_polars(columns: pa.Schema, _not_shown: Set[str]) -> Any:
+def _as_polars(columns: pa.Schema, _undocumented: Set[str]) -> Any:
     try:
         polars = importlib.import_module("polars")
     except ImportError as error:
@@ -115,7 +114,7 @@ def _as_polars(columns: pa.Schema, _not_shown: Set[str]) -> Any:
     return polars.Schema(polars.from_arrow(columns.empty_table()).schema)
 
 
-def _as_spark(columns: pa.Schema, _not_shown: Set[str]) -> Any:
+def _as_spark(columns: pa.Schema, _undocumented: Set[str]) -> Any:
     described = _spark_type(pa.struct(list(columns)))
     try:
         types = importlib.import_module("pyspark.sql.types")
@@ -134,7 +133,7 @@ def _spark_type(kind: pa.DataType) -> Any:
             for one in kind
         ]
         return {"type": "struct", "fields": fields}
-    return _NAMES[kind][1]
+    return _TYPE_NAMES[kind][1]
 
 
 _ENGINES: Final[Mapping[str, Callable[[pa.Schema, Set[str]], Any]]] = MappingProxyType(

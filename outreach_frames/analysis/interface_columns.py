@@ -1,4 +1,4 @@
-"""Which columns the frames have, and what they mean: the interface's fields, as a frame."""
+"""Describe the columns of the package's tables: names, dtypes and meanings."""
 
 from __future__ import annotations
 
@@ -26,12 +26,13 @@ from outreach_frames.tables.result_columns import (
 )
 from outreach_frames.tables.schema import empty_table, to_frame
 
-# What a row of these frames is, with its fields, and the columns that this package puts behind.
+# Maps each table to the noun for its rows, and its documented fields.
 _RESOURCES: Final = {
     **spec.FRAMES,
     "set_daily_email_limit": spec.FRAMES["mailboxes"],
     "lead_list": ("lead", ()),
 }
+# Columns that the package appends.
 _ADDED: Final[Mapping[str, tuple[spec.Field, ...]]] = {
     "companies": (PEOPLE_IN_FRAME,),
     "contacts": (ASKED, FOUND),
@@ -47,12 +48,12 @@ _OTHERS: Final = {
 TABLES: Final[Mapping[str, tuple[spec.Field, ...]]] = MappingProxyType(
     {name: (*fields, *_ADDED.get(name, ())) for name, (_, fields) in _RESOURCES.items()} | _OTHERS
 )
-# So many columns of a table tell a frame to be of it, if it has not all of them.
-_TELLING: Final = 8
+# Minimum columns to recognise a table, if the frame does not have all of them.
+_MIN_MATCHING_COLUMNS: Final = 8
 
 
 class Column(NamedTuple):
-    """One column: its name, and what is to know of it."""
+    """The name, dtype, meaning and subject of a column."""
 
     name: str
     dtype: str
@@ -61,33 +62,33 @@ class Column(NamedTuple):
 
 
 def columns(table: str = "people") -> pd.DataFrame:
-    """List the columns of a table: what they are called, their dtypes, and what they mean.
+    """List the columns of a table with their dtypes and meanings.
 
     Parameters
     ----------
     table : str
-        A table by the name of what returns it: people, companies, contacts, mailboxes, sequences,
-        headcount, experiences, tenure, segments, sending_capacity, match, validate, report_rows,
-        accounts, snapshots, changed, employer_changes, headcount_change, filters and others. A name
-        that does not exist is an error that lists all.
+        The name of the function or attribute that returns the table: people, companies, contacts,
+        mailboxes, sequences, headcount, experiences, tenure, segments, sending_capacity, match,
+        validate, report_rows, accounts, snapshots, changed, employer_changes, headcount_change,
+        filters and others. The error for an unknown name lists all.
 
     Returns
     -------
     DataFrame
-        One row per column, in the frame's order: name, dtype (as pandas names it), meaning, and
-        group, which is what the column is about (all str). Not in it are columns that depend on
-        what is asked: the keys of segments, a frame's own columns beside a result, and a lead
-        list's, which the interface does not show.
+        One row per column, in the frame's order: name, dtype (pandas' name), meaning, and group,
+        the subject of the column (all str). Columns that depend on the call are not listed: the
+        keys of segments, a frame's custom columns beside a result, and the undocumented columns of
+        a lead list.
 
     Raises
     ------
     InvalidInputError
-        There is no such table.
+        The table is unknown.
 
     Notes
     -----
-    Interface: Person, Company, Contact, Mailbox, Sequence and what they hold. The same meaning and
-    group are in the metadata of the columns in Parquet files.
+    Interface: Person, Company, Contact, Mailbox, Sequence and their nested objects. Parquet files
+    have the same meaning and group in the metadata of their columns.
 
     Examples
     --------
@@ -109,13 +110,13 @@ def _columns_of(table: str) -> tuple[Column, ...]:
         noun, fields, added, group = "", (), _OTHERS[table], table.replace("_", " ")
     columns: list[Column] = []
     for (path, field), dtype in zip(spec.leaves(fields), _dtypes(fields), strict=True):
-        # Each in the group of the object that has it.
+        # The group is the object that has the field.
         objects = path[:-1] if path[0] == "company" else (noun, *path[:-1])
         of_object = " ".join(objects[:2]).replace("_", " ")
         columns.append(Column("_".join(path), dtype, field.note, of_object))
     for field, dtype in zip(added, _dtypes(added), strict=True):
-        shown = RESULT_DTYPES.get((table, field.name)) or dtype
-        columns.append(Column(field.name, shown, field.note, group))
+        name = RESULT_DTYPES.get((table, field.name)) or dtype
+        columns.append(Column(field.name, name, field.note, group))
     return tuple(columns)
 
 
@@ -124,7 +125,7 @@ def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:
 
 
 def meanings(names: Sequence[str]) -> Mapping[str, Column]:
-    """Return what is to know of a frame's columns, where they tell which table they are of.
+    """Describe a frame's columns if they match one of the package's tables.
 
     >>> meanings(["mailbox_id", "email", "emails", "date", "leads_reached"])["emails"].meaning
     'emails that the mailbox sends on that day'
@@ -132,15 +133,15 @@ def meanings(names: Sequence[str]) -> Mapping[str, Column]:
     {}
     """
     present = frozenset(names)
-    table = max(_known(), key=lambda table: (len(present & table.keys()), -len(table)))
-    known = present & table.keys()
-    if len(known) < min(_TELLING, len(table)):
+    table = max(_tables(), key=lambda table: (len(present & table.keys()), -len(table)))
+    matching = present & table.keys()
+    if len(matching) < min(_MIN_MATCHING_COLUMNS, len(table)):
         return {}
-    return {name: table[name] for name in names if name in known}
+    return {name: table[name] for name in names if name in matching}
 
 
 @cache
-def _known() -> tuple[Mapping[str, Column], ...]:
+def _tables() -> tuple[Mapping[str, Column], ...]:
     return tuple(
         {column.name: column for column in rows} for name in TABLES if (rows := _columns_of(name))
     )

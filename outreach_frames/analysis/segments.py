@@ -1,4 +1,4 @@
-"""Segments: how many people and companies share a title, an industry, a country; pure."""
+"""Count people and companies per segment, such as a title, an industry or a country."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import frame_of_columns
 
-# Which column of people a median is of.
+# Maps each median to its column of people.
 _MEDIANS: Final = {
     "median_employees": "company_estimated_number_of_employees",
     **{
@@ -23,11 +23,11 @@ _MEDIANS: Final = {
         for department in spec.DEPARTMENTS
     },
 }
-# Behind the columns that the segments are by.
+# Follows the key columns of the segments.
 SEGMENTS: Final = (
-    spec.Field("people", "integer", note="people in the segment, each once"),
-    spec.Field("companies", "integer", note="companies that they work at, each once"),
-    spec.Field("share", "number", note="part of all people in the frame, from 0 to 1"),
+    spec.Field("people", "integer", note="distinct people in the segment"),
+    spec.Field("companies", "integer", note="distinct companies of these people"),
+    spec.Field("share", "number", note="share of all people in the frame, from 0 to 1"),
     spec.Field("median_employees", "number", note="median of the companies' employees"),
     *(
         spec.Field(
@@ -48,28 +48,26 @@ def segments(
     Parameters
     ----------
     frame : DataFrame
-        People, with the columns of `search_people` or further ones.
+        People, with the columns of `search_people` and any others.
     by : str or list of str
-        The columns whose values make a segment.
+        The columns whose values define a segment.
     min_people : int
-        Leave smaller segments out.
+        Drop segments with fewer people.
     dropna : bool
-        Leave segments out in which a value is missing. By default missing is a value like any
-        other.
+        Drop segments with a missing value. By default, a missing value is a value like any other.
 
     Returns
     -------
     DataFrame
-        The columns of `by`; people, companies (Int64); share (Float64, of all people of the frame,
-        also of those in segments that are left out); median_employees and, for each department of
-        the interface, median_<department> (Float64), in which each company counts once per segment.
-        A person whom the frame has several times counts once. Medians are missing where the frame
-        lacks the numbers.
+        The columns of `by`; people, companies (Int64); share (Float64, of all people in the frame,
+        those in dropped segments included); median_employees and median_<department> (Float64) for
+        each department of the interface. Each person and company counts once per segment. Medians
+        are missing if the frame lacks the numbers.
 
     Raises
     ------
     InvalidInputError
-        The frame lacks the columns, or one of `by` has lists in it.
+        The frame lacks the columns, or a column of `by` contains lists.
 
     Notes
     -----
@@ -84,8 +82,8 @@ def segments(
     >>> int(segments["people"].sum()), float(segments["share"].sum().round(6))
     (100, 1.0)
     """
-    keys = _checked_keys(frame, by)
-    least = check_integer("min_people", min_people)
+    keys = _check_keys(frame, by)
+    minimum = check_integer("min_people", min_people)
     plain = frame.reset_index(drop=True)
     numbers = _segment_numbers(plain, keys)
     first = np.unique(numbers, return_index=True)[1]
@@ -93,7 +91,7 @@ def segments(
     people = persons.groupby("segment")["person"].nunique()
     companies = pd.DataFrame({"segment": numbers, "company": company_identity(plain)})
     is_first = companies["company"].notna() & ~companies.duplicated()
-    figures = pd.DataFrame({name: _numbers(plain, of) for name, of in _MEDIANS.items()})
+    figures = pd.DataFrame({name: _numbers(plain, column) for name, column in _MEDIANS.items()})
     medians = figures[is_first].groupby(numbers[is_first]).median().reindex(people.index)
     counts = is_first.groupby(numbers).sum()
     share = people / max(persons["person"].nunique(), 1)
@@ -102,31 +100,31 @@ def segments(
         [plain[keys].iloc[first].reset_index(drop=True), frame_of_columns(SEGMENTS, columns)],
         axis="columns",
     )
-    kept = table["people"].ge(least).to_numpy("bool")
+    kept = table["people"].ge(minimum).to_numpy("bool")
     if dropna:
         kept &= table[keys].notna().all(axis="columns").to_numpy("bool")
     return table[kept].sort_values("people", ascending=False, kind="stable", ignore_index=True)
 
 
-def _checked_keys(frame: pd.DataFrame, by: object) -> list[str]:
+def _check_keys(frame: pd.DataFrame, by: object) -> list[str]:
     keys: list[Any] = [by] if isinstance(by, str) else list(by) if isinstance(by, Iterable) else []
     if not keys or len(set(map(str, keys))) < len(keys):
         raise InvalidInputError(
-            f"by takes a column's name or a list of different ones, not {by!r}."
+            f"by takes a column's name or a list of different names, not {by!r}."
         )
-    require_columns(frame, keys, "columns that by names", "people that has them")
+    require_columns(frame, keys, "columns of by", "a frame of people with these columns")
     taken = {field.name for field in SEGMENTS}
     for name in keys:
         if name in taken:
             raise InvalidInputError(
-                f"The segments have a column {name!r} of their own. Rename the frame's, for "
-                f"example with frame.rename(columns={{{name!r}: 'key'}})."
+                f"The result has its own column {name!r}. Rename yours, for example with "
+                f"frame.rename(columns={{{name!r}: 'key'}})."
             )
         if as_lists(frame[name]) is not None:
             raise InvalidInputError(
-                f"The column {name!r} has lists in it. Use frame.explode({name!r}), which counts a "
-                "person in the segment of each entry, or frame.outreach.unlist(), which makes one "
-                "text of each list."
+                f"The column {name!r} contains lists. Use frame.explode({name!r}), which counts a "
+                "person in the segment of each entry, or frame.outreach.unlist(), which converts "
+                "each list to text."
             )
     return keys
 
@@ -138,16 +136,17 @@ def _segment_numbers(frame: pd.DataFrame, keys: list[str]) -> np.ndarray[Any, An
         return groups.ngroup().to_numpy("int64")
     except TypeError as error:
         raise InvalidInputError(
-            f"The columns {keys} have values that cannot be told apart: {error}."
+            f"The columns {keys} have values that cannot be compared: {error}. Convert the columns "
+            "to text."
         ) from error
 
 
 def _person_numbers(frame: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Return the number of each row's person; a row without id is a person of its own."""
+    """Return the number of each row's person; each row without an id is a separate person."""
     rows = -1 - np.arange(len(frame))
     if "id" not in frame.columns:
         return rows
-    require_columns(frame, ["id"], "people's ids")
+    require_columns(frame, ["id"], "ids of people")
     numbers = pd.factorize(frame["id"].astype("str"))[0]
     return np.where(numbers < 0, rows, numbers)
 
@@ -159,4 +158,6 @@ def _numbers(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     try:
         return frame[name].astype("Float64")
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"The column {name!r} is not of numbers: {error}.") from error
+        raise InvalidInputError(
+            f"The column {name!r} has values that are not numbers: {error}. Correct them."
+        ) from error

@@ -1,4 +1,4 @@
-"""List columns as text: what a spreadsheet cell, or a method of plain pandas, can take."""
+"""Convert list columns to text, for spreadsheets and plain pandas methods."""
 
 from __future__ import annotations
 
@@ -11,30 +11,30 @@ import pyarrow.compute as pc
 
 from outreach_frames.errors import InvalidInputError
 
-# What says nothing to a reader: constants, ids and addresses of other resources.
-_LEFT_OUT: Final = frozenset({"object", "id"})
-_LEFT_OUT_ENDING: Final = "_url"
-_BETWEEN_MEMBERS: Final = ", "
+# Members without information for a reader: constants, ids and URLs of other resources.
+_DROPPED_MEMBERS: Final = frozenset({"object", "id"})
+_DROPPED_SUFFIX: Final = "_url"
+_MEMBER_SEPARATOR: Final = ", "
 
 
 def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
-    """Return the frame with plain text in place of lists.
+    """Return the frame with lists converted to text.
 
-    `drop_duplicates`, `value_counts`, `groupby` and the like work on the result.
+    `drop_duplicates`, `value_counts` and `groupby` work on the result.
 
     Parameters
     ----------
     frame : DataFrame
         Any frame. It is not changed.
     sep : str
-        What stands between the entries of a list.
+        The separator between the entries of a list.
 
     Returns
     -------
     DataFrame
-        The same rows, columns and index; every list column is str. An entry that is an object
-        shows its members with commas in between, but for its id and URLs (the child tables, such
-        as `experiences()`, have them all). An empty list is empty text, a missing one is missing.
+        The same rows, columns and index; every list column is str. An object in a list becomes its
+        members separated by commas, without its id and URLs (child tables, such as `experiences()`,
+        have all members). An empty list becomes empty text, a missing one stays missing.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
     if not isinstance(sep, str):
         raise InvalidInputError(f"sep takes text, not {type(sep).__name__}.")
     columns = [
-        pd.Series(_as_text(lists, sep), index=frame.index, name=column.name)
+        pd.Series(_join_column(lists, sep), index=frame.index, name=column.name)
         if (lists := as_lists(column)) is not None
         else column
         for _, column in frame.items()
@@ -70,7 +70,7 @@ def unlist(frame: pd.DataFrame, sep: str = "; ") -> pd.DataFrame:
 
 
 def as_lists(column: pd.Series[Any]) -> pa.Array | None:
-    """Return a column of lists as an Arrow array, and None for any other column."""
+    """Return a column of lists as an Arrow array, or None for any other column."""
     if isinstance(column.dtype, pd.ArrowDtype):
         if not _is_list(column.dtype.pyarrow_dtype):
             return None
@@ -84,13 +84,13 @@ def as_lists(column: pd.Series[Any]) -> pa.Array | None:
     return array if _is_list(array.type) else None
 
 
-def joined(lists: pa.Array, sep: str) -> pa.Array:
-    """Join the entries of each list to one text; entries that are missing are left out.
+def join_lists(lists: pa.Array, sep: str) -> pa.Array:
+    """Join the entries of each list, without missing ones, to one text.
 
-    >>> joined(pa.array([[1, None, 2], [], None]), "; ").to_pylist()
+    >>> join_lists(pa.array([[1, None, 2], [], None]), "; ").to_pylist()
     ['1; 2', '', None]
     """
-    entries = _texts(pc.list_flatten(lists))
+    entries = _to_texts(pc.list_flatten(lists))
     present = entries.is_valid()
     parents = pc.list_parent_indices(lists).filter(present).to_numpy()
     offsets = np.searchsorted(parents, np.arange(len(lists) + 1)).astype("int64")
@@ -99,17 +99,17 @@ def joined(lists: pa.Array, sep: str) -> pa.Array:
     return pc.if_else(lists.is_null(), pa.scalar(None, pa.large_string()), texts)
 
 
-def _as_text(lists: pa.Array, sep: str) -> Any:
-    return pd.array(joined(lists, sep).to_numpy(zero_copy_only=False), dtype="str")
+def _join_column(lists: pa.Array, sep: str) -> Any:
+    return pd.array(join_lists(lists, sep).to_numpy(zero_copy_only=False), dtype="str")
 
 
-def _texts(values: pa.Array) -> pa.Array:
-    """Return values of any type as text."""
+def _to_texts(values: pa.Array) -> pa.Array:
+    """Convert values of any type to text."""
     kind = values.type
     if _is_list(kind):
-        return joined(values, _BETWEEN_MEMBERS)
+        return join_lists(values, _MEMBER_SEPARATOR)
     if pa.types.is_struct(kind):
-        return _members(values)
+        return _join_members(values)
     try:
         return values.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
@@ -117,19 +117,21 @@ def _texts(values: pa.Array) -> pa.Array:
         return pa.array(texts, pa.large_string())
 
 
-def _members(values: pa.StructArray) -> pa.Array:
+def _join_members(values: pa.StructArray) -> pa.Array:
     names = [field.name for field in values.type]
     if not names:
         return pa.nulls(len(values), pa.large_string())
-    told = [
-        name for name in names if name not in _LEFT_OUT and not name.endswith(_LEFT_OUT_ENDING)
+    kept = [
+        name
+        for name in names
+        if name not in _DROPPED_MEMBERS and not name.endswith(_DROPPED_SUFFIX)
     ] or names
-    texts = [_texts(pc.struct_field(values, [names.index(name)])) for name in told]
+    texts = [_to_texts(pc.struct_field(values, [names.index(name)])) for name in kept]
     size = len(values)
     by_row = np.arange(len(texts) * size).reshape(len(texts), size).T.ravel()
     starts = pa.array(np.arange(size + 1) * len(texts))
     rows = pa.LargeListArray.from_arrays(starts, pa.concat_arrays(texts).take(by_row))
-    lines = joined(rows, _BETWEEN_MEMBERS)
+    lines = join_lists(rows, _MEMBER_SEPARATOR)
     return pc.if_else(pc.equal(lines, ""), pa.scalar(None, pa.large_string()), lines)
 
 

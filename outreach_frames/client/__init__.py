@@ -1,1 +1,1 @@
-"""One request, safely: token, cache, links, retries, deadlines; frames are made elsewhere."""
+"""Send single requests safely: token, cache, links, retries and deadlines."""

@@ -1,12 +1,11 @@
-"""Responses to reads, stored in a file for a while so that asking again costs nothing.
+"""A file of responses to reads, so that repeated reads need no request.
 
-Only the bodies of responses are stored, or what a caller made of them: no headers, no addresses, no
-token. The file is only a help: whatever is wrong with it, the service is asked instead.
+It holds bodies, or values that callers derived from them, but no headers, addresses or tokens. If
+the file fails, the service is asked instead.
 
-It is requests-cache's table of entries. Four things are not the library's. Its serializer is
-pickle, which runs code, or JSON, which raises on damaged rows: `_pack` and `_unpack` replace it. It
-waits for ever where another program has locked the file. It adds a suffix to a name that has none,
-when the file is already made, marked and private. And it reads one entry at a time.
+The table is requests-cache's, with four changes. `_pack` and `_unpack` replace its serializers:
+pickle runs code, and JSON raises on damaged rows. The wait for a locked file is limited. The file
+keeps its exact name. Several entries are read at once.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ _PURGE_EVERY = MAX_BYTES // 10
 _BUSY_SECONDS: Final = 0.9
 _HEADER: Final = struct.Struct(">dI")
 _TABLE: Final = "answers"
-# "ofca": marks a file as a cache of this package, at the place that SQLite has for that.
+# "ofca", which marks a SQLite file as a cache of this package.
 _APPLICATION_ID: Final = 0x6F666361
-# Four times the usual: a page of people has 160 kB, and is written in two thirds of the time.
+# Four times SQLite's default: a page of people has 160 kB and is written a third faster.
 _PAGE_BYTES: Final = 16_384
 
 
 class Entry(NamedTuple):
-    """A stored body and its expiry, in seconds since 1970."""
+    """A stored body and its expiry in Unix time."""
 
     expires_unix: float
     body: bytes
@@ -56,7 +55,7 @@ def _pack(entry: Entry) -> bytes:
 
 
 def _unpack(value: object) -> Entry | None:
-    """Return the entry of a row; None where the row is damaged."""
+    """Return the entry of a row, or None if the row is damaged."""
     if not isinstance(value, bytes) or len(value) < _HEADER.size:
         return None
     expires, checksum = _HEADER.unpack_from(value)
@@ -65,7 +64,7 @@ def _unpack(value: object) -> Entry | None:
 
 
 class _Store(SQLiteDict):
-    """The library's table of entries, in exactly the given file, for one thread at a time."""
+    """The library's table of entries, for one thread at a time."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -74,13 +73,13 @@ class _Store(SQLiteDict):
         super().__init__(path, _TABLE, busy_timeout=busy, serializer=pipeline, wal=True)
 
     def init_db(self) -> None:
-        """Open the file by the name that it has."""
+        """Open the file under its exact name; the library would add a suffix."""
         self.db_path: Path = self._path
         super().init_db()  # type: ignore[no-untyped-call]
 
     @contextmanager
     def _acquire_sqlite_lock(self) -> Iterator[None]:
-        # The library tries again for ever here; this gives up after `_BUSY_SECONDS`.
+        # Gives up after `_BUSY_SECONDS`; the library would retry for ever.
         assert self._connection is not None
         with transaction(self._connection):
             self._active_transaction = True
@@ -91,53 +90,47 @@ class _Store(SQLiteDict):
 
 
 class ResponseCache:
-    """Stored responses by key, in a file that several accounts and processes may share.
-
-    Parameters
-    ----------
-    location : "default" or path
-        A file in the user's cache folder, or a file of one's own.
-    """
+    """Stored responses by key, in a file that accounts and processes may share."""
 
     def __init__(self, location: str | PathLike[str]) -> None:
         self.path: Final = _path(location)
         self._lock = threading.Lock()
         self._store: _Store | None = None
         self._unpurged = 0
-        with self._held():
+        with self._use_store():
             self._store = _open(self.path)
             self._purge(self._store)
 
     @property
     def is_open(self) -> bool:
-        """Whether the file works."""
+        """Whether the file is open."""
         return self._store is not None
 
     def get(self, key: str) -> bytes | None:
-        """Return the body of a stored response that has not expired."""
+        """Return the body of a response that is stored and has not expired."""
         entry = self.entries([key]).get(key)
         return entry.body if entry is not None and entry.expires_unix > time.time() else None
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return those of some responses that are stored and whole, by key; some may be expired."""
+        """Return the undamaged entries of these keys, expired ones included."""
         marks = ",".join("?" * len(keys))
         query = f"SELECT key, value FROM {_TABLE} WHERE key IN ({marks})"  # noqa: S608
         found = {key: _unpack(value) for key, value in self._rows(query, *keys)}
         return {key: entry for key, entry in found.items() if entry is not None}
 
     def expiring_at(self, expires_unix: float) -> set[str]:
-        """Return the keys of the responses that expire at exactly that moment in Unix time."""
-        # By the index alone: behind each value, which is large, the column would be far away.
+        """Return the keys of the responses that expire at exactly this Unix time."""
+        # Answered by the index alone, without reading the large values.
         query = f"SELECT key FROM {_TABLE} WHERE expires = ?"  # noqa: S608
         return {key for (key,) in self._rows(query, expires_unix)}
 
     def set(self, key: str, body: bytes, lifetime: float) -> None:
-        """Store the body of a response for some seconds."""
-        self.put({key: body}, time.time() + lifetime)
+        """Store a response for a lifetime in seconds."""
+        self.set_many({key: body}, time.time() + lifetime)
 
-    def put(self, bodies: Mapping[str, bytes], expires_unix: float) -> None:
-        """Store some responses by key until a moment in Unix time, all or none."""
-        with self._held() as store:
+    def set_many(self, bodies: Mapping[str, bytes], expires_unix: float) -> None:
+        """Store all of these responses or none; they expire at a Unix time."""
+        with self._use_store() as store:
             if store is not None:
                 with store.connection(commit=True):
                     for key, body in bodies.items():
@@ -147,8 +140,8 @@ class ResponseCache:
                     self._purge(store)
 
     def forget(self, prefix: str) -> None:
-        """Drop the responses whose keys begin with a text."""
-        with self._held() as store:
+        """Drop the responses whose keys start with a prefix."""
+        with self._use_store() as store:
             if store is not None:
                 stale = [key for key in store if key.startswith(prefix)]
                 store.bulk_delete(stale)  # type: ignore[no-untyped-call]
@@ -164,14 +157,14 @@ class ResponseCache:
             self._store = None
 
     def _rows(self, query: str, *values: object) -> list[Any]:
-        with self._held() as store:
+        with self._use_store() as store:
             if store is not None:
                 with store.connection() as connection:
                     return connection.execute(query, values).fetchall()
         return []
 
     def _purge(self, store: _Store) -> None:
-        """Delete what has expired, and if the rest is too large, the half that expires first."""
+        """Delete expired entries and, if the rest is too large, the half that expires first."""
         with store.connection(commit=True) as connection:
             connection.execute("DELETE FROM answers WHERE expires <= ?", (int(time.time()),))
             count, size = connection.execute(
@@ -186,22 +179,22 @@ class ResponseCache:
         self._unpurged = 0
 
     @contextmanager
-    def _held(self) -> Iterator[_Store | None]:
-        """Yield the store to one thread; go on without it, and say so once, when the file fails."""
+    def _use_store(self) -> Iterator[_Store | None]:
+        """Yield the store to one thread; if the file fails, warn once and stop caching."""
         with self._lock:
             try:
                 yield self._store
             except (sqlite3.Error, OSError) as fault:
                 self._close()
                 warn(
-                    f"Responses are not cached from here on: the file {self.path} cannot be used "
-                    f"({fault}). Results are the same, only slower. Delete the file, or connect "
-                    "with another one: cache=path, or cache=None for none."
+                    f"Responses are not cached any more: the file {self.path} cannot be used "
+                    f"({fault}). Results stay correct, but reads are slower. Delete the file, "
+                    "or connect with cache=path for another one, or cache=None for no cache."
                 )
 
 
 def default_path() -> Path:
-    """Return the cache in the user's cache folder."""
+    """Return the path of the default cache."""
     return Path(platformdirs.user_cache_dir("outreach_frames")) / "responses.sqlite"
 
 
@@ -215,20 +208,20 @@ def _path(location: str | PathLike[str]) -> Path:
         raise ConfigurationError(f"cache must be the path of a file: {error}") from None
     if is_special:
         what = "a folder" if path.is_dir() else "not a regular file"
-        raise ConfigurationError(f"cache must be a file, and {path} is {what}.")
+        raise ConfigurationError(f"cache must be a file, but {path} is {what}. Give another path.")
     return path
 
 
 def _open(path: Path) -> _Store:
-    """Open a cache's file, or make one that nobody else can read from its first byte on."""
+    """Open a cache, or create one that only its owner can read."""
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     if not is_cache(path):
-        raise sqlite3.DatabaseError("it is not a cache, so it was left as it is")
-    # Two processes that make a new file at the same moment would find it locked.
+        raise sqlite3.DatabaseError("it is not a cache, so it was not changed")
+    # Otherwise, processes that create the file at the same time would find it locked.
     with FileLock(f"{path}.lock", timeout=_BUSY_SECONDS, mode=0o600):
         with suppress(FileExistsError):
             path.touch(0o600, exist_ok=False)
-        # SQLite gives the files beside it the same mode.
+        # SQLite's files beside it get the same mode.
         path.chmod(0o600)
         if not path.stat().st_size:
             with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection:
@@ -238,7 +231,7 @@ def _open(path: Path) -> _Store:
 
 
 def is_cache(path: Path) -> bool:
-    """Return whether a file is a cache or may become one, without changing anything."""
+    """Return whether a file is a cache, missing or empty, without changing it."""
     if not path.exists() or not path.stat().st_size:
         return True
     header = read_header(path)
@@ -246,11 +239,7 @@ def is_cache(path: Path) -> bool:
 
 
 def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool) -> int:
-    """Remove the entries whose bodies hold something, without a trace of them; return how many.
-
-    Damaged entries go as well: nothing else would ever remove them. A file that is not a cache has
-    none, and stays as it is.
-    """
+    """Erase damaged entries and those whose bodies match, and return their count."""
     if not is_cache(path):
         return 0
     with closing(sqlite3.connect(path, isolation_level=None, timeout=10)) as connection:
@@ -262,7 +251,7 @@ def remove_entries(path: Path, holds: Callable[[bytes], bool], *, dry_run: bool)
             connection.execute("PRAGMA secure_delete = ON")
             with transaction(connection):
                 connection.executemany(f"DELETE FROM {_TABLE} WHERE key = ?", found)  # noqa: S608
-            # Pages that were freed earlier, and the log, still hold what was deleted before.
+            # Freed pages and the log still hold entries that were deleted earlier.
             connection.execute("VACUUM")
             busy, *_ = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
             if busy:

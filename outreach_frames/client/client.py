@@ -1,7 +1,6 @@
-"""How the package talks to the service: the only module that knows of HTTP requests.
+"""The client: the only module that imports the HTTP library.
 
-A read is tried again when something goes wrong. A write is tried again only when the service
-certainly did not act on it.
+Failed reads are retried. A write is retried only if the service certainly did not act on it.
 """
 
 from __future__ import annotations
@@ -26,12 +25,12 @@ from outreach_frames.client import error_messages, links, options
 from outreach_frames.client.credentials import Token
 from outreach_frames.client.deadlines import POOL_CLASSES, exchange
 from outreach_frames.client.network_name import NetworkName
-from outreach_frames.client.request import canonical, filled_path, json_body, query_string
+from outreach_frames.client.request import canonical_url, filled_path, json_body, query_string
 from outreach_frames.client.response import (
     OversizedResponseError,
     load_json,
     load_object,
-    load_written,
+    load_optional,
     read_body,
     status_error,
 )
@@ -52,32 +51,32 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# What changes little.
+# Endpoints whose data rarely changes.
 _HOURLY: Final = (
     spec.GET_CONTACTS.name,
     spec.GET_CONTACT_BY_EMAIL.name,
     spec.SEARCH_PEOPLE.name,
 )
-# Seconds that a response is good for; what is not listed here is not a read, and is never stored.
+# Seconds that reads are cached; writes are not listed and never cached.
 LIFETIMES: Final[Mapping[str, int]] = MappingProxyType(
     {endpoint.name: 60 for endpoint in spec.ENDPOINTS if endpoint.method == "GET"}
     | dict.fromkeys(_HOURLY, 3600)
 )
-# The same for responses that something does not exist.
+# The same for a 404 and for incomplete results.
 NOT_FOUND_LIFETIME: Final = 60
 
 MAX_TRIES = 5
 _CHUNK_BYTES = 256 * 1024
 _KEPT_CONNECTIONS = 32
 _FAULTS = (OSError, ValueError, urllib3.exceptions.HTTPError, http.client.HTTPException)
-# Stored in place of a body; no good response has an empty one.
+# Stored for a 404; no successful read has an empty body.
 _NOT_FOUND = b""
 _TIMEOUTS = (requests.Timeout, urllib3.exceptions.TimeoutError)
 
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One request, ready to be sent any number of times; `label` names it in messages."""
+    """A prepared request that can be sent repeatedly; `label` names it in messages."""
 
     endpoint: spec.Endpoint
     label: str
@@ -91,7 +90,7 @@ class _Call:
 
 
 class _Adapter(HTTPAdapter):
-    """The library's adapter over connections that can be aborted."""
+    """The library's adapter, with connections that can be aborted."""
 
     def init_poolmanager(self, *args: Any, **options: Any) -> None:
         super().init_poolmanager(*args, **options)
@@ -104,43 +103,14 @@ class _Adapter(HTTPAdapter):
 
 
 class Client:
-    """A connection to one account of the service; safe to use from many threads.
-
-    Parameters
-    ----------
-    base_url : str
-        The service's address, with or without a path.
-    api_key : str
-        The account's token.
-    cache : "default", path or None
-        Where responses to reads are stored for a while: a file in the user's cache folder, a
-        file of one's own, or nowhere.
-    timeout : float
-        Seconds for one whole request, body included.
-    workers : int
-        Requests at a time.
-    max_wait : float
-        Seconds that one call waits at most, for retries and Retry-After together.
-    network_name : str
-        What the service calls the professional network in its field names.
-    backoff : float
-        Seconds of the longest possible first pause before a retry; it doubles each time.
-    proxies : mapping of str to str, optional
-        Proxy addresses by scheme. Those of the environment are not used.
-    verify : bool or path
-        Whether to check certificates, or a file of one's own authorities.
+    """A thread-safe connection to one account of the service, created by `connect`.
 
     Attributes
     ----------
     base_url : str
         The service's address.
     sandbox : Sandbox or None
-        The embedded service that `connect("sandbox")` started; it stops when this is closed.
-
-    Raises
-    ------
-    ConfigurationError
-        Address, token or a number cannot be used.
+        The embedded service that `connect("sandbox")` started; closing the client stops it.
 
     Notes
     -----
@@ -163,19 +133,19 @@ class Client:
         workers: int = options.WORKERS,
         max_wait: float = options.MAX_WAIT,
         network_name: str = spec.NETWORK_NAME,
-        backoff: float = 0.5,
+        backoff: float = 0.5,  # the longest first pause before a retry; doubles each time
         proxies: Mapping[str, str] | None = None,
         verify: bool | str | PathLike[str] = True,
     ) -> None:
-        # The text goes before anything can raise: a traceback may show this function's variables.
+        # Delete the text before anything can raise: a traceback may show local variables.
         self._token = api_key if isinstance(api_key, Token) else Token(api_key)
         del api_key
         self._token.check()
         self.base_url: Final = links.checked_base_url(base_url)
-        if links.leaves_machine_in_clear(self.base_url):
+        if links.is_sent_unencrypted(self.base_url):
             warn(
-                f"{self.base_url} is not encrypted: the token and all data can be read on the way. "
-                "Use https:// where the service has it."
+                f"{self.base_url} is not encrypted: others may read the token and all data. "
+                "Use https:// if the service supports it."
             )
         self.timeout: Final = options.checked_seconds("timeout", timeout, at_least=0.001)
         self.max_wait: Final = options.checked_seconds("max_wait", max_wait)
@@ -196,17 +166,16 @@ class Client:
         self._adapter = _Adapter(pool_maxsize=max(workers, _KEPT_CONNECTIONS))
         self.cache: ResponseCache | None = None
         if cache is not None:
-            # Here, because its library is slow to import.
-            from outreach_frames.client.cache import ResponseCache  # noqa: PLC0415
+            from outreach_frames.client.cache import ResponseCache  # noqa: PLC0415 - slow to import
 
             self.cache = ResponseCache(cache)
 
     def __repr__(self) -> str:
-        # A traceback may show a client that was never finished.
+        # A traceback may show a client whose initialisation failed.
         return f"Client({getattr(self, 'base_url', None)!r})"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a Client holds a token and cannot be copied; connect again where needed")
+        raise TypeError("a Client holds a token and cannot be copied; call connect() instead")
 
     def __enter__(self) -> Self:
         return self
@@ -216,16 +185,16 @@ class Client:
 
     @property
     def account(self) -> str:
-        """A short mark of the account at the address, from which no token can be read."""
+        """A short hash of address and token, which does not reveal the token."""
         return self._token.fingerprint(self.base_url)
 
     @property
     def closed(self) -> bool:
-        """Whether the client can no longer be used."""
+        """Whether the client is closed."""
         return self._throttle.cancellation.is_set
 
     def close(self) -> None:
-        """Abort what is under way in other threads, and close connections and cache."""
+        """Abort running requests, and close the connections, the cache and the sandbox."""
         self._throttle.cancellation.set()
         self._adapter.close()
         if self.cache is not None:
@@ -245,33 +214,7 @@ class Client:
         parse: Callable[[bytes], T] = load_json,
         is_complete: Callable[[T], bool] | None = None,
     ) -> T:
-        """Return one response of an endpoint that changes nothing, from the cache where it is good.
-
-        Parameters
-        ----------
-        endpoint : spec.Endpoint
-            Any that reads.
-        path, query, body : mapping, optional
-            Values for the path's placeholders, for the query (None is left out, a list is
-            repeated), and the JSON body of people search.
-        refresh : bool
-            Ask the service even where the cache has a response.
-        store : bool
-            Put the response into the cache.
-        parse : callable
-            Makes the result out of the response's bytes. Where it raises InvalidResponseError, the
-            response counts as broken: it is asked for again and never cached.
-        is_complete : callable, optional
-            Whether a result has all that was asked for; if not, it is cached for a minute only,
-            as is the 404 of a contact.
-
-        Raises
-        ------
-        ServiceError
-            The service failed for good; which kind of it says how.
-        InvalidInputError
-            A value cannot be sent.
-        """
+        """Return the parsed response to a read, from the cache unless `refresh` is set."""
         call = self._call(endpoint, path, query, body)
         if not refresh and (stored := self._stored(call, parse)) is not None:
             return stored
@@ -286,21 +229,13 @@ class Client:
         query: Mapping[str, Any] | None = None,
         refresh: bool = False,
     ) -> Iterator[dict[str, Any]]:
-        """Yield the pages of a list, following ``_links.next.href`` to the end.
-
-        All pages together wait `max_wait` at most. Parameters and errors are those of `read`.
-
-        Raises
-        ------
-        UnsafeLinkError
-            A link leads elsewhere, in a circle, or never to an end.
-        """
+        """Yield the pages of a list, following ``_links.next.href``; all share one `max_wait`."""
         budget = WaitBudget(self.max_wait)
         call = self._call(endpoint, path, query, None)
         seen = {call.url}
         while True:
             stored = None if refresh else self._stored(call, load_object)
-            # Behind a page that is new, the others are too: those of two moments do not fit.
+            # After a fresh page, cached pages could show an older state of the list.
             refresh = stored is None
             page = self._read(call, load_object, budget) if stored is None else stored
             yield page
@@ -323,40 +258,31 @@ class Client:
         path: Mapping[str, str] | None = None,
         body: Mapping[str, Any] | bytes,
     ) -> Any:
-        """Send something that changes the service, and return the response; None for an empty one.
-
-        The body may be JSON already. It is sent again only where the service certainly did not act:
-        the request never left, or the response was 429, or 503 with a Retry-After.
-
-        Raises
-        ------
-        ServiceError
-            Its `may_have_acted` says whether the service may have done it nevertheless.
-        """
+        """Send a change and return the response, or None; `body` may be encoded JSON."""
         if endpoint.name in LIFETIMES:
-            raise ValueError("write() is not for reads")
+            raise ValueError("this endpoint is a read: use read()")
         call = self._call(endpoint, path, None, body)
         return self._send(
-            call, WaitBudget(self.max_wait), load_written, lambda error: not error.may_have_acted
+            call, WaitBudget(self.max_wait), load_optional, lambda error: not error.may_have_acted
         )[1]
 
     def forget(self, endpoint: spec.Endpoint) -> None:
-        """Drop all cached responses of an endpoint, after something behind it changed."""
+        """Drop all cached responses of an endpoint whose data changed."""
         self._forgotten[endpoint.name] += 1
         if self.cache is not None:
             self.cache.forget(self._key_prefix(endpoint))
 
-    def form_key(self, endpoint: spec.Endpoint, body: Mapping[str, Any], form: bytes) -> str:
-        """Return the key under which `cache` may have a response in a form of the caller's own."""
+    def derived_key(self, endpoint: spec.Endpoint, body: Mapping[str, Any], form: bytes) -> str:
+        """Return the cache key of a response that the caller stores in another format."""
         url = f"{self.base_url}{filled_path(endpoint, {})[0]}"
         name = self.network_name.encode()
-        return self._key(endpoint, canonical(url), self._content(body), form, name)
+        return self._key(endpoint, canonical_url(url), self._content(body), form, name)
 
     def _key_prefix(self, endpoint: spec.Endpoint) -> str:
         return f"{self.account}:{endpoint.name}:"
 
     def _key(self, endpoint: spec.Endpoint, *parts: bytes) -> str:
-        """Return the key of a response from everything that it depends on."""
+        """Return a cache key from everything that a response depends on."""
         return self._key_prefix(endpoint) + hashlib.sha256(b"\0".join(parts)).hexdigest()
 
     def _call(
@@ -373,8 +299,7 @@ class Client:
             url = f"{self.base_url}{target}{query_string(query or {})}"
         except UnicodeEncodeError:
             raise InvalidInputError(
-                f"{endpoint.label}: half a character (a lone surrogate) cannot be sent. Nothing "
-                "was sent."
+                f"{endpoint.label}: a value contains a lone surrogate. Remove it; nothing was sent."
             ) from None
         content = None if body is None else self._content(body)
         return self._prepared(endpoint, label, url, content)
@@ -394,15 +319,15 @@ class Client:
             headers = headers | {"Content-Type": "application/json"}
         request = requests.Request(endpoint.method, url, headers=headers, data=content).prepare()
         call = _Call(endpoint, label, request, content)
-        # Once more on what really goes out: parsers of addresses disagree.
+        # Check the prepared address too, because URL parsers disagree.
         links.require_same_origin(call.url, self.base_url)
         return call
 
     def _call_key(self, call: _Call) -> str:
-        return self._key(call.endpoint, canonical(call.url), call.content or b"")
+        return self._key(call.endpoint, canonical_url(call.url), call.content or b"")
 
     def _stored(self, call: _Call, parse: Callable[[bytes], T]) -> T | None:
-        """Return what the cache has; None where that is nothing, or not good."""
+        """Return the cached response, or None if it is missing or invalid."""
         body = None if self.cache is None else self.cache.get(self._call_key(call))
         if body == _NOT_FOUND:
             raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
@@ -421,10 +346,10 @@ class Client:
     ) -> T:
         lifetime = LIFETIMES.get(call.endpoint.name)
         if lifetime is None:
-            raise ValueError("read() is not for writes")
+            raise ValueError("this endpoint is a write: use write()")
         forgotten = self._forgotten[call.endpoint.name]
 
-        def keep(body: bytes, seconds: float) -> None:
+        def cache_body(body: bytes, seconds: float) -> None:
             is_current = forgotten == self._forgotten[call.endpoint.name]
             if store and is_current and self.cache is not None:
                 self.cache.set(self._call_key(call), body, seconds)
@@ -433,10 +358,10 @@ class Client:
             body, value = self._send(call, budget, parse, lambda _error: True)
         except NotFoundError:
             if call.endpoint == spec.GET_CONTACT_BY_EMAIL:
-                keep(_NOT_FOUND, NOT_FOUND_LIFETIME)
+                cache_body(_NOT_FOUND, NOT_FOUND_LIFETIME)
             raise
         is_whole = is_complete is None or is_complete(value)
-        keep(body, lifetime if is_whole else min(lifetime, NOT_FOUND_LIFETIME))
+        cache_body(body, lifetime if is_whole else min(lifetime, NOT_FOUND_LIFETIME))
         return value
 
     def _send(
@@ -446,7 +371,7 @@ class Client:
         parse: Callable[[bytes], T],
         replayable: Callable[[ServiceError], bool],
     ) -> tuple[bytes, T]:
-        """Send a request, again where that may help and is allowed; return body and value."""
+        """Send a request, with retries if useful and allowed; return body and parsed value."""
         for attempt in range(1, MAX_TRIES + 1):
             self._throttle.wait_for_turn(call.label, budget)
             try:
@@ -467,12 +392,12 @@ class Client:
         raise AssertionError("the last attempt returns or raises")
 
     def _exchange(self, call: _Call) -> tuple[int, bytes]:
-        """Send a request once; return status and body of a good response."""
+        """Send a request once; return status and body of a successful response."""
         response: requests.Response | None = None
         fault: Exception | None = None
         body, retry_after = b"", None
-        # A write has a connection of its own: on one that was used before, a late second response
-        # to an earlier request would be taken for its own.
+        # A write uses a new connection: on a reused one, a late response to an earlier request
+        # could be mistaken for its own.
         adapter = self._adapter if call.endpoint.name in LIFETIMES else _Adapter(pool_maxsize=1)
         cancellation = LinkedTokens(self._throttle.cancellation)
         with exchange(self.timeout, cancellation, self._token.signed) as current:
@@ -495,19 +420,19 @@ class Client:
             finally:
                 if adapter is not self._adapter:
                     adapter.close()
-        # Raised out here, because the library's exceptions hold the request.
+        # Raised outside of the `except`, because the library's exceptions hold the request.
         if current.stopped:
             raise error_messages.interrupted(call.label, may_have_acted=current.sent)
         if current.timed_out or isinstance(fault, _TIMEOUTS):
             raise error_messages.timed_out(call.label, self.timeout, may_have_acted=current.sent)
-        reason = "" if fault is None else self._token.redact(error_messages.reason_of(fault))
+        reason = "" if fault is None else self._token.redact(error_messages.root_message(fault))
         if response is None:
-            raise error_messages.not_reached(
+            raise error_messages.unreachable(
                 call.label, self.base_url, reason, may_have_acted=current.sent
             )
         status = response.status_code
         if fault is not None and status < 300:
-            raise error_messages.broke_off(call.label, status, reason)
+            raise error_messages.unreadable(call.label, status, reason)
         if 300 <= status < 400:
             location = self._token.redact(response.headers.get("Location", ""))
             raise links.redirected(call.label, status, location)

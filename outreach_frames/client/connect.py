@@ -1,4 +1,4 @@
-"""Which service the functions talk to: `connect` and the default client."""
+"""Connect to the service and manage the default client."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SANDBOX = "sandbox"
 _HOW_TO_CONNECT = (
     'Call of.connect("https://api.your-service.example", api_key), '
     f"or set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}, "
-    'or try everything with no account: of.connect("sandbox").'
+    'or try everything without an account: of.connect("sandbox").'
 )
 
 _default: Client | None = None
@@ -46,24 +46,26 @@ def connect(
     Parameters
     ----------
     base_url : str, optional
-        The service's address, else the environment's OUTREACH_BASE_URL. "sandbox" starts the
-        embedded service on this machine.
+        The service's address; by default the environment variable OUTREACH_BASE_URL. "sandbox"
+        starts the embedded service on this machine.
     api_key : str, optional
-        The account's token, else the environment's OUTREACH_API_KEY. Not needed for the sandbox.
+        The account's token; by default the environment variable OUTREACH_API_KEY. The sandbox
+        needs none.
     cache : str, Path or None
-        "default" is a file in the user's cache folder; else a path, or None for no cache.
+        The file for cached responses: "default" in the user's cache folder, a path, or None for
+        no cache.
     timeout : float
-        Seconds for one whole request, body included.
+        Maximum seconds for one request, including the response's body.
     workers : int
-        How many requests run at once when a read takes many.
+        Maximum number of parallel requests.
     max_wait : float
-        Seconds that one call waits at most for retries and Retry-After together.
+        Maximum seconds that one call waits, for retries and Retry-After together.
     network_name : str
         How this service spells the professional network in its field names.
     proxies : mapping of str to str, optional
-        Proxy addresses by scheme. Those of the environment are not used.
+        Proxy addresses by scheme. The environment's proxies are not used.
     verify : bool, str or Path
-        Whether to check certificates, or a file of your own certificate authorities.
+        Whether to verify certificates, or a file of custom certificate authorities.
 
     Returns
     -------
@@ -73,7 +75,7 @@ def connect(
     Raises
     ------
     ConfigurationError
-        The address or the token is missing or cannot be used.
+        The address, the token or an option is missing or invalid.
 
     Notes
     -----
@@ -86,18 +88,18 @@ def connect(
     ...     len(of.mailboxes(status="needs_reconnection")) > 0
     True
     """
-    # The text goes before anything can raise: a traceback may show this function's variables.
+    # Delete the text before anything can raise: a traceback may show local variables.
     token = Token(api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE))
     del api_key
     base_url = base_url or os.environ.get(BASE_URL_VARIABLE)
     if not base_url:
-        raise ConfigurationError(f"No address of the service is configured. {_HOW_TO_CONNECT}")
+        raise ConfigurationError(f"No service address is configured. {_HOW_TO_CONNECT}")
     sandbox = _started_sandbox() if base_url == SANDBOX else None
     if sandbox is not None:
         base_url, token = sandbox.url, Token(sandbox.api_key)
     elif not token.is_given:
         raise ConfigurationError(
-            f"The service's address is configured, but no token for it. {_HOW_TO_CONNECT}"
+            f"The service's address is configured, but its token is missing. {_HOW_TO_CONNECT}"
         )
     try:
         client = Client(
@@ -121,17 +123,17 @@ def connect(
 
 
 def resolve(client: Client | None) -> Client:
-    """Return the client that is given, else the default one, else one from the environment."""
+    """Return the given client, the default one, or one configured by the environment."""
     if client is not None:
         if not isinstance(client, Client):
             raise ConfigurationError(
-                f"client takes what of.connect() returns, not {type(client).__name__}."
+                f"client takes a Client from of.connect(), not {type(client).__name__}."
             )
         return client
     if _default is not None and not _default.closed:
         return _default
     if _default is not None and _default.sandbox is not None:
-        # What was tried out must not go on, unnoticed, with a real account.
+        # Code that used the sandbox must not silently switch to a real account.
         raise ConfigurationError(f"The connection to the sandbox is closed. {_HOW_TO_CONNECT}")
     if os.environ.get(BASE_URL_VARIABLE):
         return connect()
@@ -139,12 +141,12 @@ def resolve(client: Client | None) -> Client:
 
 
 def current() -> Client | None:
-    """Return the default client where there is one that is open; never make one."""
+    """Return the default client if it is open, without creating one."""
     return _default if _default is not None and not _default.closed else None
 
 
 def make_default(client: Client) -> None:
-    """Have all functions ask this client where none is given."""
+    """Make a client the default of all functions."""
     global _default  # noqa: PLW0603 - the one piece of state that spares analysts an argument
     _default = client
 

@@ -1,8 +1,8 @@
-"""The token: signs requests, tells accounts apart, and never shows itself.
+"""The account's token, which signs requests and is never shown.
 
-A traceback may show every local variable and attribute (``capture_locals``, IPython's verbose
-mode), so no variable here or elsewhere holds the token as text: it is a `memoryview`, which Python
-writes as ``<memory at …>``, and becomes text only inside an expression.
+Tracebacks may show local variables and attributes (``capture_locals``, IPython's verbose mode), so
+no variable holds the token as text. It is a `memoryview`, shown as ``<memory at …>``, and becomes
+text only within an expression.
 """
 
 from __future__ import annotations
@@ -19,20 +19,16 @@ from outreach_frames.errors import ConfigurationError
 
 _REDACTED = b"[token]"
 _MISSING = "is missing"
-# A shorter token could be an ordinary word of the data.
+# A shorter token could be an ordinary word.
 _SHORTEST_REDACTED_IN_DATA = 12
-# Characters that JSON could write plainly and that are written as escapes.
+# ASCII characters that JSON may write as escapes.
 _ESCAPED_ASCII = rb"\\u00[2-7]"
 _SLASHED = b'"\\/'
 _BACKSLASH, _UNICODE_ESCAPE = b"\\u"
 
 
 class Token:
-    """An account's token, readable by nothing but the requests that it signs.
-
-    It takes whatever it is given, so that the caller can let go of the text; `check` refuses what
-    is not a token.
-    """
+    """An account's token; invalid values raise in `check`, after callers have deleted the text."""
 
     __slots__ = ("_hidden", "_problem")
 
@@ -44,38 +40,34 @@ class Token:
         return "Token(hidden)"
 
     def __reduce__(self) -> NoReturn:
-        raise TypeError("a token is never written down; connect again where it is needed")
+        raise TypeError("a Token cannot be copied; call connect() instead")
 
     @property
     def is_given(self) -> bool:
-        """Whether there is anything that might be a token."""
+        """Whether a token was given, valid or not."""
         return self._problem != _MISSING
 
     def check(self) -> None:
-        """Raise ConfigurationError unless this can be a token."""
+        """Raise ConfigurationError if the token is invalid."""
         if self._problem:
             raise ConfigurationError(
                 f"The token {self._problem}. Check api_key or OUTREACH_API_KEY; nothing was sent."
             )
 
     def signed(self, head: bytes) -> memoryview:
-        """Return the head of a request with the token in it, hidden like the token itself."""
+        """Return the head of a request with the token added, as a memoryview."""
         line = f"\r\n{spec.AUTHORIZATION_HEADER}: {spec.AUTHORIZATION_SCHEME} ".encode()
         return memoryview(head.replace(b"\r\n", b"".join((line, self._hidden, b"\r\n")), 1))
 
     def fingerprint(self, base_url: str) -> str:
-        """Return a short mark of the account at this address, from which no token can be read."""
+        """Return a short hash of address and token, which does not reveal the token."""
         account = hashlib.sha256(f"outreach_frames\0{base_url}\0".encode())
         account.update(str(self._hidden, "latin-1").encode())
         return account.hexdigest()[:16]
 
     def redact_body(self, body: bytes) -> bytes:
-        """Take a token that the service echoes out of a response's body, however JSON writes it.
-
-        A short token could be an ordinary word of the data; it is taken out of an echoed header
-        only.
-        """
-        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:
+        """Remove an echoed token from a response's body, in every spelling of JSON."""
+        if len(self._hidden) < _SHORTEST_REDACTED_IN_DATA:  # only from an echoed header
             scheme = f"{spec.AUTHORIZATION_SCHEME} ".encode()
             if scheme not in body:
                 return body
@@ -87,18 +79,18 @@ class Token:
         return body
 
     def redact(self, text: str) -> str:
-        """Take the token out of a text that the service wrote, however it is spelled there."""
-        if not text:  # the pattern takes a while to make, and most requests have nothing to say
+        """Remove the token from a text of the service, in every spelling."""
+        if not text:  # building the pattern is slow, and most texts are empty
             return text
         plain = re.sub(self._pattern(), _REDACTED, text.encode("utf-8", "surrogatepass"))
         return plain.decode("utf-8", "surrogatepass")
 
     def _may_be_in(self, body: bytes) -> bool:
-        """Return whether a closer look is worth its time: plain, or in characters escaped."""
-        # Letters and digits stay as they are in all spellings but JSON's escapes.
+        """Return whether a body may contain the token, plain or escaped."""
+        # Only JSON's escapes change letters and digits.
         if max(re.split(rb"[^a-zA-Z0-9]+", self._hidden), key=len) in body:
             return True
-        # Not by `in`, which takes ten times longer for so few characters.
+        # Ten times faster than `in` for two characters.
         characters = np.frombuffer(body, np.uint8)
         escapes = characters[np.flatnonzero(characters[:-1] == _BACKSLASH) + 1]
         return bool((escapes == _UNICODE_ESCAPE).any() and re.search(_ESCAPED_ASCII, body))
@@ -109,8 +101,8 @@ class Token:
 
 @cache
 def _spellings(character: int) -> bytes:
-    """Return a pattern of all that a character may look like in JSON, an address or HTML."""
-    import html.entities  # noqa: PLC0415 - slow to import, and only for what went wrong
+    """Return a pattern of all spellings of a character in JSON, URLs and HTML."""
+    import html.entities  # noqa: PLC0415 - slow to import, and rarely needed
 
     text = chr(character)
     spellings = {text, f"&#{character};"}
@@ -132,11 +124,11 @@ def _problem(api_key: Any) -> str:
     if not isinstance(api_key, str):
         return "is not text"
     if api_key != api_key.rstrip("\r\n"):
-        return "ends in a line break, as a copy from a file does; remove it with .strip()"
+        return "ends in a line break; remove it with .strip()"
     if any(character.isspace() or not character.isprintable() for character in api_key):
-        return "contains blanks or control characters, so it is not a token"
+        return "contains blanks or control characters"
     try:
         api_key.encode("latin-1")
     except UnicodeEncodeError:
-        return "contains characters that cannot be sent in a header, so it is not a token"
+        return "contains characters that cannot be sent in a header"
     return ""

@@ -1,7 +1,6 @@
-"""Connections that can be aborted from outside, and that know whether a byte was sent.
+"""Connections that other threads can abort, and that record whether a byte was sent.
 
-A timeout of the socket starts again with every byte that arrives; only a clock beside it ends a
-whole request in time.
+A socket's timeout restarts with every byte received, so a separate clock limits whole requests.
 """
 
 from __future__ import annotations
@@ -23,10 +22,7 @@ from outreach_frames.common.cancellation import LinkedTokens
 
 
 class Exchange:
-    """One request and its response: what became of them, and how to abort them.
-
-    `sign` puts the token into the head of the request as it leaves.
-    """
+    """A request that other threads can abort; `sign` adds the token to its head."""
 
     def __init__(self, sign: Callable[[bytes], memoryview] = memoryview) -> None:
         self.sign = sign
@@ -36,34 +32,34 @@ class Exchange:
         self._lock = threading.Lock()
         self._socket: socket.socket | None = None
 
-    def uses(self, connection: socket.socket | None) -> None:
-        """Set the socket that the exchange uses; None when it is done."""
+    def set_socket(self, connection: socket.socket | None) -> None:
+        """Set the socket in use; None when the exchange is done."""
         with self._lock:
             self._socket = connection
             if self.timed_out or self.stopped:
                 self._shut_down()
 
     def time_out(self) -> None:
-        """Abort because the time is up."""
+        """Abort the request because its time is up."""
         with self._lock:
             self.timed_out = True
             self._shut_down()
 
     def stop(self) -> None:
-        """Abort because the request is cancelled."""
+        """Abort the request because it is cancelled."""
         with self._lock:
             self.stopped = True
             self._shut_down()
 
     def _shut_down(self) -> None:
         if self._socket is not None:
-            # The plain socket's method: TLS would wait for the other side.
+            # The plain socket's method: TLS would wait for the service.
             with suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
 
 class Clock:
-    """One thread that aborts exchanges whose time is up; one for each would cost more."""
+    """A thread that aborts all exchanges whose time is up."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -72,7 +68,7 @@ class Clock:
         self._thread: threading.Thread | None = None
 
     def start(self, current: Exchange, seconds: float) -> None:
-        """Abort an exchange after some seconds, unless it is forgotten before."""
+        """Abort an exchange after some seconds, unless `forget` is called first."""
         end = time.monotonic() + seconds
         with self._changed:
             self._ends[current] = end
@@ -103,21 +99,21 @@ _clock = Clock()
 _current: ContextVar[Exchange] = ContextVar("current_exchange")
 
 
-def _start_anew() -> None:
-    """Give a forked process a clock of its own: threads do not survive a fork."""
-    global _clock  # noqa: PLW0603 - there is one for the process
+def _replace_clock() -> None:
+    """Create a new clock in a forked process, because threads do not survive a fork."""
+    global _clock  # noqa: PLW0603 - one clock per process
     _clock = Clock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_start_anew)
+    os.register_at_fork(after_in_child=_replace_clock)
 
 
 @contextmanager
 def exchange(
     seconds: float, cancellation: LinkedTokens, sign: Callable[[bytes], memoryview]
 ) -> Iterator[Exchange]:
-    """Abort what this thread sends and receives when its time is up or it is cancelled."""
+    """Abort this thread's request when its time is up or it is cancelled."""
     current = Exchange(sign)
     token = _current.set(current)
     clock = _clock
@@ -127,12 +123,12 @@ def exchange(
             yield current
     finally:
         clock.forget(current)
-        current.uses(None)
+        current.set_socket(None)
         _current.reset(token)
 
 
 class _Connection(HTTPConnection):
-    """A connection that signs requests, and tells the current exchange about its socket."""
+    """A connection that signs requests and registers its socket with the current exchange."""
 
     _sends_head = False
 
@@ -141,15 +137,15 @@ class _Connection(HTTPConnection):
         self._sends_head = True
 
     def send(self, data: Any) -> None:
-        # Before it connects, because a proxy's tunnel is opened through here too, and unsigned.
+        # Reset before connecting: a proxy's tunnel is opened by this method too, but unsigned.
         is_head, self._sends_head = self._sends_head, False
         if self.sock is None:
             self.connect()
         current = _current.get()
-        current.uses(self.sock)
+        current.set_socket(self.sock)
         current.sent = True
         if is_head:
-            # Around the library, whose debug output and whose variables would show the token.
+            # Bypass the library: its debug output and variables would show the token.
             self.sock.sendall(current.sign(data))
         else:
             super().send(data)

@@ -1,4 +1,4 @@
-"""The exceptions for requests that got no usable response: what happened, and what to do next."""
+"""Build the exceptions for requests without a usable response."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from outreach_frames.errors import (
 
 
 def interrupted(label: str, *, may_have_acted: bool) -> ServiceError:
-    """Return the error for a request that was cancelled; `label` names the request."""
+    """Return the error for a cancelled request; `label` names the request."""
     return ConnectionFailedError(
-        f"{label}: broken off, because the client was closed or the run was interrupted.",
+        f"{label}: cancelled, because the client was closed or the run was interrupted.",
         may_have_acted=may_have_acted,
     )
 
@@ -28,7 +28,7 @@ def timed_out(label: str, timeout: float, *, may_have_acted: bool) -> ServiceErr
     )
 
 
-def not_reached(label: str, base_url: str, reason: str, *, may_have_acted: bool) -> ServiceError:
+def unreachable(label: str, base_url: str, reason: str, *, may_have_acted: bool) -> ServiceError:
     """Return the error for a request without any response."""
     return ConnectionFailedError(
         f"{label}: no response from {base_url}: {reason}. Check base_url and the network, or try "
@@ -38,26 +38,26 @@ def not_reached(label: str, base_url: str, reason: str, *, may_have_acted: bool)
     )
 
 
-def broke_off(label: str, status: int, reason: str) -> ServiceError:
-    """Return the error for a response that ended too early or cannot be decompressed."""
+def unreadable(label: str, status: int, reason: str) -> ServiceError:
+    """Return the error for a response that is truncated or cannot be decompressed."""
     return InvalidResponseError(
-        f"{label}: the response (status {status}) broke off: {reason}. Try again later.",
+        f"{label}: the response (status {status}) cannot be read: {reason}. Try again later.",
         status_code=status,
         retryable=True,
     )
 
 
 def too_large(label: str, status: int, limit: str) -> ServiceError:
-    """Return the error for a response that is not read, because nothing sensible is that large."""
+    """Return the error for a response that is larger than allowed."""
     return InvalidResponseError(
         f"{label}: the response (status {status}) is larger than {limit} and was not "
-        "read. Ask for less at a time.",
+        "read. Request less at a time.",
         status_code=status,
     )
 
 
-def reason_of(fault: BaseException) -> str:
-    """Say what went wrong, from the innermost exception: outer ones print whole addresses."""
+def root_message(fault: BaseException) -> str:
+    """Return the message of the innermost exception, because outer ones show whole addresses."""
     while True:
         inner = [getattr(fault, "reason", None), *reversed(fault.args)]
         deeper = next((cause for cause in inner if isinstance(cause, BaseException)), None)

@@ -1,8 +1,4 @@
-"""Where a link of the service may lead.
-
-A link is text that came over the wire and becomes the address of a request that carries the token.
-This is the one place that decides whether to follow it.
-"""
+"""Check links in responses, because following one sends the token to its address."""
 
 from __future__ import annotations
 
@@ -20,9 +16,9 @@ Origin = tuple[str, str, int]
 
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
-# An address with its scheme, a path from the root, a query, or a path from the base address.
-# Spelled narrowly, because URL parsers disagree about everything else. Patterns are text: `re`
-# compiles one when it is first used, and importing is to be quick.
+# An absolute address, a path from the root, a query, or a path relative to the base address. The
+# pattern is narrow because URL parsers disagree about anything else. Patterns are text, which `re`
+# compiles on first use, to keep imports fast.
 _HREF = r"(?ai)https?://[^/?#]|/(?!/)|\?|[\w.~%-]+(?![\w.~%:@-])"
 _ABSOLUTE = r"(?i)https?://"
 _NEVER_IN_HREF = r"[\x00-\x1f\x7f\\\ud800-\udfff]|^\s|\s$"
@@ -31,7 +27,7 @@ _BASE_URL = r"[^\s\\?#\x00-\x1f\x7f-\U0010ffff]+"
 
 
 def origin(url: str) -> Origin:
-    """Return scheme, host and port of an absolute address; ValueError where it has none.
+    """Return scheme, host and port of an absolute address, or raise ValueError.
 
     >>> origin("https://API.example.com/v1")
     ('https', 'api.example.com', 443)
@@ -44,7 +40,7 @@ def origin(url: str) -> Origin:
 
 
 def checked_base_url(base_url: str) -> str:
-    """Return the service's address without a slash at its end, or raise ConfigurationError."""
+    """Return the service's address without trailing slashes, or raise ConfigurationError."""
     text = base_url.rstrip("/") if isinstance(base_url, str) else ""
     try:
         _, host, _ = origin(text)
@@ -52,15 +48,15 @@ def checked_base_url(base_url: str) -> str:
         host = ""
     if not re.fullmatch(_HOST, host) or not re.fullmatch(_BASE_URL, text):
         raise ConfigurationError(
-            "The service's address cannot be used: it must look like https://api.example.com or "
-            "https://api.example.com/api/v1, with no user name, password, query or blanks in it. "
+            "The service's address is invalid: it must look like https://api.example.com or "
+            "https://api.example.com/api/v1, without user name, password, query or blanks. "
             "Check base_url or OUTREACH_BASE_URL."
         )
     return text
 
 
-def leaves_machine_in_clear(base_url: str) -> bool:
-    """Whether requests to this address can be read by others on their way."""
+def is_sent_unencrypted(base_url: str) -> bool:
+    """Return whether requests to this address leave the machine unencrypted."""
     scheme, host, _ = origin(base_url)
     if scheme == "https" or host == "localhost" or host.endswith(".localhost"):
         return False
@@ -71,7 +67,7 @@ def leaves_machine_in_clear(base_url: str) -> bool:
 
 
 def next_href(page: Any) -> str | None:
-    """Return the link to the page after this one as the service gave it; None on the last page.
+    """Return the link to the next page as the service sent it, or None on the last page.
 
     >>> next_href({"_links": {"next": {"href": "/sequences?page[after]=s1"}}})
     '/sequences?page[after]=s1'
@@ -87,39 +83,39 @@ def next_href(page: Any) -> str | None:
         return None
     if not isinstance(link, str):
         raise InvalidResponseError(
-            "The page's link to the next one has an unknown form, so the rest cannot be read. "
-            "Report this to the service."
+            "The link to the next page has an unknown format, so the remaining pages cannot be "
+            "read. Report this to the service."
         )
     return link
 
 
 def redirected(label: str, status: int, location: str) -> UnsafeLinkError:
-    """Return the error for a redirect; of the address, it names the host."""
+    """Return the error for a redirect; it names only the host of the new address."""
     try:
         host = urlsplit(location).hostname
     except ValueError:
         host = None
     return UnsafeLinkError(
-        f"{label}: the service redirects (status {status}) to {host or 'another path'}. That is "
-        "refused, because the token would follow. If the service has moved, connect to its new "
-        "address.",
+        f"{label}: the service redirects (status {status}) to {host or 'another path'}. "
+        "Redirects are refused, because the token would be sent there. If the service has moved, "
+        "connect to its new address.",
         status_code=status,
     )
 
 
 def endless(label: str, pages: int) -> UnsafeLinkError:
-    """Return the error for pages that lead back, or never to an end."""
+    """Return the error for next links that lead back or do not end."""
     return UnsafeLinkError(
-        f"{label}: the service's pages do not end; after {pages} of them the next link leads back "
-        "or still further on. Report this to the service."
+        f"{label}: the service's pages do not end: after {pages} pages, the next link leads back "
+        "or to yet another page. Report this to the service."
     )
 
 
 def resolve(href: str, *, page_url: str, base_url: str) -> str:
-    """Return the absolute address that a link on a page means, or raise UnsafeLinkError.
+    """Return the absolute address of a link, or raise UnsafeLinkError.
 
-    A path from the root may have the base address's own path in front or not; other paths count
-    from the base address, and a bare query from the page.
+    Queries are relative to the page. Paths are relative to the base address; those from the root
+    may also include its path.
 
     >>> resolve("/sequences?n=2", page_url="", base_url="https://api.example.com/api/v1")
     'https://api.example.com/api/v1/sequences?n=2'
@@ -144,7 +140,7 @@ def resolve(href: str, *, page_url: str, base_url: str) -> str:
 
 
 def require_same_origin(url: str, base_url: str) -> None:
-    """Raise UnsafeLinkError unless both addresses have the same scheme, host and port."""
+    """Raise UnsafeLinkError if the addresses differ in scheme, host or port."""
     try:
         target = origin(url)
     except ValueError:

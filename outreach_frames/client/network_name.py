@@ -1,4 +1,4 @@
-"""The network's name in field names: `profnet` here, what the service calls it on the wire."""
+"""Translate the network's name in field names: `profnet` here, another name on the wire."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
-# A lead is in an array, whose members the interface describes apart.
+# An endpoint's body does not describe the leads in its array, so their fields are added.
 _SENT = (*spec.LEAD, *(field for endpoint in spec.ENDPOINTS for field in endpoint.body))
 _RECEIVED = tuple(endpoint.result for endpoint in spec.ENDPOINTS)
 
 
 class NetworkName:
-    """Translates field names on their way out and in; values are never touched."""
+    """Translates field names, and no values, in requests and responses."""
 
     def __init__(self, name: str) -> None:
         if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
@@ -36,7 +36,7 @@ class NetworkName:
             if self._spelled(field) != field
         }
         keys = b"|".join(re.escape(name) for name in self._from_wire)
-        # Only a quote that no backslash precedes begins a string, and only a key has a colon.
+        # An unescaped quote delimits a string, and only keys are followed by a colon.
         self._keys = re.compile(rb'(?<!\\)"(' + keys + rb')"(?=\s*:)')
 
     def _spelled(self, field: str) -> str:
@@ -48,7 +48,7 @@ class NetworkName:
         return bool(self._to_wire)
 
     def outgoing(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Translate the fields of a body and of the leads in it, but nothing in their data."""
+        """Translate the field names of a body and its leads, but not of the leads' data."""
         return {self._to_wire.get(key, key): self._leads(value) for key, value in body.items()}
 
     def _leads(self, value: Any) -> Any:
@@ -62,7 +62,7 @@ class NetworkName:
         ]
 
     def incoming(self, body: bytes) -> bytes:
-        """Translate the keys of a response's JSON that the interface knows."""
+        """Translate the documented keys of a JSON response."""
         if not self._from_wire:
             return body
         return self._keys.sub(lambda key: b'"' + self._from_wire[key[1]] + b'"', body)

@@ -1,4 +1,4 @@
-"""Checks of a client's options; address and token are checked in their own modules."""
+"""Check a client's options, except its address and token."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 
-# Of `connect` and `Client` alike.
+# Defaults of `connect` and `Client`.
 DEFAULT_CACHE: Final = "default"
 TIMEOUT: Final = 30
 WORKERS: Final = 4
 MAX_WAIT: Final = 300
 _A_YEAR = 31_536_000
-_PROXIED: Final = ("http", "https", "all")
+_PROXY_KEYS: Final = ("http", "https", "all")
 _PROXY_SCHEMES: Final = ("http", "https", "socks4", "socks4a", "socks5", "socks5h")
 
 
@@ -28,18 +28,20 @@ def checked_seconds(name: str, value: float, at_least: float = 0) -> float:
     is_number = isinstance(value, int | float) and not isinstance(value, bool)
     if is_number and at_least <= value <= _A_YEAR:
         return value
-    raise ConfigurationError(f"{name} must be seconds from {at_least:g} on, not {quoted(value)}.")
+    raise ConfigurationError(
+        f"{name} takes seconds from {at_least:g} to {_A_YEAR:,}, not {quoted(value)}."
+    )
 
 
 def checked_workers(value: int) -> int:
-    """Return a number of requests at a time."""
+    """Return a number of parallel requests."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise ConfigurationError(f"workers must be a whole number from 1 on, not {quoted(value)}.")
+        raise ConfigurationError(f"workers takes a whole number, 1 or more, not {quoted(value)}.")
     return value
 
 
 def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
-    """Return proxies' addresses by scheme; no message shows one, as it may hold a password."""
+    """Return proxy addresses by scheme; messages hide them, because they may hold passwords."""
     if proxies is None:
         return {}
     if not isinstance(proxies, Mapping) or not all(
@@ -48,16 +50,16 @@ def checked_proxies(proxies: Mapping[str, str] | None) -> dict[str, str]:
         raise ConfigurationError(
             'proxies takes addresses by scheme, such as {"https": "http://proxy.example:3128"}.'
         )
-    return {_checked_proxied(key): _checked_proxy(key, text) for key, text in proxies.items()}
+    return {_checked_proxy_key(key): _checked_proxy(key, text) for key, text in proxies.items()}
 
 
-def _checked_proxied(key: str) -> str:
-    """Return what a proxy is for; what no request looks for would pass the proxy by."""
+def _checked_proxy_key(key: str) -> str:
+    """Return a key of `proxies`; the HTTP library would silently ignore any other."""
     scheme, *host = key.lower().split("://")
-    if scheme in _PROXIED:
+    if scheme in _PROXY_KEYS:
         return "://".join([scheme, *host])
     raise ConfigurationError(
-        f"proxies has an address for {quoted(key)}: name what it is for, http, https or all."
+        f"proxies has an address for {quoted(key)}, which is not a scheme. Use http, https or all."
     )
 
 
@@ -67,7 +69,7 @@ def _checked_proxy(key: str, address: str) -> str:
         parts = parse_url(url)
     except LocationParseError:
         parts = None
-    # A # or / in a password ends the host, and what follows would be shown as part of a path.
+    # A # or / in a password ends the host, and the remainder would be shown as a path.
     if (
         parts is None
         or not parts.host
@@ -76,14 +78,14 @@ def _checked_proxy(key: str, address: str) -> str:
     ):
         raise ConfigurationError(
             f"proxies[{quoted(key)}] is not a proxy's address, such as "
-            "http://user:password@proxy.example:3128. Percent-encode what is special in a "
+            "http://user:password@proxy.example:3128. Percent-encode special characters in the "
             "password, such as %23 for #."
         )
     return url
 
 
 def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
-    """Return whether to check certificates, or an existing file of authorities."""
+    """Return whether to verify certificates, or the path of an existing file of authorities."""
     if isinstance(verify, bool):
         return verify
     try:

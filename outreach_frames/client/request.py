@@ -1,4 +1,4 @@
-"""What goes into a request: paths, queries and bodies, checked before anything is sent."""
+"""Build and check the paths, queries and bodies of requests."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from urllib.parse import quote, urlencode
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError
 
-# The only placeholder whose value is not personal data and may be named in messages.
+# The only placeholder in paths whose value is not personal data, so messages may show it.
 _ID = "id"
 
 
 def filled_path(endpoint: spec.Endpoint, values: Mapping[str, str]) -> tuple[str, str]:
-    """Return an endpoint's path with its values, and what messages call the request.
+    """Return an endpoint's path with its values, and a label of the request for messages.
 
     >>> filled_path(spec.UPDATE_MAILBOX, {"id": "a/b"})
     ('/mailboxes/a%2Fb', 'PATCH /mailboxes/a%2Fb')
@@ -31,14 +31,14 @@ def _segment(endpoint: spec.Endpoint, name: str, value: Any) -> str:
     if not isinstance(value, str) or not value.strip() or value in {".", ".."}:
         what = repr(value) if name == _ID else f"this {type(value).__name__}"
         raise InvalidInputError(
-            f"{endpoint.label}: {name} must be a text that names something; {what} does not. "
+            f"{endpoint.label}: {name} must be text that identifies something, not {what}. "
             "Nothing was sent."
         )
     return quote(value, safe="")
 
 
 def query_string(query: Mapping[str, Any]) -> str:
-    """Return a query with its question mark; None is left out, a list repeats its parameter.
+    """Return a query with its question mark; None is dropped, a list repeats its parameter.
 
     >>> query_string({"ids[]": ["a", "b"], "name": None})
     '?ids%5B%5D=a&ids%5B%5D=b'
@@ -62,14 +62,11 @@ def json_body(body: Mapping[str, Any]) -> bytes:
         ).encode()
     except (TypeError, ValueError, RecursionError) as error:
         problem = str(error)
-    raise InvalidInputError(f"This cannot be sent as JSON: {problem}. Nothing was sent.")
+    raise InvalidInputError(f"The request cannot be sent as JSON: {problem}. Nothing was sent.")
 
 
-def canonical(url: str) -> bytes:
-    """Return an address with its query in an order that does not depend on who wrote it.
-
-    Values of one parameter keep theirs: it may mean something.
-    """
+def canonical_url(url: str) -> bytes:
+    """Return an address with sorted query parameters; repeated ones keep their order."""
     address, _, query = url.partition("?")
     parameters = sorted(query.split("&"), key=lambda pair: pair.partition("=")[0])
     return f"{address}?{'&'.join(parameters)}".encode()

@@ -1,4 +1,4 @@
-"""What the service's responses mean: JSON to values, error statuses to exceptions."""
+"""Parse responses: JSON to values, error statuses to exceptions."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ MAX_ERROR_BYTES = 64 * 1024
 MAX_VALUES = 1_000_000
 
 _EXCERPT = 200
-# Errors are nested in each other a few times, not a thousand.
+# Real error bodies are nested only a few levels deep.
 _MESSAGE_DEPTH = 8
 
-_NOT_ACCEPTED = "The token is not accepted here: check api_key or OUTREACH_API_KEY."
+_NOT_ACCEPTED = "The service does not accept the token: check api_key or OUTREACH_API_KEY."
 
-# The statuses that prove that the service did not act: their exceptions, and what to do. Any other
-# may come from something in between that gave up waiting while the service acted.
+# Statuses that prove that the service did not act, with their exceptions and advice. Any other may
+# come from a proxy that stopped waiting while the service acted.
 _STATUSES: dict[int, tuple[type[StatusError], str]] = {
-    400: (BadRequestError, "The service cannot make sense of the request: check the arguments."),
+    400: (BadRequestError, "The service cannot read the request: check the arguments."),
     401: (AuthenticationError, _NOT_ACCEPTED),
     403: (AuthenticationError, _NOT_ACCEPTED),
-    404: (NotFoundError, "Nothing was found there: check the id, and that base_url is right."),
-    405: (StatusError, "The service does not offer this there: check base_url."),
+    404: (NotFoundError, "It does not exist: check the id and base_url."),
+    405: (StatusError, "The service does not support this request: check base_url."),
     413: (StatusError, "The request is too large."),
-    422: (ValidationFailedError, "The service understood the request and cannot do it."),
-    425: (StatusError, "The service will not act yet: try again later."),
+    422: (ValidationFailedError, "The service rejected the request: check the values."),
+    425: (StatusError, "The service is not ready: try again later."),
     429: (RateLimitedError, "Too many requests: try again later, or with fewer workers."),
 }
 _OTHER = (StatusError, "Check the arguments and base_url.")
@@ -54,14 +54,11 @@ _SERVER_ERROR = (ServerError, "The service failed: try again later.")
 
 
 class OversizedResponseError(InvalidResponseError):
-    """A response is larger than allowed; asking again would not help."""
+    """A response is larger than allowed; a retry would not help."""
 
 
 def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
-    """Read a body as far as needed: the first part of an error, all of anything else.
-
-    `label` names the request in messages.
-    """
+    """Read the body of a successful response, or the first part of an error's."""
     is_good = status < 300
     read, size = [], 0
     for chunk in chunks:
@@ -74,17 +71,14 @@ def read_body(label: str, status: int, chunks: Iterable[bytes]) -> bytes:
     body = b"".join(read)
     if not is_good:
         return body[:MAX_ERROR_BYTES]
-    # Only a body longer than that can hold so many; parsed, each takes up to 250 bytes.
+    # A body has fewer values than bytes; parsed, each value takes up to 250 bytes.
     if len(body) > MAX_VALUES and sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
         raise too_large(label, status, f"{MAX_VALUES:,} values")
     return body
 
 
 def load_json(body: bytes) -> Any:
-    """Return the value of a JSON body, or raise InvalidResponseError with its first characters.
-
-    What JSON does not allow but services send is read: NaN, numbers too large for a float, a
-    character cut in half, a byte order mark.
+    """Return the value of a JSON body, or raise InvalidResponseError.
 
     >>> load_json(b'{"limit": 50}')
     {'limit': 50}
@@ -93,9 +87,10 @@ def load_json(body: bytes) -> Any:
         return orjson.loads(body)
     except orjson.JSONDecodeError:
         pass
+    # Slower, but accepts a byte order mark, NaN, numbers too large for a float and lone surrogates.
     try:
         value = json.loads(body.removeprefix(codecs.BOM_UTF8).decode())
-        # Characters cut in half become "?", because no table or file can hold them.
+        # Lone surrogates become "?", because tables and files cannot hold them.
         return json.loads(json.dumps(value, ensure_ascii=False).encode(errors="replace"))
     except (ValueError, RecursionError):
         shown = excerpt(body)
@@ -103,8 +98,8 @@ def load_json(body: bytes) -> Any:
     raise InvalidResponseError(f"The service's response is not valid JSON; {begins}")
 
 
-def load_written(body: bytes) -> Any:
-    """Return what the service says of a write: the value of its JSON body, None for no body."""
+def load_optional(body: bytes) -> Any:
+    """Return the value of a JSON body, or None if the body is empty."""
     return load_json(body) if body else None
 
 
@@ -128,24 +123,21 @@ def _one_line(text: str) -> str:
 
 
 def status_error(
-    what: str, status: int, body: bytes, *, retry_after: float | None, redact: Callable[[str], str]
+    label: str, status: int, body: bytes, *, retry_after: float | None, redact: Callable[[str], str]
 ) -> StatusError:
-    """Return the exception for an error status.
-
-    `what` names the request. `redact` takes out what no message may show.
-    """
+    """Return the exception for an error status; `redact` removes the token from its texts."""
     kind, advice = _STATUSES.get(status, _SERVER_ERROR if status >= 500 else _OTHER)
     try:
         value = load_json(body)
     except InvalidResponseError:
-        value = _cut_off_problems(body) or body.decode(errors="replace")
+        value = _truncated_problems(body) or body.decode(errors="replace")
     reason = _one_line(redact("; ".join(_messages(value))))
-    message = f"{what}: status {status}" + (f", '{reason}'" if reason else "") + f". {advice}"
+    message = f"{label}: status {status}" + (f", '{reason}'" if reason else "") + f". {advice}"
     facts: dict[str, Any] = {
         "status_code": status,
         "retry_after": retry_after,
         "retryable": status == 429 or status >= 500,
-        # A 503 that names a time was refused before anything was done.
+        # A 503 with Retry-After was refused before the service acted.
         "may_have_acted": status not in _STATUSES and (status != 503 or retry_after is None),
     }
     if kind is ValidationFailedError:
@@ -154,7 +146,7 @@ def status_error(
 
 
 def _messages(value: Any, depth: int = _MESSAGE_DEPTH) -> Iterator[str]:
-    """Yield the texts in an error's body, whichever of the usual forms it has."""
+    """Yield the texts of an error's body in any of the usual formats."""
     if not depth:
         return
     match value:
@@ -173,8 +165,8 @@ def _messages(value: Any, depth: int = _MESSAGE_DEPTH) -> Iterator[str]:
                 yield from _messages(value.get(key), depth - 1)
 
 
-def _cut_off_problems(body: bytes) -> dict[str, Any] | None:
-    """Return the validation errors in front of the place where a long body was cut off."""
+def _truncated_problems(body: bytes) -> dict[str, Any] | None:
+    """Return the complete validation errors of a truncated body."""
     text = body.decode(errors="replace")
     begin = re.search(rf'"{spec.VALIDATION_ERRORS_KEY}"\s*:\s*\[\s*', text)
     if begin is None:
@@ -196,7 +188,7 @@ def _as_json(value: Any) -> str:
 
 
 def _problems(value: Any, redact: Callable[[str], str]) -> list[ValidationProblem]:
-    """Return all entries of `validation_errors`; anything else is kept as text."""
+    """Return all entries of `validation_errors`, invalid ones as text."""
     entries = value.get(spec.VALIDATION_ERRORS_KEY) if isinstance(value, dict) else None
     if entries is None:
         return []

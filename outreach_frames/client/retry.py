@@ -1,4 +1,4 @@
-"""How long to wait before a request or a retry, and how to cancel that wait."""
+"""Cancellable waits before requests and retries."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from outreach_frames.common.cancellation import (
 from outreach_frames.common.progress import announce
 from outreach_frames.errors import WaitTooLongError
 
-# Short enough for Ctrl-C on systems where a longer wait cannot be interrupted.
+# Longer waits cannot be interrupted by Ctrl-C on some systems.
 _SLICE = 0.5
-# Longer than a call usually takes, in seconds.
-_WORTH_TELLING = 1.0
+# Shorter waits are not announced.
+_MIN_ANNOUNCED_SECONDS = 1.0
 _TEN_YEARS = 3.2e8
 
 
 def parse_retry_after(value: str | None) -> float | None:
-    """Return the seconds that a Retry-After header asks for; None where it makes no sense.
+    """Return the seconds of a Retry-After header, or None if it is invalid.
 
     >>> parse_retry_after("1.5"), parse_retry_after("-5"), parse_retry_after("soon")
     (1.5, 0.0, None)
@@ -49,65 +49,54 @@ def parse_retry_after(value: str | None) -> float | None:
 
 
 class WaitBudget:
-    """The seconds that one call may still wait."""
+    """The remaining seconds that one call may wait."""
 
     def __init__(self, seconds: float) -> None:
-        self.left: float = seconds
+        self.remaining: float = seconds
 
     def wait(self, seconds: float, cancellation: LinkedTokens) -> None:
-        """Wait, or return early when cancelled."""
+        """Wait some seconds, or until cancelled."""
         start = time.monotonic()
         cancelled = threading.Event()
         with cancellation.calling(cancelled.set):
             while (rest := start + seconds - time.monotonic()) > 0:
                 if cancelled.wait(min(rest, _SLICE)):
                     break
-        self.left -= time.monotonic() - start
+        self.remaining -= time.monotonic() - start
 
 
 class Throttle:
-    """How a client waits: all threads for the service, each call within its budget.
-
-    Parameters
-    ----------
-    max_wait : float
-        Seconds that one call may wait.
-    first_backoff : float
-        Seconds of the longest possible first pause before a retry.
-    """
+    """The waits of a client: for Retry-After in all threads, and before each call's retries."""
 
     def __init__(self, max_wait: float, first_backoff: float) -> None:
         self.max_wait = max_wait
         self.cancellation: CancellationToken = CancellationToken()
-        self._first_backoff = first_backoff
+        self._first_backoff = first_backoff  # seconds of the longest first pause
         self._lock = threading.Lock()
         self._not_before = 0.0
-        self._told = 0.0
+        self._announced_until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for some seconds, whichever thread received the Retry-After."""
+        """Hold back the requests of all threads for some seconds."""
         with self._lock:
             self._not_before = max(self._not_before, time.monotonic() + seconds)
 
     def wait_for_turn(self, label: str, budget: WaitBudget) -> None:
-        """Return when a request may be sent; raise when that is too late, or when cancelled.
-
-        `label` names the request in messages.
-        """
+        """Wait until a request may be sent; raise if that takes too long or is cancelled."""
         cancellation = LinkedTokens(self.cancellation)
         waited = False
         while not cancellation.is_set and (seconds := self._not_before - time.monotonic()) > 0:
-            if seconds > budget.left:
+            if seconds > budget.remaining:
                 asked = math.ceil(seconds)
                 raise WaitTooLongError(
-                    f"{label}: the service asks to wait {asked} s, and of max_wait="
-                    f"{self.max_wait:g} only {max(budget.left, 0):.3g} s are left. Nothing was "
-                    "sent. Try again later, or connect with a longer max_wait.",
+                    f"{label}: the service asks to wait {asked} s, but only "
+                    f"{max(budget.remaining, 0):.3g} s of max_wait={self.max_wait:g} remain. "
+                    "Nothing was sent. Try again later, or connect with a longer max_wait.",
                     retry_after=asked,
                     retryable=True,
                     may_have_acted=False,
                 )
-            self._tell(f"The service asks to wait {math.ceil(seconds)} s.", seconds)
+            self._announce_wait(f"The service asks to wait {math.ceil(seconds)} s.", seconds)
             budget.wait(seconds, cancellation)
             waited = True
         if cancellation.is_set:
@@ -118,17 +107,18 @@ class Throttle:
     def back_off(self, attempt: int, budget: WaitBudget) -> None:
         """Pause for a random time after an attempt; its upper bound doubles each time."""
         pause = random.uniform(0, self._first_backoff * 2 ** (attempt - 1))
-        pause = min(pause, budget.left)
-        if pause >= _WORTH_TELLING and current_status.get() is None:
+        pause = min(pause, budget.remaining)
+        if pause >= _MIN_ANNOUNCED_SECONDS and current_status.get() is None:
             announce(f"A request failed; trying again in {math.ceil(pause)} s.")
         budget.wait(pause, LinkedTokens(self.cancellation))
 
-    def _tell(self, status: str, seconds: float) -> None:
-        """Say how long a wait is, on a terminal once for all threads."""
-        if current_status.get() is not None or seconds < _WORTH_TELLING:
+    def _announce_wait(self, status: str, seconds: float) -> None:
+        """Announce a wait, in a terminal only once for all threads."""
+        if current_status.get() is not None or seconds < _MIN_ANNOUNCED_SECONDS:
             notify(status)
             return
         with self._lock:
-            is_new, self._told = self._told < self._not_before, self._not_before
+            is_new = self._announced_until < self._not_before
+            self._announced_until = self._not_before
         if is_new:
             announce(status)

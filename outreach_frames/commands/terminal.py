@@ -95,8 +95,8 @@ def print_if_open(text: str) -> None:
 def in_shell_terms(text: str) -> str:
     """Replace Python arguments and calls in a message with command-line options and commands.
 
-    >>> in_shell_terms("20 of 400 people were read; limit=None reads them all.")
-    '20 of 400 people were read; --all reads them all.'
+    >>> in_shell_terms("20 of 400 people were read. Pass limit=None to read all.")
+    '20 of 400 people were read. Pass --all to read all.'
     >>> in_shell_terms("status='activ' is unknown.")
     "--status 'activ' is unknown."
     """

@@ -1,1 +1,1 @@
-"""What any room may use; it knows nothing of HTTP, of tables or of leads."""
+"""General helpers for every room, independent of HTTP, tables and leads."""

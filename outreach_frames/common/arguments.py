@@ -1,4 +1,4 @@
-"""Checks of arguments before any request: pure, one clear error each."""
+"""Argument checks that run before any request."""
 
 from __future__ import annotations
 
@@ -18,24 +18,24 @@ from outreach_frames.errors import InvalidInputError
 Headcount = Literal["all", "department", "none"]
 HEADCOUNTS: tuple[Headcount, ...] = ("all", "department", "none")
 
-_SHOWN_POSITIONS = 5
-_NO_LISTS = (bytes, bytearray, Mapping)
+_MAX_SHOWN_POSITIONS = 5
+_NOT_LISTS = (bytes, bytearray, Mapping)
 
 
 def suggestion(word: str, known: Iterable[str]) -> str:
-    """Return a "did you mean" for a word that is close to a known one, else the empty string.
+    """Return a "did you mean" hint if a word resembles a known one, otherwise an empty string.
 
     >>> suggestion("person_title", ["person_titles", "company_names"])
     " Did you mean 'person_titles'?"
     """
-    import difflib  # noqa: PLC0415 - slow to import, and only for somebody's mistake
+    import difflib  # noqa: PLC0415 - slow to import, and rarely needed
 
     close = difflib.get_close_matches(word, list(known), n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a cell of a frame is missing: None, NaN, NaT or NA.
+    """Return whether a cell is missing: None, NaN, NaT or NA.
 
     >>> is_missing(pd.NA), is_missing(""), is_missing([])
     (True, False, False)
@@ -44,7 +44,7 @@ def is_missing(cell: Any) -> bool:
 
 
 def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
-    """Return a value of a closed list."""
+    """Return a value that must be one of the choices."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes one of {', '.join(choices)}, not {_kind(value)}.")
     if value not in choices:
@@ -56,12 +56,12 @@ def check_one_of(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def check_choice(name: str, value: object, choices: Iterable[str]) -> str | None:
-    """Return a value of a closed list, or None where it is not set."""
+    """Return a value that must be one of the choices, or None if it is not set."""
     return None if value is None else check_one_of(name, value, choices)
 
 
 def check_text(name: str, value: object) -> str | None:
-    """Return a text that is not blank, or None where it is not set."""
+    """Return non-blank text, or None if it is not set."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -69,12 +69,12 @@ def check_text(name: str, value: object) -> str | None:
     if not value.strip():
         raise InvalidInputError(f"{name} is blank. Leave it out to search without it.")
     if has_lone_surrogate(value):
-        raise InvalidInputError(f"{name} contains half a character (a lone surrogate).")
+        raise InvalidInputError(f"{name} contains a lone surrogate. Remove it.")
     return value
 
 
 def check_id(name: str, value: object) -> str:
-    """Return an id that can stand in a path."""
+    """Return an id that is safe to use in a URL path."""
     if not isinstance(value, str):
         raise InvalidInputError(f"{name} takes an id as text, not {_kind(value)}.")
     if not _is_id(value):
@@ -83,7 +83,7 @@ def check_id(name: str, value: object) -> str:
 
 
 def check_integer(name: str, value: object) -> int:
-    """Return an integer; a boolean is not one."""
+    """Return an integer; booleans are rejected."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, Integral):
         raise InvalidInputError(
             f"{name} takes a whole number, not {_kind(value)} ({quoted(value)})."
@@ -92,7 +92,7 @@ def check_integer(name: str, value: object) -> int:
 
 
 def check_day(name: str, value: object) -> pd.Timestamp:
-    """Return a day, for None today's, as the start of it.
+    """Return midnight of a day; None means today.
 
     >>> check_day("start", "2026-03-02 09:30")
     Timestamp('2026-03-02 00:00:00')
@@ -109,16 +109,14 @@ def check_day(name: str, value: object) -> pd.Timestamp:
 
 
 def check_ids(name: str, values: object) -> list[str]:
-    """Return ids or addresses as a list of text, with every entry present.
-
-    A single text is a list of one. Blanks around an entry are dropped: no id or address has any.
-    """
+    """Return ids or addresses as a list of stripped text; no entry may be missing."""
     entries = [values] if isinstance(values, str) else check_list(name, values)
     bad = [position for position, entry in enumerate(entries) if not _is_id(entry)]
     if bad:
         raise InvalidInputError(
-            f"{len(bad)} of {len(entries)} {name} are missing or not text ({say_where(bad)}). "
-            "Drop what is missing, for example with .dropna(), and make text of the rest."
+            f"{len(bad)} of {len(entries)} {name} are missing or not text "
+            f"({format_positions(bad)}). Drop missing entries, for example with .dropna(), "
+            "and convert the others to text."
         )
     return [str(entry).strip() for entry in entries]
 
@@ -128,29 +126,29 @@ def _is_id(value: object) -> bool:
 
 
 def is_usable(value: object) -> bool:
-    """Return whether a value is text that is not blank and can be sent."""
+    """Return whether a value is non-blank text that can be encoded."""
     return isinstance(value, str) and bool(value.strip()) and not has_lone_surrogate(value)
 
 
 def check_list(name: str, values: object) -> list[object]:
-    """Return the entries of a list, column or set; a mapping or frame is refused."""
+    """Return the entries of a list, column or set; mappings and frames are rejected."""
     if isinstance(values, set | frozenset):
         return sorted(values, key=str)
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return list(values.to_pylist())
-    # A frame of any library would give its columns.
+    # Iterating over a frame of any library yields its column names.
     is_frame = hasattr(values, "columns")
-    if isinstance(values, Iterable) and not isinstance(values, _NO_LISTS) and not is_frame:
+    if isinstance(values, Iterable) and not isinstance(values, _NOT_LISTS) and not is_frame:
         return list(values)
     raise InvalidInputError(
         f"{name} takes a list of text or a frame's column, not {_kind(values)}."
     )
 
 
-def say_where(positions: list[int]) -> str:
-    """Return positions as a message shows them: the first few."""
-    shown = ", ".join(map(str, positions[:_SHOWN_POSITIONS]))
-    more = ", …" if len(positions) > _SHOWN_POSITIONS else ""
+def format_positions(positions: list[int]) -> str:
+    """Return the first few positions as text for a message."""
+    shown = ", ".join(map(str, positions[:_MAX_SHOWN_POSITIONS]))
+    more = ", …" if len(positions) > _MAX_SHOWN_POSITIONS else ""
     return f"position{'s' if len(positions) > 1 else ''} {shown}{more}"
 
 

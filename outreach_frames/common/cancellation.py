@@ -1,4 +1,4 @@
-"""Cancellation tokens, and the status callback that says why work takes longer."""
+"""Cancellation tokens, and the status callback that explains delays."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class CancellationToken:
 current_cancellation: ContextVar[CancellationToken | None] = ContextVar(
     "current_cancellation", default=None
 )
-# Called with the reason, in words, why the current thread's work takes longer.
+# Called with the reason for a delay in the current thread's work.
 current_status: ContextVar[Callable[[str], None] | None] = ContextVar(
     "current_status", default=None
 )
 
 
 def notify(status: str) -> None:
-    """Say why the work of the current thread takes longer, or "" when that is over."""
+    """Report why the current thread's work is delayed; "" ends the delay."""
     callback = current_status.get()
     if callback is not None:
         callback(status)
@@ -77,12 +77,12 @@ class LinkedTokens:
 
     @property
     def is_set(self) -> bool:
-        """Whether any of them is set."""
+        """Whether any token is set."""
         return any(token.is_set for token in self._tokens)
 
     @contextmanager
     def calling(self, callback: Callable[[], None]) -> Iterator[None]:
-        """Call back when any of them is set."""
+        """Call back when any token is set."""
         with ExitStack() as stack:
             for token in self._tokens:
                 stack.enter_context(token.calling(callback))

@@ -1,4 +1,4 @@
-"""Cards: how a result reads in a terminal and in a notebook."""
+"""Cards: summaries of results for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Final
 from outreach_frames.common.text import printable
 
 _CELL: Final = "text-align:left;vertical-align:top;padding:3px 12px 3px 0"
-# A number is not read when it stands digit by digit, however narrow the page is.
+# Numbers must not break across lines, however narrow the page is.
 _WHOLE_WORDS: Final = "overflow-wrap:normal"
-# The colours are those around it, light or dark.
+# Inherited colours fit light and dark pages.
 _TABLE: Final = "color:inherit;font-size:inherit;border-collapse:collapse"
 
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A row of a card: its name, a number where it counts something, and what there is to say."""
+    """A row of a card: a name, an optional count and a text."""
 
     name: str
     text: str
@@ -29,7 +29,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """Lines under the facts: a list, or a piece of code that folds."""
+    """Lines below the facts: a list, or code that can be collapsed."""
 
     title: str
     lines: Sequence[str]
@@ -38,27 +38,11 @@ class Details:
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """What a result shows of itself.
-
-    Attributes
-    ----------
-    headline : str
-        One sentence.
-    facts : sequence of Fact
-        All of them with a number, or none.
-    columns : sequence of str
-        The titles over name, number and text; none by default.
-    alert : str
-        What went wrong.
-    details : sequence of Details
-        Those without lines are left out.
-    advice : str
-        Where to find more.
-    """
+    """The summary of a result; details without lines are not shown."""
 
     headline: str
-    facts: Sequence[Fact]
-    columns: Sequence[str] = ()
+    facts: Sequence[Fact]  # either all or none have a number
+    columns: Sequence[str] = ()  # the titles of name, number and text
     alert: str = ""
     details: Sequence[Details] = ()
     advice: str = ""
@@ -95,7 +79,7 @@ def _lines(card: Card) -> Iterator[str]:
 
 
 def as_html(card: Card) -> str:
-    """Return a card as HTML for a notebook; every text in it is text, never markup.
+    """Return a card as HTML for a notebook, with all texts escaped.
 
     >>> as_html(Card("No <b>rows</b>.", []))
     '<div style="overflow-wrap:anywhere"><p><b>No &lt;b&gt;rows&lt;/b&gt;.</b></p></div>'

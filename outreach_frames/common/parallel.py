@@ -1,4 +1,4 @@
-"""Many requests at a time, results in order."""
+"""Run tasks in parallel and return their results in order."""
 
 from __future__ import annotations
 
@@ -18,33 +18,18 @@ from outreach_frames.common.cancellation import (
 T = TypeVar("T")
 R = TypeVar("R")
 
-# How long an interrupted run waits for a worker that does not end.
+# How long an interrupted run waits for its workers.
 _GRACE_SECONDS = 1.0
-# Short enough for Ctrl-C on systems where a longer wait cannot be interrupted.
+# Longer waits cannot be interrupted by Ctrl-C on some systems.
 _SLICE_SECONDS = 0.5
 
 
 def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int) -> Generator[R]:
-    """Yield ``function(item)`` for every item, computed in threads, in the order of the items.
+    """Yield ``function(item)`` in the order of the items, computed in worker threads.
 
-    Parameters
-    ----------
-    function : callable
-        Called with one item in a worker thread. Requests of a `Client` and their waits end as soon
-        as the run is over.
-    items : iterable
-        Read lazily, at most twice `workers` ahead of what was yielded.
-    workers : int
-        Threads, at least 1.
+    An error is raised in place of its result. It ends the run, as Ctrl-C and closing the iterator
+    do: requests and waits of a `Client` are aborted, and pending items are not started.
 
-    Yields
-    ------
-    object
-        The results. An error is raised where its result would have come, and ends the run; so do
-        closing the iterator and Ctrl-C. What has not begun is then never begun.
-
-    Examples
-    --------
     >>> list(ordered_map(str.upper, "abc", workers=2))
     ['A', 'B', 'C']
     """
@@ -60,7 +45,7 @@ def ordered_map(function: Callable[[T], R], items: Iterable[T], *, workers: int)
         with nullcontext() if outer is None else outer.calling(cancellation.set):
             for item in items:
                 running.append(executor.submit(function, item))
-                if len(running) >= 2 * workers:
+                if len(running) >= 2 * workers:  # read items lazily
                     yield _result(running[0])
                     running.popleft()
             while running:

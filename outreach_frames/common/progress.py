@@ -1,4 +1,4 @@
-"""Progress bars, shown only where somebody looks."""
+"""Progress bars for terminals and notebooks."""
 
 from __future__ import annotations
 
@@ -21,14 +21,11 @@ def progress_bar(
     progress: bool | None = None,
     done: int = 0,
 ) -> tqdm[NoReturn]:
-    """Return a tqdm bar that shows in a notebook or a terminal when a read takes a while.
-
-    `progress` True shows it everywhere and at once, False nowhere. `done` is where it starts.
-    """
-    shown = _is_watched() if progress is None else progress
+    """Return a tqdm bar, shown by default for long runs in terminals and notebooks."""
+    shown = _is_interactive() if progress is None else progress
     try:
         return _bar(total, done, description, unit, shown=shown, at_once=bool(progress))
-    except Exception:  # noqa: BLE001 - no bar is worth the work that it shows
+    except Exception:  # noqa: BLE001 - a broken bar must not stop the work
         return _bar(total, done, description, unit, shown=False, at_once=False)
 
 
@@ -43,15 +40,15 @@ def _bar(
         initial=done,
         desc=description,
         unit=f" {unit}",
-        file=None if _in_notebook() else _Lenient(sys.stderr),
+        file=None if _in_notebook() else _BestEffortStream(sys.stderr),
         disable=not shown or sys.stderr is None,
         delay=0 if at_once else _DELAY_SECONDS,
         leave=at_once,
     )
 
 
-class _Lenient:
-    """A stream that drops what it cannot write: a closed pipe, a full disk, another encoding."""
+class _BestEffortStream:
+    """A stream that ignores write errors: a closed pipe, a full disk, an unsupported character."""
 
     def __init__(self, stream: Any) -> None:
         self._stream = stream
@@ -70,7 +67,7 @@ class _Lenient:
 
 
 def announce(message: str) -> None:
-    """Say on a terminal why a call takes longer, above the bars that it shows."""
+    """Print a message above the progress bars, if stderr is a terminal."""
     with suppress(AttributeError, OSError, ValueError):
         if sys.stderr.isatty():
             from tqdm import tqdm  # noqa: PLC0415 - slow to import, and few calls wait
@@ -78,14 +75,14 @@ def announce(message: str) -> None:
             tqdm.write(message, file=sys.stderr)
 
 
-def _is_watched() -> bool:
+def _is_interactive() -> bool:
     return _in_terminal() or _in_notebook()
 
 
 def _in_terminal() -> bool:
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # none, or closed
+    except (AttributeError, ValueError):  # missing or closed
         return False
 
 

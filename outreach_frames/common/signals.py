@@ -1,4 +1,4 @@
-"""Ctrl-C and similar signals, held back where work must not end halfway."""
+"""Defer Ctrl-C and similar signals while work must not be interrupted."""
 
 from __future__ import annotations
 
@@ -11,20 +11,10 @@ _NAMES = ("SIGINT", "SIGTERM", "SIGBREAK")
 
 
 class HeldSignals:
-    """A context manager that records the signals to end instead of obeying them.
-
-    What a signal would have done is done at the end, but for Ctrl-C, which is taken as obeyed. A
-    signal that ends the process at once, or is ignored, is left alone. So is every signal outside
-    of the main thread, where none arrives.
-
-    Attributes
-    ----------
-    count : int
-        How many arrived so far.
-    """
+    """A context manager that counts termination signals and raises all but Ctrl-C at its end."""
 
     def __init__(self) -> None:
-        self.count: int = 0
+        self.count: int = 0  # signals received so far
         self._received: set[int] = set()
         self._handlers: dict[int, Any] = {}
 
@@ -33,9 +23,10 @@ class HeldSignals:
             for name in _NAMES:
                 number = getattr(signal, name, None)
                 handler = None if number is None else signal.getsignal(number)
+                # Signals that are ignored or end the process at once keep their effect.
                 if number is not None and callable(handler):
                     self._handlers[number] = handler
-                    signal.signal(number, self._note)
+                    signal.signal(number, self._record)
         return self
 
     def __exit__(self, *_raised: object) -> None:
@@ -44,6 +35,6 @@ class HeldSignals:
         for number in self._received - {signal.SIGINT}:
             signal.raise_signal(number)
 
-    def _note(self, number: int, _frame: FrameType | None) -> None:
+    def _record(self, number: int, _frame: FrameType | None) -> None:
         self._received.add(number)
         self.count += 1

@@ -1,8 +1,7 @@
-"""The package's SQLite files: used by one run at a time, and safe across power failures.
+"""SQLite files that one run uses at a time and that survive power failures.
 
-A file is told from another program's by its header, before SQLite may change a byte of it. There is
-no write-ahead log, so after each transaction the one file is complete. The lock is in a file beside
-it, which stays.
+The header is checked before SQLite may change a file of another program. Durable files have no
+write-ahead log, so the file is complete after each transaction. Lock files are not removed.
 """
 
 from __future__ import annotations
@@ -16,17 +15,15 @@ from typing import BinaryIO, Final
 
 from filelock import FileLock, Timeout
 
-from outreach_frames.common.atomic_files import behind_links, expanded, replace_file, unreadable
+from outreach_frames.common.atomic_files import expanded, replace_file, resolve_links, unreadable
 from outreach_frames.errors import InvalidInputError, OutreachError
 
-_IN_USE: Final = (
-    "is in use. Wait for the other run to end, or close the file where else it is open."
-)
+_IN_USE: Final = "is in use. Wait for the other run to end, or close the file in other programs."
 _UNWRITABLE: Final = (
-    "cannot be written. Free some space, or check that you may write to the file and its folder."
+    "cannot be written. Free some space, or check the permissions of the file and its folder."
 )
 _DAMAGED: Final = "is damaged."
-# What to say of SQLite's errors, by the beginning of their names.
+# Messages by the prefix of SQLite's error names.
 _MESSAGES: Final = {
     "SQLITE_BUSY": _IN_USE,
     "SQLITE_LOCKED": _IN_USE,
@@ -39,22 +36,9 @@ _MESSAGES: Final = {
 
 
 def locate(path: str | PathLike[str], what: str) -> Path:
-    """Return the one absolute path of a file, whatever names and links lead to it.
-
-    Parameters
-    ----------
-    path : str or Path
-        As the analyst gave it. The file may be missing, its folder may not.
-    what : str
-        What messages call it.
-
-    Raises
-    ------
-    InvalidInputError
-        There cannot be such a file there.
-    """
+    """Return the absolute path of a file that may be missing, with all links resolved."""
     try:
-        place = behind_links(expanded(path))
+        place = resolve_links(expanded(path))
         is_special = place.exists() and not place.is_file()
     except OSError as error:
         raise InvalidInputError(
@@ -62,8 +46,8 @@ def locate(path: str | PathLike[str], what: str) -> Path:
         ) from error
     if not place.parent.is_dir():
         raise InvalidInputError(
-            f"The {what} {path} cannot be made: there is no folder {place.parent}. Make it first, "
-            "or check the path."
+            f"The {what} {path} cannot be created: there is no folder {place.parent}. "
+            "Create it first, or check the path."
         )
     if is_special:
         kind = "a folder" if place.is_dir() else "not a regular file"
@@ -73,8 +57,8 @@ def locate(path: str | PathLike[str], what: str) -> Path:
 
 @contextmanager
 def locked(path: Path, what: str, *, lock: Path | None = None) -> Iterator[None]:
-    """Keep other runs out of a file, in this process and in others, by a lock file beside it."""
-    # Not bound to this thread: the thread that sends also closes it.
+    """Lock a file against other runs, in this process and others, by a lock file beside it."""
+    # Another thread may release the lock.
     held = FileLock(lock or f"{path}.lock", timeout=0, mode=0o600, thread_local=False)
     try:
         held.acquire()
@@ -89,17 +73,15 @@ def locked(path: Path, what: str, *, lock: Path | None = None) -> Iterator[None]
 
 
 def read_header(path: Path) -> tuple[int, int] | None:
-    """Return a file's application id and format; None where it is not a SQLite file.
-
-    The file is not opened besides SQLite: closing it would drop the locks of all of this process's
-    connections to it. It is opened as immutable, so that nothing is mended or made beside it.
-    """
+    """Return a file's application id and format version, or None if it is not a SQLite file."""
     if not path.stat().st_size:
         return None
+    # Opened by SQLite only: closing a plain file would drop this process's locks on it. Immutable,
+    # so that SQLite neither repairs it nor creates files beside it.
     uri = f"{path.absolute().as_uri()}?immutable=1"
     try:
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            # Of a file that ends early, as a commit that was killed leaves it, too.
+            # Also reads a file that a killed commit left truncated.
             connection.execute("PRAGMA writable_schema = ON")
             (application_id,) = connection.execute("PRAGMA application_id").fetchone()
             (version,) = connection.execute("PRAGMA user_version").fetchone()
@@ -111,7 +93,7 @@ def read_header(path: Path) -> tuple[int, int] | None:
 
 
 def create(path: Path, script: str, fill: Callable[[sqlite3.Connection], object]) -> None:
-    """Make a file by a script and what `fill` adds, completely or not at all."""
+    """Create a file atomically by running a script and `fill`."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
         connection.executescript(script)
         fill(connection)
@@ -119,9 +101,9 @@ def create(path: Path, script: str, fill: Callable[[sqlite3.Connection], object]
 
 
 def save(connection: sqlite3.Connection, path: Path) -> None:
-    """Write a whole database to a file that only its owner can read."""
+    """Write a database to a file that only its owner can read."""
     for suffix in ("-journal", "-wal", "-shm"):
-        # Left by a file that somebody deleted; SQLite would take it for this one's.
+        # SQLite would apply leftovers of a deleted file to this one.
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
     content = connection.serialize()
 
@@ -133,10 +115,7 @@ def save(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
-    """Open a file so that a power failure leaves it whole.
-
-    A transaction that returned survives one, unless the file is not `durable`, which is faster.
-    """
+    """Open a file that survives power failures; if `durable`, so does each finished transaction."""
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw",
         uri=True,
@@ -145,11 +124,11 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
         check_same_thread=False,
     )
     try:
-        # The lock beside the file keeps other runs out, this one other programs.
+        # The lock file excludes other runs; this excludes other programs.
         connection.execute("PRAGMA locking_mode = EXCLUSIVE")
         connection.execute(f"PRAGMA journal_mode = {'DELETE' if durable else 'WAL'}")
         connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
-        # macOS syncs to the disk itself only on request.
+        # macOS syncs to the disk only on request.
         connection.execute("PRAGMA fullfsync = ON")
     except sqlite3.Error:
         connection.close()
@@ -157,8 +136,8 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
     return connection
 
 
-def require_whole(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise sqlite3.DatabaseError where a file is damaged or cut off."""
+def check_integrity(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise sqlite3.DatabaseError if a file is damaged or truncated."""
     (problem,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
     if problem != "ok":
         raise sqlite3.DatabaseError(problem)
@@ -169,37 +148,25 @@ def require_whole(connection: sqlite3.Connection, path: Path) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """Run a transaction: everything or nothing."""
+    """Run an atomic transaction."""
     with connection:
         connection.execute("BEGIN EXCLUSIVE")
         yield
 
 
 @contextmanager
-def explained(
+def translate_errors(
     path: Path, what: str, *, damaged: str, kind: type[OutreachError] = InvalidInputError
 ) -> Iterator[None]:
-    """Raise errors of SQLite and of files as errors that say what to do.
-
-    Parameters
-    ----------
-    path : Path
-        The file.
-    what : str
-        What messages call it.
-    damaged : str
-        What to do with a damaged one.
-    kind : type
-        The class of the error.
-    """
+    """Raise file and SQLite errors as `kind`; `damaged` is the advice for a damaged file."""
     try:
         yield
     except sqlite3.Error as error:
         name = getattr(error, "sqlite_errorname", "")
-        said = next(
-            (said for start, said in _MESSAGES.items() if name.startswith(start)),
+        message = next(
+            (message for prefix, message in _MESSAGES.items() if name.startswith(prefix)),
             f"{_DAMAGED} {damaged}",
         )
-        raise kind(f"The {what} {path} {said} ({error})") from error
+        raise kind(f"The {what} {path} {message} ({error})") from error
     except OSError as error:
         raise unreadable(path, error) from error

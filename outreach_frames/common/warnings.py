@@ -1,4 +1,4 @@
-"""Warnings that point at the analyst's own line."""
+"""Warnings that point at the analyst's code."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ _collected: ContextVar[list[str] | None] = ContextVar("_collected", default=None
 
 
 @contextmanager
-def collected() -> Iterator[list[str]]:
-    """Collect the current thread's warnings, to show them elsewhere.
+def collect_warnings() -> Iterator[list[str]]:
+    """Collect the current thread's warnings instead of issuing them.
 
-    >>> with collected() as warnings_seen:
+    >>> with collect_warnings() as warnings_seen:
     ...     warn("something to know")
     >>> warnings_seen
     ['something to know']
@@ -35,10 +35,7 @@ def collected() -> Iterator[list[str]]:
 
 
 def warn(message: str) -> None:
-    """Warn with the location of the call that entered the package.
-
-    What a message quotes of the service is shown with its control characters visible.
-    """
+    """Issue a warning at the line that called the package, with control characters escaped."""
     message = printable(message, keep="\n")
     messages = _collected.get()
     if messages is not None:

@@ -1,1 +1,1 @@
-"""Pages straight into a file, resumable; files of frames that are in memory belong to `files`."""
+"""Write pages straight into a file, resumably; frames in memory belong to `files`."""

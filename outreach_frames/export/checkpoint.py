@@ -1,13 +1,13 @@
-"""What an export has read so far, kept beside its target so that the same call can resume.
+"""Store the progress of an export beside its target, so that the same call can resume.
 
 A folder `.<name>.partial` holds two files, readable by their owner only:
 
-    rows            what was read, part after part, each some pages of the search
-    journal.sqlite  where each part begins and ends, its checksum, how far the search had come with
-                    it, and whose ids have been seen
+    rows            the people read so far, in parts of one or more pages
+    journal.sqlite  begin, end and checksum of each part, the search's position after it, and the
+                    ids seen so far
 
-A part counts once the journal has it, which is after its bytes were written. Bytes beyond the last
-part, or parts that are not what the journal says, are what a run left that was killed: they go.
+A part is recorded in the journal after its bytes are written. Bytes after the last recorded part,
+and parts with a wrong checksum, come from a killed run and are deleted.
 """
 
 from __future__ import annotations
@@ -43,91 +43,65 @@ CREATE TABLE errors (number INTEGER NOT NULL, value TEXT NOT NULL);
 PRAGMA user_version = {FORMAT};
 """
 _LOCK: Final = "lock"
-_START_OVER: Final = "resume=False starts over and deletes what is there."
+_START_OVER: Final = "Pass resume=False to delete it and start over."
 _SHOWN_CHARACTERS: Final = 60
 
 
 class Span(NamedTuple):
-    """Where a part stands in the file of rows."""
+    """The position of a part in the file of rows, in bytes."""
 
     begins: int
     ends: int
 
 
 class Checkpoint:
-    """The parts of one export, open and locked; a context manager that closes them.
+    """The parts of one export, open and locked, as a context manager."""
 
-    Parameters
-    ----------
-    target : Path
-        What is exported to; the parts stand beside it.
-    export : mapping of str to object
-        What makes this export the same as an earlier one, part by part, in plain values.
-    resume : bool
-        Go on with what is there; else it is deleted.
-
-    Attributes
-    ----------
-    folder : Path
-        Where the parts are.
-    state : dict or None
-        How far the search had come with the last part, as given to `append`.
-    errors : list
-        What the service reported beside all parts.
-    begins : int
-        The first part of the search of a split that is being read.
-
-    Raises
-    ------
-    InvalidInputError
-        What is there is in use, of another export, damaged, or cannot be written.
-    """
-
-    def __init__(self, target: Path, export: Mapping[str, object], *, resume: bool) -> None:
+    def __init__(self, target: Path, identity: Mapping[str, object], *, resume: bool) -> None:
         self.target: Final = target
         self.folder: Final = target.with_name(f".{target.name}.partial")
-        self.state: dict[str, Any] | None = None
+        self.state: dict[str, Any] | None = None  # the search's position after the last part
         self.errors: list[Any] = []
-        self.begins: int = 0
+        self.first_part: int = 0  # of the current search; a split has several
         with ExitStack() as stack, self.explained():
             if self.folder.is_symlink():
                 raise InvalidInputError(
-                    f"{self.folder} is a link, and an export deletes what it finds in that folder. "
-                    "Delete the link, or choose another path."
+                    f"{self.folder} is a link, and an export deletes all files in that folder. "
+                    "Delete the link, or pass another path."
                 )
             self.folder.mkdir(mode=0o700, exist_ok=True)
-            # In the folder, so that nothing is left; a lock on a deleted file does not count.
+            # Inside the folder, so that no lock file remains.
             lock = self.folder / _LOCK
             stack.enter_context(sqlite_file.locked(self.target, "export to", lock=lock))
-            # Only now: a run that ended a moment ago may have deleted the folder.
+            # After locking, since a run that just ended may have deleted the folder.
             self.folder.chmod(0o700)
             self._delete_files(all_files=not resume)
             journal = self.folder / "journal.sqlite"
-            parts = {part: json.dumps(value, sort_keys=True) for part, value in export.items()}
+            settings = {name: json.dumps(value, sort_keys=True) for name, value in identity.items()}
             if not journal.exists():
                 query = "INSERT INTO export VALUES (?, ?)"
                 sqlite_file.create(
-                    journal, _SCHEMA, lambda new: new.executemany(query, parts.items())
+                    journal, _SCHEMA, lambda new: new.executemany(query, settings.items())
                 )
-            # A part that a power failure takes away is read again; the file stays whole.
+            # Not durable: a part lost in a power failure is read again.
             connection = sqlite_file.connect(journal, durable=False)
             self._connection = stack.enter_context(closing(connection))
             self._rows = stack.enter_context(FileIO(self.rows, "r+", opener=_open_private))
-            self._require_same(parts)
-            self._drop_torn()
+            self._require_same_export(settings)
+            self._drop_incomplete()
             self._connection.execute("BEGIN")
             self._stack = stack.pop_all()
 
     @property
     def spans(self) -> list[Span]:
-        """Where the parts stand, in order."""
+        """The positions of all parts, in order."""
         with self.explained():
             query = "SELECT begins, ends FROM parts ORDER BY number"
             return [Span(*row) for row in self._connection.execute(query)]
 
     @property
     def count(self) -> int:
-        """How many people are here."""
+        """The number of people stored."""
         return sum(self.state["taken"]) if self.state else 0
 
     @property
@@ -137,31 +111,28 @@ class Checkpoint:
 
     @property
     def replaced(self) -> Path:
-        """Where a folder is kept while another takes its place."""
+        """The path of an old target folder while it is replaced."""
         return self.folder / "old.tmp"
 
     def sightings(self, search: int) -> Sightings:
-        """Return a function that tells which ids are new, for one search of a split.
-
-        They count as seen from the next `append` on.
-        """
+        """Return a function that classifies ids as new or seen; the next `append` records them."""
         state = self.state
-        self.begins = state["begins"] if state and state["search"] == search else self._number
+        self.first_part = state["begins"] if state and state["search"] == search else self._number
 
-        def look(ids: Sequence[str | None]) -> list[Sighting]:
+        def classify(ids: Sequence[str | None]) -> list[Sighting]:
             with self.explained():
                 return [self._sighting(identity) for identity in ids]
 
-        return look
+        return classify
 
     def append(
         self, content: bytes | memoryview, state: Mapping[str, Any], errors: Sequence[Any]
     ) -> None:
         """Store one more part, and the search's position after it."""
         with self.explained():
-            rest = memoryview(content)
-            while rest:
-                rest = rest[self._rows.write(rest) :]
+            remaining = memoryview(content)
+            while remaining:
+                remaining = remaining[self._rows.write(remaining) :]
             part = (self._number, self._ends, self._ends + len(content), zlib.crc32(content))
             self._connection.execute(
                 "INSERT INTO parts VALUES (?, ?, ?, ?, ?)", (*part, json.dumps(state))
@@ -178,27 +149,27 @@ class Checkpoint:
         self.errors += errors
 
     def remove(self) -> None:
-        """Delete the checkpoint once it is no longer needed, and close."""
+        """Delete the checkpoint and close it."""
         self._connection.close()
         self.close_rows()
         with suppress(OSError):
             self._delete_files(all_files=True)
-        # The lock goes last: whoever comes then has a new one, in a folder that stays for it.
-        if os.name == "nt":  # where a file that is open cannot be deleted
+        # The lock is deleted last; the folder stays if another run has locked a new file in it.
+        if os.name == "nt":  # cannot delete an open file
             self.close()
         with suppress(OSError):
             (self.folder / _LOCK).unlink()
             self.folder.rmdir()
-            # Else a power failure brings back what the next export would be refused for.
+            # Otherwise a power failure could restore a folder that blocks the next export.
             sync_folder(self.folder.parent)
         self.close()
 
     def close_rows(self) -> None:
-        """Close the file of parts, which gets no more and may be moved."""
+        """Close the file of rows so that it can be moved."""
         self._rows.close()
 
     def close(self) -> None:
-        """Close the files and let others have them; a second time does nothing."""
+        """Close and unlock the files; closing twice is harmless."""
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -215,10 +186,10 @@ class Checkpoint:
             return Sighting.NEW
         query = "SELECT number FROM seen WHERE id = ?"
         (number,) = self._connection.execute(query, (identity,)).fetchone()
-        return Sighting.AGAIN if number >= self.begins else Sighting.EARLIER
+        return Sighting.AGAIN if number >= self.first_part else Sighting.EARLIER
 
     def _delete_files(self, *, all_files: bool) -> None:
-        """Delete what a killed run left incomplete, or everything."""
+        """Delete temporary files of a killed run, or all files."""
         if self.replaced.exists() and not self.target.exists():
             self.replaced.rename(self.target)
         for path in self.folder.iterdir():
@@ -228,28 +199,28 @@ class Checkpoint:
                 else:
                     path.unlink()
 
-    def _require_same(self, parts: Mapping[str, str]) -> None:
-        """Refuse another export's checkpoint; `parts` has what makes this one the same."""
+    def _require_same_export(self, settings: Mapping[str, str]) -> None:
+        """Reject a checkpoint with other settings or of another version."""
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         if version != FORMAT:
             raise InvalidInputError(
-                f"{self.folder} was left by another version of this package (format {version}, "
-                f"not {FORMAT}). Finish with that version; {_START_OVER}"
+                f"{self.folder} belongs to another version of this package (format {version}, "
+                f"not {FORMAT}). Finish the export with that version. {_START_OVER}"
             )
         stored = dict(self._connection.execute("SELECT part, value FROM export"))
         changed = [
-            f"{part} was {_shown(stored.get(part))}, and is {_shown(parts.get(part))}"
-            for part in dict.fromkeys([*parts, *stored])
-            if stored.get(part) != parts.get(part)
+            f"{name} was {_shown(stored.get(name))} and is now {_shown(settings.get(name))}"
+            for name in dict.fromkeys([*settings, *stored])
+            if stored.get(name) != settings.get(name)
         ]
         if changed:
             raise InvalidInputError(
-                f"{self.folder} is of another export: {'; '.join(changed)}. The same call as then "
-                f"goes on there; {_START_OVER}"
+                f"{self.folder} belongs to a different export: {'; '.join(changed)}. Repeat that "
+                f"call to resume it. {_START_OVER}"
             )
 
-    def _drop_torn(self) -> None:
-        """Keep the complete parts, as far as they follow each other."""
+    def _drop_incomplete(self) -> None:
+        """Drop the first incomplete part and all parts after it."""
         self._number, self._ends = 1, 0
         query = "SELECT number, ends, checksum, state FROM parts ORDER BY number"
         for number, ends, checksum, state in self._connection.execute(query).fetchall():
@@ -267,8 +238,8 @@ class Checkpoint:
 
     @contextmanager
     def explained(self) -> Iterator[None]:
-        """Raise errors of files as errors that say what to do."""
-        with sqlite_file.explained(self.folder, "checkpoint", damaged=_START_OVER):
+        """Convert file and database errors to errors that say what to do."""
+        with sqlite_file.translate_errors(self.folder, "checkpoint", damaged=_START_OVER):
             try:
                 yield
             except OSError as error:
@@ -279,22 +250,19 @@ class Checkpoint:
                 raise sqlite3.DatabaseError(error) from error
 
 
-def kept_filters(target: Path) -> dict[str, Any] | None:
-    """Return what an export to that target that is not finished was asked for.
-
-    Its filters and, where there is one, `split_by`; None where no such export is kept.
-    """
+def partial_filters(target: Path) -> dict[str, Any] | None:
+    """Return the filters, and any `split_by`, of an unfinished export, None without one."""
     journal = target.with_name(f".{target.name}.partial") / "journal.sqlite"
     try:
         if not journal.is_file():
             return None
         query = "SELECT part, value FROM export WHERE part IN ('filters', 'split_by')"
         with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            kept = {part: json.loads(value) for part, value in opened.execute(query)}
+            stored = {name: json.loads(value) for name, value in opened.execute(query)}
     except (OSError, sqlite3.Error, ValueError):
-        return None  # the export itself says what is wrong there
-    filters = kept.pop("filters", None)
-    return None if filters is None else {**filters, **kept}
+        return None  # resuming the export reports the error
+    filters = stored.pop("filters", None)
+    return None if filters is None else {**filters, **stored}
 
 
 def read_span(path: Path, span: Span) -> pa.Buffer:

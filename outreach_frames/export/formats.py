@@ -1,9 +1,8 @@
-"""What an export of people can be written as: CSV, NDJSON, Parquet, or a folder of Parquet files.
+"""Write an export of people as CSV, NDJSON, Parquet, or a folder of Parquet files.
 
-While a search is read its people are kept as the parts of a `Checkpoint`, because the last page may
-bring a column that no page before it had. Once all is there, the parts become the file. What can be
-done while others wait for the service is done then: parts of CSV are rows already, which are
-written anew only where other parts have further columns.
+The people are kept as the parts of a `Checkpoint` until the search ends, since the last page may
+add a column. Then the parts are combined into the file. Parts of CSV are encoded while other
+requests are pending, and encoded again only if other parts have more columns.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import (
-    behind_links,
     expanded,
     move_file,
     refuse_special_file,
     replace_file,
     replace_folder,
+    resolve_links,
     unwritable,
 )
 from outreach_frames.common.parallel import ordered_map
@@ -39,8 +38,8 @@ from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
 from outreach_frames.files.csv_file import csv_header, csv_rows, read_csv_rows, replace_csv
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.reading.fast_reader import PeoplePage
-from outreach_frames.reading.flatten import concat_people, concat_tables, with_folded
-from outreach_frames.reading.raw_people import LINE, content_of, read_people_lines
+from outreach_frames.reading.flatten import concat_people, concat_tables, fold_columns
+from outreach_frames.reading.raw_people import LINE, join_lines, read_people_lines
 from outreach_frames.resources.search import read_in_worker
 from outreach_frames.tables.schema import to_frame
 
@@ -48,79 +47,46 @@ FOLDER: Final = "a folder of Parquet parts"
 PEOPLE_PER_PART: Final = 10_000
 _PART: Final = re.compile(r"part-\d{5,}\.parquet")
 _THREADS: Final = min(2, os.cpu_count() or 1)
-
-
-Order = tuple[str, Sequence[str]]
+# The name of a split search's column, and its values in order.
+Split = tuple[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """One kind of export.
-
-    Attributes
-    ----------
-    name : str
-        For messages.
-    read : callable
-        Makes people out of some pages' bytes.
-    label : callable
-        Adds the value of a split search that found these people, by the filter's name.
-    encode : callable
-        Makes a part out of people.
-    finish : callable
-        Makes the file out of all parts, and puts it in its place. The last arguments are what
-        `.attrs` has when it is read as a frame, and the column of a split search with its values
-        in their order.
-    """
+    """A file format of exports."""
 
     name: str
     read: Callable[[Sequence[bytes]], list[PeoplePage]]
+    # Adds a column with the filter's name and the value that matched.
     label: Callable[[pa.Table, str, str], pa.Table]
     encode: Callable[[pa.Table], bytes | memoryview]
-    finish: Callable[[Checkpoint, Path, Mapping[str, Any], Order | None], object]
+    # Writes all parts to the target, with the `.attrs` of the search.
+    finish: Callable[[Checkpoint, Path, Mapping[str, Any], Split | None], object]
 
 
 def format_of(path: str | Path) -> Format:
-    """Return the format of a path, by its ending.
+    """Return the format of a path by its ending; no ending or a final separator means a folder.
 
-    Parameters
-    ----------
-    path : str or Path
-        A path with no ending, with a separator at its end, or of a folder, is a folder.
-
-    Returns
-    -------
-    Format
-        One of four.
-
-    Raises
-    ------
-    InvalidInputError
-        The ending is none of the three, the folder holds other files, or there is a device, pipe
-        or socket.
-
-    Examples
-    --------
     >>> format_of("people.CSV").name
     '.csv'
     """
-    place = expanded(path)
+    target = expanded(path)
     ends_in_separator = str(path).endswith(("/", os.sep))
-    suffix = place.suffix.lower()
-    if place.is_dir() or ends_in_separator or not suffix:
-        _require_own_folder(place)
+    suffix = target.suffix.lower()
+    if target.is_dir() or ends_in_separator or not suffix:
+        _require_own_folder(target)
         return _FORMATS[FOLDER]
     if suffix not in _FORMATS:
         raise InvalidInputError(
-            f"{path} ends in {suffix}; give a path that ends in .csv, .ndjson or .parquet, or a "
-            "folder, which has no ending, for Parquet parts."
+            f"{path} ends in {suffix}. Pass a path that ends in .csv, .ndjson or .parquet, or a "
+            "folder (no ending) for Parquet parts."
         )
-    refuse_special_file(place)
+    refuse_special_file(target)
     return _FORMATS[suffix]
 
 
 def part_texts(target: str, part: pa.Buffer) -> Iterator[str]:
-    """Yield the people of a part as text; `target` is the name of what is exported to."""
+    """Yield the people of a part as text; `target` is the file name of the export."""
     suffix = Path(target).suffix.lower()
     if suffix == ".ndjson":
         yield from part.to_pybytes().decode(errors="replace").split("\n")
@@ -134,23 +100,23 @@ def part_texts(target: str, part: pa.Buffer) -> Iterator[str]:
         yield str(list(row.values()))
 
 
-def _require_own_folder(place: Path) -> None:
-    """Refuse a folder that holds anything that an export would not replace, or a file."""
+def _require_own_folder(target: Path) -> None:
+    """Reject a file, and a folder that holds anything other than Parquet parts."""
     try:
-        if not place.exists():
+        if not target.exists():
             return
-        others = [path for path in place.iterdir() if not _PART.fullmatch(path.name)]
+        others = [path for path in target.iterdir() if not _PART.fullmatch(path.name)]
     except OSError as error:
-        raise unwritable(place, error) from error
+        raise unwritable(target, error) from error
     if others:
         raise InvalidInputError(
-            f"The folder {place} holds other files, such as {min(others).name}, and an export "
-            "replaces the whole folder. Give it a folder of its own."
+            f"The folder {target} holds other files, such as {min(others).name}, but an export "
+            "replaces the whole folder. Pass an empty or new folder."
         )
 
 
 def _label_lines(people: pa.Table, name: str, value: str) -> pa.Table:
-    # Put in as text: read and written again, a line would no longer be what the service sent.
+    # Inserted as text, to leave the service's JSON unchanged.
     member = f"{orjson.dumps(name).decode()}:{orjson.dumps(value).decode()}}}".encode()
     lines = [
         line.rstrip()[:-1] + (b"" if line.strip() == b"{}" else b",") + member + b"\n"
@@ -167,22 +133,22 @@ def _label_table(people: pa.Table, name: str, value: str) -> pa.Table:
 
 
 def _category(texts: Any, values: Any) -> Any:
-    """Make the column of a split search, in the order of the values given."""
+    """Build the ordered column of a split search."""
     return pd.Categorical(texts, categories=values, ordered=True)
 
 
-def _empty_frame(nobody: pa.Table, order: Order | None) -> pd.DataFrame:
-    """Make the empty frame with the dtypes that the frame of all people would have."""
-    frame = to_frame(nobody, "numpy_nullable")
-    return frame.assign(**{order[0]: _category([], order[1])}) if order else frame
+def _empty_frame(empty: pa.Table, split: Split | None) -> pd.DataFrame:
+    """Build an empty frame with the dtypes of the frame of all people."""
+    frame = to_frame(empty, "numpy_nullable")
+    return frame.assign(**{split[0]: _category([], split[1])}) if split else frame
 
 
 def _encode_lines(people: pa.Table) -> bytes:
-    return content_of(people.column(LINE))
+    return join_lines(people.column(LINE))
 
 
 def _encode_csv(people: pa.Table) -> bytes:
-    """Make rows of CSV, with their columns in front in case that others have further ones."""
+    """Encode rows of CSV after their schema, in case other parts have more columns."""
     return b"".join([people.schema.serialize(), csv_rows(people)])
 
 
@@ -200,21 +166,21 @@ def _encode_table(people: pa.Table) -> memoryview:
 
 
 def _finish_lines(
-    parts: Checkpoint, place: Path, _: Mapping[str, Any], _order: Order | None
+    parts: Checkpoint, target: Path, _: Mapping[str, Any], _split: Split | None
 ) -> None:
     parts.close_rows()
-    move_file(place, parts.rows)
+    move_file(target, parts.rows)
 
 
-def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], order: Order | None) -> None:
-    nobody = _empty_table(parts)
-    header, notes = csv_header(_empty_frame(nobody, order))
+def _finish_csv(parts: Checkpoint, target: Path, _: Mapping[str, Any], split: Split | None) -> None:
+    empty = _empty_table(parts)
+    header, notes = csv_header(_empty_frame(empty, split))
 
     def rows(span: Span) -> pa.Buffer | memoryview:
         schema, written = _csv_part(read_span(parts.rows, span))
-        if schema == nobody.schema:
+        if schema == empty.schema:
             return written
-        return csv_rows(_alike(nobody, read_csv_rows(written, schema)))
+        return csv_rows(_with_columns(empty, read_csv_rows(written, schema)))
 
     def write(file: BinaryIO) -> None:
         file.write(header)
@@ -222,57 +188,57 @@ def _finish_csv(parts: Checkpoint, place: Path, _: Mapping[str, Any], order: Ord
             for piece in pieces:
                 file.write(piece)
 
-    replace_csv(place, write, notes, made_in=parts.folder)
+    replace_csv(target, write, notes, made_in=parts.folder)
 
 
 def _finish_parquet(
-    parts: Checkpoint, place: Path, attrs: Mapping[str, Any], order: Order | None
+    parts: Checkpoint, target: Path, attrs: Mapping[str, Any], split: Split | None
 ) -> None:
-    nobody = _empty_table(parts)
-    schema = _parquet_schema(nobody, attrs, order, parts.count)
+    empty = _empty_table(parts)
+    schema = _parquet_schema(empty, attrs, split, parts.count)
 
     def write(file: BinaryIO) -> None:
         with pq.ParquetWriter(file, schema, compression="zstd") as writer:
-            for people in _many(parts, nobody, PEOPLE_PER_PART):
-                writer.write_table(_as_in(schema, people, order))
+            for people in _batches(parts, empty, PEOPLE_PER_PART):
+                writer.write_table(_cast_to(schema, people, split))
 
-    replace_file(place, write, made_in=parts.folder)
+    replace_file(target, write, temporary_folder=parts.folder)
 
 
 def _finish_folder(
-    parts: Checkpoint, place: Path, attrs: Mapping[str, Any], order: Order | None
+    parts: Checkpoint, target: Path, attrs: Mapping[str, Any], split: Split | None
 ) -> None:
     new = parts.folder / "new.tmp"
     new.mkdir()
-    place = behind_links(place)
-    model = next(place.glob("*"), None)
-    nobody = _empty_table(parts)
-    for number, people in enumerate(_many(parts, nobody, PEOPLE_PER_PART)):
-        schema = _parquet_schema(nobody, attrs, order, len(people))
-        table = _as_in(schema, people, order)
-        _write_part(table, new / f"part-{number:05}", model)
-    _require_own_folder(place)
-    # Only now, so that who reads all Parquet files around meets no part of what is not whole.
+    target = resolve_links(target)
+    old_part = next(target.glob("*"), None)
+    empty = _empty_table(parts)
+    for number, people in enumerate(_batches(parts, empty, PEOPLE_PER_PART)):
+        schema = _parquet_schema(empty, attrs, split, len(people))
+        table = _cast_to(schema, people, split)
+        _write_part(table, new / f"part-{number:05}", old_part)
+    _require_own_folder(target)
+    # Renamed last, so that readers of `**/*.parquet` find no part of an incomplete export.
     for part in sorted(new.iterdir()):
         part.rename(part.with_suffix(".parquet"))
-    replace_folder(place, new, parts.replaced)
+    replace_folder(target, new, parts.replaced)
 
 
-def _write_part(table: pa.Table, path: Path, model: Path | None) -> None:
-    """Write one part, with the permissions of a part that it replaces."""
+def _write_part(table: pa.Table, path: Path, old_part: Path | None) -> None:
+    """Write one part with the permissions of an old one."""
     with path.open("xb") as file:
-        if model:
-            shutil.copymode(model, path)
+        if old_part:
+            shutil.copymode(old_part, path)
         pq.write_table(table, file, compression="zstd")
         file.flush()
         os.fsync(file.fileno())
 
 
 def _parquet_schema(
-    nobody: pa.Table, attrs: Mapping[str, Any], order: Order | None, rows: int
+    empty: pa.Table, attrs: Mapping[str, Any], split: Split | None, rows: int
 ) -> pa.Schema:
-    """Give the schema that `write_parquet` would give a frame of so many rows."""
-    frame = _empty_frame(nobody, order)
+    """Return the schema that `write_parquet` uses for a frame of so many rows."""
+    frame = _empty_frame(empty, split)
     frame.attrs.update(attrs)
     schema = parquet_table(frame).schema
     notes = json.loads(schema.metadata[b"pandas"])
@@ -280,35 +246,34 @@ def _parquet_schema(
     return schema.with_metadata({**schema.metadata, b"pandas": json.dumps(notes).encode()})
 
 
-def _as_in(schema: pa.Schema, people: pa.Table, order: Order | None) -> pa.Table:
-    """Give people the types of a schema."""
+def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Table:
     columns = [
         column.cast(field.type)
-        if order is None or field.name != order[0]
-        else pa.array(_category(column.to_pylist(), order[1]))
+        if split is None or field.name != split[0]
+        else pa.array(_category(column.to_pylist(), split[1]))
         for field, column in zip(schema, people.columns, strict=True)
     ]
     return pa.table(columns, schema=schema)
 
 
-def _many(parts: Checkpoint, nobody: pa.Table, size: int) -> Iterator[pa.Table]:
-    """Yield all people in batches with the same columns; one empty table where there are none."""
-    waiting: list[pa.Table] = []
+def _batches(parts: Checkpoint, empty: pa.Table, size: int) -> Iterator[pa.Table]:
+    """Yield all people in batches with the same columns; without people, one empty table."""
+    pending: list[pa.Table] = []
     yielded = False
     for span in parts.spans:
-        waiting.append(_alike(nobody, _table(parts.rows, span)))
-        while sum(table.num_rows for table in waiting) >= size:
-            people = pa.concat_tables(waiting)
+        pending.append(_with_columns(empty, _read_table(parts.rows, span)))
+        while sum(table.num_rows for table in pending) >= size:
+            people = pa.concat_tables(pending)
             yield people.slice(0, size)
-            waiting = [people.slice(size)]
+            pending = [people.slice(size)]
             yielded = True
-    rest = pa.concat_tables([nobody, *waiting])
-    if rest.num_rows or not yielded:
-        yield rest
+    remaining = pa.concat_tables([empty, *pending])
+    if remaining.num_rows or not yielded:
+        yield remaining
 
 
 def _empty_table(parts: Checkpoint) -> pa.Table:
-    """Make the empty table with every part's columns, each of a type that holds all."""
+    """Build an empty table with the columns of all parts, each with a common type."""
     schemas: list[pa.Schema] = []
     with parts.rows.open("rb") as file:
         for span in parts.spans:
@@ -319,15 +284,15 @@ def _empty_table(parts: Checkpoint) -> pa.Table:
     return concat_people([schema.empty_table() for schema in schemas])
 
 
-def _table(rows: Path, span: Span) -> pa.Table:
+def _read_table(rows: Path, span: Span) -> pa.Table:
     return pa.ipc.open_stream(read_span(rows, span)).read_all()
 
 
-def _alike(nobody: pa.Table, people: pa.Table) -> pa.Table:
-    if people.schema == nobody.schema:
+def _with_columns(empty: pa.Table, people: pa.Table) -> pa.Table:
+    if people.schema == empty.schema:
         return people
-    others = set(people.column_names).difference(nobody.column_names)
-    return concat_tables([nobody, with_folded(people, others)])
+    others = set(people.column_names).difference(empty.column_names)
+    return concat_tables([empty, fold_columns(people, others)])
 
 
 _FORMATS: Final = {

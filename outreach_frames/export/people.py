@@ -1,4 +1,4 @@
-"""People straight into a file: any number of them, resuming where an earlier run stopped."""
+"""Export any number of people to a file, resuming an interrupted run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.atomic_files import behind_links, expanded, unwritable
+from outreach_frames.common.atomic_files import expanded, resolve_links, unwritable
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
@@ -18,7 +18,7 @@ from outreach_frames.export.formats import Format, format_of
 from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.resources.search import Search
 from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
-from outreach_frames.resources.split_search import WholeSearch
+from outreach_frames.resources.split_search import SplittableSearch
 
 
 def export_people(
@@ -35,56 +35,55 @@ def export_people(
     client: Client | None = None,
     **fields: Any,
 ) -> Path:
-    """Search people, and write them to a file without ever holding them all in memory.
+    """Search people, and write them to a file without holding them all in memory.
 
-    What was read is kept in a folder ``.<name>.partial`` beside the file until it is whole. After
-    a failure, Ctrl-C, or the end of the process, the same call goes on there. The file appears
-    under its name, or takes the place of an earlier one, only when it is complete.
+    Progress is kept in a folder ``.<name>.partial`` beside the file until the export is complete.
+    After a failure, Ctrl-C, or the end of the process, the same call resumes. The file appears, or
+    replaces an earlier one, only when it is complete.
 
     Parameters
     ----------
     path : str or Path
-        ``.csv``: what ``df.outreach.to_csv`` writes. ``.ndjson``: one person per line, in the JSON
-        that the service sent. ``.parquet``: what ``df.outreach.to_parquet`` writes. A folder, that
-        is a path with no ending: Parquet files of 10,000 people each. `read_prospects` reads all.
+        ``.csv``: as ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the JSON that the
+        service sent. ``.parquet``: as ``df.outreach.to_parquet``. A folder (a path without an
+        ending): Parquet files of 10,000 people each. `read_prospects` reads all of them.
     filters : mapping, optional
         Search filters by name, for example from `load_filters`.
     limit : int or None
-        How many people to write at most; None writes all that match.
+        The most people to write; None writes all that match.
     resume : bool
-        Resume where an earlier call with the same arguments stopped; False starts over.
+        Resume an interrupted call with the same arguments; False starts over.
     page_size : int, optional
-        People per request, 1 to 100; by default as many as are of use.
+        People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
-        As for `search_people`: one search per value of that filter, and the value that found a
-        person in a column of the filter's name.
+        As for `search_people`: one search per value of that filter, and each person's value in a
+        column of the filter's name.
     attrs : bool
-        Write into the metadata of Parquet what `.attrs` of a search has: its filters, such as the
-        addresses of the colleagues in `profnet_networks`, and when they were asked. False for a
-        file that others get.
+        Write the `.attrs` of the search to the Parquet metadata: its filters, such as the emails
+        of the colleagues in `profnet_networks`, and its time. Pass False for a file that you share.
     refresh : bool
-        Ask the service even where the cache has a fresh response, as an export to NDJSON always
-        does. The export's own responses are not put into the cache.
+        Ask the service even if the cache has a fresh response, as always for NDJSON. The export's
+        own responses are not cached.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
     **fields
         Search filters by name, such as ``person_titles=["Head of Sales"]``.
 
     Returns
     -------
     Path
-        The file, or the folder. It has the columns and dtypes of `search_people`, and each person
-        once, in the service's order.
+        The file or folder, with the columns and dtypes of `search_people` and each person once, in
+        the service's order.
 
     Raises
     ------
     InvalidInputError
         A filter does not exist or has a wrong value; the path has another ending or cannot be
-        written; another process exports to it; or what was kept there is of another export.
+        written; another process exports to it; or its partial folder holds a different export.
     ServiceError
-        The service, or the way to it, failed; a note says how many people are kept.
+        The service or the connection failed; a note gives the number of people kept.
 
     Notes
     -----
@@ -107,45 +106,45 @@ def export_people(
         check_filters(filters, fields),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
-        # The cache has tables, and NDJSON is what the service sent.
+        # The cache holds tables, but NDJSON needs the service's JSON.
         refresh=refresh or kind.read is read_people_lines,
         store=False,
         read_bodies=kind.read,
     )
-    search = WholeSearch(whole, split_by)
-    target = _place(expanded(path))
+    search = SplittableSearch(whole, split_by)
+    target = _resolved(expanded(path))
     with Checkpoint(target, _identity(whole, kind, split_by), resume=resume) as parts:
         try:
             _read(search, kind, parts, progress)
-            # Free what reading needed before writing begins.
+            # Free the memory of reading before writing begins.
             pa.default_memory_pool().release_unused()
-            order = None if split_by is None else (split_by, search.values)
+            split = None if split_by is None else (split_by, search.values)
             with parts.explained():
-                kind.finish(parts, target, search.attrs if attrs else {}, order)
+                kind.finish(parts, target, search.attrs if attrs else {}, split)
         except (OutreachError, KeyboardInterrupt) as error:
-            _say_what_is_kept(error, parts)
+            _note_progress(error, parts)
             raise
         parts.remove()
     search.report(search.rows, in_frame=False)
     return expanded(path)
 
 
-def _place(path: Path) -> Path:
-    """Return the target's resolved path, so that two names of it share one checkpoint."""
+def _resolved(path: Path) -> Path:
+    """Resolve the links of a path, so that all names of a target share one checkpoint."""
     try:
-        place = behind_links(path)
+        target = resolve_links(path)
     except OSError as error:
         raise unwritable(path, error) from error
-    if not place.parent.is_dir():
+    if not target.parent.is_dir():
         raise InvalidInputError(
-            f"{path} cannot be written: there is no folder {place.parent}. Check the path, or make "
-            "the folder first."
+            f"{path} cannot be written: the folder {target.parent} does not exist. Check the path, "
+            "or create the folder."
         )
-    return place
+    return target
 
 
 def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, object]:
-    """Return what identifies an export when it is resumed; no token."""
+    """Return the settings that must be equal to resume an export; no token."""
     identity: dict[str, object] = {
         "format": kind.name,
         "service": search.client.base_url,
@@ -158,8 +157,8 @@ def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, o
     return identity if split_by is None else {**identity, "split_by": split_by}
 
 
-def _read(search: WholeSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
-    """Read the search to its end from its checkpoint on, and store every part."""
+def _read(search: SplittableSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
+    """Read the search from its checkpoint to its end, and store every part."""
     if parts.state is not None:
         search.resume(parts.state)
     search.errors = list(parts.errors)
@@ -168,19 +167,19 @@ def _read(search: WholeSearch, kind: Format, parts: Checkpoint, progress: bool |
         search.expected, description="people", unit="people", progress=progress, done=search.rows
     ) as bar:
         for people in search.tables():
-            rows = people
+            labelled = people
             if search.split_by is not None:
-                rows = kind.label(people, search.split_by, search.values[search.index])
-            state = {**search.state, "begins": parts.begins}
-            parts.append(kind.encode(rows), state, search.errors[len(parts.errors) :])
+                labelled = kind.label(people, search.split_by, search.values[search.index])
+            state = {**search.state, "begins": parts.first_part}
+            parts.append(kind.encode(labelled), state, search.errors[len(parts.errors) :])
             bar.total = search.expected
             bar.update(people.num_rows)
 
 
-def _say_what_is_kept(error: BaseException, parts: Checkpoint) -> None:
+def _note_progress(error: BaseException, parts: Checkpoint) -> None:
     if parts.count:
         error.add_note(
-            f"{parts.count:,} people are kept in {parts.folder}; the same call goes on there."
+            f"{parts.count:,} people are kept in {parts.folder}. Repeat the call to resume."
         )
     else:
         parts.remove()

@@ -189,9 +189,11 @@ def replace_csv(
         if notes.is_file() and notes.read_bytes() != noted:
             notes.unlink()
 
-    replace_file(target, write, just_before=remove_outdated_notes, made_in=made_in)
+    replace_file(target, write, before_replace=remove_outdated_notes, temporary_folder=made_in)
     if noted and not notes.is_file():
-        replace_file(notes, lambda file: file.write(noted), made_in=made_in, mode_of=target)
+        replace_file(
+            notes, lambda file: file.write(noted), temporary_folder=made_in, mode_from=target
+        )
     return target
 
 

@@ -17,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.analysis.unlist import as_lists, joined
+from outreach_frames.analysis.unlist import as_lists, join_lists
 from outreach_frames.common.atomic_files import check_suffix, replace_file
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
@@ -359,7 +359,7 @@ def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
     """Convert a column to Arrow, lists to text; return None if Arrow has no type for it."""
     lists = as_lists(column)
     if lists is not None:
-        return joined(lists, _LIST_SEPARATOR)
+        return join_lists(lists, _LIST_SEPARATOR)
     try:
         array = pa.array(column.array, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):

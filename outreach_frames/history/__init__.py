@@ -1,1 +1,1 @@
-"""What changed over time: snapshots of a search, and comparison of two tables of people."""
+"""Store snapshots of a search, and compare two tables of people."""

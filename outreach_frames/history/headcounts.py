@@ -1,4 +1,4 @@
-"""The companies' headcounts on two sides, each company once."""
+"""Compare the companies' headcounts on two sides, each company once."""
 
 from __future__ import annotations
 
@@ -30,23 +30,15 @@ _SHOWN: Final = ("id", "name", "website")
 
 @dataclass(frozen=True)
 class Headcounts:
-    """Two sides' headcounts.
-
-    Attributes
-    ----------
-    companies : DataFrame
-        id, name and website of each company.
-    before, after : DataFrame
-        The counts (Int64), a row per company and a column per department that either side has.
-    """
+    """The headcounts of two sides, one row per company in the same order."""
 
     companies: pd.DataFrame
-    before: pd.DataFrame
+    before: pd.DataFrame  # Int64, one column per department that either side has
     after: pd.DataFrame
 
     @cached_property
     def table(self) -> pd.DataFrame:
-        """The tidy table: a row per company and department."""
+        """The headcounts as a tidy table, one row per company and department."""
         before, after = (cast("pd.Series[Any]", side.stack()) for side in (self.before, self.after))
         rows, departments = (before.index.get_level_values(level) for level in (0, 1))
         change = after - before
@@ -62,40 +54,27 @@ class Headcounts:
         return pd.DataFrame(table)
 
     def count_changed(self) -> int:
-        """Count the companies on both sides that have another headcount."""
+        """Count the companies on both sides with a changed headcount."""
         changed = (self.before != self.after).to_numpy(bool, na_value=False)
         return int(changed.any(axis=1).sum())
 
     def count_compared(self) -> int:
-        """Count the companies that have headcounts on both sides."""
+        """Count the companies with headcounts on both sides."""
         compared = self.before.notna() & self.after.notna()
         return int(compared.to_numpy().any(axis=1).sum())
 
 
 def compare_headcounts(before: Source, after: Source, companies: Matching | None) -> Headcounts:
-    """Read the headcounts of both sides.
-
-    Parameters
-    ----------
-    before, after : Source
-        The people of both sides.
-    companies : Matching or None
-        Which rows of the two sides have the same company; None where that cannot be told.
-
-    Returns
-    -------
-    Headcounts
-        The companies of the side before in their order, then those that are only in the other.
-    """
+    """Read the headcounts of both sides, new companies last; empty without matched companies."""
     departments = [
         department
         for department, column in _COLUMNS.items()
         if column in before.columns or column in after.columns
     ]
-    # A company's rows on both sides, -1 where it is not there.
+    # A company's rows on both sides, -1 on a side without it.
     old = new = np.empty(0, dtype=np.int64)
     if companies is not None and departments:
-        kept = companies.before.kept
+        kept = companies.before.first
         old = np.concatenate([kept, np.full(len(companies.new), -1)])
         new = np.concatenate([np.full(len(kept), -1), companies.new])
         new[np.searchsorted(kept, companies.pairs_before)] = companies.pairs_after
@@ -122,7 +101,7 @@ def _counts(side: Source, rows: Rows, departments: list[str]) -> pd.DataFrame:
     for department in departments:
         column = _COLUMNS[department]
         try:
-            # By way of text, as a date or a time would be cast to a number too.
+            # Cast from text, since dates and times would be cast to numbers too.
             counts[department] = _texts(side, column, rows).cast(pa.int64())
         except pa.ArrowInvalid as error:
             raise InvalidInputError(

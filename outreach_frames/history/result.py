@@ -1,4 +1,4 @@
-"""What `compare_people` returns."""
+"""The result of `compare_people`."""
 
 from __future__ import annotations
 
@@ -12,41 +12,28 @@ from outreach_frames.common.text import plural
 from outreach_frames.files.result import Result
 from outreach_frames.history.headcounts import Headcounts
 
-_NOT_LEFT: Final = "Not seen any more, which is not to say that they left."
+_NOT_LEFT: Final = "Only before, which does not prove that they left."
 
 
 class PeopleComparison(Result):
-    """What is different between two tables of people.
+    """The differences between two tables of people.
 
-    Its tables and the summary are written.
-
-    Parameters
-    ----------
-    appeared, disappeared, changed, employer_changes : DataFrame
-        The tables of the result.
-    headcounts : Headcounts
-        What the table of headcounts is made of.
-    sizes : (int, int, int)
-        How many rows there are before, after, and on both sides.
-    totals : (int or None, int or None)
-        How many people the service counted.
-    differences, remarks : sequence of str
-        In what the two searches differ, and what else to know.
+    Files contain all tables and the summary.
 
     Attributes
     ----------
     appeared, disappeared : DataFrame
         The people who are only after, or only before, with all columns of that side.
     changed : DataFrame
-        One row per person and field with another value: person_id (str; the profile URL of somebody
-        without id), name, field, before and after (all str; dates ISO 8601, lists JSON). Fields of
-        the company are not in it.
+        One row per person and changed field: person_id (str; the profile URL for people without
+        id), name, field, before and after (all str; dates ISO 8601, lists JSON). Company fields are
+        excluded.
     employer_changes : DataFrame
-        One row per person with another employer: person_id, name, company_before, company_after,
-        title_before, title_after (all str). Employers are compared by id, else profile URL, else
-        name.
+        One row per person with a different employer: person_id, name, company_before,
+        company_after, title_before, title_after (all str). Employers are compared by id, else
+        profile URL, else name.
     notes : list of str
-        What to know before reading it: in what the searches differ, and what was not compared.
+        Differences between the searches, and rows and columns that were not compared.
     """
 
     def __init__(
@@ -57,9 +44,9 @@ class PeopleComparison(Result):
         changed: pd.DataFrame,
         employer_changes: pd.DataFrame,
         headcounts: Headcounts,
-        sizes: tuple[int, int, int],
-        totals: tuple[int | None, int | None],
-        differences: Sequence[str],
+        sizes: tuple[int, int, int],  # rows before, after, and on both sides
+        totals: tuple[int | None, int | None],  # people counted by the service
+        differences: Sequence[str],  # between the searches
         remarks: Sequence[str],
     ) -> None:
         self.appeared: pd.DataFrame = appeared
@@ -81,21 +68,21 @@ class PeopleComparison(Result):
         -------
         DataFrame
             One row per company and department: company_id, company, department (str), before,
-            after, change (Int64; change is missing for companies that are not on both sides) and
-            growth (Float64, the change as a share of before).
+            after, change (Int64; change is missing for companies on one side only) and growth
+            (Float64, change / before).
         """
         return self._headcounts.table
 
     @property
     def headline(self) -> str:
-        """The result in a line."""
+        """The result in one line."""
         return (
             f"{len(self.appeared):,} appeared, {len(self.disappeared):,} disappeared, "
             f"{len(self.employer_changes):,} changed employers"
         )
 
     def summary(self) -> pd.DataFrame:
-        """Count what is different, and say how to read it.
+        """Count the differences, with a note on each count.
 
         Returns
         -------
@@ -121,7 +108,7 @@ class PeopleComparison(Result):
             self.headline,
             list(self._facts()),
             columns=("", "Count", "What it means"),
-            details=[Details("To know", self.notes)],
+            details=[Details("Notes", self.notes)],
             advice="The tables: .appeared, .disappeared, .changed, .employer_changes, .headcount; "
             "as files: .to_excel(path), .to_csv(folder).",
         )
@@ -140,11 +127,11 @@ class PeopleComparison(Result):
         yield Fact("disappeared", _joined(_NOT_LEFT, self._differences), len(self.disappeared))
         values = f"{plural(len(self.changed), 'value')} changed, in {plural(fields, 'field')}"
         yield Fact("changed", f"People with {values}.", people)
-        yield Fact("employer_changes", "People with another employer.", len(self.employer_changes))
+        yield Fact("employer_changes", "People who changed employers.", len(self.employer_changes))
         companies = plural(self._headcounts.count_compared(), "company", "companies")
         yield Fact(
             "headcount",
-            f"Companies with another headcount, of {companies} on both sides.",
+            f"Companies with a changed headcount, of {companies} on both sides.",
             self._headcounts.count_changed(),
         )
 

@@ -1,4 +1,4 @@
-"""The same search, kept day by day: one folder of Parquet files for each day."""
+"""Store the same search day by day, one folder of Parquet files per day."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from outreach_frames.common.atomic_files import expanded, unreadable, unwritable
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.export.checkpoint import kept_filters
+from outreach_frames.export.checkpoint import partial_filters
 from outreach_frames.export.people import export_people
 from outreach_frames.files.read import parts_of
 from outreach_frames.resources.search_arguments import check_filters
@@ -47,16 +47,16 @@ def snapshot_people(
     client: Client | None = None,
     **fields: Any,
 ) -> Path:
-    """Search people, and keep everybody who matches as the snapshot of a day.
+    """Search people, and store all matching people as the snapshot of a day.
 
-    The service is always asked anew. Any number of people fits; after an interruption the same call
-    for the same day goes on where it stopped. A snapshot that is there is replaced once the new one
-    is whole.
+    The cache is never used, and the number of people is not limited. After an interruption, the
+    same call for the same day resumes. An existing snapshot of that day is replaced once the new
+    one is complete.
 
     Parameters
     ----------
     folder : str or Path
-        Where the snapshots of this one search are; it is made where it is missing.
+        The folder of this search's snapshots; it is created if missing.
     filters : mapping, optional
         Search filters by name, for example from `load_filters`.
     date : str or date, optional
@@ -64,9 +64,9 @@ def snapshot_people(
     split_by : str, optional
         As for `export_people`.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
     **fields
         Search filters by name, such as ``person_titles=["Head of Sales"]``.
 
@@ -79,14 +79,14 @@ def snapshot_people(
     ------
     InvalidInputError
         The folder has snapshots of another search, cannot be written, or another process takes that
-        day's snapshot; a filter does not exist or has a wrong value; the date is not one.
+        day's snapshot; a filter does not exist or has a wrong value; the date is invalid.
     ServiceError
-        The service, or the way to it, failed; a note says how many people are kept.
+        The service or the connection failed; a note gives the number of people kept.
 
     Notes
     -----
     Interface: POST /people/search. The folder is a Hive-partitioned data set: DuckDB, Polars, Dask
-    and Spark read ``folder/snapshot=*/*.parquet`` as it is, with the day in a column ``snapshot``.
+    and Spark read ``folder/snapshot=*/*.parquet`` directly, with the day in a column ``snapshot``.
     It holds personal data: `forget` finds people in it, and SECURITY.md says who can read it.
 
     Examples
@@ -100,17 +100,17 @@ def snapshot_people(
     >>> path.name
     'snapshot=2026-11-01'
     """
-    day = _day(date)
+    day = _day_text(date)
     body = check_filters(filters, fields)
     connected = resolve(client)
-    place = expanded(folder)
-    _require_same_search(place, day, body, split_by)
+    root = expanded(folder)
+    _require_same_search(root, day, body, split_by)
     try:
-        place.mkdir(parents=True, exist_ok=True)
+        root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise unwritable(place, error) from error
+        raise unwritable(root, error) from error
     return export_people(
-        place / f"{KEY}={day}",
+        root / f"{KEY}={day}",
         body,
         split_by=split_by,
         refresh=True,
@@ -125,18 +125,18 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
     Parameters
     ----------
     folder : str or Path
-        What `snapshot_people` was given.
+        The folder passed to `snapshot_people`.
 
     Returns
     -------
     DataFrame
         One row per snapshot, the oldest first: date (datetime64), people (Int64), filters (object,
-        a dict) and path (str). People and filters are missing where the files cannot be read.
+        a dict) and path (str). People and filters are missing if the files cannot be read.
 
     Raises
     ------
     InvalidInputError
-        There is no such folder.
+        The folder does not exist.
 
     Warns
     -----
@@ -145,7 +145,7 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
 
     Notes
     -----
-    Read from the Parquet files themselves; there is no catalogue to keep in step.
+    Reads the Parquet files themselves; there is no separate catalogue.
 
     Examples
     --------
@@ -158,8 +158,8 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
             date  people
     0 2026-11-01      61
     """
-    place = expanded(folder)
-    found = list(list_snapshots(place))
+    root = expanded(folder)
+    found = list(list_snapshots(root))
     facts: list[tuple[int | None, Any]] = []
     for one in found:
         try:
@@ -167,11 +167,11 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
             facts.append((people, attrs.get("filters")))
             total = attrs.get("total")
             if isinstance(total, int) and people < total:
-                warn(f"The snapshot of {one.date} has {people:,} of the {total:,} who matched.")
+                warn(f"The snapshot of {one.date} has {people:,} of {total:,} matching people.")
         except InvalidInputError as error:
             warn(f"{error} Take the snapshot of {one.date} again, or delete that folder.")
             facts.append((None, None))
-    for message in unfinished(place):
+    for message in describe_unfinished(root):
         warn(message)
     return pd.DataFrame(
         {
@@ -195,14 +195,14 @@ def list_snapshots(folder: Path) -> Iterator[Snapshot]:
             yield Snapshot(match[1], folder / name)
 
 
-def unfinished(folder: Path) -> Iterator[str]:
-    """Say which snapshots in a folder were begun and are not finished."""
+def describe_unfinished(folder: Path) -> Iterator[str]:
+    """Yield a warning per unfinished snapshot in a folder."""
     for path in sorted(folder.iterdir()):
         match = _UNFINISHED.fullmatch(path.name)
         if match and path.is_dir():
             yield (
-                f"The snapshot of {match[1]} in {folder} is not finished. The same call with "
-                f'date="{match[1]}" goes on there; delete {path.name} if nobody needs it.'
+                f"The snapshot of {match[1]} in {folder} is not finished. Repeat the call with "
+                f'date="{match[1]}" to resume it, or delete {path.name}.'
             )
 
 
@@ -213,85 +213,85 @@ def count_people(path: Path) -> int:
 
 
 def read_attrs(path: Path) -> dict[str, Any]:
-    """Return the `.attrs` that are noted in a folder of Parquet files."""
+    """Return the `.attrs` stored in a folder of Parquet files."""
     with reading(path):
-        return noted_attrs(pq.read_metadata(parts_of(path)[0]).metadata)
+        return stored_attrs(pq.read_metadata(parts_of(path)[0]).metadata)
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Raise errors of Parquet files as errors that say which."""
+    """Convert errors of Parquet files to errors that name the path."""
     try:
         yield
     except InvalidInputError:
         raise
     except OSError as error:
         raise unreadable(path, error) from error
-    # A column that is there twice is a KeyError.
+    # A duplicate column raises a KeyError.
     except (pa.ArrowException, ValueError, KeyError) as error:
         raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
 
 
-def noted_attrs(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    """Return the `.attrs` that pandas notes in the metadata of Parquet."""
+def stored_attrs(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
+    """Return the `.attrs` that pandas stores in Parquet metadata."""
     notes = json.loads((metadata or {}).get(b"pandas", b"{}"))
     attrs = notes.get("attributes") if isinstance(notes, dict) else None
     return attrs if isinstance(attrs, dict) else {}
 
 
-def as_said(filters: Mapping[str, Any]) -> dict[str, Any]:
-    """Return filters in the form in which they are compared: the order of values says nothing.
+def normalised_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return filters in a form for comparison, with sorted distinct values.
 
-    >>> as_said({"person_titles": ["CTO", "CEO", "CTO"]})
+    >>> normalised_filters({"person_titles": ["CTO", "CEO", "CTO"]})
     {'person_titles': ['CEO', 'CTO']}
     """
     return {
-        name: _in_order(value) if isinstance(value, list) else value
+        name: _sorted_distinct(value) if isinstance(value, list) else value
         for name, value in filters.items()
     }
 
 
-def _in_order(values: list[Any]) -> list[Any]:
-    # By their text: a filter of a file that others wrote may hold anything.
+def _sorted_distinct(values: list[Any]) -> list[Any]:
+    # Sorted as text, since filters from a foreign file may hold values of any type.
     by_text = {str(value): value for value in values}
     return [by_text[text] for text in sorted(by_text)]
 
 
 def filter_differences(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Say in which filters two searches differ.
+    """Describe the filters in which two searches differ.
 
     >>> filter_differences({"person_titles": ["CEO"]}, {"person_titles": ["CTO"]})
-    ["person_titles was ['CEO'], and is ['CTO']"]
+    ["person_titles was ['CEO'] and is now ['CTO']"]
     """
-    old, new = as_said(before), as_said(after)
+    old, new = normalised_filters(before), normalised_filters(after)
     return [
-        f"{name} was {_shown(old, name)}, and is {_shown(new, name)}"
+        f"{name} was {_filter_text(old, name)} and is now {_filter_text(new, name)}"
         for name in dict.fromkeys([*old, *new])
         if old.get(name) != new.get(name)
     ]
 
 
-def _shown(filters: Mapping[str, Any], name: str) -> str:
+def _filter_text(filters: Mapping[str, Any], name: str) -> str:
     return "not set" if filters.get(name) is None else quoted(filters[name])
 
 
 def _require_same_search(
     folder: Path, day: str, filters: Mapping[str, Any], split_by: str | None
 ) -> None:
-    """Refuse a folder with snapshots of another search, finished or not."""
+    """Reject a folder with snapshots of another search, finished or not."""
     if not folder.is_dir():
         return
-    for name, search in _searches(folder, day):
+    for name, search in _stored_searches(folder, day):
         changed = filter_differences(search, {"split_by": split_by, **filters})
         if changed:
             raise InvalidInputError(
                 f"{folder} has snapshots of another search: in {name}, {'; '.join(changed)}. "
-                "Keep each search in a folder of its own."
+                "Use a separate folder per search."
             )
 
 
-def _searches(folder: Path, day: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield what the newest snapshot, and the day's unfinished one, were asked for."""
+def _stored_searches(folder: Path, day: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the searches of the newest snapshot and of the day's unfinished snapshot."""
     for one in reversed(list(list_snapshots(folder))):
         try:
             attrs = read_attrs(one.path)
@@ -300,22 +300,22 @@ def _searches(folder: Path, day: str) -> Iterator[tuple[str, dict[str, Any]]]:
         if "filters" in attrs:
             yield one.path.name, {"split_by": attrs.get("split_by"), **attrs["filters"]}
             break
-    kept = kept_filters(folder / f"{KEY}={day}")
-    if kept is not None:
-        yield f".{KEY}={day}.partial", {"split_by": None, **kept}
+    partial = partial_filters(folder / f"{KEY}={day}")
+    if partial is not None:
+        yield f".{KEY}={day}.partial", {"split_by": None, **partial}
 
 
-def _day(date: object) -> str:
-    """Return a day as YYYY-MM-DD."""
+def _day_text(date: object) -> str:
+    """Format a day as YYYY-MM-DD."""
     if date is None:
         return datetime.datetime.now().astimezone().date().isoformat()
     if isinstance(date, datetime.date) and not pd.isna(date):
-        # A Timestamp and a datetime are dates too, with a time that does not count here.
+        # A Timestamp or datetime is a date too; its time is ignored.
         return date.isoformat()[:10]
     if isinstance(date, str) and _is_date(date):
         return date
     raise InvalidInputError(
-        f'date={quoted(date)} is not a day. Give one as text, such as "2026-11-30", or a date.'
+        f'date={quoted(date)} is not a day. Pass a date, or text such as "2026-11-30".'
     )
 
 

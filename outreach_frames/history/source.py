@@ -1,4 +1,4 @@
-"""People to compare: a frame, or files that are read column by column."""
+"""Open the people to compare: a frame, or files that are read column by column."""
 
 from __future__ import annotations
 
@@ -20,34 +20,22 @@ from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.files.read import parts_of, read_prospects
 from outreach_frames.history.snapshots import (
     KEY,
+    describe_unfinished,
     list_snapshots,
-    noted_attrs,
     reading,
-    unfinished,
+    stored_attrs,
 )
-from outreach_frames.history.values import as_arrow, plain, texts
+from outreach_frames.history.values import as_arrow, comparable, texts
 from outreach_frames.reading.flatten import concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
-# Opening a part takes longer than reading a column of it; a process may open some thousand files.
-_MOST_OPEN: Final = 200
+# Opening a part takes longer than reading a column; a process may open a few thousand files.
+_MAX_OPEN_FILES: Final = 200
 
 
 class FrameSource:
-    """A frame of people in memory.
-
-    Attributes
-    ----------
-    name : str
-        What it is, for messages.
-    attrs : mapping
-        What is known of the search that it came from.
-    columns : sequence of str
-        Its columns, less those whose name is not text.
-    rows : int
-        How many there are.
-    """
+    """A frame of people in memory; columns whose name is not text are excluded."""
 
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name
@@ -58,27 +46,27 @@ class FrameSource:
         require_columns(frame, self.columns, "columns")
 
     def column(self, name: str) -> pa.Array:
-        """Return one column, in a type that is compared."""
+        """Return one column in a comparable type."""
         return as_arrow(self._frame[name])
 
     def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
-        """Return some rows, by position in ascending order, as a frame of its own."""
+        """Return rows by position, in ascending order, as a new frame without attrs."""
         taken = self._frame.iloc[rows].reset_index(drop=True)
         taken.attrs = {}
         return taken
 
 
 class ParquetSource:
-    """Parquet files, of which no more is in memory than what is asked for; as a `FrameSource`."""
+    """Parquet files read on demand, with the interface of `FrameSource`."""
 
     def __init__(self, parts: Sequence[Path], name: str) -> None:
         self.name: str = name
         self._parts = parts
         with reading(Path(name)):
-            # Parsed once: a part is read for each column, and describes hundreds of them.
+            # Parsed once: each part is read per column, and describes hundreds of columns.
             self._metadata = [pq.read_metadata(part) for part in parts]
             self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
-            self.attrs: Mapping[Any, Any] = noted_attrs(self._schemas[0].metadata)
+            self.attrs: Mapping[Any, Any] = stored_attrs(self._schemas[0].metadata)
         self._opened: dict[int, pq.ParquetFile] = {}
         notes = self._schemas[0].pandas_metadata or {}
         index = {column for column in notes.get("index_columns", []) if isinstance(column, str)}
@@ -92,22 +80,22 @@ class ParquetSource:
         with reading(Path(self.name)):
             for number, schema in enumerate(self._schemas):
                 if name in schema.names:
-                    chunks.append(plain(self._open(number).read(columns=[name]).column(name)))
+                    chunks.append(comparable(self._open(number).read(columns=[name]).column(name)))
                 else:
                     chunks.append(pa.nulls(self._metadata[number].num_rows))
-        return _joined(chunks)
+        return _concatenated(chunks)
 
     def take(self, rows: np.ndarray[Any, Any]) -> pd.DataFrame:
         """Read some rows."""
         tables: list[pa.Table] = []
-        begins = 0
+        start = 0
         with reading(Path(self.name)):
             for part, metadata in zip(self._parts, self._metadata, strict=True):
-                first, last = np.searchsorted(rows, [begins, begins + metadata.num_rows])
+                first, last = np.searchsorted(rows, [start, start + metadata.num_rows])
                 if first < last:
-                    there = pa.array(rows[first:last] - begins)
-                    tables.append(dataset.dataset(part, format="parquet").take(there))
-                begins += metadata.num_rows
+                    rows_of_part = pa.array(rows[first:last] - start)
+                    tables.append(dataset.dataset(part, format="parquet").take(rows_of_part))
+                start += metadata.num_rows
         taken = concat_tables(tables or [self._schemas[0].empty_table()])
         frame = frame_of_parquet(taken).reset_index(drop=True)
         frame.attrs = {}
@@ -117,7 +105,7 @@ class ParquetSource:
         part = self._opened.get(number) or pq.ParquetFile(
             self._parts[number], metadata=self._metadata[number]
         )
-        if len(self._opened) < _MOST_OPEN:
+        if len(self._opened) < _MAX_OPEN_FILES:
             self._opened[number] = part
         return part
 
@@ -125,16 +113,16 @@ class ParquetSource:
 Source = FrameSource | ParquetSource
 
 
-def source_of(people: FrameLike | str | Path, name: str) -> Source:
-    """Open a frame, a file, or a snapshot, to be compared."""
+def open_source(people: FrameLike | str | Path, name: str) -> Source:
+    """Open a frame, a file or a snapshot for comparison."""
     if not isinstance(people, str | Path):
         return FrameSource(as_frame(people, name, _TAKES), name)
     path = expanded(people)
     if path.is_dir():
         if list(list_snapshots(path)):
             raise InvalidInputError(
-                f"{path} holds several snapshots. Give {name} as one of them, such as "
-                f"{path / f'{KEY}=2026-11-30'}, or that folder alone for its last two."
+                f"{path} holds several snapshots. Pass {name} as one of them, such as "
+                f"{path / f'{KEY}=2026-11-30'}, or pass only the folder to compare its last two."
             )
         return ParquetSource(parts_of(path), str(path))
     require_readable_file(path)
@@ -144,30 +132,30 @@ def source_of(people: FrameLike | str | Path, name: str) -> Source:
     return FrameSource(frame, str(path))
 
 
-def last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[str]]:
-    """Open the last two snapshots of a folder; also say which were begun and not finished."""
+def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[str]]:
+    """Open the last two snapshots of a folder; also return warnings of incomplete snapshots."""
     if not isinstance(folder, str | Path):
         raise InvalidInputError(
-            "A comparison takes the people before and after. One argument alone is a folder of "
-            "snapshots, whose last two are compared."
+            "A comparison takes the people before and after. Pass both, or a folder of snapshots "
+            "to compare its last two."
         )
-    place = expanded(folder)
-    found = list(list_snapshots(place)) if place.is_dir() else []
+    root = expanded(folder)
+    found = list(list_snapshots(root)) if root.is_dir() else []
     if len(found) < 2:
         raise InvalidInputError(
-            f"{place} holds {plural(len(found), 'snapshot')}, and a comparison takes two. Take two "
-            "with snapshot_people() on two days, or give the people before and after."
+            f"{root} holds {plural(len(found), 'snapshot')}, but a comparison takes two. Take two "
+            "with snapshot_people() on two days, or pass the people before and after."
         )
     before, after = (ParquetSource(parts_of(one.path), str(one.path)) for one in found[-2:])
-    return before, after, list(unfinished(place))
+    return before, after, list(describe_unfinished(root))
 
 
-def _joined(chunks: Sequence[pa.Array]) -> pa.Array:
-    """Put the parts of a column together; parts of unlike types become text."""
+def _concatenated(chunks: Sequence[pa.Array]) -> pa.Array:
+    """Concatenate the parts of a column; incompatible types become text."""
     if len({chunk.type for chunk in chunks}) > 1:
         try:
             tables = [pa.table({KEY: chunk}) for chunk in chunks]
-            return plain(pa.concat_tables(tables, promote_options="permissive").column(KEY))
+            return comparable(pa.concat_tables(tables, promote_options="permissive").column(KEY))
         except pa.ArrowException:
             chunks = [texts(chunk) for chunk in chunks]
     return pa.concat_arrays(chunks)

@@ -1,8 +1,8 @@
-"""Columns compared by meaning, and written as text.
+"""Compare columns value by value, and convert them to text.
 
-Missing equals missing, NaN included; numbers are equal exactly, whatever their types; lists and
-objects are equal member by member, a member that is not there being missing. What is of unlike
-kinds is compared as text.
+Missing equals missing, including NaN. Numbers are compared exactly, whatever their types. Lists and
+objects are compared member by member; an absent member equals a missing one. Values of different
+kinds are compared as text.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def as_arrow(column: pd.Series[Any]) -> pa.Array:
-    """Return a frame's column in Arrow; one of mixed types as text."""
+    """Convert a frame's column to Arrow, mixed types to text."""
     try:
-        return plain(pa.array(column.array, from_pandas=True))
+        return comparable(pa.array(column.array, from_pandas=True))
     except (pa.ArrowException, TypeError, ValueError, OverflowError, NotImplementedError):
         return pa.array(map(any_text, python_values(column)), TEXT)
 
 
-def plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return values as one array of one of the types that are compared."""
+def comparable(values: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """Convert values to a single array of a comparable type."""
     kind = values.type
     if pa.types.is_dictionary(kind):
-        return plain(values.cast(kind.value_type))
+        return comparable(values.cast(kind.value_type))
     if isinstance(kind, pa.BaseExtensionType):
-        return plain(pa.chunked_array([values]).cast(kind.storage_type))
-    target = _comparable(kind)
+        return comparable(pa.chunked_array([values]).cast(kind.storage_type))
+    target = _comparable_type(kind)
     try:
         values = values if target == kind else values.cast(target)
     except pa.ArrowInvalid:
@@ -43,12 +43,12 @@ def plain(values: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 
 def differ(before: pa.Array, after: pa.Array) -> Mask:
-    """Return where two columns of equal length have values of unlike meaning.
+    """Return where two columns of equal length differ.
 
     >>> differ(pa.array([1, 2, None]), pa.array([1.0, 2.5, None])).tolist()
     [False, True, False]
     """
-    before, after = plain(before), plain(after)
+    before, after = comparable(before), comparable(after)
     one, other = before.type, after.type
     if pa.types.is_null(one) or pa.types.is_null(other):
         return np.not_equal(_is_missing(before), _is_missing(after))
@@ -67,12 +67,12 @@ def differ(before: pa.Array, after: pa.Array) -> Mask:
 
 
 def texts(values: pa.Array) -> pa.Array:
-    """Return values as text, the way that a person would write them; lists and objects are JSON.
+    """Convert values to text as a person would write them, lists and objects to JSON.
 
     >>> texts(pa.array([{"b": 2.0, "a": None}])).to_pylist()
     ['{"b":2}']
     """
-    values = plain(values)
+    values = comparable(values)
     if values.type == TEXT or pa.types.is_null(values.type):
         return values.cast(TEXT)
     if pa.types.is_nested(values.type):
@@ -82,7 +82,7 @@ def texts(values: pa.Array) -> pa.Array:
     return written.take(distinct.indices)
 
 
-def _comparable(kind: pa.DataType) -> pa.DataType:
+def _comparable_type(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_string(kind) or kind == pa.string_view():
         return TEXT
     if pa.types.is_uint64(kind):
@@ -92,7 +92,7 @@ def _comparable(kind: pa.DataType) -> pa.DataType:
     if pa.types.is_floating(kind):
         return pa.float64()
     if pa.types.is_timestamp(kind) or pa.types.is_date(kind):
-        # Nanoseconds do not reach beyond the year 2262; what has them keeps them.
+        # Nanoseconds are kept where present, but not used elsewhere: they end in the year 2262.
         unit = kind.unit if pa.types.is_timestamp(kind) and kind.unit == "ns" else "us"
         zone = "UTC" if pa.types.is_timestamp(kind) and kind.tz else None
         return pa.timestamp(unit, zone)
@@ -111,14 +111,14 @@ def _is_missing(values: pa.Array) -> Mask:
 
 
 def _present_differ(before: pa.Array, after: pa.Array, unequal: Mask) -> Mask:
-    """Return where one is missing, or where both are there and unequal."""
-    gone, never = _is_missing(before), _is_missing(after)
-    result: Mask = (gone != never) | (~gone & ~never & unequal)
+    """Return where exactly one value is missing, or both are present and unequal."""
+    was_missing, is_missing = _is_missing(before), _is_missing(after)
+    result: Mask = (was_missing != is_missing) | (~was_missing & ~is_missing & unequal)
     return result
 
 
 def _equal_numbers(integers: pa.Array, floats: pa.Array) -> Mask:
-    """Compare without rounding the integers, which a float cannot hold from 2^53 on."""
+    """Compare exactly, since a float cannot hold every integer from 2^53 on."""
     whole = integers.fill_null(0).to_numpy(zero_copy_only=False)
     numbers = floats.fill_null(np.nan).to_numpy(zero_copy_only=False)
     fits = (numbers >= -(2.0**63)) & (numbers < 2.0**63)
@@ -132,20 +132,20 @@ def _lists_differ(before: pa.Array, after: pa.Array) -> Mask:
         pc.fill_null(pc.list_value_length(lists), fill_value=-1).to_numpy(zero_copy_only=False)
         for lists in (before, after)
     )
-    unlike: Mask = lengths != others
-    rows = np.flatnonzero(~unlike & (lengths > 0))
+    differs: Mask = lengths != others
+    rows = np.flatnonzero(~differs & (lengths > 0))
     members = (pc.list_flatten(lists.take(pa.array(rows))) for lists in (before, after))
     positions = np.repeat(rows, lengths[rows])
-    unlike[positions[differ(*members)]] = True
-    return unlike
+    differs[positions[differ(*members)]] = True
+    return differs
 
 
 def _objects_differ(before: pa.Array, after: pa.Array) -> Mask:
-    unlike: Mask = _is_missing(before) != _is_missing(after)
+    differs: Mask = _is_missing(before) != _is_missing(after)
     names = dict.fromkeys(field.name for kind in (before.type, after.type) for field in kind)
     for name in names:
-        unlike |= differ(_member(before, name), _member(after, name))
-    return unlike
+        differs |= differ(_member(before, name), _member(after, name))
+    return differs
 
 
 def _member(objects: pa.Array, name: str) -> pa.Array:

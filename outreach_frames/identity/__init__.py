@@ -1,1 +1,1 @@
-"""Who is who: keys of people and companies, persons in a table, and matching of two tables."""
+"""Normalise keys of people and companies, link rows into persons, and match two tables."""

@@ -1,7 +1,6 @@
-"""The registered domain of a web address or an e-mail address, for whole columns.
+"""Extract the registered domain of web and email addresses, for whole columns.
 
-The Public Suffix List decides where a registered domain begins, in the snapshot that tldextract
-brings with it: nothing is downloaded and nothing is written.
+Uses the snapshot of the Public Suffix List bundled with tldextract; nothing is downloaded.
 """
 
 from __future__ import annotations
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
     from tldextract import TLDExtract
 
 LONGEST_HOST: Final = 253
-_REMEMBERED_HOSTS: Final = 10_000
+_CACHED_HOSTS: Final = 10_000
 
-# A web address or e-mail address of the plain and frequent shape, which needs no parser.
+# The most frequent shape of a web or email address, which needs no parser.
 _SIMPLE: Final = (
     r"\A\s*(?:https?://|[a-z0-9._+-]+@)?(?P<host>(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,})"
     r"(?:/[a-z0-9_~./-]*)?\s*\z"
@@ -31,7 +30,7 @@ _DOMAIN: Final = re.compile(rf"(?:{_LABEL}\.)+(?:[a-z]{{2,63}}|xn--[a-z0-9-]{{1,
 
 
 def domain_keys(texts: pa.Array) -> pa.Array:
-    """Return the registered domain of each text, missing where there is none.
+    """Return the registered domain of each text, missing if it has none.
 
     >>> domain_keys(pa.array(["https://blog.acme.co.uk/x", "Anna@Acme.co.uk", "co.uk"])).to_pylist()
     ['acme.co.uk', 'acme.co.uk', None]
@@ -47,13 +46,13 @@ def domain_keys(texts: pa.Array) -> pa.Array:
 
 
 def _host(text: str) -> str:
-    """Return the host of an address in ASCII and lower case, empty where there is none."""
+    """Return the host of an address in ASCII and lower case, empty if it has none."""
     text = text.strip()
     scheme = _SCHEME.match(text)
     try:
         host = urlsplit(f"//{text[scheme.end() :] if scheme else text}").hostname or ""
         if not host.isascii():
-            import idna  # noqa: PLC0415 - slow to import, and few hosts need it
+            import idna  # noqa: PLC0415 - slow to import, rarely needed
 
             host = idna.encode(host, uts46=True).decode()
     except ValueError:
@@ -69,7 +68,7 @@ def _domain(host: str) -> str | None:
 
 
 class _Rules(NamedTuple):
-    """The library, and the rules of its list without their marks."""
+    """The extractor, and the rules of its list without the markers `!` and `*.`."""
 
     extract: TLDExtract
     suffixes: frozenset[str]
@@ -78,7 +77,7 @@ class _Rules(NamedTuple):
 
 @cache
 def _rules() -> _Rules:
-    from tldextract import TLDExtract  # noqa: PLC0415 - slow to import, and reads need none
+    from tldextract import TLDExtract  # noqa: PLC0415 - slow to import, not needed for reads
 
     extract = TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
     suffixes = extract.tlds
@@ -89,9 +88,9 @@ def _rules() -> _Rules:
     )
 
 
-@lru_cache(_REMEMBERED_HOSTS)
+@lru_cache(_CACHED_HOSTS)
 def registered_domain(host: str) -> str | None:
-    """Return the part of a host that somebody registered, None for public suffixes."""
+    """Return the registered domain of a host, None for a public suffix."""
     parent = host.partition(".")[2]
     if not parent:
         return None
@@ -100,6 +99,6 @@ def registered_domain(host: str) -> str | None:
         found = rules.extract.extract_str(host)
         if found.suffix:
             return found.top_domain_under_public_suffix or None
-    # No rule is about this very host, so what is behind its first dot decides. A top-level domain
-    # that is in no list, such as that of an intranet, is a suffix too.
+    # No rule names this host, so its parent decides. An unlisted top-level domain, such as that of
+    # an intranet, is a suffix too.
     return registered_domain(parent) or host

@@ -1,7 +1,9 @@
-"""Keys of people: email addresses and profile URLs in one normalised form, never sent.
+"""Normalise emails, profile URLs and company names to keys for comparison, never for sending.
 
-A profile URL `/in/<name>` is a certain identifier; its key is the host and that path. Every other
-URL is a weak one; its key is the whole URL and begins with `https://`.
+A profile URL `/in/<name>` is a certain identifier. Its key is the path and the host without `www`,
+`m` or a country's two letters; locale endings, tracking parameters, fragments and doubled slashes
+are ignored. Any other URL is a weak identifier. Its key is the whole URL with normalised scheme,
+port and percent-encoding, and begins with `https://`. A placeholder has no key.
 """
 
 from __future__ import annotations
@@ -19,33 +21,33 @@ import pyarrow.compute as pc
 from outreach_frames.common.text import BLANKS
 from outreach_frames.identity.domains import LONGEST_HOST, registered_domain
 
-# Addresses of the plain and frequent shape, whose normal form needs no library: ASCII, and short
-# enough that no part of them can be too long.
+# The most frequent shape of an email, normalised without a library: ASCII, and too short for any
+# part to exceed its limit.
 SIMPLE_EMAIL: Final = (
     r"[A-Za-z0-9_+-]+(?:\.[A-Za-z0-9_+-]+)*@[A-Za-z0-9]+(?:[.-][A-Za-z0-9]+)*\.[A-Za-z]{2,}"
 )
 SIMPLE_EMAIL_LENGTH: Final = 64
 
-# Profile URLs whose host needs no label removed except `www`.
+# Profile URLs whose host has no removable label other than `www`.
 _SIMPLE_PROFILE: Final = (
     r"(?:[Hh][Tt][Tt][Pp][Ss]?://)?(?:[Ww][Ww][Ww]\.)?"
     r"[A-Za-z0-9-]{4,}(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]+/[Ii][Nn]/[A-Za-z0-9_~.-]*[A-Za-z0-9]/*"
 )
-_UNCERTAIN: Final = "https://"
+_WEAK_PREFIX: Final = "https://"
 _SCHEME: Final = re.compile(r"[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 _DEFAULT_PORTS: Final = frozenset({None, 80, 443})
-# The same page for a phone, or for people of a country.
+# Host labels of mobile and country versions of the same page.
 _MIRROR: Final = re.compile(r"www|m|[a-z]{2}")
 _LOCALE: Final = re.compile(r"[a-z]{2}(?:[-_][a-z]{2})?", re.IGNORECASE)
 _PROFILE_FOLDER: Final = "in"
 _NAME: Final = re.compile(r"[^\s/?#;@:%&=+\\<>\"|^`{}\[\]!*()$,\ufffd]+")
-# Names in a profile's path that mean the visitor, or that programs write for a missing value.
+# Profile names that mean the visitor, or that programs write for a missing value.
 _PLACEHOLDER_NAMES: Final = ("me", "nan", "none", "null", "undefined", "unknown")
-# Every placeholder matches, and few other URLs do.
+# Matches every placeholder and few other URLs.
 _MAY_BE_PLACEHOLDER: Final = (
     rf"(?i)/in/*(?:[?#]|\s*\z|/(?:[^/?#]*%|{'|'.join(_PLACEHOLDER_NAMES)}))"
 )
-# Parameters that tell where a link was found, or in which language to show the page.
+# Query parameters for tracking, or for the page's language.
 _TRACKING: Final = re.compile(
     r"utm_\w+|_hs\w+|vero_\w+|trk\w*|dclid|fbclid|gclid|msclkid|twclid|yclid|gbraid|wbraid|igshid|"
     r"mc_cid|mc_eid|mkt_tok|s_kwcid|tracking_?id|ref|ref_?id|ref_src|ref_url|referr?er|from|source|"
@@ -54,14 +56,12 @@ _TRACKING: Final = re.compile(
     re.IGNORECASE,
 )
 _ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
-# What has a meaning of its own in a URL, and the mark of what is encoded.
+# Characters with a meaning in a URL, and the percent sign.
 _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
 
 
 def email_key(text: str) -> str:
-    """Return an address as addresses are compared; an empty text where it is not an address.
-
-    Case makes no difference, nor does the way that the domain is written.
+    """Return the normalised key of an email, ignoring case; empty if it is not an email.
 
     >>> email_key(" Anna@Bücher.example "), email_key("anna@xn--bcher-kva.example")
     ('anna@bücher.example', 'anna@bücher.example')
@@ -71,7 +71,7 @@ def email_key(text: str) -> str:
         return text.lower()
     if "@" not in text:
         return ""
-    from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
+    from email_validator import (  # noqa: PLC0415 - slow to import, not needed for reads
         EmailNotValidError,
         validate_email,
     )
@@ -90,12 +90,7 @@ def email_key(text: str) -> str:
 
 
 def profnet_url_key(text: str) -> str:
-    """Return a profile's URL as these are compared; an empty text where it is not such a URL.
-
-    Of `/in/<name>` count the name and the host, without `www`, `m` or a country's two letters.
-    Locale endings, tracking parameters, fragments and doubled slashes make no difference. Any other
-    URL counts as a whole, with scheme, default port and percent-encoding in one form. A placeholder
-    has no key.
+    """Return the normalised key of a profile URL; empty for placeholders and invalid URLs.
 
     >>> profnet_url_key("https://de.Profnet.example/in/Anna/?utm_source=mail#top")
     'profnet.example/in/anna'
@@ -112,7 +107,7 @@ def profnet_url_key(text: str) -> str:
     if not host or "@" in parts.netloc or parts.scheme not in {"", "http", "https"}:
         return ""
     path = parts.path.rstrip("/")
-    if not (path or parts.query or parts.fragment) or _names_nobody(parts):
+    if not (path or parts.query or parts.fragment) or _is_placeholder(parts):
         return ""
     is_default = port in _DEFAULT_PORTS
     if is_default and (name := _profile_name(parts)):
@@ -120,13 +115,13 @@ def profnet_url_key(text: str) -> str:
     where = host if is_default else f"{host}:{port}"
     query = f"?{parts.query}" if parts.query else ""
     fragment = f"#{parts.fragment}" if parts.fragment else ""
-    return f"{_UNCERTAIN}{where}{_encoded(f'{path}{query}{fragment}')}"
+    return f"{_WEAK_PREFIX}{where}{_encoded(f'{path}{query}{fragment}')}"
 
 
-def page_forms(url: str) -> tuple[str, ...]:
-    """Return a page's URL as given, and in the forms in which others may have written it.
+def url_variants(url: str) -> tuple[str, ...]:
+    """Return a URL unchanged, and without tracking, with and without `www`.
 
-    >>> page_forms("profnet.example/company/acme/?trk=x")[1:]
+    >>> url_variants("profnet.example/company/acme/?trk=x")[1:]
     ('https://profnet.example/company/acme', 'https://www.profnet.example/company/acme')
     """
     try:
@@ -150,17 +145,17 @@ def is_certain(key: str) -> bool:
     >>> is_certain("profnet.example/in/anna"), is_certain("https://profnet.example/view?id=7")
     (True, False)
     """
-    return bool(key) and not key.startswith(_UNCERTAIN)
+    return bool(key) and not key.startswith(_WEAK_PREFIX)
 
 
 def email_keys(texts: pa.Array) -> pa.Array:
-    """Return `email_key` of a column of texts, missing where there is none."""
+    """Return the `email_key` of each text, missing if it has none."""
     texts = texts.cast(pa.large_string())
-    return _with_rest(pc.ascii_lower(texts), texts, are_simple_emails(texts), email_key)
+    return _fill_other_keys(pc.ascii_lower(texts), texts, are_simple_emails(texts), email_key)
 
 
 def are_simple_emails(texts: pa.Array) -> pa.Array:
-    """Return, for a column, whether each text is of the plain shape; missing stays missing."""
+    """Return whether each text matches `SIMPLE_EMAIL`; missing stays missing."""
     return pc.and_(
         pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_EMAIL})\z"),
         pc.less_equal(pc.binary_length(texts), SIMPLE_EMAIL_LENGTH),
@@ -168,33 +163,33 @@ def are_simple_emails(texts: pa.Array) -> pa.Array:
 
 
 def profnet_url_keys(texts: pa.Array) -> pa.Array:
-    """Return `profnet_url_key` of a column of texts, missing where there is none."""
+    """Return the `profnet_url_key` of each text, missing if it has none."""
     texts = texts.cast(pa.large_string())
     bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
     keys = pc.ascii_rtrim(bare, "/")
     is_simple = pc.match_substring_regex(texts, rf"\A(?:{_SIMPLE_PROFILE})\z")
     for name in _PLACEHOLDER_NAMES:
         is_simple = pc.and_not(is_simple, pc.ends_with(keys, f"/{name}"))
-    return _with_rest(keys, texts, is_simple, profnet_url_key)
+    return _fill_other_keys(keys, texts, is_simple, profnet_url_key)
 
 
 def are_placeholder_urls(texts: pa.Array) -> pa.Array:
-    """Return, for a column, whether each text is a profile URL that identifies nobody.
+    """Return whether each text is a profile URL with a placeholder as its name.
 
     >>> are_placeholder_urls(pa.array(["x.example/in/NaN/?a=1", "x.example/in/na"])).to_pylist()
     [True, False]
     """
     may_be = pc.match_substring_regex(texts, _MAY_BE_PLACEHOLDER).fill_null(False)
     found = [
-        (parts := _split(text.strip(BLANKS))) is not None and _names_nobody(parts)
+        (parts := _split(text.strip(BLANKS))) is not None and _is_placeholder(parts)
         for text in texts.filter(may_be).to_pylist()
     ]
     return pc.replace_with_mask(may_be, may_be, pa.array(found, pa.bool_()))
 
 
 def certain_keys(keys: pa.Array) -> pa.Array:
-    """Keep the certain keys of profile URLs; others become missing."""
-    return pc.if_else(pc.starts_with(keys, _UNCERTAIN), pa.scalar(None, keys.type), keys)
+    """Keep the certain keys of profile URLs; make all others missing."""
+    return pc.if_else(pc.starts_with(keys, _WEAK_PREFIX), pa.scalar(None, keys.type), keys)
 
 
 def filled_texts(texts: pa.Array) -> pa.Array:
@@ -208,12 +203,12 @@ def filled_texts(texts: pa.Array) -> pa.Array:
 
 
 def company_url_keys(texts: pa.Array) -> pa.Array:
-    """Return the form in which companies' profile URLs are compared, ignoring case."""
+    """Return the normalised keys of companies' profile URLs, ignoring case."""
     return pc.utf8_lower(profnet_url_keys(texts))
 
 
 def company_name_keys(texts: pa.Array) -> pa.Array:
-    """Return the form in which companies' names are compared: case and outer blanks say nothing.
+    """Return the normalised keys of companies' names, ignoring case and outer blanks.
 
     >>> company_name_keys(pa.array([" Acme AG", "ACME ag"])).to_pylist()
     ['acme ag', 'acme ag']
@@ -222,24 +217,24 @@ def company_name_keys(texts: pa.Array) -> pa.Array:
     return pc.utf8_lower(names)
 
 
-def _with_rest(
+def _fill_other_keys(
     keys: pa.Array, texts: pa.Array, is_simple: pa.Array, key: Callable[[str], str]
 ) -> pa.Array:
-    """Put the keys of the texts that are not simple in their places."""
-    rest = pc.invert(is_simple).fill_null(False)
-    others = texts.filter(rest).dictionary_encode()
+    """Replace the keys of the texts that are not simple, computing each distinct one once."""
+    is_other = pc.invert(is_simple).fill_null(False)
+    others = texts.filter(is_other).dictionary_encode()
     if not len(others):
         return keys
-    known = [key(text) or None for text in others.dictionary.to_pylist()]
-    return pc.replace_with_mask(keys, rest, pa.array(known, keys.type).take(others.indices))
+    distinct = [key(text) or None for text in others.dictionary.to_pylist()]
+    return pc.replace_with_mask(keys, is_other, pa.array(distinct, keys.type).take(others.indices))
 
 
 def _host(name: str) -> str:
-    """Return a host in ASCII, without `www`; an empty text where it has one label alone."""
+    """Return a host in ASCII, without `www`; empty if it has a single label."""
     if not name.isascii():
-        import idna  # noqa: PLC0415 - slow to import, and seldom needed
+        import idna  # noqa: PLC0415 - slow to import, rarely needed
 
-        # An invalid domain is compared as it is written.
+        # An invalid domain is compared unchanged.
         with suppress(idna.IDNAError):
             name = idna.encode(name, uts46=True).decode()
     host = name.rstrip(".")
@@ -250,7 +245,7 @@ def _host(name: str) -> str:
 
 
 def _split(text: str) -> SplitResult | None:
-    """Return the parts of a URL, None where it cannot be parsed."""
+    """Return the parts of a URL, None if it is invalid."""
     try:
         parts = urlsplit(text if _SCHEME.match(text) else f"//{text}")
         _ = parts.port
@@ -260,16 +255,16 @@ def _split(text: str) -> SplitResult | None:
 
 
 def _main_host(host: str) -> str:
-    """Return a host without the labels of its mirrors, but never without what was registered."""
-    label, _, rest = host.partition(".")
-    while _MIRROR.fullmatch(label) and registered_domain(rest) is not None:
-        host = rest
-        label, _, rest = host.partition(".")
+    """Drop the mirror labels of a host, but no part of its registered domain."""
+    label, _, parent = host.partition(".")
+    while _MIRROR.fullmatch(label) and registered_domain(parent) is not None:
+        host = parent
+        label, _, parent = host.partition(".")
     return host
 
 
 def _profile_name(parts: SplitResult) -> str:
-    """Return the name in a profile's URL, where that is a certain identifier."""
+    """Return the name in a profile URL that is a certain identifier, else an empty text."""
     folder, *names = _segments(parts)
     if len(names) == 2 and _LOCALE.fullmatch(names[1]):
         del names[1]
@@ -284,8 +279,8 @@ def _profile_name(parts: SplitResult) -> str:
     return name if _NAME.fullmatch(name) and any(map(str.isalnum, name)) else ""
 
 
-def _names_nobody(parts: SplitResult) -> bool:
-    """Whether a URL leads to the folder of profiles, or to a placeholder in it."""
+def _is_placeholder(parts: SplitResult) -> bool:
+    """Whether a profile URL has no name, or a placeholder as its name."""
     folder, *names = _segments(parts)
     return folder.lower() == _PROFILE_FOLDER and (
         not names or _decoded(names[0]).strip() in ("", *_PLACEHOLDER_NAMES)
@@ -301,6 +296,6 @@ def _decoded(segment: str) -> str:
 
 
 def _encoded(text: str) -> str:
-    """Return part of a URL with everything percent-encoded that must be, and nothing else."""
-    every = quote(text, safe=_RESERVED, errors="surrogatepass")
-    return _ENCODED.sub(lambda code: quote(unquote_to_bytes(code[0]), safe=""), every)
+    """Percent-encode only the characters of a URL that require it."""
+    encoded = quote(text, safe=_RESERVED, errors="surrogatepass")
+    return _ENCODED.sub(lambda code: quote(unquote_to_bytes(code[0]), safe=""), encoded)

@@ -1,4 +1,4 @@
-"""Matching of two tables by keys, the strongest first; a missing key matches nothing."""
+"""Match the rows of two tables by keys, the strongest first; a missing key matches nothing."""
 
 from __future__ import annotations
 
@@ -12,51 +12,39 @@ import pyarrow.compute as pc
 
 from outreach_frames.identity.persons import NONE, Mask, Rows, first_rows, identifiers, numbers_of
 
-# The keys of two tables as numbers, -1 where missing, and how many distinct ones there are.
+# The keys of two tables as numbers, -1 if missing, and the number of distinct keys.
 _Numbered = tuple[Rows, Rows, int]
 
 
 class Keys(NamedTuple):
-    """The keys of a table's rows, the strongest first; all missing where not compared."""
+    """The keys of a table's rows, the strongest first; a kind that is not compared is missing."""
 
     email: pa.Array
     profnet_url: pa.Array
     domain: pa.Array
 
 
-class Found(NamedTuple):
-    """For each row, its match in another table.
+class Matches(NamedTuple):
+    """Each row's match in another table."""
 
-    Attributes
-    ----------
-    rows : ndarray of int
-        The first row that matches, -1 if none does.
-    kinds : ndarray of int
-        The position of the key in `Keys`, -1 if no row matches.
-    counts : ndarray of int
-        How many rows match by that key.
-    """
-
-    rows: Rows
-    kinds: Rows
-    counts: Rows
+    rows: Rows  # the first matching row, -1 if unmatched
+    kinds: Rows  # the position of the matching key in `Keys`, -1 if unmatched
+    counts: Rows  # the number of rows that match by that key
 
 
-def find_rows(ours: Keys, theirs: Keys) -> Found:
-    """Find each row's match in another table, by the strongest key that matches.
-
-    A weak URL matches only where both rows have nothing else.
+def find_matches(ours: Keys, theirs: Keys) -> Matches:
+    """Match each row by its strongest matching key; weak URLs match only rows without other keys.
 
     >>> none = pa.nulls(1, pa.large_string())
     >>> one, other = pa.array(["a@x.example"]), pa.array(["https://x.example/1"])
-    >>> find_rows(Keys(one, other, none), Keys(none, other, none)).rows.tolist()
+    >>> find_matches(Keys(one, other, none), Keys(none, other, none)).rows.tolist()
     [-1]
     """
     size = len(ours.email)
-    found = Found(np.full(size, NONE), np.full(size, NONE), np.zeros(size, np.int64))
+    found = Matches(np.full(size, NONE), np.full(size, NONE), np.zeros(size, np.int64))
     pairs = zip(_matchable(ours), _matchable(theirs), strict=True)
-    for kind, (wanted, there) in enumerate(pairs):
-        numbers, other_numbers, distinct = _numbered(wanted, there)
+    for kind, (our_keys, their_keys) in enumerate(pairs):
+        numbers, other_numbers, distinct = _numbered(our_keys, their_keys)
         first = _first(other_numbers, True, distinct)[numbers]
         times = np.bincount(other_numbers + 1)
         is_new = (found.rows == NONE) & (first != NONE)
@@ -67,7 +55,7 @@ def find_rows(ours: Keys, theirs: Keys) -> Found:
 
 
 def same_persons(keys: Keys, rows: Mask) -> Mask:
-    """Return all rows of the persons of these rows.
+    """Extend a selection of rows to all rows of the same persons.
 
     >>> emails, none = pa.array(["a@x.example", "b@x.example"]), pa.nulls(2, pa.large_string())
     >>> urls = pa.array(["x.example/in/a", "x.example/in/a"])
@@ -75,70 +63,35 @@ def same_persons(keys: Keys, rows: Mask) -> Mask:
     [True, True]
     """
     persons = first_rows(numbers_of(identifiers(keys.email, keys.profnet_url)))
-    is_among = np.zeros(len(rows), dtype=bool)
-    is_among[persons[rows]] = True
-    return is_among[persons]
+    is_selected = np.zeros(len(rows), dtype=bool)
+    is_selected[persons[rows]] = True
+    return is_selected[persons]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """The rows of one of two tables.
+    """A table's rows: the first row per key, its repetitions, and rows without keys."""
 
-    Attributes
-    ----------
-    kept : ndarray of int
-        The first row of each key, in order.
-    repeated : ndarray of int
-        Later rows of a key.
-    keyless : ndarray of int
-        Rows without any key.
-    """
-
-    kept: Rows
+    first: Rows
     repeated: Rows
     keyless: Rows
 
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """The rows of two tables, matched one to one.
-
-    Attributes
-    ----------
-    before, after : Side
-        The rows of each.
-    pairs_before, pairs_after : ndarray of int
-        The rows that match, in the order of the table before.
-    gone, new : ndarray of int
-        The kept rows before and after that match no other.
-    """
+    """The rows of two tables, matched one to one."""
 
     before: Side
     after: Side
-    pairs_before: Rows
+    pairs_before: Rows  # in ascending order
     pairs_after: Rows
-    gone: Rows
-    new: Rows
+    gone: Rows  # unmatched first rows before
+    new: Rows  # unmatched first rows after
 
 
 def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matching:
-    """Match the rows of two tables one to one.
+    """Match rows one to one by their first key; a row without it falls back to the next one.
 
-    Rows with the same first key match. Where one of two rows lacks that key, the next one decides,
-    and so on. Of several rows with the same key, the first matches.
-
-    Parameters
-    ----------
-    before, after : sequence of pyarrow.Array
-        The keys as text, the strongest first; the same keys for both tables.
-
-    Returns
-    -------
-    Matching
-        Every row of either table is in it once.
-
-    Examples
-    --------
     >>> ids, urls = pa.array(["a", None, "c"]), pa.array([None, "u", None])
     >>> found = match_rows([ids, urls], [pa.array(["c", "b"]), pa.array([None, "u"])])
     >>> found.pairs_before.tolist(), found.pairs_after.tolist(), found.gone.tolist()
@@ -148,25 +101,24 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
     old = _side([(ours, distinct) for ours, _, distinct in levels])
     new = _side([(theirs, distinct) for _, theirs, distinct in levels])
     partner = np.full(len(before[0]), NONE)
-    waiting, free = np.zeros(len(partner), dtype=bool), np.zeros(len(after[0]), dtype=bool)
-    waiting[old.kept] = free[new.kept] = True
-    lack, other_lack = np.ones(len(waiting), dtype=bool), np.ones(len(free), dtype=bool)
+    is_open, other_open = (np.zeros(len(keys[0]), dtype=bool) for keys in (before, after))
+    is_open[old.first] = other_open[new.first] = True
+    lack, other_lack = np.ones(len(is_open), dtype=bool), np.ones(len(other_open), dtype=bool)
     for level in levels:
-        # Rows that both have a stronger key differ in it, so that this one does not match them.
-        for some, others in ((lack, True), (True, other_lack)):
-            rows, their = _first_pairs(level, waiting & some, free & others)
-            partner[rows] = their
-            waiting[rows] = free[their] = False
+        # Unmatched rows that both have a stronger key differ in it and must not match by this one.
+        for among, other_among in ((lack, True), (True, other_lack)):
+            rows, others = _first_pairs(level, is_open & among, other_open & other_among)
+            partner[rows] = others
+            is_open[rows] = other_open[others] = False
         lack &= level[0] == NONE
         other_lack &= level[1] == NONE
     pairs = np.flatnonzero(partner != NONE)
-    return Matching(old, new, pairs, partner[pairs], np.flatnonzero(waiting), np.flatnonzero(free))
+    gone, unmatched = np.flatnonzero(is_open), np.flatnonzero(other_open)
+    return Matching(old, new, pairs, partner[pairs], gone, unmatched)
 
 
 def match_remaining(found: Matching, before: pa.Array, after: pa.Array) -> Matching:
-    """Match the remaining rows by one more key, although their stronger keys differ.
-
-    The keys are those of the rows `gone` and `new`.
+    """Match the rows `gone` and `new` by one more key, although their stronger keys differ.
 
     >>> found = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a"])])
     >>> found = match_remaining(found, pa.array(["u"]), pa.array(["u"]))
@@ -187,8 +139,8 @@ def match_remaining(found: Matching, before: pa.Array, after: pa.Array) -> Match
 
 def _matchable(keys: Keys) -> Keys:
     """Drop each weak URL whose row has an email."""
-    of = identifiers(keys.email, keys.profnet_url)
-    return keys._replace(profnet_url=pc.coalesce(of.url, of.weak_url))
+    kinds = identifiers(keys.email, keys.profnet_url)
+    return keys._replace(profnet_url=pc.coalesce(kinds.url, kinds.weak_url))
 
 
 def _numbered(ours: pa.Array, theirs: pa.Array) -> _Numbered:
@@ -199,31 +151,34 @@ def _numbered(ours: pa.Array, theirs: pa.Array) -> _Numbered:
 
 
 def _first(numbers: Rows, among: Mask | bool, distinct: int) -> Rows:
-    """Return for each number the first of some rows with it, or -1; and -1 for a missing key."""
+    """Return the first of the given rows per key number, -1 without one."""
     rows = np.flatnonzero(np.broadcast_to(among, numbers.shape))
     first = np.full(distinct + 1, NONE)
-    # Written backwards, so that the first row remains.
+    # Backwards, so that the first row wins.
     first[numbers[rows[::-1]]] = rows[::-1]
     first[NONE] = NONE
     return first
 
 
-def _first_pairs(keys: _Numbered, some: Mask | bool, others: Mask | bool) -> tuple[Rows, Rows]:
-    """Return the first of some rows of two tables for each key that both have."""
+def _first_pairs(
+    keys: _Numbered, among: Mask | bool, other_among: Mask | bool
+) -> tuple[Rows, Rows]:
+    """Return the first of the given rows of two tables, per common key."""
     ours, theirs, distinct = keys
-    first, other_first = _first(ours, some, distinct), _first(theirs, others, distinct)
+    first, other_first = _first(ours, among, distinct), _first(theirs, other_among, distinct)
     in_both = (first != NONE) & (other_first != NONE)
     return first[in_both], other_first[in_both]
 
 
 def _side(levels: Sequence[tuple[Rows, int]]) -> Side:
-    """Split a table's rows into first, repeated and keyless ones."""
-    left = np.ones(len(levels[0][0]), dtype=bool)
-    kept = np.zeros(len(left), dtype=bool)
+    """Split a table's rows into first, repeated and keyless rows."""
+    is_keyless = np.ones(len(levels[0][0]), dtype=bool)
+    is_first = np.zeros(len(is_keyless), dtype=bool)
     for numbers, distinct in levels:
-        first = _first(numbers, left, distinct)
-        # A row that shares this key with one that has a stronger key repeats it.
-        first[numbers[~left]] = NONE
-        kept[first[first != NONE]] = True
-        left &= numbers == NONE
-    return Side(*(np.flatnonzero(some) for some in (kept, ~kept & ~left, left)))
+        first = _first(numbers, is_keyless, distinct)
+        # A row repeats any row that has a stronger key and shares this one.
+        first[numbers[~is_keyless]] = NONE
+        is_first[first[first != NONE]] = True
+        is_keyless &= numbers == NONE
+    masks = is_first, ~is_first & ~is_keyless, is_keyless
+    return Side(*(np.flatnonzero(mask) for mask in masks))

@@ -1,7 +1,7 @@
-"""Persons in a table: rows that share an identifier, over any number of steps.
+"""Link the rows of a table into persons: rows that share an identifier, over any number of steps.
 
-An email and a certain profile URL identify a person. A weak URL identifies only rows that have
-nothing else, so that it never joins such a row to another person.
+Emails and certain profile URLs identify a person. A weak URL identifies only rows that have no
+other identifier, so it never links such a row to another person.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ NONE: Final = -1
 
 
 class Identifiers(NamedTuple):
-    """The identifiers of rows, a column for each kind; missing where a row has none."""
+    """The identifiers of rows, one column per kind; missing if a row has none."""
 
     email: pa.Array
     url: pa.Array
@@ -30,17 +30,14 @@ class Identifiers(NamedTuple):
 
 
 class Numbers(NamedTuple):
-    """Identifiers as numbers: equal numbers are equal identifiers, -1 is missing.
+    """Identifiers as numbers, equal for equal identifiers, -1 if missing."""
 
-    `first` is the email or the weak URL, since no row is identified by both; `url` the certain one.
-    """
-
-    first: Rows
-    url: Rows
+    first: Rows  # email or weak URL; no row has both
+    url: Rows  # certain URL
 
 
 def identifiers(emails: pa.Array, urls: pa.Array) -> Identifiers:
-    """Sort the keys of emails and profile URLs into kinds of identifiers.
+    """Split keys of emails and profile URLs by kind of identifier.
 
     >>> urls = pa.array(["x.example/in/a", "https://x.example/1", "https://x.example/1"])
     >>> found = identifiers(pa.array([None, "a@x.example", None]), urls)
@@ -52,11 +49,11 @@ def identifiers(emails: pa.Array, urls: pa.Array) -> Identifiers:
     return Identifiers(emails, certain, pc.if_else(is_alone, urls, pa.scalar(None, urls.type)))
 
 
-def numbers_of(of: Identifiers) -> Numbers:
-    """Return identifiers as numbers."""
+def numbers_of(columns: Identifiers) -> Numbers:
+    """Convert identifiers to numbers."""
     emails, urls, weak = (
         column.dictionary_encode().indices.fill_null(NONE).to_numpy(zero_copy_only=False)
-        for column in of
+        for column in columns
     )
     first = np.where(weak == NONE, emails, weak + len(emails))
     return Numbers(first.astype(np.int64), urls.astype(np.int64))
@@ -65,15 +62,7 @@ def numbers_of(of: Identifiers) -> Numbers:
 def person_numbers(
     keys: Sequence[pa.RecordBatch], known: pa.RecordBatch | None = None
 ) -> list[Rows]:
-    """Return the columns of numbers that link rows into persons.
-
-    Parameters
-    ----------
-    keys : sequence of RecordBatch
-        The rows' keys of emails and profile URLs, by one or several pairs of columns.
-    known : RecordBatch, optional
-        The keys of other rows, which come first.
-    """
+    """Convert keys to numbers; one batch per pair of columns, `known` rows come first."""
     others = [] if known is None else [known]
     numbers = list(numbers_of(identifiers(*pa.concat_batches([*others, *keys]).columns)))
     if len(keys) > 1:
@@ -83,23 +72,18 @@ def person_numbers(
 
 
 def set_numbers(numbers: Sequence[Rows]) -> Rows:
-    """Return a number for each row, the same for rows with the same identifiers; -1 for none."""
+    """Return a number per row, equal for equal identifiers; -1 for a row without identifiers."""
     found = np.zeros(len(numbers[0]), dtype=np.int64)
     for column in numbers:
         distinct = found * (column.max(initial=NONE) + 2) + column + 1
         _, found = np.unique(distinct, return_inverse=True)
-        # The first number is that of rows without any identifier, where there are such rows.
+        # 0 is reserved for rows without identifiers, even if no such row exists.
         found += distinct.min(initial=1) > 0
     return found - 1
 
 
 def first_rows(numbers: Sequence[Rows]) -> Rows:
-    """Return for each row the first row of its person; a row without identifiers is alone.
-
-    Parameters
-    ----------
-    numbers : sequence of ndarray
-        Columns of numbers, of which one that is equal makes two rows one person; -1 is missing.
+    """Return the first row of each row's person; rows with an equal number in a column are linked.
 
     >>> keys = identifiers(pa.array(["a@x.example", "b@x.example", None]), pa.nulls(3, pa.string()))
     >>> first_rows(numbers_of(keys)).tolist()
@@ -113,7 +97,7 @@ def first_rows(numbers: Sequence[Rows]) -> Rows:
         for rows, column in shared:
             least = np.full(column.max(initial=NONE) + 1, len(first))
             np.minimum.at(least, column, first[rows])
-            # The row that a row led to leads on too, so that long chains take few rounds.
+            # Propagated to the first rows too, so that long chains take few rounds.
             np.minimum.at(first, first[rows], least[column])
             first[rows] = np.minimum(first[rows], least[column])
         first = first[first]
@@ -121,7 +105,7 @@ def first_rows(numbers: Sequence[Rows]) -> Rows:
 
 
 def _shared(column: Rows) -> tuple[Rows, Rows]:
-    """Return the rows whose number several rows have, and these numbers."""
+    """Return the rows whose number occurs more than once, and these numbers."""
     times = np.bincount(column + 1, minlength=1)
     rows = np.flatnonzero((times[column + 1] > 1) & (column != NONE))
     return rows, column[rows]

@@ -1,4 +1,4 @@
-"""What a plan and a report show of themselves, and what each status means."""
+"""The readable display of plans and reports, and the meaning of each status."""
 
 from __future__ import annotations
 
@@ -24,70 +24,71 @@ _DETAILS_SHOWN: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class Meaning:
-    """What a status means, and what the analyst does next."""
+    """The meaning of a status, and what to do next."""
 
     means: str
     next: str = ""
 
 
-def _advice(status: str) -> str:
-    """Return how to let the service skip the check of a list of skipped leads, where it can be."""
+def _override_advice(status: str) -> str:
+    """Return the override that adds leads skipped with this status; empty without one."""
     override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
     return f"overrides={{'{override}': True}} skips this check." if override else ""
 
 
 _SKIPPED: Final = {
     "in_exclusion_list": "in the account's exclusion list.",
-    "recently_contacted": "the account contacted them recently.",
-    statuses.ALREADY_IN_SEQUENCE: (
-        "they were in this sequence before; nothing about them was changed."
-    ),
+    "recently_contacted": "contacted recently by the account.",
+    statuses.ALREADY_IN_SEQUENCE: ("already in this sequence; nothing about them was changed."),
     "in_other_draft_sequences": "in another sequence that is a draft.",
     "in_other_active_sequences": "in another sequence that is active or paused.",
 }
 MEANINGS: Final[dict[str, Meaning]] = {
     statuses.ADDED: Meaning("In the sequence now."),
-    statuses.PRESENT: Meaning("In the sequence; which of the requests added them is not known."),
+    statuses.PRESENT: Meaning("In the sequence; the request that added them is unknown."),
     statuses.DUPLICATE_IN_FRAME: Meaning(
-        "The same person as an earlier row, which is the one that is sent."
+        "The same person as an earlier row, which is sent instead."
     ),
     statuses.DUPLICATE_IN_REQUEST: Meaning(
-        "The service took them for the same person as another row of the request.",
-        "Compare these rows with the others; one of each pair is enough.",
+        "The service treated them as duplicates of other rows in the request.",
+        "Compare these rows with the others; one row per person is enough.",
     ),
-    **{status: Meaning(f"Skipped: {why}", _advice(status)) for status, why in _SKIPPED.items()},
+    **{
+        status: Meaning(f"Skipped: {why}", _override_advice(status))
+        for status, why in _SKIPPED.items()
+    },
     statuses.INVALID: Meaning(
-        "Not sent: something in the row is wrong.",
-        "Correct the rows and submit them again; the detail says what is wrong.",
+        "Not sent: the row has an error, named in its detail.",
+        "Correct the rows and submit them again.",
     ),
     statuses.REJECTED: Meaning(
-        "Not added: the service refused the request that they were in.",
-        "Correct what the detail says, and submit them again.",
+        "Not added: the service refused their request.",
+        "Correct the error that the detail names, and submit them again.",
     ),
     statuses.UNKNOWN: Meaning(
         "Sent, but no response proves the outcome; they may be in the sequence.",
-        "Look in the web app, or call report.retry_unknown().",
+        "Check in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent: the run ended before their turn.",
-        "Run the same call again with its journal; without one, plan these rows again.",
+        "Not sent: the run ended before their request.",
+        "Repeat the call with the same journal; without one, plan these rows again.",
     ),
 }
-_DRY_RUN: Final = Meaning("Ready: they would be sent.", "Submit without dry_run.")
+_DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
 
 
 def meaning_of(status: str) -> Meaning:
-    """Return what a status means; an unfamiliar one is a list of the service.
+    """Return the meaning of a status; an undocumented one is a list of skipped leads.
 
     >>> meaning_of("on_holiday").means
-    'Skipped: the service lists them in on_holiday_and_skipped.'
+    'Skipped: listed by the service in on_holiday_and_skipped.'
     """
     listed = f"{status.removesuffix(spec.SKIPPED_SUFFIX)}{spec.SKIPPED_SUFFIX}"
-    return MEANINGS.get(status) or Meaning(f"Skipped: the service lists them in {listed}.")
+    return MEANINGS.get(status) or Meaning(f"Skipped: listed by the service in {listed}.")
 
 
 def plan_card(plan: PreparedLeads) -> Card:
-    """Return the card of a plan."""
+    """Build the card of a plan."""
     sent, requests = len(plan.positions), len(plan.chunks())
     return Card(
         headline=(
@@ -97,14 +98,14 @@ def plan_card(plan: PreparedLeads) -> Card:
         facts=plan_facts(plan),
         details=[Details("First lead", _first_lead(plan), is_code=True)],
         advice=(
-            "Nothing is sent yet: plan.submit() sends this. plan.problems has every problem, "
-            "plan.payloads() every request. The service checks more than this plan can foresee."
+            "Nothing has been sent: plan.submit() sends this plan. plan.problems lists all "
+            "problems, plan.payloads() all requests. The service may still skip or refuse leads."
         ),
     )
 
 
 def plan_facts(plan: PreparedLeads) -> list[Fact]:
-    """Return a plan's facts: its sequence, the rows that are not sent, its settings."""
+    """Return a plan's sequence, unsent rows, problems, settings and overrides."""
     unsent = plan.outcome_of_unsent()["status"].value_counts()
     invalid, duplicates = (
         int(unsent.get(status, 0)) for status in (statuses.INVALID, statuses.DUPLICATE_IN_FRAME)
@@ -115,22 +116,22 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
         for name, value in plan.settings.items()
     )
     codes = ", ".join(f"{code} {rows:,}" for code, rows in problems.items())
-    brought = plan.overrides
-    overrides = ", ".join(f"{name} for {brought[name]:,}" for name in OVERRIDES if name in brought)
+    counts = plan.overrides
+    overrides = ", ".join(f"{name} for {counts[name]:,}" for name in OVERRIDES if name in counts)
     return [
         Fact("Sequence", _sequence(plan)),
         Fact("Not sent", f"{invalid:,} invalid, {duplicates:,} the same person as an earlier row"),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
-        Fact("Overrides", overrides or "none: the service makes all its checks"),
+        Fact("Overrides", overrides or "none: the service runs all its checks"),
     ]
 
 
 def _sequence(plan: PreparedLeads) -> str:
     known = plan.sequence
     if known.name is None and known.status is None:
-        return f"{plan.sequence_id} (status not known: {known.why or 'the service gave none'})"
-    return f"{known.name or plan.sequence_id}, {known.status or 'status not known'}"
+        return f"{plan.sequence_id} (status unknown: {known.why or 'the service returned none'})"
+    return f"{known.name or plan.sequence_id}, {known.status or 'status unknown'}"
 
 
 def _first_lead(plan: PreparedLeads) -> list[str]:
@@ -149,19 +150,19 @@ def report_card(
     error: Exception | None,
     dry_run: bool,
 ) -> Card:
-    """Return the card of a report, of which these are the attributes."""
+    """Build the card of a report from its attributes."""
     return Card(
         headline=_report_headline(rows, sequence_id, dry_run),
-        columns=("Status", "Rows", "What it means"),
+        columns=("Status", "Rows", "Meaning"),
         facts=[
             _status_fact(rows, status, number, dry_run)
             for status, number in zip(summary["status"], summary["rows"], strict=True)
         ],
         alert="" if error is None else _alert(summary, error),
-        details=[Details("What the service said beyond that", list(_shown_notes(notes)))],
+        details=[Details("Other messages of the service", list(_shown_notes(notes)))],
         advice=(
-            "Each row with its outcome: report.frame; as files: report.to_csv(folder); "
-            "what the service said: report.notes."
+            "Rows with outcomes: report.frame; as files: report.to_csv(folder); "
+            "the service's other messages: report.notes."
         ),
     )
 
@@ -176,7 +177,7 @@ def _report_headline(rows: pd.DataFrame, sequence_id: str, dry_run: bool) -> str
     if dry_run:
         return f"Nothing was sent (dry run): {what}"
     chunks = rows.loc[rows["attempts"] > 0, "chunk"].nunique()
-    return f"{what}, sent in {plural(chunks, 'chunk')}" if chunks else f"{what}, none was sent"
+    return f"{what}, sent in {plural(chunks, 'chunk')}" if chunks else f"{what}, no row was sent"
 
 
 def _status_fact(rows: pd.DataFrame, status: str, number: Any, dry_run: bool) -> Fact:
@@ -188,7 +189,7 @@ def _status_fact(rows: pd.DataFrame, status: str, number: Any, dry_run: bool) ->
 
 
 def _shown_details(details: pd.Series[Any]) -> Iterator[str]:
-    """Return the most frequent details, with how often each occurs."""
+    """Yield the most frequent details with their row counts."""
     counts = details[details.fillna("") != ""].value_counts()
     for text, number in counts.head(_DETAILS_SHOWN).items():
         yield f"{text} ({plural(number, 'row')})"

@@ -1,4 +1,4 @@
-"""A submission that is ready to be sent: exactly which leads, and why the other rows are not."""
+"""Plan which rows of a frame are sent as leads; entry points of `df.outreach`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from outreach_frames.common.card import as_html, as_text
 from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
-from outreach_frames.leads.planning.checks import Checked, check_rows
+from outreach_frames.leads.planning.checks import CheckedRows, check_rows
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
     EMAIL_COLUMN,
@@ -43,22 +43,22 @@ _KEYS = {EMAIL: email_keys, PROFNET_URL: profnet_url_keys}
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SubmissionPlan(PreparedLeads):
-    """The leads that will be sent, and what is wrong with the other rows.
+    """The leads to send, and the problems of the other rows.
 
     Attributes
     ----------
     sequence_id : str
-        Where the leads go.
+        The sequence that receives the leads.
     chunk_size : int
-        How many leads one request holds at most.
+        Maximum number of leads per request.
     settings : mapping
         The request's settings, empty for the service's defaults.
     positions : ndarray of int64
-        The rows that will be sent, by their position in the frame.
+        Positions of the rows to send.
     overrides : dict of str to int
-        How many leads bring which override.
+        Number of leads with each override.
     sequence : SequenceStatus
-        The sequence's name and status as far as they are known.
+        The sequence's name and status, where known.
     """
 
     def submit(
@@ -69,29 +69,29 @@ class SubmissionPlan(PreparedLeads):
         dry_run: bool = False,
         client: Client | None = None,
     ) -> SubmissionReport:
-        """Send exactly this plan, and report the outcome of every row.
+        """Send this plan, and report the outcome of every row.
 
         Parameters
         ----------
         journal : str or Path, optional
-            A file that remembers what was sent, as for `df.outreach.add_to_sequence`.
+            A file that records what was sent, as for `df.outreach.add_to_sequence`.
         progress : bool, optional
-            Show a progress bar; by default in a notebook or terminal, when it takes a while.
+            Show a progress bar; by default for longer runs in a notebook or terminal.
         dry_run : bool
-            Send nothing, and leave the journal alone.
+            Send nothing, and do not change the journal.
         client : Client, optional
-            Another connection to the same service, such as one with a new token; by default the
+            Another connection to the same service, for example with a new token; by default the
             plan's own.
 
         Returns
         -------
         SubmissionReport
-            Once sending has begun, in every case, also after Ctrl-C.
+            Returned in every case once sending has begun, even after Ctrl-C.
 
         Raises
         ------
         InvalidInputError
-            The journal cannot be used, the plan was sent before, or the client is connected to
+            The journal is unusable, the plan was sent before, or the client is connected to
             another service; nothing was sent.
         ConfigurationError
             No service is connected.
@@ -126,36 +126,35 @@ def make_plan(
     frame : DataFrame
         One row per lead; it is not changed.
     sequence_id : str
-        Where the leads go.
+        The sequence that receives the leads.
     email, profnet_url : column name or None
-        The columns that identify a lead. The default columns may be absent, at least one of the two
-        must be there.
+        The columns that identify a lead. The frame may lack one of the two default columns.
     data : list of column names, or dict of field name to column name, optional
-        What else the lead brings. By default nothing does.
+        Columns to send as the lead's data fields; by default none.
     overrides : bool, dict or column name, optional
-        Which checks the service leaves out: True for all; {override: True, False or the name of a
-        column of booleans}; or a column of dicts or booleans. A missing cell is not an override.
+        The service's checks to skip: True for all; {override: True, False or the name of a column
+        of booleans}; or a column of dicts or booleans. A missing cell skips no check.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        Which mailboxes the leads are spread over.
+        The mailboxes that share the leads.
     mailboxes : list of str, optional
-        The addresses to spread over, for "custom_mailboxes" only.
+        The mailboxes' addresses, for "custom_mailboxes" only.
     chunk_size : int
         Leads per request, at most 250.
     client : Client, optional
-        By default that of the last `connect`, and the plan is sent by it. A plan can be made with
-        no connection, too.
+        The connection that sends the plan; by default that of the last `connect`. Planning works
+        without a connection.
     earlier_keys : tuple of RecordBatch
-        The keys of this frame's rows by other columns, by which they were sent before.
+        The keys of this frame's rows in other columns by which they were sent before.
 
     Returns
     -------
     SubmissionPlan
-        What will be sent, in `.payloads()`, and what is wrong with the other rows, in `.problems`.
+        The leads to send are in `.payloads()`, the problems of the other rows in `.problems`.
 
     Raises
     ------
     InvalidInputError
-        An argument is not usable. Rows that are not usable are reported instead.
+        An argument is invalid. Invalid rows do not raise: they are in `.problems`.
 
     Notes
     -----
@@ -210,7 +209,7 @@ def validate(
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
 ) -> pd.DataFrame:
-    """Check a frame's rows against the rules for leads; nothing is sent.
+    """Check a frame's rows against the service's rules for leads; nothing is sent.
 
     Parameters
     ----------
@@ -222,14 +221,14 @@ def validate(
     Returns
     -------
     DataFrame
-        One row per problem, in the order of the rows: row (Int64, its position), index (its label),
-        column, field, code, message (str). A row with a problem is not sent, except where the only
-        code is `placeholder` and the other identifier is there.
+        One row per problem, in row order: row (Int64, its position), index (its label), column,
+        field, code, message (str). Rows with problems are not sent, unless `placeholder` is the
+        only code and an identifier remains.
 
     Raises
     ------
     InvalidInputError
-        An argument is not usable.
+        An argument is invalid.
 
     Notes
     -----
@@ -265,11 +264,11 @@ def add_to_sequence(
     dry_run: bool = False,
     client: Client | None = None,
 ) -> SubmissionReport:
-    """Add the frame's good rows to a sequence, and report the outcome of every row.
+    """Add the frame's valid rows to a sequence, and report the outcome of every row.
 
     Rows are checked and duplicates found before the first request; chunks of at most 250 are
-    sent one after the other. It raises only before the first request; afterwards the report
-    tells everything, also when the run stopped early (`.error`).
+    sent one after the other. Errors are raised only before the first request; afterwards they
+    are in the report's `.error`.
 
     Parameters
     ----------
@@ -278,39 +277,39 @@ def add_to_sequence(
     sequence_id : str
         The sequence's id, from `sequences()`.
     email, profnet_url : str or None
-        The columns that identify a lead; the default ones may be absent.
+        The columns that identify a lead; the frame may lack one of the default columns.
     data : list of str or dict of str to str, optional
         Columns to send as the lead's data fields, as names or as {field name: column}; nothing
-        else is sent. `of.field_name` makes names that the service takes.
+        else is sent. `of.field_name` makes names that the service accepts.
     overrides : bool, dict or str, optional
-        Which checks the service leaves out, such as {"ignore_recently_contacted": True}; True for
-        all, or a column that says so for each row.
+        The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all,
+        or a column with the choice per row.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        Which mailboxes the leads are spread over.
+        The mailboxes that share the leads.
     mailboxes : list of str, optional
-        The addresses to spread over, for "custom_mailboxes" only.
+        The mailboxes' addresses, for "custom_mailboxes" only.
     chunk_size : int
-        Leads per request, 250 at most.
+        Leads per request, at most 250.
     journal : str or Path, optional
-        A file that remembers what was sent. The same call with it resumes where it stopped, also
-        with rows corrected or added, and does not send anybody again who was added or skipped.
+        A file that records what was sent. Repeat the call with it to resume an interrupted run;
+        rows may be corrected or added before. People who were added or skipped are not sent again.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default for longer runs in a notebook or terminal.
     dry_run : bool
         Check and report, and send nothing.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default that of the last `connect`.
 
     Returns
     -------
     SubmissionReport
-        `.rows`, `.frame`, `.summary()`, `.notes`, `.error`, `.to_csv(folder)`,
+        With `.rows`, `.frame`, `.summary()`, `.notes`, `.error`, `.to_csv(folder)` and
         `.retry_unknown()`.
 
     Raises
     ------
     InvalidInputError
-        An argument or the journal cannot be used; nothing was sent.
+        An argument is invalid, or the journal is unusable; nothing was sent.
 
     Notes
     -----
@@ -341,8 +340,8 @@ def add_to_sequence(
     return submit(plan, journal=journal, progress=progress, dry_run=dry_run)
 
 
-def _keys(checked: Checked) -> pa.RecordBatch:
-    """Return the keys of all rows that may be sent."""
+def _keys(checked: CheckedRows) -> pa.RecordBatch:
+    """Return the keys of the valid rows; missing for the others."""
     missing = pa.nulls(len(checked.is_valid), TEXT)
     is_valid = pa.array(checked.is_valid)
     return pa.RecordBatch.from_pydict(
@@ -356,17 +355,17 @@ def _keys(checked: Checked) -> pa.RecordBatch:
 
 
 def _kept_rows(keys: Sequence[pa.RecordBatch], is_valid: Mask) -> Positions:
-    """Return for each row the first of its person that may be sent."""
+    """Return for each row the first valid row of its person."""
     persons = first_rows(person_numbers(keys))[: len(is_valid)]
     rows = np.flatnonzero(is_valid)
-    _, places, inverse = np.unique(persons[rows], return_index=True, return_inverse=True)
+    _, first, inverse = np.unique(persons[rows], return_index=True, return_inverse=True)
     kept = np.arange(len(is_valid))
-    kept[rows] = rows[places][inverse]
+    kept[rows] = rows[first][inverse]
     return kept
 
 
 def _snapshot(frame: pd.DataFrame) -> pd.DataFrame:
-    """Copy a frame; a shallow copy alone would share the names of the labels."""
+    """Copy a frame with its labels, which a shallow copy alone would share."""
     snapshot = frame.copy(deep=False)
     snapshot.index, snapshot.columns = frame.index.copy(), frame.columns.copy()
     return snapshot

@@ -1,4 +1,4 @@
-"""Leads that are checked and ready to be sent: what planning makes and sending reads."""
+"""Checked leads, ready to be sent: built by planning, read by sending."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.text import quoted
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.checks import PLACEHOLDER, Checked, count_overrides
+from outreach_frames.leads.planning.checks import PLACEHOLDER, CheckedRows, count_overrides
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
@@ -27,41 +27,15 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 _PROFNET_URL = spec.LEAD_IDENTIFIERS[1]
 LEADS, SETTINGS = (field.name for field in spec.ADD_LEADS_BODY)
-# How many more requests than needed may keep leads apart that share a URL.
-_MORE_REQUESTS = 10
+# Extra requests allowed for separating leads that share a URL.
+_MAX_EXTRA_REQUESTS = 10
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PreparedLeads:
-    """The leads of a frame that will be sent, and why the other rows will not.
+    """The leads of a frame to send, and the reason why each other row is not sent.
 
-    It does not change with the frame that it was made from.
-
-    Attributes
-    ----------
-    sequence_id : str
-        Where the leads go.
-    client : Client or None
-        The service that they go to; None where none was connected.
-    chunk_size : int
-        How many leads one request holds at most.
-    settings : mapping
-        The request's settings, empty for the service's defaults.
-    sequence : SequenceStatus
-        The sequence's name and status as far as they are known.
-    positions : ndarray of int64
-        The rows that will be sent, by their position in the frame, in ascending order.
-    checked : Checked
-        What every row of the frame would send; JSON is made of it for each request, and is nowhere
-        kept.
-    keys : RecordBatch
-        The keys of every row's `email` and `profnet_url`; missing where the row is invalid.
-    earlier_keys : tuple of RecordBatch
-        The same by the columns of plans of this frame that were sent before.
-    kept : ndarray of int64
-        For each row, the row that is sent for its person.
-    submissions : dict
-        The "first" one, as its service and journal, so that there is no other.
+    Later changes of the frame do not affect it.
     """
 
     sequence_id: str
@@ -69,18 +43,24 @@ class PreparedLeads:
     chunk_size: int
     settings: Mapping[str, Any]
     sequence: SequenceStatus
+    # The rows to send, by ascending position in the frame.
     positions: Positions
-    checked: Checked
+    # All rows; each request's JSON is built from them and not kept.
+    checked: CheckedRows
+    # The normalised email and profile URL of each row; missing in invalid rows.
     keys: pa.RecordBatch
+    # The same for the columns by which this frame was sent before.
     earlier_keys: tuple[pa.RecordBatch, ...]
+    # For each row, the row that is sent for its person.
     kept: Positions
     _frame: pd.DataFrame
     _unsent: pd.DataFrame
+    # "first": the service and the journal of the first submission.
     submissions: dict[str, tuple[str, Any]] = field(default_factory=dict, init=False)
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The analyst's frame as it was when the plan was made."""
+        """The frame as it was when the plan was made."""
         return self._frame.copy(deep=False)
 
     @property
@@ -90,13 +70,13 @@ class PreparedLeads:
 
     @property
     def overrides(self) -> dict[str, int]:
-        """How many leads bring which override."""
+        """The number of leads with each override."""
         return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
 
     def outcome_of_unsent(self, kept: Positions | None = None) -> pd.DataFrame:
-        """Return every row that is not sent: position, status, detail, error_code.
+        """Return position, status, detail and error_code of the rows that are not sent.
 
-        `kept` says for each row which one is sent for its person, where it is not the plan's.
+        `kept` replaces the plan's own.
         """
         if kept is None or kept is self.kept:
             return self._unsent.copy(deep=False)
@@ -104,40 +84,40 @@ class PreparedLeads:
         return unsent_rows(self._frame.index, self.checked, self.keys, kept, linked_by)
 
     def only(self, positions: Positions, unsent: pd.DataFrame) -> Self:
-        """Restrict the plan to rows; `unsent` are the outcomes of the others."""
+        """Restrict the plan to these rows; `unsent` holds the outcomes of all others."""
         positions.setflags(write=False)
         return replace(self, positions=positions, _unsent=unsent)
 
     def is_planned(self, rows: Positions) -> Mask:
-        """Return whether this plan sends a row's person."""
+        """Return for each row whether this plan sends its person."""
         return np.isin(self.kept[rows], self.kept[self.positions])
 
     def chunks(self, positions: Sequence[int] | Positions | None = None) -> list[Positions]:
-        """Return the positions of each request, of some rows or of all.
+        """Return the positions of the rows of each request, for all planned rows by default.
 
-        Leads with one URL and different addresses go into different requests, as far as a few more
-        will do: of those in one request, the service would skip all but one.
+        Leads that share a URL but not an email go into separate requests where a few extra requests
+        suffice: the service skips all but one of those in the same request.
         """
         rows = self.positions if positions is None else np.array(positions, dtype=np.int64)
         urls = self.keys.column(_PROFNET_URL).take(pa.array(rows))
         if pc.count_distinct(urls).as_py() == len(urls) - urls.null_count:
             starts = range(0, len(rows), self.chunk_size)
             return [rows[start : start + self.chunk_size] for start in starts]
-        chunks = _apart(rows.tolist(), urls.to_pylist(), self.chunk_size)
+        chunks = _separate_equal_urls(rows.tolist(), urls.to_pylist(), self.chunk_size)
         return [np.array(chunk, dtype=np.int64) for chunk in chunks]
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
-        """Return the JSON of the request that sends these rows."""
+        """Return the JSON body of the request that sends these rows."""
         settings = {SETTINGS: dict(self.settings)} if self.settings else {}
         return orjson.dumps({LEADS: self.leads(positions), **settings})
 
     def payload(self, positions: Sequence[int] | Positions) -> dict[str, Any]:
-        """Return the body of the request that sends these rows."""
+        """Return the body of the request that sends these rows, as a dict."""
         body: dict[str, Any] = orjson.loads(self.body(positions))
         return body
 
     def payloads(self) -> Iterator[dict[str, Any]]:
-        """Yield the body of each request.
+        """Yield the JSON body of each request.
 
         Examples
         --------
@@ -148,11 +128,12 @@ class PreparedLeads:
         return map(self.payload, self.chunks())
 
     def leads(self, positions: Sequence[int] | Positions) -> list[dict[str, Any]]:
-        """Return the leads of these rows, exactly as they are sent, without missing cells."""
+        """Return the leads exactly as they are sent, without missing cells."""
         rows, checked = self._rows(positions), self.checked
-        leads = _members(checked.identifiers, rows)
+        leads = _row_fields(checked.identifiers, rows)
+        every_data = _row_fields(checked.data, rows)
         overrides = checked.overrides.take(rows).to_pylist()
-        for lead, data, chosen in zip(leads, _members(checked.data, rows), overrides, strict=True):
+        for lead, data, chosen in zip(leads, every_data, overrides, strict=True):
             if data:
                 lead["data"] = data
             if chosen is not None:
@@ -162,7 +143,7 @@ class PreparedLeads:
     def identifiers(
         self, positions: Sequence[int] | Positions
     ) -> list[tuple[str | None, str | None]]:
-        """Return the email and the profile URL of rows, exactly as they are sent."""
+        """Return the emails and profile URLs exactly as they are sent."""
         rows, given = self._rows(positions), self.checked.identifiers
         emails, urls = (
             given[name].take(rows).to_pylist() if name in given else [None] * len(rows)
@@ -171,7 +152,7 @@ class PreparedLeads:
         return list(zip(emails, urls, strict=True))
 
     def fields(self, positions: Sequence[int] | Positions) -> dict[int, int]:
-        """Return the identifiers and data fields that rows have, as the bits of a number."""
+        """Return, as a bit set per row, which identifiers and data fields the row has."""
         rows, every = self._rows(positions), {**self.checked.identifiers, **self.checked.data}
         bits = np.zeros(len(rows), dtype=np.int64)
         for place, texts in enumerate(every.values()):
@@ -181,14 +162,14 @@ class PreparedLeads:
 
     @cached_property
     def fingerprint(self) -> Mapping[str, str]:
-        """Digests of the sequence and the settings: equal for equal submissions."""
+        """Digests of the sequence and the settings, equal for equal submissions."""
         return {
             "sequence": _digest(self.sequence_id.encode()),
             SETTINGS: _digest(orjson.dumps(dict(self.settings), option=orjson.OPT_SORT_KEYS)),
         }
 
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
-        """Return rows that may be sent."""
+        """Convert positions to Arrow; invalid rows are an error."""
         rows = np.asarray(positions, dtype=np.int64)
         if not self.checked.is_valid[rows].all():
             raise KeyError("an invalid row has no lead")
@@ -199,62 +180,64 @@ def _digest(text: bytes) -> str:
     return hashlib.sha256(text).hexdigest()
 
 
-def _apart(rows: Sequence[int], urls: Sequence[str | None], size: int) -> list[list[int]]:
-    """Cut rows into chunks so that those with one URL are apart, with a few more chunks at most."""
-    most = math.ceil(len(rows) / size) + _MORE_REQUESTS
+def _separate_equal_urls(
+    rows: Sequence[int], urls: Sequence[str | None], size: int
+) -> list[list[int]]:
+    """Split rows into chunks without equal URLs, as far as `_MAX_EXTRA_REQUESTS` allows."""
+    max_chunks = math.ceil(len(rows) / size) + _MAX_EXTRA_REQUESTS
     chunks: list[list[int]] = [[]]
-    with_room = 0
-    after_last: dict[str | None, int] = {}
+    first_open = 0
+    next_chunk: dict[str | None, int] = {}
 
-    def room_from(place: int) -> int:
-        while place < len(chunks) and len(chunks[place]) == size:
-            place += 1
-        return place
+    def find_open(number: int) -> int:
+        while number < len(chunks) and len(chunks[number]) == size:
+            number += 1
+        return number
 
     for row, url in zip(rows, urls, strict=True):
-        with_room = room_from(with_room)
-        place = room_from(max(with_room, after_last.get(url, 0)))
-        if place == most:
-            place = with_room
+        first_open = find_open(first_open)
+        number = find_open(max(first_open, next_chunk.get(url, 0)))
+        if number == max_chunks:
+            number = first_open
         if url is not None:
-            after_last[url] = max(place + 1, after_last.get(url, 0))
-        if place == len(chunks):
+            next_chunk[url] = max(number + 1, next_chunk.get(url, 0))
+        if number == len(chunks):
             chunks.append([])
-        chunks[place].append(row)
+        chunks[number].append(row)
     return chunks
 
 
 def unsent_rows(
     index: pd.Index,
-    checked: Checked,
+    checked: CheckedRows,
     keys: pa.RecordBatch,
     kept: np.ndarray[Any, Any],
     linked_by: str = "other rows",
 ) -> pd.DataFrame:
-    """Return every row that is not sent: position, status, detail, error_code."""
+    """Return position, status, detail and error_code of the rows that are not sent."""
     problems = checked.problems
-    wrong = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
-    codes = wrong[wrong["code"] != PLACEHOLDER].groupby("row")["code"].first()
-    details = wrong.groupby("row")["message"].agg(" ".join)
+    errors = problems[~checked.is_valid[problems["row"].to_numpy(dtype=np.int64)]]
+    codes = errors[errors["code"] != PLACEHOLDER].groupby("row")["code"].first()
+    details = errors.groupby("row")["message"].agg(" ".join)
     invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
     duplicates = np.flatnonzero(kept != np.arange(len(kept)))
-    reasons = _reasons(index, keys, duplicates, kept[duplicates], linked_by)
-    others = pd.DataFrame(
+    reasons = _duplicate_reasons(index, keys, duplicates, kept[duplicates], linked_by)
+    duplicate = pd.DataFrame(
         {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
         index=duplicates,
     )
-    unsent = pd.concat([invalid, others]).astype("str").sort_index()
+    unsent = pd.concat([invalid, duplicate]).astype("str").sort_index()
     return unsent.rename_axis("position").reset_index().astype({"position": "int64"})
 
 
-def _reasons(
+def _duplicate_reasons(
     index: pd.Index,
     keys: pa.RecordBatch,
     duplicates: np.ndarray[Any, Any],
     kept: np.ndarray[Any, Any],
     linked_by: str,
 ) -> list[str]:
-    """Return what each duplicate has in common with the row that is kept."""
+    """Return what links each duplicate to the row that is kept."""
     reasons = [f"same person, linked by {linked_by},"] * len(duplicates)
     for name in reversed(keys.schema.names):
         mine, theirs = (keys.column(name).take(pa.array(rows)) for rows in (duplicates, kept))
@@ -268,11 +251,11 @@ def _reasons(
     ]
 
 
-def _members(fields: Mapping[str, pa.Array], rows: pa.Array) -> list[dict[str, Any]]:
-    """Return the fields that each row has, with their texts."""
-    members: list[dict[str, Any]] = [{} for _ in range(len(rows))]
+def _row_fields(fields: Mapping[str, pa.Array], rows: pa.Array) -> list[dict[str, Any]]:
+    """Return each row's fields without the missing ones."""
+    found: list[dict[str, Any]] = [{} for _ in range(len(rows))]
     for name, texts in fields.items():
-        for member, text in zip(members, texts.take(rows).to_pylist(), strict=True):
+        for row, text in zip(found, texts.take(rows).to_pylist(), strict=True):
             if text is not None:
-                member[name] = text
-    return members
+                row[name] = text
+    return found

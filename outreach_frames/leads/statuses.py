@@ -1,4 +1,4 @@
-"""The statuses of rows."""
+"""Row statuses and their kinds."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ NOT_SENT: Final = "not_sent"
 
 ALREADY_IN_SEQUENCE: Final = "already_in_sequence"
 
-# The lists of skipped leads that the interface shows, as statuses; others follow the same rule.
+# The documented lists of skipped leads, as statuses; undocumented lists follow the same rule.
 SKIPPED: Final = tuple(
     field.name.removesuffix(spec.SKIPPED_SUFFIX)
     for field in spec.ADD_LEADS_RESULT
     if field.name.endswith(spec.SKIPPED_SUFFIX)
 )
 
-# In the order of a summary: what is there, what was skipped, what needs a look.
+# In the order of a summary: in the sequence, skipped, failed.
 STATUSES: Final = (
     ADDED,
     PRESENT,
@@ -37,17 +37,17 @@ STATUSES: Final = (
     NOT_SENT,
 )
 
-# The kinds of statuses. What is in neither of the two sets was skipped.
+# A status in neither of the two sets below is of kind "skipped".
 KINDS: Final = ("added", "skipped", "failed")
 IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
 FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
 
-# What a later run with the same rows tries again; `unknown` only on request, all else never.
+# A later run with the same rows resends these; `unknown` only on request, all others never.
 TRIED_AGAIN: Final = frozenset({REJECTED, NOT_SENT})
 
 
 def status_of_list(name: str) -> str:
-    """Return the status of the leads in a list of a result.
+    """Return the status of the leads in a list of skipped leads.
 
     >>> status_of_list("recently_contacted_and_skipped")
     'recently_contacted'
@@ -56,7 +56,7 @@ def status_of_list(name: str) -> str:
 
 
 def kind_of(status: str) -> str:
-    """Return which of three kinds a status is of: added, skipped or failed.
+    """Return the kind of a status: added, skipped or failed.
 
     >>> kind_of("present"), kind_of("recently_contacted"), kind_of("unknown")
     ('added', 'skipped', 'failed')

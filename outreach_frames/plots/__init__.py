@@ -1,4 +1,4 @@
-"""Frames in, matplotlib Axes out: each plot takes people, or the table or object that it draws."""
+"""Plots of people, companies, submissions and sending days, as matplotlib Axes."""
 
 from __future__ import annotations
 

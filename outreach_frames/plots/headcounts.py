@@ -1,4 +1,4 @@
-"""Headcounts as bars: of all companies together, of a few side by side, and how they changed."""
+"""Bars of headcounts: all companies together, several side by side, and changes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from outreach_frames.common.arguments import check_choice, check_list, check_one
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
-from outreach_frames.plots.bars import largest_first, plot_bars, with_rest
+from outreach_frames.plots.bars import largest_first, plot_bars, sum_others
 from outreach_frames.plots.labels import (
     COUNT,
     NOT_GIVEN,
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 _MINUS: Final = "\N{MINUS SIGN}"
 _TIDY: Final = {"company", "people", "share"}
-_BY: Final = ("department", "company")
+_GROUPINGS: Final = ("department", "company")
 _CHANGES: Final = ("company", "department", "before", "change")
-_TAKES: Final = "a comparison of compare_people, or its .headcount"
+_CHANGE_INPUT: Final = "a comparison of compare_people, or its .headcount"
 
 
 def headcount(
@@ -44,34 +44,34 @@ def headcount(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot how many people work in each department, or job function, of the companies.
+    """Plot the companies' headcount per department or job function.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
     level : {"department", "job_function"}
-        What a bar stands for.
+        What a bar shows.
     company : str or list of str, optional
-        One company's name, or several to put side by side, six at most; by default all companies
-        of the data together, each counted once.
+        One company's name, or up to six to compare side by side; by default all companies
+        together, each counted once.
     share : bool
-        Whether to show shares of each company's people instead of their number.
+        Show shares of each company's people instead of numbers.
     top : int
-        How many departments or job functions, the largest first; the rest is summed as "other".
-        Axes that are too low for so many show fewer.
+        Maximum number of departments or job functions, the largest first; the others are summed
+        as "other". Low axes show fewer.
     ax : Axes, optional
-        Where to draw; by default on a new figure of fitting height.
+        Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        With one horizontal bar per department or job function, and company where several are named.
+        One horizontal bar per department or job function, and per company if several are named.
 
     Raises
     ------
     InvalidInputError
-        The data has no headcounts, or no such company.
+        The data has no headcounts, or lacks a requested company.
 
     Notes
     -----
@@ -103,7 +103,7 @@ def job_functions(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot how many people have each job function, in one department or in all.
+    """Plot the number of people per job function, in one department or in all.
 
     Parameters
     ----------
@@ -113,23 +113,23 @@ def job_functions(
     department : str, optional
         One department, such as "engineering_technical".
     company : str or list of str, optional
-        One company's name, or several to put side by side, six at most; by default all together.
+        One company's name, or up to six to compare side by side; by default all together.
     share : bool
-        Whether to show shares of all of a company's people, whatever their department.
+        Show shares of all people of a company, in any department, instead of numbers.
     top : int
-        How many job functions, the largest first; the rest is summed as "other".
+        Maximum number of job functions, the largest first; the others are summed as "other".
     ax : Axes, optional
-        Where to draw; by default on a new figure of fitting height.
+        Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        With one horizontal bar per job function, and company where several are named.
+        One horizontal bar per job function, and per company if several are named.
 
     Raises
     ------
     InvalidInputError
-        The data has no headcounts, or there is no such department or company.
+        The data has no headcounts, or lacks the requested department or company.
 
     Notes
     -----
@@ -160,31 +160,31 @@ def headcount_change(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot by how many people departments, or companies, grew and shrank.
+    """Plot the change of headcount per department or company.
 
     Parameters
     ----------
     data : PeopleComparison or DataFrame, also of Polars, DuckDB or Arrow
         What `compare_people` returns, or its `.headcount`.
     by : {"department", "company"}
-        What a bar stands for.
+        What a bar shows.
     company : str or list of str, optional
-        Names of companies; by default all companies that are on both sides together.
+        Names of companies; by default all companies in both tables together.
     top : int
-        How many bars, those that changed the most; the rest is summed as "other".
+        Maximum number of bars, the largest changes first; the others are summed as "other".
     ax : Axes, optional
-        Where to draw; by default on a new figure of fitting height.
+        Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        With one horizontal bar per department or company: to the right (blue) where it grew, to
-        the left (vermillion) where it shrank. Companies that are on one side only are not counted.
+        One horizontal bar per department or company: growth to the right (blue), decline to the
+        left (vermillion). Companies in only one of the tables are not counted.
 
     Raises
     ------
     InvalidInputError
-        The data is neither a comparison nor such a table, or has no such company.
+        The data is neither a comparison nor its table, or lacks a requested company.
 
     Notes
     -----
@@ -198,11 +198,12 @@ def headcount_change(
     >>> of.plots.headcount_change(table).texts[0].get_text()
     '+2 (+20%)'
     """
-    check_one_of("by", by, _BY)
+    check_one_of("by", by, _GROUPINGS)
     most = canvas.check_top(top)
-    # A frame may have a column of that name.
-    table = canvas.check_frame(data if is_frame(data) else getattr(data, "headcount", data), _TAKES)
-    companies.require_columns(table, _CHANGES, "changes of headcount", _TAKES)
+    # A frame may have a column named "headcount".
+    data = data if is_frame(data) else getattr(data, "headcount", data)
+    table = canvas.check_frame(data, _CHANGE_INPUT)
+    companies.require_columns(table, _CHANGES, "changes of headcount", _CHANGE_INPUT)
     names = named_companies(table, company)
     if names:
         table = table[table["company"].isin(names)]
@@ -212,66 +213,66 @@ def headcount_change(
     changed = changed.sort_values("change", key=abs, ascending=False, kind="stable")
     if by == "department":
         changed = changed.rename(index=lambda name: readable(str(name)))
-    sides = plural(count_companies(known), "company", "companies")
+    matched = plural(count_companies(known), "company", "companies")
     axes = plot_bars(
         ax,
         changed[["change"]],
-        title=", ".join(names) or f"Headcount of {sides} on both sides",
-        nothing="No changes of headcount to show",
-        cut=", the {:,} largest of {:,} changes",
+        title=", ".join(names) or f"Change of headcount, {matched} in both tables",
+        empty_text="No changes of headcount to show",
+        truncation=", the {:,} largest of {:,} changes",
         xlabel="Change of people",
         top=most,
         number=Number(_signed, _signed, whole=True),
-        notes=lambda shown: _notes(with_rest(changed, len(shown) - 1)),
+        labels=lambda shown: _change_labels(sum_others(changed, len(shown) - 1)),
         colors=[canvas.BLUE if change > 0 else canvas.VERMILLION for change in changed["change"]],
     )
     if len(changed):
-        axes.axvline(0, color=canvas.ink(axes), linewidth=0.8)
+        axes.axvline(0, color=canvas.text_color(axes), linewidth=0.8)
     return axes
 
 
 def tidy_headcount(data: FrameLike, level: companies.Level) -> pd.DataFrame:
-    """Return a tidy headcount of people, companies, or what is one already."""
+    """Return a tidy headcount of people or companies; a tidy headcount is returned as is."""
     data = canvas.check_frame(data)
     tidy = data if set(data.columns) >= _TIDY else companies.headcount(data, level)
     if level not in tidy.columns:
         raise InvalidInputError(
-            f"The data has no column {level}: build it with headcount({level!r})."
+            f"The data has no column {level!r}. Build it with headcount({level!r})."
         )
     return tidy.assign(company=tidy["company"].astype("str").fillna(NOT_GIVEN))
 
 
 def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:
-    """Return the companies that are named, each of which the table has."""
+    """Return the requested company names; reject those that the table lacks."""
     if company is None:
         return []
-    given = [company] if isinstance(company, str) else check_list("company", company)
+    requested = [company] if isinstance(company, str) else check_list("company", company)
     known = tidy["company"].dropna().unique()
-    for name in given:
+    for name in requested:
         if name not in known:
             close = suggestion(str(name), map(str, known))
             raise InvalidInputError(f"The data has no company named {name!r}.{close}")
-    return list(dict.fromkeys(map(str, given)))
+    return list(dict.fromkeys(map(str, requested)))
 
 
 def count_companies(tidy: pd.DataFrame) -> int:
-    """Count companies, those without a name or an id too."""
+    """Count companies, including those without a name or an id."""
     keys = [name for name in ("company", companies.COMPANY_KEY) if name in tidy.columns]
     return len(tidy[keys].drop_duplicates())
 
 
 def company_totals(tidy: pd.DataFrame) -> pd.Series:
-    """Return all people of each company, also where the table has only some departments."""
+    """Return the headcount of each company, even if the table has only some departments."""
     ids = tidy["company_id"] if "company_id" in tidy.columns else tidy["company"]
     totals = (tidy["people"] / tidy["share"]).astype("Float64").astype(float)
-    each = totals.groupby([tidy["company"], ids.rename("id")], dropna=False).max()
-    return each.groupby(level="company").sum()
+    per_company = totals.groupby([tidy["company"], ids.rename("id")], dropna=False).max()
+    return per_company.groupby(level="company").sum()
 
 
 def people_by_category(
     tidy: pd.DataFrame, level: companies.Level, series: pd.Series
 ) -> pd.DataFrame:
-    """Return one row per category in which anybody works, and one column per series."""
+    """Return the people per category (rows) and series (columns), without empty categories."""
     counts = tidy["people"].astype("Float64").astype(float)
     keys = companies.LEVELS[: companies.LEVELS.index(level) + 1]
     by = [*(tidy[key] for key in keys), series.rename("series")]
@@ -281,14 +282,14 @@ def people_by_category(
 
 
 def _category_labels(keys: pd.Index) -> list[str]:
-    """Return readable labels; a job function names its department where another has it too."""
+    """Return readable labels; add the department to job functions that several have."""
     if keys.nlevels == 1:
         return [readable(str(key)) for key in keys]
     functions = keys.get_level_values(-1)
     shared = functions.duplicated(keep=False)
     return [
-        f"{readable(function)} ({readable(department)})" if twice else readable(function)
-        for (department, function), twice in zip(keys, shared, strict=True)
+        f"{readable(function)} ({readable(department)})" if is_shared else readable(function)
+        for (department, function), is_shared in zip(keys, shared, strict=True)
     ]
 
 
@@ -305,8 +306,8 @@ def _draw(
     names = named_companies(tidy, company)
     if len(names) > len(canvas.SERIES):
         raise InvalidInputError(
-            f"{len(names)} companies are too many to put side by side; "
-            f"name {len(canvas.SERIES)} at most, or use plots.headcount_heatmap."
+            f"{len(names)} companies are too many to compare side by side. Pass at most "
+            f"{len(canvas.SERIES)}, or use plots.headcount_heatmap."
         )
     if names:
         tidy = tidy[tidy["company"].isin(names)]
@@ -325,16 +326,16 @@ def _draw(
         ax,
         largest_first(people),
         title=names[0] if len(names) == 1 else f"Headcount of {together}",
-        nothing="No headcounts to show",
-        cut=f", the {{:,}} largest of {{:,}} {level.replace('_', ' ')}s",
+        empty_text="No headcounts to show",
+        truncation=f", the {{:,}} largest of {{:,}} {level.replace('_', ' ')}s",
         xlabel="Share of people" if share else "People",
         top=top,
         number=SHARE if share else COUNT,
     )
 
 
-def _notes(shown: pd.DataFrame) -> list[str]:
-    """Return the changes with their growth, where anybody was there before."""
+def _change_labels(shown: pd.DataFrame) -> list[str]:
+    """Return each change, with its growth unless there was nobody before."""
     return [
         f"{_signed(change)} ({_growth(change / before)})" if before else _signed(change)
         for change, before in zip(shown["change"], shown["before"], strict=True)
@@ -342,7 +343,7 @@ def _notes(shown: pd.DataFrame) -> list[str]:
 
 
 def _growth(value: float) -> str:
-    """Return a growth with its sign; what is nearly nothing has the sign of its change only.
+    """Format a growth with its sign, or as "<1%" without one.
 
     >>> _growth(0.2), _growth(-0.3) == f"{_MINUS}30%", _growth(0.003)
     ('+20%', True, '<1%')
@@ -354,7 +355,7 @@ def _growth(value: float) -> str:
 
 
 def _signed(value: float) -> str:
-    """Return a change with its sign, zero without one.
+    """Format a change with its sign; zero has none.
 
     >>> _signed(1200), _signed(-3) == f"{_MINUS}3", _signed(0)
     ('+1,200', True, '0')

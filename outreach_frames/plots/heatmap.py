@@ -1,4 +1,4 @@
-"""Companies against departments, as a heatmap."""
+"""A heatmap of companies against departments or job functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from outreach_frames.analysis import companies
 from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.text import plural
 from outreach_frames.plots import canvas
-from outreach_frames.plots.bars import largest_first, with_rest
+from outreach_frames.plots.bars import largest_first, sum_others
 from outreach_frames.plots.headcounts import (
     company_totals,
     named_companies,
@@ -27,13 +27,13 @@ from outreach_frames.tables.interchange import FrameLike
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-# Even in steps of lightness, for all kinds of colour vision and in black and white.
+# Its lightness changes evenly: legible with any colour vision and in black and white.
 _COLORS: Final = "cividis"
 _INCHES_PER_ROW: Final = 0.32
-# A longer name of a column is cut, also on a figure of its own.
-_MOST_LETTERS: Final = 40
+# Longer column names are cut.
+_MAX_LETTERS: Final = 40
 _LINE_HEIGHT: Final = 1.2
-# What a cell is wider than its text.
+# The width of a cell, in widths of its text.
 _CELL_WIDTH: Final = 1.1
 
 
@@ -46,35 +46,35 @@ def headcount_heatmap(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot companies against departments, or job functions, with a cell for each headcount.
+    """Plot companies against departments or job functions, with the headcount in each cell.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), companies (`companies()`) or a tidy headcount (`headcount()`).
     level : {"department", "job_function"}
-        What a column stands for.
+        What a column shows.
     company : str or list of str, optional
         The companies to show; by default all.
     share : bool
-        Whether a cell is the share of the company's people, which companies of different sizes can
-        be compared by, or their number.
+        Show shares of each company's people, to compare companies of different sizes, instead of
+        numbers.
     top : int
-        How many companies, and columns, the largest first; the rest is summed as "other". Axes that
-        are too small for so many show fewer.
+        Maximum number of rows, and of columns, the largest first; the others are summed as
+        "other". Small axes show fewer.
     ax : Axes, optional
-        Where to draw; by default on a new figure of fitting height.
+        Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        With one row per company, the largest on top, and one column per department or job function.
-        Cells that are too small for a number have a colour bar beside them.
+        One row per company, the largest on top, and one column per department or job function.
+        A colour bar replaces the numbers if cells are too small for them.
 
     Raises
     ------
     InvalidInputError
-        The data has no headcounts, or no such company.
+        The data has no headcounts, or lacks a requested company.
 
     Notes
     -----
@@ -96,55 +96,55 @@ def headcount_heatmap(
         tidy = tidy[tidy["company"].isin(names)]
     by_size = largest_first(people_by_category(tidy, level, tidy["company"]))
     people = largest_first(by_size.T)
-    # The upright names of columns may take half of the height.
-    heads = [str(name)[:_MOST_LETTERS] for name in people.columns[:top]]
-    below = canvas.text_width(heads, canvas.points("xtick.labelsize")) / 72
+    # Rotated column names may take half of the height.
+    column_names = [str(name)[:_MAX_LETTERS] for name in people.columns[:top]]
+    below = canvas.text_width(column_names, canvas.points("xtick.labelsize")) / 72
     height = max(2.3 + _INCHES_PER_ROW * min(max(len(people), 1), top + 1), 2 * below)
     axes = canvas.new_axes(ax, height=height, width=9)
     title = f"{'Share of people' if share else 'People'} by {level.replace('_', ' ')}"
     if people.empty:
         return canvas.show_empty(axes, title, "No headcounts to show")
-    shown, totals = _fitting(axes, people, company_totals(tidy), top)
-    left_out = len(people) - len(shown)
-    if left_out > 0:
+    shown, totals = _fit_to_axes(axes, people, company_totals(tidy), top)
+    has_other = len(shown) < len(people)
+    if has_other:
         title += (
             f", the {len(shown) - 1:,} largest of {plural(len(people), 'company', 'companies')}"
         )
     cells = shown.div(totals, axis="index") if share else shown
-    _draw_cells(axes, cells, share=share, rest=left_out > 0)
+    _draw_cells(axes, cells, share=share, has_other=has_other)
     return canvas.finish(axes, title)
 
 
-def _fitting(
+def _fit_to_axes(
     axes: Axes, people: pd.DataFrame, totals: pd.Series, top: int
 ) -> tuple[pd.DataFrame, pd.Series]:
-    """Keep as many rows and columns as have room, the rest summed, and each row's total."""
+    """Sum the rows and columns that do not fit, and return each row's total too."""
     size = canvas.points("xtick.labelsize")
     below = min(canvas.label_room(axes)[1], canvas.text_width(people.columns, size))
     width, _ = canvas.axes_size(axes)
     _, height = canvas.inner_size(axes, 0, below)
     rows = min(top, max(int(height / canvas.SMALLEST_FONT / _LINE_HEIGHT) - 1, 1))
     columns = min(top, max(int(width * 0.8 / size / _LINE_HEIGHT) - 1, 1))
-    own = with_rest(people.assign(_total=totals.reindex(people.index)), rows)
-    totals = own.pop("_total")
-    return with_rest(own.T, columns).T, totals
+    shown = sum_others(people.assign(_total=totals.reindex(people.index)), rows)
+    totals = shown.pop("_total")
+    return sum_others(shown.T, columns).T, totals
 
 
-def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, rest: bool) -> None:
+def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, has_other: bool) -> None:
     values = cells.to_numpy(dtype=float, na_value=np.nan)
-    # The sum of many companies must not make all others look alike.
-    highest = np.nanmax(values[: len(values) - rest], initial=0) or 1
+    # Scale the colours without "other", whose sum may dwarf all companies.
+    highest = np.nanmax(values[: len(values) - has_other], initial=0) or 1
     norm = PowerNorm(1 if share else 0.5, vmin=0, vmax=highest)
     mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap=_COLORS, norm=norm)
     axes.set_ylim(len(values), 0)
     size = canvas.points("ytick.labelsize")
     beside, below = canvas.label_room(axes)
-    heads = [canvas.clip_text(name, size, below) for name in drawable(cells.columns)]
+    column_names = [canvas.clip_text(name, size, below) for name in drawable(cells.columns)]
     names = [canvas.clip_text(name, size, beside) for name in drawable(cells.index)]
-    beside, below = canvas.text_width(names, size), canvas.text_width(heads, size)
+    beside, below = canvas.text_width(names, size), canvas.text_width(column_names, size)
     width, height = canvas.inner_size(axes, beside, below)
     line = height / len(names) / _LINE_HEIGHT
-    axes.set_xticks(np.arange(len(heads)) + 0.5, heads, fontsize=size)
+    axes.set_xticks(np.arange(len(column_names)) + 0.5, column_names, fontsize=size)
     axes.set_yticks(np.arange(len(names)) + 0.5, names, fontsize=min(size, line))
     axes.tick_params(length=0)
     axes.tick_params(axis="x", rotation=90)
@@ -152,7 +152,7 @@ def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, rest: bool) -> 
     number = SHARE if share else COUNT
     texts = [_cell_text(value, number) for value in values.flat]
     widest = canvas.text_width(texts, _CELL_WIDTH)
-    small = min(size, 9, width / len(heads) / widest, line)
+    small = min(size, 9, width / len(column_names) / widest, line)
     if small < canvas.SMALLEST_FONT:
         bar = axes.figure.colorbar(mesh, ax=axes, label="Share of people" if share else "People")
         bar.ax.yaxis.set_major_formatter(lambda value, _: number.on_axis(value))
@@ -166,7 +166,7 @@ def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, rest: bool) -> 
             ha="center",
             va="center",
             fontsize=small,
-            color=canvas.ink(axes) if np.isnan(value) else "black" if light else "white",
+            color=canvas.text_color(axes) if np.isnan(value) else "black" if light else "white",
         )
 
 

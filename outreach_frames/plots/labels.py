@@ -1,4 +1,4 @@
-"""Texts on plots: readable names, numbers, and characters that the fonts at hand can draw."""
+"""Texts on plots: readable names, numbers, and characters that installed fonts can draw."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from outreach_frames.common.warnings import warn
 
 NOT_GIVEN: Final = "not given"
 _ABBREVIATIONS: Final = frozenset({"erp", "hr", "it", "itsm", "ui", "ux"})
-# Characters; what is behind them would be cut in any case, but after slow work on each of them.
-_LONGEST: Final = 400
+# Longer texts never fit on a plot, and are slow to process.
+_MAX_CHARACTERS: Final = 400
 _PERCENT_FORMAT: Final = "{:.12g}%"
-_STAND_IN: Final = "?"
-_SHOWN_CHARACTERS: Final = 5
-# Families with characters that matplotlib's own lacks, as systems bring them.
-_OTHER_FAMILIES: Final = (
+_REPLACEMENT: Final = "?"
+_LISTED_CHARACTERS: Final = 5
+# Fonts of common systems, with characters that matplotlib's default font lacks.
+_FALLBACK_FAMILIES: Final = (
     "Noto Sans CJK SC",
     "Noto Sans CJK JP",
     "Noto Sans SC",
@@ -49,7 +49,7 @@ _OTHER_FAMILIES: Final = (
 
 
 def readable(name: str) -> str:
-    """Return a name of the interface as a person writes it.
+    """Return an interface name as readable text.
 
     >>> readable("human_resources"), readable("it_audit_it_compliance")
     ('Human resources', 'IT audit IT compliance')
@@ -60,7 +60,7 @@ def readable(name: str) -> str:
 
 
 def count_text(value: float) -> str:
-    """Return a count with separators.
+    """Format a count with thousands separators.
 
     >>> count_text(12345), count_text(2.5)
     ('12,345', '2.5')
@@ -69,7 +69,7 @@ def count_text(value: float) -> str:
 
 
 def share_text(value: float) -> str:
-    """Return a share in whole percent, and a small one as what it is below.
+    """Format a share in whole percent, or as "<1%".
 
     >>> share_text(0.256), share_text(0.001), share_text(0)
     ('26%', '<1%', '0%')
@@ -78,7 +78,7 @@ def share_text(value: float) -> str:
 
 
 def share_tick(value: float) -> str:
-    """Return a share exactly, for an axis.
+    """Format an exact share for an axis tick.
 
     >>> share_tick(0.07), share_tick(0.005)
     ('7%', '0.5%')
@@ -87,11 +87,11 @@ def share_tick(value: float) -> str:
 
 
 class Number(NamedTuple):
-    """How a number reads at a bar and on the axis, and whether only whole ones make sense."""
+    """The number formats of bars and axes."""
 
     at_bar: Callable[[float], str]
     on_axis: Callable[[float], str]
-    whole: bool
+    whole: bool  # whether ticks are whole numbers
 
 
 COUNT: Final = Number(count_text, count_text, whole=True)
@@ -99,44 +99,43 @@ SHARE: Final = Number(share_text, share_tick, whole=False)
 
 
 def drawable(texts: Iterable[object]) -> list[str]:
-    """Return texts on one line that any font draws; warn once of characters that none has.
-
-    Missing texts read "not given". No plot has room for more than 400 characters of a text.
-    """
+    """Return texts as single lines; replace characters that no font has and warn about them."""
     plain = [_plain(text) for text in texts]
-    lacking = {mark for text in plain for mark in text} - _known(fallback_families(plain))
-    if lacking:
-        marks = sorted(lacking)[:_SHOWN_CHARACTERS]
-        more = ", …" if len(lacking) > len(marks) else ""
+    missing = {mark for text in plain for mark in text} - _drawable_characters(
+        fallback_families(plain)
+    )
+    if missing:
+        marks = sorted(missing)[:_LISTED_CHARACTERS]
+        more = ", …" if len(missing) > len(marks) else ""
         warn(
-            f"The fonts on this machine lack {len(lacking):,} of the characters in labels "
-            f"({', '.join(marks)}{more}), which are drawn as {_STAND_IN}. "
+            f"The fonts on this machine lack {len(missing):,} of the characters in labels "
+            f"({', '.join(marks)}{more}), which are drawn as {_REPLACEMENT}. "
             "Install a font that has them, such as Noto Sans CJK, "
-            "and name it in matplotlib.rcParams['font.family']."
+            "and add it to matplotlib.rcParams['font.family']."
         )
-        table = {ord(mark): _STAND_IN for mark in lacking}
+        table = {ord(mark): _REPLACEMENT for mark in missing}
         plain = [text.translate(table) for text in plain]
     return plain
 
 
-def shorten(text: str, most: int) -> str:
-    """Return a text to draw, with "…" for what is behind so many characters.
+def shorten(text: str, length: int) -> str:
+    """Cut a text to `length` characters and escape formulas.
 
     >>> shorten("Engineering technical", 12), shorten("Legal", 12)
     ('Engineering…', 'Legal')
     """
-    if len(text) > most:
-        text = f"{text[: max(most - 1, 1)].rstrip()}…"
-    return without_formulas(text)
+    if len(text) > length:
+        text = f"{text[: max(length - 1, 1)].rstrip()}…"
+    return escape_formulas(text)
 
 
-def without_formulas(text: str) -> str:
-    """Return a text in which no two dollar signs enclose a formula."""
+def escape_formulas(text: str) -> str:
+    """Escape dollar signs that would enclose a formula."""
     return text.replace("$", r"\$") if text.count("$") > 1 else text
 
 
 def unique(texts: Iterable[str]) -> list[str]:
-    """Return texts of which no two are alike: a second one gets a number.
+    """Append numbers to repeated texts.
 
     >>> unique(["Sales", "Sales", "Legal"])
     ['Sales', 'Sales (2)', 'Legal']
@@ -152,13 +151,13 @@ def unique(texts: Iterable[str]) -> list[str]:
 
 
 def fallback_families(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the font families for these texts: the style's own, and others where it lacks some."""
+    """Return the style's font families and the fallbacks for characters that they lack."""
     families = tuple(mpl.rcParams["font.family"])
-    lacking = {mark for text in texts for mark in text} - _known(families)
-    installed = font_manager.fontManager.get_font_names() if lacking else []
-    for family in _OTHER_FAMILIES:
-        if family in installed and lacking & _characters(family):
-            lacking -= _characters(family)
+    missing = {mark for text in texts for mark in text} - _drawable_characters(families)
+    installed = font_manager.fontManager.get_font_names() if missing else []
+    for family in _FALLBACK_FAMILIES:
+        if family in installed and missing & _characters(family):
+            missing -= _characters(family)
             families = (*families, family)
     return families
 
@@ -166,19 +165,19 @@ def fallback_families(texts: Iterable[str]) -> tuple[str, ...]:
 def _plain(text: object) -> str:
     if is_missing(text):
         return NOT_GIVEN
-    words = str(text).lstrip()[:_LONGEST].encode("utf-8", "replace").decode().split()
+    words = str(text).lstrip()[:_MAX_CHARACTERS].encode("utf-8", "replace").decode().split()
     shown = "".join(mark for mark in " ".join(words) if unicodedata.category(mark)[0] != "C")
     return shown or NOT_GIVEN
 
 
-def _known(families: tuple[str, ...]) -> frozenset[str]:
+def _drawable_characters(families: tuple[str, ...]) -> frozenset[str]:
     return frozenset[str]().union(*(_characters(family) for family in families))
 
 
 def _characters(family: str) -> frozenset[str]:
-    return _characters_of_file(font_manager.findfont(font_manager.FontProperties(family=[family])))
+    return _characters_in_file(font_manager.findfont(font_manager.FontProperties(family=[family])))
 
 
 @cache
-def _characters_of_file(path: Any) -> frozenset[str]:
+def _characters_in_file(path: Any) -> frozenset[str]:
     return frozenset(map(chr, font_manager.get_font(path).get_charmap()))

@@ -1,4 +1,4 @@
-"""People as bars: their segments, the sizes of their companies, their time in a position."""
+"""Bars of people: segments, company sizes and time in the position."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _COUNTED: Final = ("people", "companies", "share")
-# Each person is in one segment, so these add up over segments; companies and medians do not.
+# These can be summed over segments, as each person is in one; companies and medians cannot.
 _SUMMED: Final = frozenset({"people", "share"})
-_MOST_LETTERS: Final = 60
-# Longer ones are pooled, so that one careless date does not squeeze all others together.
-_MOST_YEARS: Final = 20
+_MAX_LETTERS: Final = 60
+# Longer times share the last bar, so that one wrong date does not stretch the axis.
+_MAX_YEARS: Final = 20
 
 
 def segments(
@@ -39,32 +39,32 @@ def segments(
     top: int = 20,
     ax: Axes | None = None,
 ) -> Axes:
-    """Plot segments of people by size, or by another column of the table of segments.
+    """Plot the size, or another number, of segments of people.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), with `by`, or the table that `df.outreach.segments(by)` returns.
     by : str or list of str, optional
-        Columns that make a segment, where the data is people.
+        Columns that define the segments; required if the data is people.
     value : str
         What a bar shows: "people", "companies", "share", "median_employees" or
         "median_<department>".
     top : int
-        How many segments, the largest first. The rest is summed as "other" where that makes sense
-        (people and share), and left out where it does not; the title says how many there are.
+        Maximum number of segments, the largest first. The others are summed as "other" (people and
+        share) or dropped; the title has the number of segments.
     ax : Axes, optional
-        Where to draw; by default on a new figure of fitting height.
+        Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        With one horizontal bar per segment.
+        One horizontal bar per segment.
 
     Raises
     ------
     InvalidInputError
-        The data is people and `by` is missing, or there is no such column.
+        The data is people and `by` is missing, or a column does not exist.
 
     Notes
     -----
@@ -79,13 +79,13 @@ def segments(
     'People'
     """
     data = canvas.check_frame(data)
-    most = canvas.check_top(top)
+    top = canvas.check_top(top)
     table = data
     if not set(_COUNTED) <= set(data.columns):
         if by is None:
             raise InvalidInputError(
-                'The data is no table of segments: name columns with by="company_industry", say, '
-                "or pass df.outreach.segments(by)."
+                'The data is not a table of segments. Pass by="company_industry", for example, to '
+                "segment people, or pass df.outreach.segments(by)."
             )
         table = segment_table(data, by)
     keys = list(table.columns[: list(table.columns).index(_COUNTED[0])])
@@ -97,31 +97,31 @@ def segments(
         ax,
         bars,
         title=f"{_value_name(value)} by {' and '.join(readable(str(key)).lower() for key in keys)}",
-        nothing="No segments to show",
-        cut=", the {:,} largest of {:,} segments",
+        empty_text="No segments to show",
+        truncation=", the {:,} largest of {:,} segments",
         xlabel=_value_name(value),
-        top=most,
+        top=top,
         number=SHARE if value == "share" else COUNT,
         summed=value in _SUMMED,
     )
 
 
 def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> Axes:
-    """Plot how many companies there are of each size.
+    """Plot the number of companies per size.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`) or companies (`companies()`); each company counts once.
     top : int
-        How many sizes, those with the most companies; the rest is summed as "other".
+        Maximum number of sizes, the most frequent first; the others are summed as "other".
     ax : Axes, optional
-        Where to draw; by default on a new figure of fitting height.
+        Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        With one horizontal bar per size label, the smallest at the bottom.
+        One horizontal bar per size label, the smallest size at the bottom.
 
     Raises
     ------
@@ -141,40 +141,40 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
     'Companies'
     """
     data = canvas.check_frame(data)
-    most = canvas.check_top(top)
+    top = canvas.check_top(top)
     table = companies.companies(data) if "company_size" in data.columns else data
     companies.require_columns(table, ["size"], "company sizes")
     sizes = table["size"].astype("str").fillna(NOT_GIVEN).value_counts()
-    kept = sorted(sizes.index[:most], key=_size_order, reverse=True)
+    kept = sorted(sizes.index[:top], key=_size_order, reverse=True)
     return plot_bars(
         ax,
-        sizes.loc[[*kept, *sizes.index[most:]]].to_frame("companies"),
+        sizes.loc[[*kept, *sizes.index[top:]]].to_frame("companies"),
         title=f"Size of {plural(int(sizes.sum()), 'company', 'companies')}",
-        nothing="No companies to show",
-        cut=", {:,} of {:,} sizes",
+        empty_text="No companies to show",
+        truncation=", {:,} of {:,} sizes",
         xlabel="Companies",
         ylabel="Employees",
-        top=most,
+        top=top,
     )
 
 
 def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axes:
-    """Plot how many years people have been in their current position.
+    """Plot the number of people per full year in their current position.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), or the table that `df.outreach.tenure()` returns.
     as_of : date, str or Timestamp, optional
-        The day that years are counted up to, where the data is people; by default today.
+        Count years up to this day if the data is people; by default today.
     ax : Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        With one bar per full year, 20 and more together, and a line at the median. The title says
-        of how many people no start is known.
+        One bar per full year, 20 and more in one bar, and a line at the median. The title has the
+        number of people with an unknown start.
 
     Raises
     ------
@@ -201,12 +201,11 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     axes = canvas.new_axes(ax)
     title = f"Time in the current position of {plural(len(known), 'person', 'people')}"
     if missing:
-        title += f"; of {missing:,} more it is not given"
+        title += f"; {missing:,} more without a start date"
     if not len(known):
         return canvas.show_empty(axes, title, "No positions to show")
-    full = np.clip(np.floor(known), 0, _MOST_YEARS).astype(int)
-    counts = np.bincount(full)
-    _draw_years(axes, counts)
+    full_years = np.clip(np.floor(known), 0, _MAX_YEARS).astype(int)
+    _draw_years(axes, np.bincount(full_years))
     _mark_median(axes, float(np.median(known)))
     return canvas.finish(axes, title, xlabel="Full years in the position", ylabel="People")
 
@@ -217,11 +216,11 @@ def _segment_names(keys: pd.DataFrame) -> list[str]:
 
 
 def _value_name(value: str) -> str:
-    return "Share of people" if value == "share" else shorten(readable(value), _MOST_LETTERS)
+    return "Share of people" if value == "share" else shorten(readable(value), _MAX_LETTERS)
 
 
 def _size_order(label: str) -> tuple[float, str]:
-    """Order size labels by the first number in them; the labels are the service's own."""
+    """Sort size labels, which the service defines, by their first number."""
     number = re.search(r"\d+", label.replace(",", ""))
     return (float(number[0]) if number else float("inf"), label)
 
@@ -229,36 +228,37 @@ def _size_order(label: str) -> tuple[float, str]:
 def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
     years = np.arange(len(counts))
     drawn = axes.bar(years, counts, width=0.9, color=canvas.BLUE)
-    names = [f"{_MOST_YEARS}+" if year == _MOST_YEARS else str(year) for year in years]
+    names = [f"{_MAX_YEARS}+" if year == _MAX_YEARS else str(year) for year in years]
     width, height = canvas.axes_size(axes)
-    place = width / len(counts)
+    bar_width = width / len(counts)
     size = canvas.points("xtick.labelsize")
-    step = max(1, int(np.ceil(canvas.text_width(names, size) * 1.4 / place)))
+    step = max(1, int(np.ceil(canvas.text_width(names, size) * 1.4 / bar_width)))
     axes.set_xticks(years[::step], names[::step], fontsize=size)
     texts = [count_text(count) if count else "" for count in counts.tolist()]
-    size = min(size, size * place / canvas.text_width(texts, size))
+    size = min(size, size * bar_width / canvas.text_width(texts, size))
     if size >= canvas.SMALLEST_FONT:
-        # On a ground of their own, so that the line at the median does not run through one.
-        ground = {"facecolor": canvas.paper(axes), "edgecolor": "none", "pad": 0.5}
-        axes.bar_label(drawn, texts, padding=2, fontsize=size, color=canvas.ink(axes), bbox=ground)
-    # A line of text stays free above the highest bar, and one more for the median.
+        # The box keeps the line at the median from crossing a number.
+        box = {"facecolor": canvas.background_color(axes), "edgecolor": "none", "pad": 0.5}
+        color = canvas.text_color(axes)
+        axes.bar_label(drawn, texts, padding=2, fontsize=size, color=color, bbox=box)
+    # Room for two lines of text above the highest bar: its number and the median.
     axes.margins(x=0.02, y=min(size * 4 / height, 1))
     canvas.number_axis(axes, axes.yaxis, COUNT)
 
 
 def _mark_median(axes: Axes, median: float) -> None:
-    """Mark the median, which lies within the bar of its full year, with its value on the line."""
-    place = min(median, float(_MOST_YEARS)) - 0.5 + 0.05
-    axes.axvline(place, color=canvas.ink(axes), linestyle="--", linewidth=1, zorder=2)
-    right = place > axes.get_xlim()[1] / 2
+    """Draw a labelled line at the median, within the bar of its full year."""
+    x = min(median, float(_MAX_YEARS)) - 0.5 + 0.05
+    axes.axvline(x, color=canvas.text_color(axes), linestyle="--", linewidth=1, zorder=2)
+    right = x > axes.get_xlim()[1] / 2
     axes.annotate(
         f"median {median:.1f}",
-        (place, 1),
+        (x, 1),
         xycoords=axes.get_xaxis_transform(),
         xytext=(-4 if right else 4, -2),
         textcoords="offset points",
         ha="right" if right else "left",
         va="top",
         fontsize=canvas.points("xtick.labelsize"),
-        color=canvas.ink(axes),
+        color=canvas.text_color(axes),
     )

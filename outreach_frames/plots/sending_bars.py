@@ -1,4 +1,4 @@
-"""Sending as bars: the outcomes of a submission, and what mailboxes can send on each day."""
+"""Bars of sending: the outcomes of a submission, and emails per day and mailbox."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
-from outreach_frames.plots.bars import largest_first, plot_bars, with_rest
+from outreach_frames.plots.bars import largest_first, plot_bars, sum_others
 from outreach_frames.plots.labels import (
     COUNT,
     NOT_GIVEN,
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
 
 _IN_SEQUENCE: Final = frozenset({"added", "present"})
 _FAILED: Final = frozenset({"invalid", "rejected", "unknown", "not_sent"})
-_TAKES_OUTCOMES: Final = "a report of add_to_sequence, its .rows or its .summary()"
-_MOST_STATUSES: Final = 30
+_OUTCOME_INPUT: Final = "a report of add_to_sequence, its .rows or its .summary()"
+_MAX_STATUSES: Final = 30
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_reached")
-# How many bars there are at most, and what is summed where there would be more.
-_MOST_BARS: Final = 90
-# What a date on the axis takes, in heights of its font.
+# With more days than this, a bar sums a week, month or year.
+_MAX_BARS: Final = 90
+# The width of a date on the axis, in font sizes.
 _DATE_WIDTH: Final = 4
 _PERIODS: Final = {"D": "day", "W": "week", "M": "month", "Y": "year"}
-_TAKES_DAYS: Final = "the table that sending_capacity returns"
+_CAPACITY_INPUT: Final = "the table that sending_capacity returns"
 
 
 def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
-    """Plot what became of the rows of a submission.
+    """Plot the outcomes of a submission's rows.
 
     Parameters
     ----------
@@ -48,18 +48,18 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
         The report that `df.outreach.add_to_sequence` returns, its `.rows`, `.frame` or
         `.summary()`.
     ax : Axes, optional
-        Where to draw; by default on a new figure of fitting height.
+        Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        With one horizontal bar per status that occurs, in the order of the report's summary: what
-        is in the sequence (blue), what was skipped (orange), what needs a look (vermillion).
+        One horizontal bar per status, in the order of the report's summary: rows in the sequence
+        (blue), skipped (orange), and failed (vermillion).
 
     Raises
     ------
     InvalidInputError
-        The data is neither a report nor such a frame.
+        The data is neither a report nor one of its frames.
 
     Notes
     -----
@@ -82,10 +82,10 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
         ax,
         rows.to_frame("rows").set_axis([readable(str(name)) for name in rows.index]),
         title=f"{inside:,} of {plural(total, 'row')} {verb} in the sequence",
-        nothing="No rows to show",
+        empty_text="No rows to show",
         xlabel="Rows",
-        top=_MOST_STATUSES,
-        notes=lambda shown: [
+        top=_MAX_STATUSES,
+        labels=lambda shown: [
             f"{count_text(number)} ({share_text(number / total)})" for number in shown["rows"]
         ],
         colors=[_color(str(status)) for status in rows.index],
@@ -93,27 +93,27 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
-    """Plot how many emails each mailbox sends on each day until all leads are reached.
+    """Plot the emails per day and mailbox until all leads are reached.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        What `sending_capacity` returns.
+        The table that `sending_capacity` returns.
     top : int
-        How many mailboxes have a colour of their own, six at most, those that send the most first;
-        the rest is summed as "other".
+        Maximum number of mailboxes with a separate colour, up to six, those with the most emails
+        first; the others are summed as "other".
     ax : Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        With one bar per day, divided among mailboxes. The title says when all leads are reached.
+        One bar per day, stacked by mailbox. The title has the day when all leads are reached.
 
     Raises
     ------
     InvalidInputError
-        The data is another table.
+        The data is not such a table.
 
     Notes
     -----
@@ -127,9 +127,9 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     >>> of.plots.capacity(days).get_title()
     '60 leads by 24 November 2026, in 2 sending days'
     """
-    table = canvas.check_frame(data, _TAKES_DAYS)
-    most = min(canvas.check_top(top), len(canvas.SERIES))
-    require_columns(table, _SENDING_DAYS, "sending days", _TAKES_DAYS)
+    table = canvas.check_frame(data, _CAPACITY_INPUT)
+    top = min(canvas.check_top(top), len(canvas.SERIES))
+    require_columns(table, _SENDING_DAYS, "sending days", _CAPACITY_INPUT)
     axes = canvas.new_axes(ax)
     if table.empty:
         return canvas.show_empty(axes, "0 leads, in 0 sending days", "No sending days to show")
@@ -142,71 +142,72 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     days = table.pivot_table(
         index="email", columns="date", values="emails", aggfunc="sum", observed=True
     )
-    shown = with_rest(largest_first(days).astype("Float64").fillna(0), most)
-    periods, period = _by_period(shown)
-    _draw_periods(axes, periods, rest=len(shown) < len(days))
+    shown = sum_others(largest_first(days).astype("Float64").fillna(0), top)
+    periods, period = _group_by_period(shown)
+    _draw_periods(axes, periods, has_other=len(shown) < len(days))
     last = pd.Timestamp(table["date"].max())
     leads = plural(int(table["leads_reached"].max()), "lead")
     sending_days = plural(days.shape[1], "sending day")
     title = f"{leads} by {last.day} {last:%B %Y}, in {sending_days}"
-    return canvas.finish(axes, title, ylabel=f"Emails a {period}")
+    return canvas.finish(axes, title, ylabel=f"Emails per {period}")
 
 
 def _rows_by_status(data: Any) -> pd.Series:
-    """Return how many rows each status has, in the summary's order where there is a summary."""
-    # A frame may have a column of that name.
+    """Count the rows per status, in the order of the report's summary if possible."""
+    # A frame may have a column named "summary".
     if not is_frame(data) and hasattr(data, "summary"):
         data = data.summary()
-    frame = canvas.check_frame(data, _TAKES_OUTCOMES)
-    require_columns(frame, ["status"], "statuses", _TAKES_OUTCOMES)
+    frame = canvas.check_frame(data, _OUTCOME_INPUT)
+    require_columns(frame, ["status"], "statuses", _OUTCOME_INPUT)
     if "rows" in frame.columns:
         statuses = frame["status"].astype("str").fillna(NOT_GIVEN)
         return canvas.check_numbers(frame, "rows").fillna(0).groupby(statuses, sort=False).sum()
     counts = frame["status"].astype("str").fillna(NOT_GIVEN).value_counts()
-    # Stable, so that what is most frequent stays first among those of one kind.
-    return counts.loc[sorted(counts.index, key=lambda status: _kind(str(status)))]
+    # The sort is stable: within a kind, the most frequent status stays first.
+    return counts.loc[sorted(counts.index, key=lambda status: _status_kind(str(status)))]
 
 
-def _kind(status: str) -> int:
+def _status_kind(status: str) -> int:
     if status in _IN_SEQUENCE:
         return 0
     return 2 if status in _FAILED else 1
 
 
 def _color(status: str) -> str:
-    return (canvas.BLUE, canvas.ORANGE, canvas.VERMILLION)[_kind(status)]
+    return (canvas.BLUE, canvas.ORANGE, canvas.VERMILLION)[_status_kind(status)]
 
 
 def _dates(column: pd.Series) -> pd.Series:
     try:
         return pd.to_datetime(column)
     except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"The column 'date' is not of days: {error}.") from error
+        raise InvalidInputError(f"The column 'date' does not hold dates: {error}.") from error
 
 
-def _by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """Sum the days of a week or month where there are too many for bars of their own."""
+def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """Sum days by week, month or year if there are too many for one bar each."""
     dates = pd.DatetimeIndex(days.columns)
     starts = {word: dates.to_period(code).start_time for code, word in _PERIODS.items()}
-    word = next((word for word in starts if starts[word].nunique() <= _MOST_BARS), "year")
+    word = next((word for word in starts if starts[word].nunique() <= _MAX_BARS), "year")
     return days.T.groupby(starts[word]).sum().T, word
 
 
-def _draw_periods(axes: Axes, table: pd.DataFrame, *, rest: bool) -> None:
+def _draw_periods(axes: Axes, table: pd.DataFrame, *, has_other: bool) -> None:
     dates = np.asarray(mdates.date2num(table.columns.to_numpy()))
     width = 0.8 * (np.diff(dates).min() if len(dates) > 1 else 1)
     below = np.zeros(len(dates))
     names = drawable(table.index)
-    for place, name in enumerate(names):
-        style = canvas.series_style(axes, place, len(names) if rest else 0)
-        emails = table.iloc[place].to_numpy(dtype=float)
+    for row, name in enumerate(names):
+        is_other = has_other and row == len(names) - 1
+        style = canvas.series_style(axes, row, is_other=is_other)
+        emails = table.iloc[row].to_numpy(dtype=float)
         axes.bar(dates, emails, width, bottom=below, label=name, **style)
         below = below + emails
     axes.xaxis_date()
-    most = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
-    locator = mdates.AutoDateLocator(minticks=1, maxticks=int(min(max(most, 2), 8)))
+    ticks = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
+    locator = mdates.AutoDateLocator(minticks=1, maxticks=int(min(max(ticks, 2), 8)))
     axes.xaxis.set_major_locator(locator)
     axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
     canvas.number_axis(axes, axes.yaxis, COUNT)
     axes.margins(x=0.02, y=0.02)
-    canvas.keep_clear(axes, canvas.add_legend(axes, names, rest=rest))
+    canvas.reserve_top(axes, canvas.add_legend(axes, names, has_other=has_other))

@@ -1,4 +1,4 @@
-"""Where people are, on a map of the world."""
+"""A map of people's locations."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 _LATITUDE: Final = "location_details_lat"
 _LONGITUDE: Final = "location_details_long"
 _NAMES: Final = ("location_details_city", "location_details_state", "location_details_country")
-# Degrees: the margin around the people, what is shown at least, and from when on it is the world.
+# Degrees: the margin around the people, the minimum span, and the span that shows the whole world.
 _MARGIN: Final = 8
-_LEAST_SPAN: Final = 30
-_MOST_SPAN: Final = 180
+_MIN_SPAN: Final = 30
+_MAX_SPAN: Final = 180
 _WORLD: Final = ((-180, 180), (-58, 84))
-# In points: the diameters of the largest circle and of a single person's.
-_LARGEST: Final = 30
-_SMALLEST: Final = 4
-# A longer name would hide the map.
-_MOST_LETTERS: Final = 30
-# Where a name may stand beside its circle: directions and alignments.
+# Diameters of circles in points.
+_MAX_DIAMETER: Final = 30
+_MIN_DIAMETER: Final = 4
+# Longer names would hide the map.
+_MAX_LETTERS: Final = 30
+# The sides of a circle where its name may go: directions and alignments.
 _SIDES: Final = (
     (1, 0, "left", "center"),
     (-1, 0, "right", "center"),
@@ -46,23 +46,23 @@ _SIDES: Final = (
 
 
 def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axes:
-    """Plot where people are, on a map.
+    """Plot people's locations on a map.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`).
     top : int
-        How many places have their name and number written beside them, the largest first, as far
-        as there is room.
+        Maximum number of places labelled with name and number of people, the largest first; labels
+        that do not fit are dropped.
     ax : Axes, optional
-        Where to draw; by default on a new figure.
+        Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        In degrees, with one circle per place, its area the number of people there. The title says
-        how many people could not be placed, as they have no coordinates.
+        In degrees, with one circle per place, its area proportional to the number of people. The
+        title has the number of people without coordinates.
 
     Raises
     ------
@@ -82,8 +82,9 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     '20 people in 19 places'
     """
     data = canvas.check_frame(data)
-    most = canvas.check_top(top)
-    require_columns(data, [_LATITUDE, _LONGITUDE], "coordinates", "search_people()")
+    top = canvas.check_top(top)
+    columns = [_LATITUDE, _LONGITUDE]
+    require_columns(data, columns, "coordinates", "a frame from search_people()")
     places = _places(data)
     placed = int(places["people"].sum())
     axes = canvas.new_axes(ax, width=9, height=5)
@@ -97,12 +98,12 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     canvas.finish(axes, title)
-    _name_places(axes, places.head(most), sizes)
+    _label_places(axes, places.head(top), sizes)
     return axes
 
 
 def _places(data: pd.DataFrame) -> pd.DataFrame:
-    """Return the places with their coordinates, name and people, the largest first."""
+    """Count the people per place, the largest place first."""
     frame = pd.DataFrame(
         {
             "latitude": canvas.check_numbers(data, _LATITUDE).astype(float),
@@ -118,7 +119,7 @@ def _places(data: pd.DataFrame) -> pd.DataFrame:
 
 
 def _place_names(data: pd.DataFrame) -> pd.Series:
-    """Return the most exact name of each person's place."""
+    """Return each person's city, or else state or country."""
     names = pd.Series(pd.NA, index=data.index, dtype="str")
     for column in _NAMES:
         if column in data.columns:
@@ -127,55 +128,57 @@ def _place_names(data: pd.DataFrame) -> pd.Series:
 
 
 def _draw_land(axes: Axes, places: pd.DataFrame) -> None:
-    land = PathPatch(_land(), facecolor=canvas.ink(axes), alpha=0.16, linewidth=0, zorder=0)
+    land = PathPatch(_land(), facecolor=canvas.text_color(axes), alpha=0.16, linewidth=0, zorder=0)
     axes.add_patch(land)
-    across, up = _span(places["longitude"]), _span(places["latitude"])
-    world = across[1] - across[0] > _MOST_SPAN
+    x, y = _span(places["longitude"]), _span(places["latitude"])
+    world = x[1] - x[0] > _MAX_SPAN
     if world:
-        across = _WORLD[0]
-        up = min(up[0], _WORLD[1][0]), max(up[1], _WORLD[1][1])
-    # A degree of longitude is the shorter the further it is from the equator.
-    wide = 1 / np.cos(np.deg2rad(sum(up) / 2))
+        x = _WORLD[0]
+        y = min(y[0], _WORLD[1][0]), max(y[1], _WORLD[1][1])
+    # A degree of longitude becomes shorter with the distance from the equator.
+    aspect = 1 / np.cos(np.deg2rad(sum(y) / 2))
     if not world:
         width, height = canvas.axes_size(axes)
-        lacking = (across[1] - across[0]) - (up[1] - up[0]) * wide * width / height
-        across = _widened(across, -lacking)
-        up = _widened(up, lacking / wide / width * height)
-    axes.set(xlim=across, ylim=up)
-    axes.set_aspect(wide)
+        excess = (x[1] - x[0]) - (y[1] - y[0]) * aspect * width / height
+        x = _widen(x, -excess)
+        y = _widen(y, excess / aspect / width * height)
+    axes.set(xlim=x, ylim=y)
+    axes.set_aspect(aspect)
 
 
-def _widened(limits: tuple[float, float], degrees: float) -> tuple[float, float]:
-    """Move both limits apart, where the degrees are more than none."""
+def _widen(limits: tuple[float, float], degrees: float) -> tuple[float, float]:
+    """Widen limits by some degrees; a negative number changes nothing."""
     return limits[0] - max(degrees, 0) / 2, limits[1] + max(degrees, 0) / 2
 
 
 def _span(values: pd.Series) -> tuple[float, float]:
-    """Return from where to where the map goes, in one direction."""
+    """Return the limits of the map in one direction."""
     low, high = float(values.min()) - _MARGIN, float(values.max()) + _MARGIN
-    return _widened((low, high), _LEAST_SPAN - (high - low))
+    return _widen((low, high), _MIN_SPAN - (high - low))
 
 
 def _draw_places(axes: Axes, places: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Draw the circles, large ones below, and return their diameters in points."""
-    largest = min(_LARGEST, canvas.axes_size(axes)[1] / 10)
+    """Draw the circles, large ones first, and return their diameters in points."""
+    largest = min(_MAX_DIAMETER, canvas.axes_size(axes)[1] / 10)
     people = places["people"].to_numpy(dtype=float)
-    sizes: np.ndarray[Any, Any] = np.maximum(largest * np.sqrt(people / people.max()), _SMALLEST)
-    dark = canvas.luminance(canvas.paper(axes)) < 0.5
+    sizes: np.ndarray[Any, Any] = np.maximum(
+        largest * np.sqrt(people / people.max()), _MIN_DIAMETER
+    )
+    dark = canvas.luminance(canvas.background_color(axes)) < 0.5
     axes.scatter(
         places["longitude"],
         places["latitude"],
         s=sizes**2,
         color=canvas.SKY if dark else canvas.BLUE,
         alpha=0.75,
-        edgecolors=[canvas.paper(axes)],
+        edgecolors=[canvas.background_color(axes)],
         linewidths=0.5,
     )
     return sizes
 
 
-def _name_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
-    """Write names beside the circles, where they hide no other and stay on the map."""
+def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
+    """Label the circles where a label overlaps no circle or label and stays on the map."""
     figure: Any = axes.figure.get_figure(root=True)
     figure.draw_without_rendering()
     size = min(canvas.points("xtick.labelsize"), 9)
@@ -188,19 +191,19 @@ def _name_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) 
         for (x, y), radius in zip(spots, radii, strict=False)
     ]
     for row, (name, people) in enumerate(zip(names, places["people"], strict=True)):
-        for across, up, ha, va in _SIDES:
+        for x, y, ha, va in _SIDES:
             gap = sizes[row] / 2 + 2
             label = axes.annotate(
-                f"{shorten(name, _MOST_LETTERS)} {count_text(people)}",
+                f"{shorten(name, _MAX_LETTERS)} {count_text(people)}",
                 (places["longitude"][row], places["latitude"][row]),
-                xytext=(across * gap, up * gap),
+                xytext=(x * gap, y * gap),
                 textcoords="offset points",
                 ha=ha,
                 va=va,
                 fontsize=size,
                 fontfamily=families,
-                color=canvas.ink(axes),
-                path_effects=[withStroke(linewidth=2, foreground=canvas.paper(axes))],
+                color=canvas.text_color(axes),
+                path_effects=[withStroke(linewidth=2, foreground=canvas.background_color(axes))],
             )
             box = label.get_window_extent()
             inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
@@ -215,6 +218,6 @@ def _land() -> Path:
     """Return the outlines of the continents and larger islands, in degrees."""
     text = resources.files("outreach_frames.plots").joinpath("land.json").read_text("utf-8")
     rings = [np.array(ring) for ring in json.loads(text)]
-    # What lies across the date line is whole in the file; its other end is on the map's other side.
+    # A ring that crosses the date line continues beyond 180 degrees: repeat it on the other side.
     rings += [ring - (360, 0) for ring in rings if ring[:, 0].max() > 180]
     return Path.make_compound_path(*(Path(ring, closed=True) for ring in rings))

@@ -1,1 +1,1 @@
-"""Bytes of responses to Arrow tables and frames; pure: no request, no file."""
+"""Read bytes of responses into Arrow tables and frames; no I/O."""

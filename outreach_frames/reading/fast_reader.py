@@ -1,7 +1,7 @@
-"""Read pages of people with Arrow's JSON reader, which refuses what it cannot keep.
+"""Read pages of people with Arrow's JSON reader.
 
-A page of documented fields is read by Arrow alone, and an undocumented field stops that at once.
-On other pages Arrow reads the documented fields, and the lenient reader the remaining ones.
+If every field of a page is documented, Arrow reads all of it. If not, Arrow reads the documented
+fields and the lenient reader the others.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from outreach_frames.reading.lenient_reader import (
     MAX_UNDOCUMENTED_COLUMNS,
     RAW_SUFFIX,
     named_columns,
+    parse_dates,
     records_table,
-    typed_dates,
 )
 from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, is_exact, parse_json
 from outreach_frames.tables.schema import wire_schema, wire_type
@@ -36,75 +36,65 @@ _PEOPLE_DEPTH: Final = max(len(path) for path, _ in spec.leaves(spec.PERSON))
 _RESULT: Final = tuple(
     field for field in spec.PEOPLE_SEARCH_RESULT if field.name != spec.ERRORS_KEY
 )
-# Where the interface is kept to, its types are enough; an unknown field stops the reader at once.
+# Fails at the first undocumented field.
 _STRICT: Final = arrow_json.ParseOptions(
     explicit_schema=wire_schema(_RESULT).append(pa.field(spec.ERRORS_KEY, pa.list_(pa.null()))),
     unexpected_field_behavior="error",
 )
 _BLOCK_BYTES: Final = 8 << 20
-# Arrow's reader recurses on unknown fields, and some 15,000 levels end the process.
+# Arrow's reader recurses on undocumented fields; about 15,000 levels crash the process.
 MAX_DEPTH: Final = 100
-# A hundred people have some 40,000. As Python objects each takes up to 200 bytes.
-_MOST_VALUES: Final = 1_000_000
+# 100 people have about 40,000 values. Each takes up to 200 bytes as a Python object.
+_MAX_VALUES: Final = 1_000_000
 _NO_BRACKETS: Final = bytes(set(range(256)) - set(b"{}[]"))
-_OPENS: Final = 2  # the bit in which { and [ differ from } and ]
+_OPENING_BIT: Final = 2  # set in { and [, not in } and ]
 
 
-def _known_type(field: spec.Field) -> pa.DataType:
-    """Give a field's type less the members whose elements the interface does not show."""
+def _documented_type(field: spec.Field) -> pa.DataType:
+    """Return a field's Arrow type without members whose elements are undocumented."""
     if field.members:
         documented = [m for m in field.members if m.type != "array" or m.items is not None]
-        struct = pa.struct([pa.field(member.name, _known_type(member)) for member in documented])
+        struct = pa.struct(
+            [pa.field(member.name, _documented_type(member)) for member in documented]
+        )
         return pa.list_(struct) if field.type == "array" else struct
     return wire_type(field)
 
 
-# The rest of what a response holds is read in another way.
-_OPEN: Final = arrow_json.ParseOptions(
-    explicit_schema=pa.schema([pa.field(field.name, _known_type(field)) for field in _RESULT]),
+# Skips undocumented fields; the lenient reader reads them.
+_LENIENT: Final = arrow_json.ParseOptions(
+    explicit_schema=pa.schema([pa.field(field.name, _documented_type(field)) for field in _RESULT]),
     unexpected_field_behavior="ignore",
 )
 
 
 class PageHead(NamedTuple):
-    """What stands beside the people of one page.
+    """The fields of one page beside its people."""
 
-    `rows` is how many people it has, `pagination` its `_pagination` without nulls, and
-    `errors` its `_errors`, as they came.
-    """
-
-    rows: int
-    pagination: dict[str, Any]
-    errors: list[Any]
+    rows: int  # number of people
+    pagination: dict[str, Any]  # `_pagination` without nulls
+    errors: list[Any]  # `_errors` as sent
 
 
 @dataclass(frozen=True, slots=True)
 class PeoplePage:
-    """One page of people search, or several that were read as one.
+    """One page of people search, or several pages read together."""
 
-    Attributes
-    ----------
-    people : pyarrow.Table
-        One row per person: the columns of `spec.columns(spec.PERSON)`, then what else there was.
-    heads : list of PageHead
-        One for each page.
-    """
-
-    people: pa.Table
-    heads: list[PageHead]
+    people: pa.Table  # one row per person: documented columns, then undocumented ones
+    heads: list[PageHead]  # one per page
 
     @property
     def pagination(self) -> dict[str, Any]:
-        """The last page's `_pagination`."""
+        """Return the last page's `_pagination`."""
         return self.heads[-1].pagination
 
     @property
     def errors(self) -> list[Any]:
-        """The `_errors` of all pages."""
+        """Return the `_errors` of all pages."""
         return [error for head in self.heads for error in head.errors]
 
-    def apart(self) -> Iterator[PeoplePage]:
-        """Yield the pages one by one; nothing is copied."""
+    def split(self) -> Iterator[PeoplePage]:
+        """Yield the pages one by one, without copying."""
         begin = 0
         for head in self.heads:
             yield PeoplePage(self.people.slice(begin, head.rows), [head])
@@ -112,36 +102,30 @@ class PeoplePage:
 
 
 def check_size(body: bytes) -> None:
-    """Refuse a response with so many values that it would not fit into memory.
-
-    Raises
-    ------
-    InvalidResponseError
-        When there are more than a million.
-    """
-    if len(body) > _MOST_VALUES:
+    """Raise an error if a response has more values than fit into memory."""
+    if len(body) > _MAX_VALUES:
         values = sum(map(body.count, (b",", b"{", b"[")))
-        if values > _MOST_VALUES:
+        if values > _MAX_VALUES:
             raise InvalidResponseError(
-                f"The response to {spec.SEARCH_PEOPLE.label} has some {values:,} values in "
-                f"{len(body):,} bytes, and no page of people has more than {_MOST_VALUES:,}."
+                f"The response to {spec.SEARCH_PEOPLE.label} has about {values:,} values in "
+                f"{len(body):,} bytes; a page of people has at most {_MAX_VALUES:,}."
             )
 
 
 def may_exceed(body: bytes, people: int) -> bool:
-    """Tell quickly whether a response may have more people than that, be they objects or not."""
+    """Return whether a response may have more results than `people`, without parsing it."""
     content = np.frombuffer(body, np.uint8)
     objects, members, values = (np.count_nonzero(content == ord(one)) for one in "{:,")
     return bool(objects > people or values - members > people)
 
 
 def count_people(body: bytes) -> int:
-    """Count the people of a response without building them; 0 if it has none to read.
+    """Count the people of a response without building them; 0 if it cannot be read.
 
     >>> count_people(b'{"results":[{},{"results":[1,2,3]},null]}')
     3
     """
-    import msgspec  # noqa: PLC0415 - slow to import, and seldom needed
+    import msgspec  # noqa: PLC0415 - slow to import, seldom needed
 
     try:
         members = msgspec.json.decode(body.removeprefix(BOM), type=dict[str, msgspec.Raw])
@@ -149,41 +133,24 @@ def count_people(body: bytes) -> int:
     except (msgspec.MsgspecError, KeyError, RecursionError):
         pass
     try:
-        # What msgspec refuses, such as NaN, may be read nevertheless.
+        # parse_json accepts some values that msgspec rejects, such as NaN.
         people = parse_json(body.removeprefix(BOM).decode())[spec.RESULTS_KEY]
         return len(people) if isinstance(people, list) else 0
     except (ValueError, TypeError, KeyError, RecursionError):
-        return 0  # the reader raises an error that says why
+        return 0  # the reader will raise an error with the reason
 
 
 def read_fast(bodies: Sequence[bytes], *, use_threads: bool = False) -> list[PeoplePage]:
-    """Read responses of people search as the lenient reader does, but faster.
-
-    Parameters
-    ----------
-    bodies : sequence of bytes
-        Responses of people search.
-    use_threads : bool
-        Read with several threads.
-
-    Returns
-    -------
-    list of PeoplePage
-        One for all bodies if every field is documented, else one per body.
-
-    Raises
-    ------
-    ValueError, pyarrow.ArrowTypeError
-        When the bodies have to be read one by one, or by the lenient reader.
-    """
-    bodies = [one_line(body) for body in bodies]
+    """Read all bodies as one page if every field is documented, else as one page per body."""
+    # Raises ValueError or ArrowTypeError if only the lenient reader can read them.
+    bodies = [to_one_line(body) for body in bodies]
     try:
         return [_read_documented(bodies, use_threads=use_threads)]
     except pa.ArrowInvalid:
-        return _read_known(bodies, use_threads=use_threads)
+        return _read_mixed(bodies, use_threads=use_threads)
 
 
-def head_of(document: dict[str, Any]) -> PageHead:
+def page_head(document: dict[str, Any]) -> PageHead:
     """Return the head of a parsed response."""
     return PageHead(
         len(document[spec.RESULTS_KEY]),
@@ -193,24 +160,24 @@ def head_of(document: dict[str, Any]) -> PageHead:
 
 
 def list_of_errors(errors: Any) -> list[Any]:
-    """Return `_errors` as a list, whatever the service sent."""
+    """Return `_errors` as a list, also if the service sent null or a single error."""
     if errors is None:
         return []
     return errors if isinstance(errors, list) else [errors]
 
 
 def present_members(pagination: dict[str, Any]) -> dict[str, Any]:
-    """Return the members of `_pagination` that are not null, up to a thousand."""
+    """Return the first 1,000 members of `_pagination` that are not null."""
     present = ((key, value) for key, value in pagination.items() if value is not None)
     return dict(islice(present, MAX_UNDOCUMENTED_COLUMNS))
 
 
 def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePage:
-    """Read bodies, each one line, of which every field is documented."""
+    """Read one-line bodies whose fields are all documented."""
     document = _read_documents(bodies, _STRICT, use_threads=use_threads)
-    people = _typed_people(_flat(_persons_of(document, bodies)))
+    people = _convert_dates(_flatten_people(_extract_people(document, bodies)))
     if len(bodies) > 1 and people.num_columns > len(_PEOPLE_COLUMNS):
-        raise LossyParseError  # pages read one by one may have these columns in another order
+        raise LossyParseError  # pages read one by one may order these columns differently
     heads = [
         PageHead(
             rows,
@@ -228,47 +195,41 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
     return PeoplePage(people, heads)
 
 
-def _read_known(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePage]:
-    """Read bodies, each one line: documented fields with Arrow, the remaining ones in Python."""
+def _read_mixed(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePage]:
+    """Read one-line bodies: documented fields with Arrow, undocumented ones in Python."""
     if any(_depth(body) > MAX_DEPTH for body in bodies):
         raise LossyParseError
-    document = _read_documents(bodies, _OPEN, use_threads=use_threads)
-    people = _flat(_persons_of(document, bodies))
+    document = _read_documents(bodies, _LENIENT, use_threads=use_threads)
+    people = _flatten_people(_extract_people(document, bodies))
     _check_exact(people)
     pages: list[PeoplePage] = []
     begin = 0
-    # One by one, so that the order of columns does not depend on how pages are grouped.
+    # One by one, so that the column order does not depend on how pages are grouped.
     for body in bodies:
         response = orjson.loads(body)
-        head = head_of(response)
+        head = page_head(response)
         if not is_exact([head.pagination, head.errors]):
             raise LossyParseError
         part = people.slice(begin, head.rows)
         begin += head.rows
-        ready = dict(zip(part.column_names, part.columns, strict=True))
-        table = records_table(response[spec.RESULTS_KEY], spec.PERSON, ready=ready)
+        parsed = dict(zip(part.column_names, part.columns, strict=True))
+        table = records_table(response[spec.RESULTS_KEY], spec.PERSON, parsed=parsed)
         pages.append(PeoplePage(table, [head]))
     return pages
 
 
 def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
-    """Read some of the interface's columns, and look at nothing else.
-
-    Raises
-    ------
-    ValueError
-        When only the whole response shows what these columns have.
-    """
-    body = one_line(body)
+    """Read only the requested columns; raise ValueError if they need the whole response."""
+    body = to_one_line(body)
     if _depth(body) > MAX_DEPTH:
         raise LossyParseError
-    document = _read_documents([body], _only(tuple(columns)), use_threads=False)
-    people = _flat(_persons_of(document, [body])).select(columns)
+    document = _read_documents([body], _parse_options(tuple(columns)), use_threads=False)
+    people = _flatten_people(_extract_people(document, [body])).select(columns)
     _check_exact(people)
     for position, name in enumerate(columns):
         field = _PEOPLE_COLUMNS[name]
         if field.format == "date":
-            dates, raw = typed_dates(people.column(position), field)
+            dates, raw = parse_dates(people.column(position), field)
             if raw is not None:
                 raise LossyParseError
             people = people.set_column(position, name, dates)
@@ -276,11 +237,11 @@ def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
 
 
 @lru_cache
-def _only(columns: tuple[str, ...]) -> arrow_json.ParseOptions:
-    """Return the schema of a response with some columns, none of them lists of objects."""
+def _parse_options(columns: tuple[str, ...]) -> arrow_json.ParseOptions:
+    """Return the parse options for a response with only these columns."""
     if any(_PEOPLE_COLUMNS[name].members for name in columns):
         raise LossyParseError
-    people = pa.list_(pa.struct(_fields_of(frozenset(columns), spec.PERSON)))
+    people = pa.list_(pa.struct(_select_fields(frozenset(columns), spec.PERSON)))
     types = {spec.RESULTS_KEY: people}
     return arrow_json.ParseOptions(
         explicit_schema=pa.schema(
@@ -290,22 +251,22 @@ def _only(columns: tuple[str, ...]) -> arrow_json.ParseOptions:
     )
 
 
-def _fields_of(
+def _select_fields(
     columns: frozenset[str], fields: Sequence[spec.Field], prefix: str = ""
 ) -> list[pa.Field]:
     kept = []
     for field in fields:
         name = prefix + field.name
         if field.type == "object" and field.members:
-            if members := _fields_of(columns, field.members, f"{name}_"):
+            if members := _select_fields(columns, field.members, f"{name}_"):
                 kept.append(pa.field(field.name, pa.struct(members)))
         elif name in columns:
             kept.append(pa.field(field.name, wire_type(field)))
     return kept
 
 
-def _persons_of(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
-    """Give the people of bodies that were read, one row each."""
+def _extract_people(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
+    """Return the people of the parsed bodies, one row per person."""
     if document.num_rows != len(bodies):
         raise LossyParseError
     results = document.column(spec.RESULTS_KEY)
@@ -314,26 +275,26 @@ def _persons_of(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
     return pa.chunked_array([chunk.flatten() for chunk in results.chunks])
 
 
-def one_line(body: bytes) -> bytes:
-    """Make a body one line that is certainly an object in UTF-8, as Arrow's reader wants it."""
+def to_one_line(body: bytes) -> bytes:
+    """Convert a body to one line; raise an error unless it is UTF-8 and starts with a brace."""
     body = body.removeprefix(BOM).strip(b" \t\r\n")
     if not body.startswith(b"{"):
-        raise LossyParseError  # Arrow's reader ends the process on a bare null
-    pa.array([body], pa.binary()).cast(pa.string())  # its strings are not checked otherwise
+        raise LossyParseError  # Arrow's reader crashes the process on a bare null
+    pa.array([body], pa.binary()).cast(pa.string())  # Arrow's reader does not check UTF-8
     if b"\n" in body or b"\r" in body:
-        # A tab is white space too, and as wrong inside a string as a line break.
+        # A tab is white space too, and as invalid inside a string as a line break.
         body = body.translate(bytes.maketrans(b"\r\n", b"\t\t"))
     return body
 
 
 def _depth(body: bytes) -> int:
-    """Give the depth to which brackets are nested, or more where some stand inside strings."""
+    """Return the nesting depth of a body's brackets, or more if its strings contain brackets."""
     brackets = body.translate(None, _NO_BRACKETS)
     level = lowest = deepest = 0
     for start in range(0, len(brackets), _BLOCK_BYTES):
         part = np.frombuffer(brackets, np.uint8, min(_BLOCK_BYTES, len(brackets) - start), start)
-        levels = level + np.cumsum((part & _OPENS).astype(np.int32) - 1)
-        # A bracket that closes inside a string must not hide one that opens outside.
+        levels = level + np.cumsum((part & _OPENING_BIT).astype(np.int32) - 1)
+        # A closing bracket inside a string must not cancel an opening one outside.
         bottoms = np.minimum(np.minimum.accumulate(levels), lowest)
         deepest = max(deepest, int((levels - bottoms).max()))
         level, lowest = int(levels[-1]), int(bottoms[-1])
@@ -343,7 +304,7 @@ def _depth(body: bytes) -> int:
 def _read_documents(
     bodies: Sequence[bytes], options: arrow_json.ParseOptions, *, use_threads: bool
 ) -> pa.Table:
-    """Read bodies, each one line, as one row each of the document table."""
+    """Read one-line bodies into a table with one row per body."""
     block = max(max(map(len, bodies)) + 1, _BLOCK_BYTES if len(bodies) > 1 else 0)
     return arrow_json.read_json(
         pa.BufferReader(b"\n".join(bodies)),
@@ -354,8 +315,8 @@ def _read_documents(
     )
 
 
-def _flat(persons: pa.ChunkedArray) -> pa.Table:
-    """Flatten people by the interface's names; with the open schema some columns are not there."""
+def _flatten_people(persons: pa.ChunkedArray) -> pa.Table:
+    """Flatten people to the interface's column names; `_LENIENT` may drop some columns."""
     people = pa.Table.from_struct_array(persons)
     for _ in range(_PEOPLE_DEPTH - 1):
         people = people.flatten()
@@ -363,9 +324,9 @@ def _flat(persons: pa.ChunkedArray) -> pa.Table:
 
 
 def _check_exact(people: pa.Table) -> None:
-    """Refuse numbers that the reader may have rounded, as integers beyond 2^53."""
+    """Raise LossyParseError if a number may be rounded, such as an integer beyond 2^53."""
     columns = zip(people.column_names, people.columns, strict=True)
-    # As one array: there are hundreds of columns, and a page has few rows.
+    # Joined, because a page has hundreds of columns and few rows.
     chunks = [
         chunk
         for name, column in columns
@@ -377,13 +338,13 @@ def _check_exact(people: pa.Table) -> None:
         raise LossyParseError
 
 
-def _typed_people(people: pa.Table) -> pa.Table:
-    """Turn text into dates where the interface has dates; the interface's columns come first."""
+def _convert_dates(people: pa.Table) -> pa.Table:
+    """Parse the date columns; unreadable dates go to `_raw` columns at the end."""
     _check_exact(people)
     raws: list[tuple[str, pa.Array]] = []
     for position, (name, field) in enumerate(_PEOPLE_COLUMNS.items()):
         if field.format == "date":
-            dates, raw = typed_dates(people.column(position), field)
+            dates, raw = parse_dates(people.column(position), field)
             people = people.set_column(position, name, dates)
             if raw is not None:
                 raws.append((name + RAW_SUFFIX, raw))

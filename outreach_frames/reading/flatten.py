@@ -1,4 +1,4 @@
-"""Records and pages of people -> frames, and tables under one another."""
+"""Build frames from records and pages of people, and concatenate tables."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from outreach_frames.tables.value_text import json_text, json_texts
 __all__ = [
     "DtypeBackend",
     "check_dtype_backend",
-    "free_frame",
     "people_frame",
     "records_frame",
+    "undocumented_frame",
 ]
 
-_KNOWN: Final = frozenset(spec.columns(spec.PERSON))
+_DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
 _LISTS_OF_OBJECTS: Final = frozenset(
     name
     for record in (spec.PERSON, spec.CONTACT)
@@ -41,53 +41,21 @@ _LISTS_OF_OBJECTS: Final = frozenset(
 
 
 def check_dtype_backend(value: object) -> None:
-    """Refuse an unknown `dtype_backend`.
+    """Raise InvalidInputError for an unknown `dtype_backend`.
 
-    Parameters
-    ----------
-    value : object
-        What the caller gave.
-
-    Raises
-    ------
-    InvalidInputError
-        When it is neither "numpy_nullable" nor "pyarrow".
-
-    Examples
-    --------
     >>> check_dtype_backend("pyarrow")
     """
     backends = get_args(DtypeBackend)
     if value not in backends:
         names = " or ".join(repr(backend) for backend in backends)
-        raise InvalidInputError(f"dtype_backend is {value!r}; give {names}.")
+        raise InvalidInputError(f"dtype_backend is {value!r}. Pass {names}.")
 
 
 def people_frame(
     pages: Sequence[PeoplePage] | Sequence[pa.Table], dtype_backend: DtypeBackend = "numpy_nullable"
 ) -> pd.DataFrame:
-    """Put pages of people into one frame.
+    """Join pages of people, or their tables, into one frame; no pages give an empty frame.
 
-    Parameters
-    ----------
-    pages : sequence of PeoplePage or pyarrow.Table
-        What `read_people_page` gave, or the `people` of it, which may be some columns only. None at
-        all makes an empty frame.
-    dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow in every column.
-
-    Returns
-    -------
-    DataFrame
-        One row per person. The columns of the interface in its order (``str``, ``Int64``,
-        ``Float64``, ``boolean``, ``datetime64[us]``, Arrow lists), then what else there was.
-
-    Notes
-    -----
-    Interface: POST /people/search.
-
-    Examples
-    --------
     >>> people_frame([]).shape
     (0, 262)
     """
@@ -101,55 +69,22 @@ def records_frame(
     fields: tuple[spec.Field, ...],
     dtype_backend: DtypeBackend = "numpy_nullable",
 ) -> pd.DataFrame:
-    """Put the records of a small resource into a frame.
+    """Build a frame from parsed records of a documented resource, without their `_links`.
 
-    Parameters
-    ----------
-    records : sequence
-        Parsed JSON objects; they are not changed.
-    fields : tuple of Field
-        The resource in `spec`, such as `spec.MAILBOX`.
-    dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow in every column.
-
-    Returns
-    -------
-    DataFrame
-        One row per record: the interface's columns, ``datetime64[us, UTC]`` for date-times (one
-        without an offset is in UTC), then what else the records hold; `_links` is left out.
-
-    Examples
-    --------
     >>> records_frame([{"id": "m1", "user": {"name": "Ada"}}], spec.MAILBOX)["user_name"].tolist()
     ['Ada']
     """
     check_dtype_backend(dtype_backend)
-    table = records_table(records, fields, leave_out=frozenset({spec.LINKS_KEY}))
+    table = records_table(records, fields, drop=frozenset({spec.LINKS_KEY}))
     return to_frame(table, dtype_backend)
 
 
-def free_frame(
+def undocumented_frame(
     records: Sequence[Any], dtype_backend: DtypeBackend = "numpy_nullable"
 ) -> pd.DataFrame:
-    """Put records that the interface does not show into a frame.
+    """Build a frame from parsed records of an undocumented form.
 
-    Parameters
-    ----------
-    records : sequence
-        Parsed JSON; they are not changed.
-    dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow in every column.
-
-    Returns
-    -------
-    DataFrame
-        One row per record, nested objects flattened with `_`. A record that is not an object
-        becomes a row with a column `value`. Text stays text; values of several types in one column
-        become text.
-
-    Examples
-    --------
-    >>> free_frame([{"email": "ada@example.com", "data": {"city": "Oslo"}}]).columns.tolist()
+    >>> undocumented_frame([{"email": "a@b.co", "data": {"city": "Oslo"}}]).columns.tolist()
     ['email', 'data_city']
     """
     check_dtype_backend(dtype_backend)
@@ -158,21 +93,8 @@ def free_frame(
 
 
 def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
-    """Put flat tables under one another; columns whose types differ take one that holds all.
+    """Concatenate tables; columns with different types get a common type or become text.
 
-    Parameters
-    ----------
-    tables : sequence of pyarrow.Table
-        At least one.
-
-    Returns
-    -------
-    pyarrow.Table
-        All columns, in the order of first appearance. Types that have nothing in common become
-        text.
-
-    Examples
-    --------
     >>> table = concat_tables([pa.table({"a": [1]}), pa.table({"a": ["x"], "b": [True]})])
     >>> table.to_pylist()
     [{'a': '1', 'b': None}, {'a': 'x', 'b': True}]
@@ -180,7 +102,7 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
     try:
         return pa.concat_tables(tables, promote_options="default")
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        # `column_names` builds its list at each use.
+        # `column_names` builds a new list at each access.
         found = [dict(zip(table.column_names, table.columns, strict=True)) for table in tables]
         missing = [pa.chunked_array([pa.nulls(len(table))]) for table in tables]
         columns = {
@@ -193,49 +115,36 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
 
 
 def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
-    """Put tables of people under one another; at most 1,000 columns are beyond the interface's.
+    """Concatenate tables of people; undocumented columns beyond 1,000 become JSON text.
 
-    Parameters
-    ----------
-    tables : sequence of pyarrow.Table
-        At least one.
-
-    Returns
-    -------
-    pyarrow.Table
-        The interface's columns, then the undocumented ones in the order of the first person who has
-        a value, and those without any. What the first 1,000 of these do not hold is in a text
-        column `further_fields`, each row's as one JSON object.
-
-    Examples
-    --------
     >>> wide = [pa.table({f"{page}_{n}": [n] for n in range(600)}) for page in "ab"]
     >>> concat_people(wide).num_columns
     1001
     """
     schema = tables[0].schema
-    if set(schema.names) <= _KNOWN and all(table.schema.equals(schema) for table in tables):
+    if set(schema.names) <= _DOCUMENTED and all(table.schema.equals(schema) for table in tables):
         return pa.concat_tables(tables)
     undocumented = _undocumented_names(tables)
     names = dict.fromkeys(name for table in tables for name in table.schema.names)
-    rest = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])
-    people = concat_tables([with_folded(table, rest) for table in tables] if rest else tables)
-    documented = [name for name in names if name in _KNOWN]
+    excess = set(undocumented[MAX_UNDOCUMENTED_COLUMNS:])
+    people = concat_tables([fold_columns(table, excess) for table in tables] if excess else tables)
+    documented = [name for name in names if name in _DOCUMENTED]
     order = [*documented, *undocumented[:MAX_UNDOCUMENTED_COLUMNS], FURTHER_FIELDS]
     return people.select([name for name in order if name in people.column_names])
 
 
 def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
-    """List columns in the order of the first row with a value, whatever rows share a table."""
+    """List undocumented columns by the first row with a value, then those without values."""
+    # The order does not depend on how rows are split into tables.
     valued: dict[str, None] = {}
     empty: dict[str, None] = {}
     for table in tables:
         first: dict[str, int] = {}
         for name, column in zip(table.column_names, table.columns, strict=True):
-            if name in _KNOWN or name == FURTHER_FIELDS:
+            if name in _DOCUMENTED or name == FURTHER_FIELDS:
                 continue
             row = pc.index(column.is_valid(), value=True).as_py()
-            # A table with no rows has the types of those that it was made of.
+            # A table without rows keeps the column types of its source tables.
             if pa.types.is_null(column.type) or (row < 0 and len(table)):
                 empty[name] = None
             else:
@@ -244,10 +153,10 @@ def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:
     return list(valued | empty)
 
 
-def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
-    """Move columns, where the table has them, into the one of undocumented fields as JSON.
+def fold_columns(table: pa.Table, names: Container[str]) -> pa.Table:
+    """Move the named columns into the `further_fields` column of JSON objects.
 
-    >>> with_folded(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
+    >>> fold_columns(pa.table({"a": [1, 2], "b": [3, None]}), {"b"}).to_pylist()
     [{'a': 1, 'further_fields': '{"b":3}'}, {'a': 2, 'further_fields': None}]
     """
     folded = [name for name in table.column_names if name in names and name != FURTHER_FIELDS]
@@ -256,7 +165,7 @@ def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
     rows: list[dict[str, Any]] = [{} for _ in range(len(table))]
     if FURTHER_FIELDS in table.column_names:
         for row, text in zip(rows, table.column(FURTHER_FIELDS).to_pylist(), strict=True):
-            row.update(_object(text))
+            row.update(_parse_further_fields(text))
         table = table.drop_columns(FURTHER_FIELDS)
     for name in folded:
         for row, value in zip(rows, table.column(name).to_pylist(), strict=True):
@@ -266,8 +175,8 @@ def with_folded(table: pa.Table, names: Container[str]) -> pa.Table:
     return table.drop_columns(folded).append_column(FURTHER_FIELDS, texts)
 
 
-def _object(text: Any) -> dict[str, Any]:
-    """Give the fields that a cell has; what the service itself sent under that name is one."""
+def _parse_further_fields(text: Any) -> dict[str, Any]:
+    """Parse a `further_fields` cell; other text is the value of a field of that name."""
     try:
         fields = parse_json(text)
     except (TypeError, ValueError):
@@ -285,20 +194,19 @@ def _concat_column(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArr
         return pa.concat_tables(tables, promote_options="permissive").column(0)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         pass
-    is_known = name in _LISTS_OF_OBJECTS
-    if is_known and all(_has_objects(part.type) or part.type == pa.null() for part in parts):
-        return _concat_lists([part.combine_chunks() for part in parts])
+    holds_objects = name in _LISTS_OF_OBJECTS
+    if holds_objects and all(_is_object_list(one.type) or one.type == pa.null() for one in parts):
+        return _concat_object_lists([part.combine_chunks() for part in parts])
     return pa.chunked_array([json_texts(part) for part in parts], pa.string())
 
 
-def _has_objects(kind: pa.DataType) -> bool:
+def _is_object_list(kind: pa.DataType) -> bool:
     return isinstance(kind, pa.ListType) and isinstance(kind.value_type, pa.StructType)
 
 
-def _concat_lists(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
-    """Put lists of objects under one another; members whose types differ become text, no more."""
-    known = [part for part in parts if _has_objects(part.type)]
-    objects = [part.flatten() for part in known]
+def _concat_object_lists(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
+    """Concatenate lists of objects; only members whose types differ become text."""
+    objects = [part.flatten() for part in parts if _is_object_list(part.type)]
     members = concat_tables(
         [pa.table(one.flatten(), names=[field.name for field in one.type]) for one in objects]
     ).combine_chunks()
@@ -309,7 +217,7 @@ def _concat_lists(parts: Sequence[pa.Array]) -> pa.ChunkedArray:
     )
     lengths = pa.concat_arrays(
         [
-            pc.list_value_length(part) if _has_objects(part.type) else part.cast(pa.int32())
+            pc.list_value_length(part) if _is_object_list(part.type) else part.cast(pa.int32())
             for part in parts
         ]
     )

@@ -1,4 +1,4 @@
-"""People as the service wrote them: one JSON object per line, cut out of the responses' bytes."""
+"""Split responses into one unchanged JSON object per person, as lines of bytes."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from outreach_frames.reading.fast_reader import (
     PeoplePage,
     check_size,
     list_of_errors,
-    one_line,
     present_members,
+    to_one_line,
 )
-from outreach_frames.reading.lenient_reader import LONE_VALUE
+from outreach_frames.reading.lenient_reader import VALUE_COLUMN
 from outreach_frames.reading.pages import read_people_page
 from outreach_frames.tables.json_columns import text_buffers
 from outreach_frames.tables.json_values import LossyParseError, parse_json
@@ -30,12 +30,12 @@ from outreach_frames.tables.json_values import LossyParseError, parse_json
 ID: Final = "id"
 LINE: Final = "line"
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
-# Where a value ends is all that is wanted of it, so numbers of any length will do.
+# Only the end of each value matters, so numbers stay text, whatever their length.
 _DECODER: Final = json.JSONDecoder(parse_int=str, parse_float=str, parse_constant=str)
 
 
 class _Page(msgspec.Struct):
-    """A response whose parts are checked to be JSON, and stay the bytes that came."""
+    """A response whose parts are checked to be JSON and stay bytes."""
 
     results: list[Raw] = msgspec.field(name=spec.RESULTS_KEY)
     pagination: Raw = msgspec.field(name=spec.PAGINATION_KEY)
@@ -51,30 +51,8 @@ _PERSONS: Final = msgspec.json.Decoder(_Person)
 
 
 def read_people_lines(bodies: Sequence[bytes]) -> list[PeoplePage]:
-    r"""Read several responses of people search, with each person as the bytes that came.
+    r"""Read responses as people with the columns `id` and `line`, as one page if possible.
 
-    Parameters
-    ----------
-    bodies : sequence of bytes
-        JSON in UTF-8; at least one.
-
-    Returns
-    -------
-    list of PeoplePage
-        In order, as one where that is possible. Their `people` have two columns: `id` (text,
-        missing where it is not text) and `line` (bytes, with a line break at the end).
-
-    Raises
-    ------
-    InvalidResponseError
-        When a body is not a people search result.
-
-    Notes
-    -----
-    Interface: POST /people/search.
-
-    Examples
-    --------
     >>> (page,) = read_people_lines([b'{"results":[{"id":"1","new":0.10}],"_pagination":{}}'])
     >>> page.people.to_pylist()
     [{'id': '1', 'line': b'{"id":"1","new":0.10}\n'}]
@@ -88,11 +66,11 @@ def read_people_lines(bodies: Sequence[bytes]) -> list[PeoplePage]:
 
 
 def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
-    """Cut by a parser that makes nothing of what it checks."""
+    """Split bodies with msgspec, which checks JSON without building its values."""
     ids: list[Any] = []
     lines: list[Raw] = []
     heads: list[PageHead] = []
-    for body in map(one_line, bodies):
+    for body in map(to_one_line, bodies):
         page = _PAGES.decode(body)
         pagination = parse_json(bytes(page.pagination).decode())
         if not isinstance(pagination, dict):
@@ -105,14 +83,14 @@ def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
 
 
 def _table(ids: Iterable[Any], lines: Sequence[bytes | Raw]) -> pa.Table:
-    """Put people into a table: `lines` have one JSON object each, and no line break."""
+    """Build a table of ids (missing if not text) and lines from objects without line breaks."""
     ends = np.cumsum([0, *(memoryview(line).nbytes + 1 for line in lines)], dtype=np.int64)
-    # Arrow's memory is used again, where that of bytes is fetched from the system each time.
+    # Arrow reuses its memory; bytes would be allocated by the system each time.
     content = pa.allocate_buffer(int(ends[-1]))
-    there = memoryview(content).cast("B")
+    target = memoryview(content).cast("B")
     for line, begin, end in zip(lines, ends.tolist(), ends[1:].tolist(), strict=False):
-        there[begin : end - 1] = line
-        there[end - 1 : end] = b"\n"
+        target[begin : end - 1] = line
+        target[end - 1 : end] = b"\n"
     texts = [identity if isinstance(identity, str) else None for identity in ids]
     buffers = [None, pa.py_buffer(ends), content]
     return pa.table(
@@ -123,10 +101,10 @@ def _table(ids: Iterable[Any], lines: Sequence[bytes | Raw]) -> pa.Table:
     )
 
 
-def content_of(lines: pa.ChunkedArray) -> bytes:
-    r"""Return lines one after the other.
+def join_lines(lines: pa.ChunkedArray) -> bytes:
+    r"""Join the bytes of lines.
 
-    >>> content_of(_table(["1"], [b'{"id":"1"}']).column(LINE))
+    >>> join_lines(_table(["1"], [b'{"id":"1"}']).column(LINE))
     b'{"id":"1"}\n'
     """
     found = map(text_buffers, lines.chunks)
@@ -134,19 +112,19 @@ def content_of(lines: pa.ChunkedArray) -> bytes:
 
 
 def _read_exactly(body: bytes) -> PeoplePage:
-    """Cut a body where a JSON parser says that each person ends."""
+    """Split a body at the ends that Python's JSON parser finds."""
     page = read_people_page(body)
-    lines = [_as_object(line) for line in _lines(one_line(body).decode())]
+    lines = [_as_object(line) for line in _lines(to_one_line(body).decode())]
     if len(lines) != page.people.num_rows:
         raise InvalidResponseError(
-            f"The response to {spec.SEARCH_PEOPLE.label} has `{spec.RESULTS_KEY}` twice."
+            f"The response to {spec.SEARCH_PEOPLE.label} contains `{spec.RESULTS_KEY}` twice."
         )
     ids = page.people.column(ID)
     return PeoplePage(_table(ids.to_pylist(), lines), page.heads)
 
 
 def _lines(text: str) -> Iterator[bytes]:
-    """Yield the elements of the top level's results."""
+    """Yield the elements of the top-level results."""
     position = _after_space(text, 1)
     while text[position] == '"':
         name, position = _DECODER.raw_decode(text, position)
@@ -164,10 +142,10 @@ def _lines(text: str) -> Iterator[bytes]:
 
 
 def _as_object(line: bytes) -> bytes:
-    """Write anything but an object as the object that gives the same row in a frame."""
+    """Convert a line that is not an object to the object with the same row in a frame."""
     if line.startswith(b"{"):
         return line
-    return b"{}" if line == b"null" else b'{"%b":%b}' % (LONE_VALUE.encode(), line)
+    return b"{}" if line == b"null" else b'{"%b":%b}' % (VALUE_COLUMN.encode(), line)
 
 
 def _after_comma(text: str, position: int) -> int:

@@ -1,8 +1,7 @@
-"""Pages of people as they are kept for a while: an Arrow record batch, compressed as one piece.
+"""Pack pages of people for storage: an Arrow record batch, compressed as a whole, and its schema.
 
-Much faster to read than the JSON they came in, and a fifth of its size. Compressed as a whole,
-because a page's 262 columns are too small to be compressed one by one; beside its schema, which
-nearly all pages share, so that it is read once and not once for each page.
+A packed page is a fifth of the size of its JSON and reads much faster. The 262 columns are too
+small to compress one by one. Nearly all pages share one schema, which is parsed only once.
 """
 
 from __future__ import annotations
@@ -19,51 +18,39 @@ from outreach_frames import spec
 from outreach_frames.reading.fast_reader import PageHead, PeoplePage
 from outreach_frames.tables.schema import empty_table
 
-# JSON begins with no such byte.
+# JSON never starts with a null byte.
 _MARK: Final = b"\0people-"
-# Another number where pages are kept, or flattened, in another way.
+# Change the number whenever the format, or how pages are flattened, changes.
 FORMAT: Final = _MARK + b"2"
-# Bytes of the schema and of pagination and errors, and of the batch before it was compressed.
+# Sizes in bytes: schema, pagination and errors, and the uncompressed batch.
 _SIZES: Final = struct.Struct(">III")
-_BEGIN: Final = len(FORMAT) + _SIZES.size
-_MOST_BYTES: Final = 1 << 30
+_HEADER_SIZE: Final = len(FORMAT) + _SIZES.size
+_MAX_BATCH_BYTES: Final = 1 << 30
 _CODEC: Final = "lz4"
-_SCHEMAS_KEPT: Final = 32
+_CACHED_SCHEMAS: Final = 32
 
 
 def pack_page(page: PeoplePage) -> bytes:
-    """Write one page of people.
+    """Pack a single page of people.
 
-    Parameters
-    ----------
-    page : PeoplePage
-        A single one.
-
-    Returns
-    -------
-    bytes
-        What `unpack_page` reads.
-
-    Examples
-    --------
     >>> from outreach_frames.reading.pages import read_people_page
     >>> page = read_people_page(b'{"results": [{"id": "1"}], "_pagination": {"total": 1}}')
     >>> unpack_page(pack_page(page)) == page
     True
     """
     (head,) = page.heads
-    notes = json.dumps([head.pagination, head.errors]).encode()
-    is_documented = page.people.schema.equals(_shown())
-    schema = _shown_packed() if is_documented else _packed(page.people.schema)
-    batch = _as_batch(page.people).serialize()
+    metadata = json.dumps([head.pagination, head.errors]).encode()
+    is_documented = page.people.schema.equals(_documented_schema())
+    schema = _packed_documented_schema() if is_documented else _pack_schema(page.people.schema)
+    batch = _to_batch(page.people).serialize()
     packed = pa.compress(batch, codec=_CODEC)
     return b"".join(
-        [FORMAT, _SIZES.pack(len(schema), len(notes), batch.size), schema, notes, packed]
+        [FORMAT, _SIZES.pack(len(schema), len(metadata), batch.size), schema, metadata, packed]
     )
 
 
 def is_packed(content: bytes) -> bool:
-    """Tell whether something is a page as this or another version of the package keeps it.
+    """Return whether this is a page packed by any version of the package.
 
     >>> is_packed(b"{}")
     False
@@ -72,23 +59,21 @@ def is_packed(content: bytes) -> bool:
 
 
 def unpack_page(content: bytes) -> PeoplePage | None:
-    """Read what `pack_page` wrote; None for anything else, whatever it is.
+    """Unpack a page; return None for any other content.
 
-    Examples
-    --------
     >>> unpack_page(b"{}") is None
     True
     """
-    if not content.startswith(FORMAT) or len(content) < _BEGIN:
+    if not content.startswith(FORMAT) or len(content) < _HEADER_SIZE:
         return None
-    schema_size, notes_size, size = _SIZES.unpack_from(content, len(FORMAT))
-    if size > _MOST_BYTES:
+    schema_size, metadata_size, size = _SIZES.unpack_from(content, len(FORMAT))
+    if size > _MAX_BATCH_BYTES:
         return None
-    notes_begin = _BEGIN + schema_size
-    batch_begin = notes_begin + notes_size
+    metadata_begin = _HEADER_SIZE + schema_size
+    batch_begin = metadata_begin + metadata_size
     try:
-        schema = _unpacked(content[_BEGIN:notes_begin])
-        pagination, errors = json.loads(content[notes_begin:batch_begin])
+        schema = _unpack_schema(content[_HEADER_SIZE:metadata_begin])
+        pagination, errors = json.loads(content[metadata_begin:batch_begin])
         packed = memoryview(content)[batch_begin:]
         stream = pa.decompress(packed, decompressed_size=size, codec=_CODEC)
         batch = pa.ipc.read_record_batch(stream, schema)
@@ -101,35 +86,36 @@ def unpack_page(content: bytes) -> PeoplePage | None:
     return PeoplePage(pa.Table.from_batches([batch]), [head])
 
 
-def _as_batch(people: pa.Table) -> pa.RecordBatch:
+def _to_batch(people: pa.Table) -> pa.RecordBatch:
     batches = people.to_batches()
     if not batches:
         return pa.RecordBatch.from_pylist([], schema=people.schema)
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)
 
 
-def _packed(schema: pa.Schema) -> bytes:
+def _pack_schema(schema: pa.Schema) -> bytes:
     return zlib.compress(schema.serialize(), zlib.Z_BEST_SPEED)
 
 
-@lru_cache(_SCHEMAS_KEPT)
-def _unpacked(packed: bytes) -> pa.Schema:
-    """Read a schema; it must begin with the interface's columns, lists may have more members."""
-    schema, shown = pa.ipc.read_schema(pa.py_buffer(zlib.decompress(packed))), _shown()
-    is_one = schema.names[: len(shown)] == shown.names and all(
+@lru_cache(_CACHED_SCHEMAS)
+def _unpack_schema(packed: bytes) -> pa.Schema:
+    """Parse a schema and check its documented columns; their lists may have more members."""
+    schema = pa.ipc.read_schema(pa.py_buffer(zlib.decompress(packed)))
+    documented = _documented_schema()
+    matches = schema.names[: len(documented)] == documented.names and all(
         found.type == field.type or (pa.types.is_list(found.type) and pa.types.is_list(field.type))
-        for found, field in zip(schema, shown, strict=False)
+        for found, field in zip(schema, documented, strict=False)
     )
-    if not is_one:
+    if not matches:
         raise ValueError("the columns are not those of people")
     return schema
 
 
 @cache
-def _shown() -> pa.Schema:
+def _documented_schema() -> pa.Schema:
     return empty_table(spec.PERSON).schema
 
 
 @cache
-def _shown_packed() -> bytes:
-    return _packed(_shown())
+def _packed_documented_schema() -> bytes:
+    return _pack_schema(_documented_schema())

@@ -1,1 +1,1 @@
-"""One module per endpoint: arguments in, a frame out; what joins endpoints belongs elsewhere."""
+"""One module per endpoint: arguments in, a frame out."""

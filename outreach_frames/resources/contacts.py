@@ -1,4 +1,4 @@
-"""Contacts: the people whom the account has already, by id or by email address."""
+"""Contacts: people in the account, read by id or email address."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ _FIELDS = (*spec.CONTACT, ASKED, FOUND)
 _ID, _EMAIL = "id", "email"
 
 Record = dict[str, Any]
-# The contact of each id or address that was asked for, None where there is none.
+# The contact of each requested id or address; None if it is not found.
 Found = dict[tuple[str, str], Record | None]
 
 
-class _Wanted(NamedTuple):
-    """One entry: in which field it is, as it was given, and what is asked for, if anything."""
+class _Entry(NamedTuple):
+    """An id or email address to look up."""
 
     field: str
-    asked: str | None
-    value: str | None
+    given: str | None
+    requested: str | None  # None if it is missing, blank or a placeholder
 
 
 def contacts(
@@ -47,51 +47,50 @@ def contacts(
     progress: bool | None = None,
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Read contacts by id or by email address, any number of either.
+    """Read any number of contacts by id or email address.
 
     Parameters
     ----------
     ids : iterable of str, optional
-        Contact ids: a list, or a column of a frame.
+        Contact ids: a list or a column of a frame.
     emails : iterable of str, optional
-        Email addresses. These come with `recent_activity`. Each takes a request of its own, some
-        at a time. What is missing, blank or a placeholder such as "n/a" is not asked for.
+        Email addresses. Each takes one request, and its contact includes `recent_activity`.
+        Missing or blank entries and placeholders such as "n/a" are not requested.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow for every column.
+        pandas' nullable dtypes, or Arrow dtypes for all columns.
     refresh : bool
-        Ask the service even where the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
 
     Returns
     -------
     DataFrame
-        One row per input, in input order, the ids before the addresses, with the index of a
-        Series (a new one where ids and addresses are given): the contact's fields (str;
+        One row per entry, ids before addresses, in the given order: the contact's fields (str;
         last_contacted_at datetime64, UTC; phone_numbers, recent_activity lists), `asked` (str, as
-        it was given) and `found` (boolean). A row that is not found has the id or address that
-        was asked for and nothing else.
+        given) and `found` (boolean). A contact that is not found has only its id or address. The
+        index is that of a Series, or a new one if both ids and addresses are given.
 
     Raises
     ------
     InvalidInputError
-        Neither is given, entries are not text, or addresses are given as ids; nothing was sent.
+        Neither is given, an entry is not text, or an id is an email address; nothing was sent.
     ServiceError
-        The service, or the way to it, failed.
+        The service failed or could not be reached.
 
     Warns
     -----
     OutreachWarning
-        Entries were not asked for, since they are missing, blank or placeholders.
+        Entries were not requested because they are missing, blank or placeholders.
 
     Notes
     -----
-    Interface: GET /contacts, GET /contacts/email/{email}. It finds nobody by profile URL, and
-    people whom a search found have no address: read a lead list that holds them, or match them
-    with an export of the CRM by `people.outreach.match(crm, profnet_url=...)`, whose addresses or
-    contact ids this takes.
+    Interface: GET /contacts, GET /contacts/email/{email}. It cannot find contacts by profile URL,
+    and search results have no addresses. To get addresses or contact ids for people from a search,
+    read a lead list that contains them, or match them with a CRM export:
+    `people.outreach.match(crm, profnet_url=...)`.
 
     Examples
     --------
@@ -102,31 +101,29 @@ def contacts(
     """
     check_dtype_backend(dtype_backend)
     if ids is None and emails is None:
-        raise InvalidInputError("contacts() takes ids, or emails=, or both.")
-    given_ids = [] if ids is None else _entries("ids", ids)
-    given_emails = [] if emails is None else _entries("emails", emails)
+        raise InvalidInputError("contacts() needs ids, emails= or both.")
+    entries = [] if ids is None else _parse_entries("ids", _ID, ids)
+    entries += [] if emails is None else _parse_entries("emails", _EMAIL, emails)
     index = next((values.index for values in (ids, emails) if isinstance(values, pd.Series)), None)
-    wanted = [_Wanted(_ID, *entry) for entry in given_ids]
-    wanted += [_Wanted(_EMAIL, *entry) for entry in given_emails]
-    _check_kinds(wanted)
-    _warn_of_blanks(wanted)
+    _check_ids(entries)
+    _warn_of_blanks(entries)
     connected = resolve(client)
 
     size = spec.MAX_CONTACT_IDS
-    distinct_ids = _distinct(wanted, _ID)
+    distinct_ids = _distinct(entries, _ID)
     chunks = [distinct_ids[start : start + size] for start in range(0, len(distinct_ids), size)]
-    distinct_emails = _distinct(wanted, _EMAIL)
+    distinct_emails = _distinct(entries, _EMAIL)
     reads = [partial(_read_by_ids, connected, chunk, refresh) for chunk in chunks]
     reads += [partial(_read_by_email, connected, email, refresh) for email in distinct_emails]
     found: Found = {}
 
     def frame_so_far() -> pd.DataFrame:
         known = [
-            place
-            for place, one in enumerate(wanted)
-            if one.value is None or (one.field, one.value) in found
+            position
+            for position, entry in enumerate(entries)
+            if entry.requested is None or (entry.field, entry.requested) in found
         ]
-        rows = [_row(one, found) for one in (wanted[place] for place in known)]
+        rows = [_row(entries[position], found) for position in known]
         frame = records_frame(rows, _FIELDS, dtype_backend)
         if index is not None and (ids is None or emails is None):
             frame.index = index.take(known)
@@ -159,7 +156,7 @@ def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:
             f"{spec.GET_CONTACTS.label}: a contact in the response has no id."
         )
     found = {item[_ID].casefold(): item for item in known}
-    return {(_ID, asked): found.get(asked.casefold()) for asked in ids}
+    return {(_ID, requested): found.get(requested.casefold()) for requested in ids}
 
 
 def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
@@ -176,54 +173,54 @@ def _read_by_email(client: Client, email: str, refresh: bool) -> Found:
     return {(_EMAIL, email): response}
 
 
-def _row(one: _Wanted, found: Found) -> Record:
-    contact = None if one.value is None else found[one.field, one.value]
+def _row(entry: _Entry, found: Found) -> Record:
+    contact = None if entry.requested is None else found[entry.field, entry.requested]
     return {
-        **(contact or {one.field: one.value}),
-        ASKED.name: one.asked,
+        **(contact or {entry.field: entry.requested}),
+        ASKED.name: entry.given,
         FOUND.name: contact is not None,
     }
 
 
-def _entries(name: str, values: object) -> list[tuple[str | None, str | None]]:
-    """Return entries as they were given, and what is asked for, None where that is nothing."""
-    entries: list[tuple[str | None, str | None]] = []
-    for entry in [values] if isinstance(values, str) else check_list(name, values):
-        if is_missing(entry):
-            entries.append((None, None))
-        elif isinstance(entry, str):
-            text = entry.strip()
-            entries.append((entry, None if text.lower() in {"", *PLACEHOLDERS} else text))
+def _parse_entries(name: str, field: str, values: object) -> list[_Entry]:
+    entries: list[_Entry] = []
+    for value in [values] if isinstance(values, str) else check_list(name, values):
+        if is_missing(value):
+            entries.append(_Entry(field, None, None))
+        elif isinstance(value, str):
+            text = value.strip()
+            is_blank = text.lower() in {"", *PLACEHOLDERS}
+            entries.append(_Entry(field, value, None if is_blank else text))
         else:
             raise InvalidInputError(
-                f"{name} takes text, and position {len(entries)} has {quoted(entry)}. "
+                f"{name} takes text, but position {len(entries)} has {quoted(value)}. "
                 "Convert it to text first, for example with .astype(str)."
             )
     return entries
 
 
-def _check_kinds(wanted: Sequence[_Wanted]) -> None:
-    """Refuse addresses among the ids, which the service would not find."""
-    addresses = [one for one in wanted if one.field == _ID and "@" in (one.value or "")]
+def _check_ids(entries: Sequence[_Entry]) -> None:
+    """Raise InvalidInputError if ids contain email addresses, which the service would not find."""
+    addresses = [one for one in entries if one.field == _ID and "@" in (one.requested or "")]
     if addresses:
         raise InvalidInputError(
             f"ids has {plural(len(addresses), 'email address', 'email addresses')}, such as "
-            f"{quoted(addresses[0].value)}. Give addresses as emails=."
+            f"{quoted(addresses[0].requested)}. Pass addresses as emails=."
         )
 
 
-def _warn_of_blanks(wanted: Sequence[_Wanted]) -> None:
-    blank = [place for place, one in enumerate(wanted) if one.value is None]
+def _warn_of_blanks(entries: Sequence[_Entry]) -> None:
+    blank = [position for position, entry in enumerate(entries) if entry.requested is None]
     if blank:
-        one = wanted[blank[0]]
-        shown = "missing" if one.asked is None else quoted(one.asked)
+        given = entries[blank[0]].given
+        shown = "missing" if given is None else quoted(given)
         warn(
-            f"{len(blank):,} of {plural(len(wanted), 'contact')} were not asked for, and are not "
+            f"{len(blank):,} of {plural(len(entries), 'contact')} were not requested and are not "
             "found: their id or address is missing, blank or a placeholder. The first is at "
             f"position {blank[0]} ({shown})."
         )
 
 
-def _distinct(wanted: Sequence[_Wanted], field: str) -> list[str]:
-    values = (one.value for one in wanted if one.field == field)
+def _distinct(entries: Sequence[_Entry], field: str) -> list[str]:
+    values = (entry.requested for entry in entries if entry.field == field)
     return list(dict.fromkeys(value for value in values if value is not None))

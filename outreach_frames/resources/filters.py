@@ -1,4 +1,4 @@
-"""What the search filters are, and which of them leaves a search with nobody."""
+"""List the search filters, and find those that make a search empty."""
 
 from __future__ import annotations
 
@@ -20,15 +20,14 @@ _LIST_OF_TEXT = pd.ArrowDtype(pa.list_(pa.string()))
 
 
 def filters() -> pd.DataFrame:
-    """Return the search filters that `search_people` takes, one row each.
+    """List the filters of `search_people`.
 
     Returns
     -------
     DataFrame
-        Columns `name`, `type` (string, boolean or array), `group` (str), `values` (a list of text:
-        the values that are known; missing where any text may stand) and `excludes` (str: the filter
-        that this one is the opposite of; missing elsewhere). Known values are suggestions: the
-        interface does not show whole lists.
+        One row per filter: `name`, `type` (string, boolean or array), `group` (str), `values` (a
+        list of known values, which may be incomplete; missing if any text is allowed) and
+        `excludes` (str: the filter that this one negates, if any).
 
     Notes
     -----
@@ -62,38 +61,37 @@ def explain_search(
     client: Client | None = None,
     **fields: Any,
 ) -> pd.DataFrame:
-    """Count whom a search would find without each of its filters and values.
+    """Count the people that a search would find without each of its filters and values.
 
-    One small request for each row. A filter or value whose row has people while the search itself
-    has none is the one that empties it.
+    This takes one small request per row. If the search finds nobody, rows with people show which
+    filter or value to drop.
 
     Parameters
     ----------
     filters : mapping, optional
         Search filters by name.
     refresh : bool
-        Ask the service even where the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
     **fields
         Search filters by name.
 
     Returns
     -------
     DataFrame
-        Columns `filter`, `value` (str) and `people_without` (Int64: how many people match the
-        search without that value). A filter of several values has a row for each, and before them
-        one with a missing value for the filter as a whole. `.attrs["total"]` is how many match
-        the search as it is.
+        Columns `filter`, `value` (str) and `people_without` (Int64: how many people match without
+        that value). A filter with several values has one row per value, after a row with a missing
+        value for the whole filter. `.attrs["total"]` is the count of the whole search.
 
     Raises
     ------
     InvalidInputError
-        A filter does not exist or has a wrong value; nothing was sent.
+        A filter does not exist or its value is invalid; nothing was sent.
     ServiceError
-        The service, or the way to it, failed.
+        The service failed or could not be reached.
 
     Notes
     -----
@@ -110,11 +108,11 @@ def explain_search(
     """
     client = resolve(client)
     body = check_filters(filters, fields)
-    rows = list(_without(body))
-    searches = [body, *(rest for _, _, rest in rows)]
+    rows = list(_searches_without(body))
+    searches = [body, *(search for _, _, search in rows)]
 
-    def count(rest: Mapping[str, Any]) -> int:
-        return count_people(rest, refresh=refresh, client=client)
+    def count(search: Mapping[str, Any]) -> int:
+        return count_people(search, refresh=refresh, client=client)
 
     counts = []
     with progress_bar(
@@ -134,8 +132,8 @@ def explain_search(
     return frame
 
 
-def _without(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
-    """Yield filter, value, and the search without that; the value is None for a whole filter."""
+def _searches_without(body: Mapping[str, Any]) -> Iterator[tuple[str, str | None, dict[str, Any]]]:
+    """Yield filter, value and the search without it; the value is None for a whole filter."""
     for name, value in body.items():
         others = {other: given for other, given in body.items() if other != name}
         values: Sequence[Any] = list(dict.fromkeys(value)) if isinstance(value, list) else [value]

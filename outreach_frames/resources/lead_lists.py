@@ -1,4 +1,4 @@
-"""Lead lists: people whom a user has gathered in the service's web app."""
+"""Lead lists: people that a user collected in the service's web app."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.reading.flatten import (
     DtypeBackend,
     check_dtype_backend,
-    free_frame,
     records_frame,
+    undocumented_frame,
 )
-from outreach_frames.resources.paging import now, read_items, whole_content
+from outreach_frames.resources.paging import content_key, now, read_items
 
-# What identifies a lead, so that a list that has none yet can be added to a sequence like others.
-_NO_LEADS = spec.LEAD_REFERENCE
+# The columns of an empty list, so that it can be added to a sequence like any other.
+_LEAD_KEYS = spec.LEAD_REFERENCE
 _COMPLETED = spec.LEAD_LIST_STATUSES[-1]
-_NOT_OWN = {spec.LEADS_KEY, spec.LINKS_KEY, spec.ERRORS_KEY}
+_PAGE_KEYS = {spec.LEADS_KEY, spec.LINKS_KEY, spec.ERRORS_KEY}
 
 
 def lead_list(
@@ -33,37 +33,36 @@ def lead_list(
     progress: bool | None = None,
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Read one lead list, one row per lead.
+    """Read the leads of a lead list.
 
     Parameters
     ----------
     lead_list_id : str
         The list's id, from the web app.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow for every column.
+        pandas' nullable dtypes, or Arrow dtypes for all columns.
     refresh : bool
-        Ask the service even where the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
 
     Returns
     -------
     DataFrame
-        One row per lead, with whatever fields the leads have: the interface does not show them. A
-        list without leads has the columns email and profnet_url.
-        The list's own fields (name, status, type, ...) are in `.attrs["lead_list"]`, what the
-        service reports as errors in `.attrs["errors"]`.
+        One row per lead, with all fields of the leads, which are undocumented. An empty list has
+        the columns email and profnet_url. `.attrs["lead_list"]` has the list's fields (name,
+        status, type, ...), `.attrs["errors"]` the errors that the service reported.
 
     Raises
     ------
     InvalidInputError
-        The id is not usable; nothing was sent.
+        The id is invalid; nothing was sent.
     NotFoundError
-        The account has no such list.
+        The list does not exist in the account.
     ServiceError
-        The service, or the way to it, failed.
+        The service failed or could not be reached.
 
     Notes
     -----
@@ -82,11 +81,11 @@ def lead_list(
     pages = resolve(client).read_pages(spec.GET_LEAD_LIST, path={"id": identity}, refresh=refresh)
 
     def framed(leads: list[Any]) -> pd.DataFrame:
-        return free_frame(leads, dtype_backend)
+        return undocumented_frame(leads, dtype_backend)
 
-    listed = read_items(pages, spec.GET_LEAD_LIST, framed, progress, identity=whole_content)
-    own = {name: value for name, value in listed.first.items() if name not in _NOT_OWN}
-    frame = framed(listed.items) if listed.items else records_frame([], _NO_LEADS, dtype_backend)
+    listed = read_items(pages, spec.GET_LEAD_LIST, framed, progress, identity=content_key)
+    own = {name: value for name, value in listed.first.items() if name not in _PAGE_KEYS}
+    frame = framed(listed.items) if listed.items else records_frame([], _LEAD_KEYS, dtype_backend)
     if own.get("status", _COMPLETED) != _COMPLETED:
         warn(f"The lead list is {own['status']}, not {_COMPLETED}: more leads may follow.")
     frame.attrs.update(lead_list=own, total=len(frame), fetched_at=now(), errors=listed.errors)

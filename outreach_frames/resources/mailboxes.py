@@ -1,4 +1,4 @@
-"""Mailboxes: the connected addresses that sequences send from, and their daily limits."""
+"""Mailboxes: the addresses that sequences send from, and their daily limits."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def mailboxes(
     progress: bool | None = None,
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """List the mailboxes that are connected to the account.
+    """List the account's mailboxes.
 
     Parameters
     ----------
@@ -54,29 +54,29 @@ def mailboxes(
     email_provider : str, optional
         One of google, outlook, other, other_mixed.
     user_email : str, optional
-        The address of the user whom the mailbox belongs to.
+        The email address of the mailbox's user.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow for every column.
+        pandas' nullable dtypes, or Arrow dtypes for all columns.
     refresh : bool
-        Ask the service even where the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
 
     Returns
     -------
     DataFrame
         One row per mailbox: id, email, email_provider (str), daily_email_limit (Int64), status,
-        user_id, user_name, user_email (str), created_at, updated_at (datetime64, UTC). Empty when
-        none matches.
+        user_id, user_name, user_email (str), created_at, updated_at (datetime64, UTC). Empty if
+        nothing matches.
 
     Raises
     ------
     InvalidInputError
-        An argument is not usable; nothing was sent.
+        An argument is invalid; nothing was sent.
     ServiceError
-        The service, or the way to it, failed.
+        The service failed or could not be reached.
 
     Notes
     -----
@@ -107,41 +107,41 @@ def set_daily_email_limit(
     dtype_backend: DtypeBackend = "numpy_nullable",
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Change how many emails a mailbox may send in a day, or each of several.
+    """Change how many emails one or several mailboxes may send per day.
 
     Parameters
     ----------
     mailbox_id : str or iterable of str
-        The mailbox's id, from `mailboxes()`, or several: a list, or a column of a frame.
+        The mailbox's id, from `mailboxes()`, or several ids: a list or a column of a frame.
     limit : int
-        Emails per day. The service knows its bounds; a limit outside them is its error.
+        Emails per day. The service decides which limits are valid.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow for every column.
+        pandas' nullable dtypes, or Arrow dtypes for all columns.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
 
     Returns
     -------
     DataFrame
-        Of one id, one row: the updated mailbox, with the columns of `mailboxes()`. Of several, one
-        row each in their order, with the index of a Series and two more columns: `outcome` (str:
-        changed; differs, where the service reports another limit; failed; unknown, where it may
-        have changed; not_sent) and `detail` (str, why).
+        For one id, the updated mailbox with the columns of `mailboxes()`. For several, one row per
+        id in the given order, with the index of a Series and the columns `outcome` (str: changed;
+        differs, if the service reports another limit; failed; unknown, if the limit may have
+        changed; not_sent) and `detail` (str, the reason).
 
     Raises
     ------
     InvalidInputError
-        An id or the limit is not usable; nothing was sent.
+        An id or the limit is invalid; nothing was sent.
     ServiceError
-        With one id: the service, or the way to it, failed; `may_have_acted` says whether the limit
-        may have changed all the same.
+        With one id: the service failed or could not be reached; `may_have_acted` says whether the
+        limit may have changed anyway.
 
     Warns
     -----
     OutreachWarning
-        With several ids: not all were changed.
+        With several ids: some limits were not changed.
 
     Notes
     -----
@@ -169,7 +169,7 @@ def set_daily_email_limit(
         if one is not None:
             return records_frame([_change(connected, one, number)], spec.MAILBOX, dtype_backend)
         with keeping_partial(lambda: framed(done.values())):
-            _change_each(connected, identities, number, progress, done)
+            _change_all(connected, identities, number, progress, done)
     finally:
         connected.forget(spec.LIST_MAILBOXES)
     frame = framed(done[identity] for identity in identities)
@@ -178,18 +178,18 @@ def set_daily_email_limit(
     return frame
 
 
-def _change_each(
+def _change_all(
     client: Client,
     identities: Sequence[str],
     limit: int,
     progress: bool | None,
     done: dict[str, dict[str, Any]],
 ) -> None:
-    """Change each limit once, note by id what became of it, and warn where it did not change."""
+    """Change each limit once, store the outcomes by id, and warn of those that did not change."""
     distinct = list(dict.fromkeys(identities))
     bar = progress_bar(len(distinct), description="limits", unit="mailboxes", progress=progress)
     with bar:
-        for identity, row in zip(distinct, _changes(client, distinct, limit), strict=True):
+        for identity, row in zip(distinct, _outcomes(client, distinct, limit), strict=True):
             done[identity] = row
             bar.update()
     wrong = [row for row in done.values() if row[OUTCOME.name] != "changed"]
@@ -197,35 +197,35 @@ def _change_each(
         counts = Counter(row[OUTCOME.name] for row in wrong)
         counted = ", ".join(f"{count:,} {outcome}" for outcome, count in counts.items())
         warn(
-            f"Of {plural(len(done), 'mailbox', 'mailboxes')} not all were changed: {counted}. "
-            f"The first: {wrong[0]['id']}: {wrong[0][DETAIL.name]}"
+            f"Not all of {plural(len(done), 'mailbox', 'mailboxes')} were changed: {counted}. "
+            f"The first is {wrong[0]['id']}: {wrong[0][DETAIL.name]}"
         )
 
 
 def stops_all(error: OutreachError) -> bool:
-    """Return whether an error of one mailbox would be that of every other one too."""
+    """Return whether the other mailboxes would fail with the same error."""
     unreachable = isinstance(error, ConnectionFailedError) and not error.may_have_acted
     return unreachable or isinstance(error, _STOPPING) or type(error) is OutreachError
 
 
 def _change(client: Client, identity: str, limit: int) -> dict[str, Any]:
-    """Change one limit; return the mailbox as the service reports it."""
+    """Change one limit and return the mailbox in the response."""
     body = {spec.DAILY_EMAIL_LIMIT_BODY[0].name: limit}
     updated = client.write(spec.UPDATE_MAILBOX, path={"id": identity}, body=body)
     if not isinstance(updated, dict) or "id" not in updated:
         raise InvalidResponseError(
             f"{spec.UPDATE_MAILBOX.label}: the response is not a mailbox. "
-            "Look with mailboxes(refresh=True) whether the limit has changed."
+            "Check with mailboxes(refresh=True) whether the limit has changed."
         )
     return updated
 
 
-def _changes(client: Client, identities: Iterable[str], limit: int) -> Iterator[dict[str, Any]]:
-    """Change limits one after the other; yield what became of each."""
+def _outcomes(client: Client, identities: Iterable[str], limit: int) -> Iterator[dict[str, Any]]:
+    """Change limits in order and yield the outcome of each."""
     stopped = False
     for identity in identities:
         mailbox: dict[str, Any] = {"id": identity}
-        outcome, detail = "not_sent", "The error before would stop this one too."
+        outcome, detail = "not_sent", "Not sent, because an earlier error would have recurred."
         if not stopped:
             try:
                 mailbox = _change(client, identity, limit)

@@ -1,4 +1,4 @@
-"""Listings that are read by following links: pages in, one frame out."""
+"""Read the pages of a listing into one frame."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def list_frame(
     refresh: bool,
     progress: bool | None,
 ) -> pd.DataFrame:
-    """Return one row per item of a listing, in the service's order."""
+    """Read a listing into a frame, one row per item in the service's order."""
     check_dtype_backend(dtype_backend)
     known = {field.name: field for field in endpoint.query}
     checked = {
@@ -51,14 +51,14 @@ def list_frame(
         return records_frame(records, endpoint.listed.members, dtype_backend)
 
     pages = resolve(client).read_pages(endpoint, query=query, refresh=refresh)
-    listed = read_items(pages, endpoint, framed, progress, page_size=size, identity=own_id)
+    listed = read_items(pages, endpoint, framed, progress, page_size=size, identity=record_id)
     frame = framed(listed.items)
     frame.attrs.update(filters=given, total=len(frame), fetched_at=now(), errors=listed.errors)
     return frame
 
 
 class Listed(NamedTuple):
-    """A listing that was read to its end: its first page, its distinct items, and its errors."""
+    """A complete listing: its first page, distinct items and errors."""
 
     first: Mapping[str, Any]
     items: list[Any]
@@ -74,7 +74,7 @@ def read_items(
     identity: Callable[[Any], str | None],
     page_size: int | None = None,
 ) -> Listed:
-    """Read all pages of a listing; `identity` names an item, where that is known."""
+    """Read all pages of a listing, dropping items with a repeated `identity`."""
     key = endpoint.listed.name
     first: Mapping[str, Any] = {}
     items: list[Any] = []
@@ -88,13 +88,13 @@ def read_items(
             if page_size is not None and len(more) > page_size:
                 raise InvalidResponseError(
                     f"{endpoint.label}: the service returned {len(more):,} {key} where "
-                    f"{page_size} were asked for."
+                    f"{page_size} were requested."
                 )
             first = first or page
             items.extend(more)
             errors.extend(list_of_errors(page.get(spec.ERRORS_KEY)))
             bar.update(len(more))
-    # One item twice where the listing shifted while it was read.
+    # Items are repeated if the listing shifts while it is read.
     first_of: dict[object, Any] = {}
     for item in items:
         first_of.setdefault(identity(item) or object(), item)
@@ -105,45 +105,46 @@ def read_items(
 
 
 def page_items(page: object, endpoint: spec.Endpoint) -> list[Any]:
-    """Return the items of one page, or say that the page is none."""
+    """Return the items of a page, or raise InvalidResponseError."""
     key = endpoint.listed.name
     items = page.get(key) if isinstance(page, dict) else None
     if not isinstance(items, list):
         raise InvalidResponseError(
             f"{endpoint.label}: the response lacks the list {key!r}. "
-            "Is the address that of the service's interface?"
+            "Check that base_url is the address of the service's interface."
         )
     return items
 
 
-def own_id(record: Any) -> str | None:
-    """Return a record's id, where it has one."""
+def record_id(record: Any) -> str | None:
+    """Return a record's id, or None if it has none."""
     identity = record.get("id") if isinstance(record, dict) else None
     return identity if isinstance(identity, str) else None
 
 
-def whole_content(record: Any) -> str | None:
-    """Return a record that has an id as text; what the id stands for is not known."""
-    return None if own_id(record) is None else json.dumps(record, sort_keys=True)
+def content_key(record: Any) -> str | None:
+    """Return a record's whole content as its key, because the meaning of its id is undocumented."""
+    return None if record_id(record) is None else json.dumps(record, sort_keys=True)
 
 
 def report_repeats(count: int, noun: str) -> None:
-    """Warn that items came twice because the listing shifted while it was read."""
+    """Warn of repeated items."""
     if count:
         warn(
-            f"{count} of the {noun} came twice and are kept once: the service's data changed "
-            "while it was read, so others may be missing. refresh=True reads it again."
+            f"The service returned {count} of the {noun} twice; each is kept once. Its data "
+            "changed while it was read, so others may be missing. Pass refresh=True to read it "
+            "again."
         )
 
 
 @contextmanager
 def keeping_partial(frame_so_far: Callable[[], pd.DataFrame]) -> Iterator[None]:
-    """Leave what was read before an interruption on the exception, as `.partial`."""
+    """Attach the rows read before an error or Ctrl-C to the exception, as `.partial`."""
     try:
         yield
     except (OutreachError, KeyboardInterrupt) as error:
         frame = frame_so_far()
-        # The attribute of Ctrl-C is not declared.
+        # KeyboardInterrupt does not declare the attribute.
         error.partial = frame  # type: ignore[union-attr]
         if len(frame):
             error.add_note(
@@ -153,12 +154,12 @@ def keeping_partial(frame_so_far: Callable[[], pd.DataFrame]) -> Iterator[None]:
 
 
 def now() -> str:
-    """Return the present moment as ISO 8601 text, to the second."""
+    """Return the current time as ISO 8601 text, to the second."""
     return moment(time.time())
 
 
 def moment(unix: float) -> str:
-    """Return a moment in Unix time as ISO 8601 text, to the second.
+    """Return a Unix time as ISO 8601 text, to the second.
 
     >>> moment(1.5)
     '1970-01-01T00:00:01+00:00'
@@ -167,10 +168,10 @@ def moment(unix: float) -> str:
 
 
 def report_errors(errors: list[Any], *, in_frame: bool = True) -> None:
-    """Warn once of what the service reported beside its results."""
+    """Warn once of the errors that the service reported with its results."""
     if errors:
         first = quoted(errors[0], _SHOWN_CHARACTERS)
-        where = '; .attrs["errors"] of the frame has them all' if in_frame else ""
+        where = '; all are in the frame\'s .attrs["errors"]' if in_frame else ""
         warn(
             f"The service reported {plural(len(errors), 'error')} with its results"
             f"{where}. The first: {first}"

@@ -1,4 +1,4 @@
-"""People search: filters in, one flat row per person out."""
+"""Search and count people."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, c
 from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.search import Search, report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
-from outreach_frames.resources.split_search import WholeSearch
+from outreach_frames.resources.split_search import SplittableSearch
 from outreach_frames.tables.schema import empty_table, to_frame
 
 _DEPARTMENT_PREFIX = "company_department_headcount_"
@@ -43,51 +43,51 @@ def search_people(
     client: Client | None = None,
     **fields: Any,
 ) -> pd.DataFrame:
-    """Search people, and return one flat row per person with the company's fields.
+    """Search people and return one row per person, including the company's fields.
 
     Parameters
     ----------
     filters : mapping, optional
         Search filters by name, for example from `load_filters`.
     limit : int or None
-        How many people to read at most; None reads all. A warning says when there are more.
+        Maximum number of people to read; None reads all. If more people match, a warning says so.
     headcount : {"all", "department", "none"}
-        Which of the company's headcount columns to keep: 14 by department and 194 by job function,
-        the 14 alone, or none.
+        Headcount columns of the company to keep: 14 by department and 194 by job function, only
+        the 14, or none.
     page_size : int, optional
-        People per request, 1 to 100; by default as many as are of use.
+        People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
-        A filter that is given with a list of values. There is one search per value, in the given
-        order, and each person comes once, with the first value that found them in a column of the
-        filter's name. So the most wanted come first, and more can be read where the service
-        limits what one search returns. `limit` is for all values together.
+        A filter whose values are searched one by one, in the given order. Each person is returned
+        once, with the first matching value in a column named like the filter. List preferred
+        values first. Splitting also finds more people if the service limits the results of one
+        search. `limit` applies to all values together.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow for every column.
+        pandas' nullable dtypes, or Arrow dtypes for all columns.
     refresh : bool
-        Ask the service even where the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
     **fields
         Search filters by name, such as ``person_titles=["Head of Sales"]``.
 
     Returns
     -------
     DataFrame
-        One row per person in the service's order. Nested fields are joined with `_`, such as
-        company_location_details_city. Text is str, counts Int64, numbers Float64, yes or no
-        boolean, dates datetime64; experiences, educations, languages and the like are Arrow lists.
-        `.attrs` has filters, limit, total, errors, and as fetched_at when the first page came from
-        the service, for a search from the cache up to an hour ago. Empty, with all columns, when
-        nobody matches. The column of `split_by` is the last one, an ordered category.
+        One row per person in the service's order; empty, with all columns, if nobody matches.
+        Nested fields are joined with `_`, such as company_location_details_city. Text is str,
+        counts Int64, other numbers Float64, flags boolean, dates datetime64; lists such as
+        experiences, educations and languages are Arrow lists. The last column is that of
+        `split_by`, an ordered category. `.attrs` has filters, limit, total, errors and
+        fetched_at: when the service returned the first page, up to an hour ago if it was cached.
 
     Raises
     ------
     InvalidInputError
-        A filter does not exist or has a wrong value; nothing was sent.
+        A filter does not exist or its value is invalid; nothing was sent.
     ServiceError
-        The service, or the way to it, failed; `.partial` has the people read before.
+        The service failed or could not be reached; `.partial` has the people read before.
 
     Notes
     -----
@@ -110,7 +110,7 @@ def search_people(
         page_size=check_page_size(page_size),
         refresh=refresh,
     )
-    search = WholeSearch(whole, split_by)
+    search = SplittableSearch(whole, split_by)
     with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
 
         def show(rows: int) -> None:
@@ -121,21 +121,23 @@ def search_people(
 
 
 def read_frame(
-    search: WholeSearch,
+    search: SplittableSearch,
     headcount: Headcount,
     dtype_backend: DtypeBackend,
     show: Callable[[int], None],
 ) -> pd.DataFrame:
-    """Read a search to its end as `search_people` returns it; `show` hears how many came."""
+    """Read a search into a frame; `show` receives the row count of each part."""
     tables: list[pa.Table] = []
 
-    def taken() -> pa.Table:
+    def combined() -> pa.Table:
         people = concat_people(tables or [empty_table(spec.PERSON)])
-        tables.clear()  # a search of many people is then in memory only once
+        tables.clear()  # avoid holding a large result twice
         return people
 
     def frame_so_far() -> pd.DataFrame:
-        return search.labelled(with_headcount(to_frame(taken(), dtype_backend), headcount))
+        return search.add_split_column(
+            with_headcount(to_frame(combined(), dtype_backend), headcount)
+        )
 
     with keeping_partial(frame_so_far):
         for table in search.tables():
@@ -149,7 +151,7 @@ def read_frame(
 
 
 def with_headcount(people: pd.DataFrame, headcount: Headcount) -> pd.DataFrame:
-    """Return people with no more headcount columns than are wanted."""
+    """Return people with only the requested headcount columns."""
     dropped = _DROPPED[headcount]
     return people[[name for name in people.columns if not name.startswith(dropped)]]
 
@@ -161,16 +163,16 @@ def count_people(
     client: Client | None = None,
     **fields: Any,
 ) -> int:
-    """Count the people whom a search would find, with one small request.
+    """Count the people that a search would find, with one small request.
 
     Parameters
     ----------
     filters : mapping, optional
         Search filters by name.
     refresh : bool
-        Ask the service even where the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
     **fields
         Search filters by name.
 
@@ -182,9 +184,9 @@ def count_people(
     Raises
     ------
     InvalidInputError
-        A filter does not exist or has a wrong value; nothing was sent.
+        A filter does not exist or its value is invalid; nothing was sent.
     ServiceError
-        The service, or the way to it, failed.
+        The service failed or could not be reached.
 
     Notes
     -----
@@ -206,9 +208,7 @@ def count_people(
     )
     total = search.count()
     if total is None:
-        raise InvalidResponseError(
-            f"{spec.SEARCH_PEOPLE.label}: the response gives no valid total."
-        )
+        raise InvalidResponseError(f"{spec.SEARCH_PEOPLE.label}: the response has no valid total.")
     report_errors(search.errors)
     if total == 0:
         report_unknown_values(search.filters)

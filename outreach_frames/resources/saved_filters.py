@@ -1,4 +1,4 @@
-"""Saved searches: filters as a small JSON file that people can share."""
+"""Save search filters as JSON files and load them."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _VERSION = 1
 
 
 def save_filters(path: str | Path, filters: Mapping[str, Any]) -> Path:
-    """Save search filters as a small JSON file.
+    """Save search filters as a JSON file.
 
     Parameters
     ----------
     path : str or Path
-        Where to; an existing file is replaced. Its name ends in ``.json``, or has no ending.
+        The file, which is replaced if it exists. Its name must end in ``.json`` or have no ending.
     filters : mapping
         Filter names and values, as `search_people` takes them.
 
@@ -39,7 +39,7 @@ def save_filters(path: str | Path, filters: Mapping[str, Any]) -> Path:
     Raises
     ------
     InvalidInputError
-        The filters are not usable, or the file cannot be written.
+        A filter is invalid, or the file cannot be written.
 
     Notes
     -----
@@ -75,7 +75,7 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     Raises
     ------
     InvalidInputError
-        The file is missing, damaged, of another kind, or has filters that do not exist.
+        The file is missing, damaged or not a saved search, or a filter is invalid.
 
     Notes
     -----
@@ -97,11 +97,13 @@ def load_filters(path: str | Path) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise InvalidInputError(f"{source} is damaged: it is not valid JSON ({error}).") from error
     if not isinstance(saved, dict) or saved.get("kind") != _KIND:
-        raise InvalidInputError(f"{source} is not a saved search: save_filters did not write it.")
+        raise InvalidInputError(
+            f"{source} is not a saved search. Pass a file written by save_filters()."
+        )
     if saved.get("version") != _VERSION:
         raise InvalidInputError(
             f"{source} was written by another version (format {saved.get('version')!r}); "
-            f"this one reads format {_VERSION}."
+            f"this version reads format {_VERSION}. Save the filters again."
         )
     try:
         return check_filters(saved.get("filters"))

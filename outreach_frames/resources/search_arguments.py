@@ -1,4 +1,4 @@
-"""The arguments of a people search: its filters, its limit, and the size of its pages."""
+"""Check the arguments of a people search: filters, limit and page size."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from outreach_frames.common.arguments import (
     check_integer,
     check_list,
     check_text,
+    format_positions,
     is_usable,
-    say_where,
     suggestion,
 )
 from outreach_frames.common.text import quoted
@@ -29,30 +29,8 @@ _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 def check_filters(
     filters: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Return search filters as the body of a people search, in the interface's order.
+    """Return the filters that are set, in the interface's order; `fields` override `filters`.
 
-    Parameters
-    ----------
-    filters, fields : mapping or None
-        Filter names to values: text, lists of text, booleans. None means that a filter is not set.
-        A field takes the place of the filter of its name.
-
-    Returns
-    -------
-    dict
-        JSON-ready, with the filters that are set, and nothing else.
-
-    Raises
-    ------
-    InvalidInputError
-        A filter does not exist, or has a value of another type.
-
-    Notes
-    -----
-    Interface: POST /people/search.
-
-    Examples
-    --------
     >>> check_filters({"person_titles": ["CEO"]}, {"person_name": None})
     {'person_titles': ['CEO']}
     """
@@ -65,8 +43,8 @@ def check_filters(
     for name in given:
         if name in (PAGE, PAGE_SIZE):
             raise InvalidInputError(
-                f"{name} is not a filter: all pages are read for you. "
-                "Say how many people you want with limit=, how many per request with page_size=."
+                f"{name} is not a filter: all pages are read automatically. "
+                "Set the number of people with limit=, and people per request with page_size=."
             )
         if name not in spec.FILTERS_BY_NAME:
             close = suggestion(str(name), spec.FILTERS_BY_NAME)
@@ -82,7 +60,7 @@ def check_filters(
 
 
 def unknown_values(body: Mapping[str, Any]) -> list[str]:
-    """Describe the filter values that are not on the lists of known ones.
+    """Describe the filter values that are not known.
 
     >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
     ["person_seniorities='directors'. Did you mean 'director'?"]
@@ -92,17 +70,17 @@ def unknown_values(body: Mapping[str, Any]) -> list[str]:
         known = spec.FILTERS_BY_NAME[name]
         choices = known.values or known.suggestions
         lower = {choice.lower() for choice in choices}
-        others = [text for text in value if text.lower() not in lower] if choices else []
-        for text in others:
+        unknown = [text for text in value if text.lower() not in lower] if choices else []
+        for text in unknown:
             close = suggestion(text.lower(), choices)
-            # One known word is an exception among others, not a list of them.
+            # A single known value is an example, not a list.
             if close or len(choices) > 1:
                 found.append(f"{name}={quoted(text)}.{close}")
     return found
 
 
 def check_limit(value: object, name: str = "limit") -> int | None:
-    """Return how many to read at most, None for all."""
+    """Return the maximum number to read, or None for all."""
     if value is None:
         return None
     limit = check_integer(name, value)
@@ -112,7 +90,7 @@ def check_limit(value: object, name: str = "limit") -> int | None:
 
 
 def check_page_size(value: object) -> int | None:
-    """Return how many people one request asks for, or None where it is not set."""
+    """Return the number of people per request, or None if it is not set."""
     if value is None:
         return None
     size = check_integer("page_size", value)
@@ -133,7 +111,7 @@ def _filter_value(known: spec.Filter, value: object) -> object:
         return check_text(known.name, value)
     if isinstance(value, str):
         raise InvalidInputError(
-            f"{known.name} takes a list of text, and this is one text: put it in [ ]."
+            f"{known.name} takes a list of text, not a single text. Put it in [ ]."
         )
     return _filter_list(known, check_list(known.name, value))
 
@@ -148,7 +126,7 @@ def _filter_list(known: spec.Filter, entries: list[object]) -> list[str]:
     if bad:
         raise InvalidInputError(
             f"{known.name} takes a list of text; {len(bad)} of {len(entries)} values are blank "
-            f"or not text ({say_where(bad)})."
+            f"or not text ({format_positions(bad)})."
         )
     texts = [str(entry) for entry in entries]
     for text in texts:
@@ -169,7 +147,7 @@ def _check_format(known: spec.Filter, text: str) -> None:
 
 
 def bare_domain(text: str) -> str:
-    """Return the domain of a web address, without ``www.``; "" where there is none.
+    """Return the domain of a web address without ``www.``, or "" if it has none.
 
     >>> bare_domain("https://www.Brightforge.example/about"), bare_domain("none")
     ('brightforge.example', '')
@@ -184,7 +162,7 @@ def bare_domain(text: str) -> str:
 
 
 def canonical_uuid(text: str) -> str | None:
-    """Return a UUID in lower case; None for any other text."""
+    """Return a UUID in lower case, or None if the text is not a UUID."""
     try:
         canonical = str(uuid.UUID(text))
     except ValueError:

@@ -26,32 +26,32 @@ def sequences(
     Parameters
     ----------
     name : str, optional
-        Part of the name, in any case.
+        Part of the name; case is ignored.
     status : str, optional
         One of active, paused, draft, archived, archiving, pausing, resuming.
     created_by_user_id, created_by_user_email : str, optional
-        Who created the sequence.
+        The id or email address of the user who created the sequence.
     dtype_backend : {"numpy_nullable", "pyarrow"}
-        pandas' own nullable dtypes, or Arrow for every column.
+        pandas' nullable dtypes, or Arrow dtypes for all columns.
     refresh : bool
-        Ask the service even where the cache has a fresh response.
+        Ask the service even if the cache has a fresh response.
     progress : bool, optional
-        Show a progress bar; by default in a notebook or terminal, when it takes a while.
+        Show a progress bar; by default in a notebook or terminal, for long runs.
     client : Client, optional
-        By default the one of the last `connect`.
+        By default the client of the last `connect`.
 
     Returns
     -------
     DataFrame
         One row per sequence: id, name, status (str), created_at, updated_at (datetime64, UTC),
-        created_by_user_id, created_by_user_email (str). Empty when none matches.
+        created_by_user_id, created_by_user_email (str). Empty if nothing matches.
 
     Raises
     ------
     InvalidInputError
-        An argument is not usable; nothing was sent.
+        An argument is invalid; nothing was sent.
     ServiceError
-        The service, or the way to it, failed.
+        The service failed or could not be reached.
 
     Notes
     -----

@@ -1,4 +1,4 @@
-"""A search as it was asked for: read at once, or value by value of one filter, each person once."""
+"""A people search, optionally split into one search per value of a filter."""
 
 from __future__ import annotations
 
@@ -26,44 +26,21 @@ from outreach_frames.resources.search import (
 )
 
 
-class WholeSearch:
-    """A search that is read at once, or by one `Search` per value of a filter.
-
-    Parameters
-    ----------
-    search : Search
-        The whole search; nothing of it has been read.
-    split_by : str, optional
-        The filter, one of the search's own with a list of values.
-
-    Attributes
-    ----------
-    filters, limit : dict, int or None
-        The whole search's.
-    sightings_of : callable
-        Remembers who came before, by the index of the value.
-    values : tuple of str
-        The filter's values in the order given; a single None where there is no such filter.
-    index : int
-        Which of them is being read.
-    taken : list of int
-        How many people each value found that no earlier one had.
-    total : int or None
-        How many people match, as far as the service has reported.
-    """
+class SplittableSearch:
+    """A people search that is read as a whole, or by one `Search` per value of a filter."""
 
     def __init__(self, search: Search, split_by: str | None = None) -> None:
         self._whole = search
         self.filters: dict[str, Any] = search.filters
         self.limit: int | None = search.limit
         self.split_by = split_by
-        self.values: tuple[Any, ...] = (None,)
+        self.values: tuple[Any, ...] = (None,)  # of the filter, in the given order
         if split_by is not None:
             name = check_split_by(search.filters, split_by)
             self.values = tuple(dict.fromkeys(search.filters[name]))
-        self.index: int = 0
-        self.taken: list[int] = [0] * len(self.values)
-        self.total: int | None = None
+        self.index: int = 0  # of the value that is being read
+        self._rows_by_value: list[int] = [0] * len(self.values)  # duplicates excluded
+        self.total: int | None = None  # matching people, reported by the service
         self.errors: list[Any] = []
         self._repeats = 0
         self._progress = SearchProgress()
@@ -73,49 +50,49 @@ class WholeSearch:
 
     @property
     def rows(self) -> int:
-        """How many people were taken."""
-        return sum(self.taken)
+        """The number of people read."""
+        return sum(self._rows_by_value)
 
     @property
     def expected(self) -> int | None:
-        """How many people will be read, as far as the service has reported."""
+        """The number of people that will be read, or None if it is unknown."""
         return min((n for n in (self.limit, self.total) if n is not None), default=None)
 
     @property
     def attrs(self) -> dict[str, Any]:
-        """What `.attrs` of the frame has."""
-        noted = {
+        """The `.attrs` of the frame."""
+        attrs = {
             "filters": self.filters,
             "limit": self.limit,
             "total": self.total,
-            # When the first page of all came from the service.
+            # When the service returned the earliest page.
             "fetched_at": min(self._fetched_at, default=now()),
             "errors": self.errors,
         }
-        return noted if self.split_by is None else noted | {"split_by": self.split_by}
+        return attrs if self.split_by is None else attrs | {"split_by": self.split_by}
 
     @property
     def state(self) -> dict[str, Any]:
-        """How far the search has come, in plain values."""
+        """The progress of the search in plain values, stored in checkpoints."""
         return {
             "progress": asdict(self._progress),
             "search": self.index,
-            "taken": list(self.taken),
+            "taken": list(self._rows_by_value),
             "whole": self.total,
             "whole_repeats": self._repeats,
         }
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Go on where a search in that state stopped."""
+        """Resume a search from a stored state."""
         self.index, self.total = state["search"], state["whole"]
-        self.taken, self._repeats = list(state["taken"]), state["whole_repeats"]
+        self._rows_by_value, self._repeats = list(state["taken"]), state["whole_repeats"]
         self._progress = SearchProgress(**state["progress"])
 
     def tables(self) -> Iterator[pa.Table]:
-        """Yield the people value by value, each once, up to the limit."""
+        """Yield the people value by value, without duplicates, up to the limit."""
         if self.split_by is not None and self.total is None:
-            counted = replace(self._whole, limit=1, page_size=spec.MIN_SEARCH_PAGE_SIZE, errors=[])
-            self.total = counted.count()
+            counting = replace(self._whole, limit=1, page_size=spec.MIN_SEARCH_PAGE_SIZE, errors=[])
+            self.total = counting.count()
         for index in range(self.index, len(self.values)):
             if index > self.index:
                 self.index, self._progress = index, SearchProgress()
@@ -137,25 +114,25 @@ class WholeSearch:
         repeats = self._repeats - self._progress.repeats
         with closing(search.tables()) as tables:
             for table in tables:
-                self.taken[self.index] = self._progress.rows
+                self._rows_by_value[self.index] = self._progress.rows
                 self._repeats = repeats + self._progress.repeats
                 if self.split_by is None:
                     self.total = search.total
                 yield table
         self._fetched_at.append(search.fetched_at)
 
-    def labelled(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Return the people taken, with the value that found each as the last column."""
+    def add_split_column(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Return the people with the value that found each as the last column."""
         if self.split_by is None:
             return frame
-        codes = np.repeat(np.arange(len(self.values)), self.taken)[: len(frame)]
+        codes = np.repeat(np.arange(len(self.values)), self._rows_by_value)[: len(frame)]
         dtype: pd.CategoricalDtype[str] = pd.CategoricalDtype(list(self.values), ordered=True)
         names = {self.split_by: unique_name(self.split_by, frame.columns)}
         values = pd.Series(pd.Categorical.from_codes(codes, dtype=dtype), index=frame.index)
         return frame.rename(columns=names).assign(**{self.split_by: values})
 
     def report(self, rows: int, *, in_frame: bool = True) -> None:
-        """Warn of what the analyst would not see in the frame, or in the file."""
+        """Warn of duplicates, errors, unknown filter values and missing people."""
         report_repeats(self._repeats, "people")
         report_errors(self.errors, in_frame=in_frame)
         if not rows and not self.total:
@@ -163,39 +140,39 @@ class WholeSearch:
         if self.total is None or rows >= self.total:
             return
         if self.limit is not None and rows >= self.limit:
-            warn(f"{rows:,} of {self.total:,} people were read; limit=None reads them all.")
+            warn(f"{rows:,} of {self.total:,} people were read. Pass limit=None to read all.")
         elif self.split_by is not None or self._progress.received < self.total:
-            warn(self._what_is_missing(rows, self.total))
+            warn(self._missing_message(rows, self.total))
 
-    def _what_is_missing(self, rows: int, total: int) -> str:
+    def _missing_message(self, rows: int, total: int) -> str:
         people = plural(total, "person", "people")
         if self.split_by is None:
             return (
-                f"The service counts {people} and returned {rows:,}. Either its data changed while "
-                "it was read (refresh=True reads it again), or it limits what one search returns: "
-                "with split_by= over company_sizes, person_locations or person_seniorities, each "
-                "search is smaller and more is read."
+                f"The service counts {people} but returned {rows:,}. Either its data changed while "
+                "it was read: pass refresh=True to read it again. Or it limits the results of one "
+                "search: pass split_by= with company_sizes, person_locations or "
+                "person_seniorities to run smaller searches."
             )
         missing = total - rows
         return (
-            f"The service counts {people} for all values of {self.split_by} together, and the "
-            f"searches for each found {rows:,}: {missing:,} {'is' if missing == 1 else 'are'} "
-            "missing. Its data changed while it was read (refresh=True reads it again), or the "
-            "service limits what one search returns (split by a filter with more values)."
+            f"The service counts {people} for all values of {self.split_by} together, but the "
+            f"searches per value found {rows:,}: {missing:,} {'is' if missing == 1 else 'are'} "
+            "missing. Either its data changed while it was read: pass refresh=True to read it "
+            "again. Or it limits the results of one search: split by a filter with more values."
         )
 
 
 def check_split_by(filters: Mapping[str, Any], split_by: object) -> str:
-    """Return the name of a filter that is given with a list of values."""
+    """Return the name of a filter that has a list of values and can split a search."""
     lists = [one.name for one in spec.FILTERS if one.type == "array" and not one.excludes]
     if split_by not in lists:
         close = suggestion(str(split_by), lists)
         raise InvalidInputError(
-            f"split_by={split_by!r} is not a filter that finds people by a list of values.{close} "
-            "of.filters() lists all filters."
+            f"split_by={split_by!r} is not a filter that includes a list of values.{close} "
+            "Call of.filters() to list all filters."
         )
     if split_by not in filters:
         raise InvalidInputError(
-            f"split_by={split_by!r} needs the values to split by: give {split_by}=[...] too."
+            f"split_by={split_by!r} needs values to split by. Pass {split_by}=[...] too."
         )
     return str(split_by)

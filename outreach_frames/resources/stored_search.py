@@ -1,4 +1,4 @@
-"""The pages of one people search that are in the cache."""
+"""Read and write the pages of one people search in the cache."""
 
 from __future__ import annotations
 
@@ -21,55 +21,45 @@ _LIFETIME: Final = LIFETIMES[spec.SEARCH_PEOPLE.name]
 
 @dataclass
 class StoredSearch:
-    """The pages of one search that are in the cache, and what is new of it on the way there.
+    """The cached pages of one search.
 
-    All of them expire together, an hour after the first page came: what somebody has stored before
-    that page does not belong to it, and never stands beside it in a frame.
-
-    Parameters
-    ----------
-    client : Client
-        Its cache is used.
-    request : callable
-        Gives the request for a page by its number.
-    is_read, is_written : bool
-        Whether pages are taken from the cache, and put into it.
+    All pages expire together, an hour after the first one was fetched. Pages with another expiry
+    belong to an earlier search and are never combined with them.
     """
 
     client: Client
-    request: Callable[[int], Mapping[str, Any]]
-    is_read: bool
-    is_written: bool
+    request: Callable[[int], Mapping[str, Any]]  # the request body of a page number
+    can_read: bool
+    can_write: bool
     _expires_unix: float | None = field(default=None, init=False)
     _keys: dict[int, str] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         is_open = self.client.cache is not None and self.client.cache.is_open
-        self.is_read &= is_open
-        self.is_written &= is_open
+        self.can_read &= is_open
+        self.can_write &= is_open
 
     @property
     def _cache(self) -> ResponseCache:
-        """The cache, where pages are read or written."""
         assert self.client.cache is not None
         return self.client.cache
 
     @property
     def fetched_unix(self) -> float | None:
-        """When the first page came from the service, as Unix time."""
+        """When the service returned the first page, in Unix time."""
         return None if self._expires_unix is None else self._expires_unix - _LIFETIME
 
-    def last_held(self, last: int) -> int:
-        """Return the page up to which all are there, `last` at most; some may be damaged."""
-        expires = self._expires() if self.is_read else None
+    def last_page(self, last: int) -> int:
+        """Return how many of the first `last` pages are cached without a gap, even if damaged."""
+        expires = self._expires() if self.can_read else None
         if expires is None:
             return 0
-        held = self._cache.expiring_at(expires)
-        return len(list(takewhile(lambda n: self._key(n) in held, range(1, last + 1))))
+        keys = self._cache.expiring_at(expires)
+        return len(list(takewhile(lambda n: self._key(n) in keys, range(1, last + 1))))
 
     def pages(self, numbers: Sequence[int]) -> dict[int, PeoplePage]:
-        """Return those of some pages that are there and whole, by their numbers."""
-        expires = self._expires() if self.is_read else None
+        """Return the undamaged cached pages among these numbers."""
+        expires = self._expires() if self.can_read else None
         if expires is None:
             return {}
         entries = self._cache.entries([self._key(number) for number in numbers])
@@ -80,23 +70,23 @@ class StoredSearch:
         }
         return {number: page for number, page in found.items() if page is not None}
 
-    def put(self, numbers: Sequence[int], singles: Iterable[PeoplePage]) -> None:
-        """Store the first of some pages, each by itself."""
+    def add(self, numbers: Sequence[int], singles: Iterable[PeoplePage]) -> None:
+        """Cache pages by their numbers; numbers without a page are ignored."""
         if numbers[0] == 1:
             self._expires_unix = time.time() + _LIFETIME
-        expires = self._expires() if self.is_written else None
+        expires = self._expires() if self.can_write else None
         if expires is not None:
             packed = zip(map(self._key, numbers), map(pack_page, singles), strict=False)
-            self._cache.put(dict(packed), expires)
+            self._cache.set_many(dict(packed), expires)
 
     def _key(self, number: int) -> str:
         if number not in self._keys:
             request = self.request(number)
-            self._keys[number] = self.client.form_key(spec.SEARCH_PEOPLE, request, FORMAT)
+            self._keys[number] = self.client.derived_key(spec.SEARCH_PEOPLE, request, FORMAT)
         return self._keys[number]
 
     def _expires(self) -> float | None:
-        """Return when all pages expire: with the first one, if that is there and still good."""
+        """Return when all pages expire, or None if the first one is not cached or expired."""
         if self._expires_unix is None:
             entry = self._cache.entries([self._key(1)]).get(self._key(1))
             if entry is not None and entry.expires_unix > time.time():

@@ -3,7 +3,7 @@
 from outreach_frames.sandbox.faults import KINDS, Fault
 from outreach_frames.sandbox.service import Sandbox, serve
 
-# What each kind of fault does.
-FAULT_KINDS = {name: kind.says for name, kind in KINDS.items()}
+# The effect of each kind of fault.
+FAULT_KINDS = {name: kind.description for name, kind in KINDS.items()}
 
 __all__ = ["FAULT_KINDS", "Fault", "Sandbox", "serve"]

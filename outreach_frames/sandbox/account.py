@@ -1,4 +1,4 @@
-"""The account of the sandbox's world: its users, mailboxes and sequences, made from the seed."""
+"""The account's users, mailboxes and sequences, generated from the seed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ROOM_IN_NEARLY_FULL = 10
 
 @dataclass(frozen=True, slots=True)
 class Abilities:
-    """What one of the account's users has set up."""
+    """The features that a user of the account has set up."""
 
     dialer: bool = True
     copywriter: bool = True
@@ -31,7 +31,7 @@ class Abilities:
     sender_fields: tuple[str, ...] = ("calendar_link", "signature")
 
 
-# One user can do everything; each of the others lacks what a sequence below needs.
+# The first user has every feature; each of the others lacks one that a sequence below needs.
 ABILITIES = (
     Abilities(),
     Abilities(dialer=False),
@@ -45,13 +45,13 @@ ABLE, NO_DIALER, NO_VOICE, NO_PROFNET, NO_COPYWRITER, NO_CREDITS = range(len(ABI
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    """A sequence as someone designed it in the web app."""
+    """A sequence as designed in the web app."""
 
     name: str
     status: str = "active"
     user: int = ABLE
     stages: tuple[str, ...] = ("email", "email")
-    shows: str | None = None
+    shows: str | None = None  # the outcome of adding leads that it demonstrates
     conditional_logic: bool = False
     lead_fields: tuple[str, ...] = ()
     sender_fields: tuple[str, ...] = ()
@@ -60,8 +60,8 @@ class Design:
     locked: bool = False
 
 
-# Sequences that each show one thing about adding leads; `Sandbox.sequence_ids` finds them.
-SHOWING = (
+# Each demonstrates one outcome of adding leads; `Sandbox.sequence_ids` lists their ids.
+DEMO_SEQUENCES = (
     Design("Founders Nordics: profile visits", shows="accepts_any", stages=("profnet_visit",)),
     Design("CFO outreach DACH", shows="needs_email"),
     Design("Webinar follow-up Logistics", status="paused", shows="paused"),
@@ -132,72 +132,67 @@ SHOWING = (
 )
 
 
-def identifier(rng: random.Random) -> str:
-    """Make an id of the form that sequences, mailboxes and users have."""
+def new_hex_id(rng: random.Random) -> str:
+    """Return a random id in the format of sequences, mailboxes and users."""
     return f"{rng.getrandbits(96):024x}"
 
 
-def moment(rng: random.Random, least: int, most: int) -> datetime:
-    """Draw a moment in office hours, so many days before the world's day."""
-    day = TODAY - timedelta(days=rng.randrange(least, most))
+def random_moment(rng: random.Random, min_days: int, max_days: int) -> datetime:
+    """Return a time in office hours, a random number of days before the world's date."""
+    day = TODAY - timedelta(days=rng.randrange(min_days, max_days))
     return datetime.combine(day, time(rng.randrange(7, 18), rng.randrange(60)), UTC)
 
 
-def stamp(moment: datetime) -> str:
-    """Write a moment the way that the service does."""
+def format_timestamp(moment: datetime) -> str:
+    """Format a time as the service does."""
     return moment.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
 def fill_account(connection: sqlite3.Connection, users: Sequence[User], *, seed: int) -> None:
-    """Create the account's users, mailboxes and sequences."""
+    """Insert the account's users, mailboxes and sequences."""
     rng = random.Random(f"account {seed}")
     insert(
         connection,
         "account_users",
         (
-            {
-                "id": user.id,
-                "name": user.name,
-                "email": user.email,
-                "abilities": as_text(abilities),
-            }
+            {**asdict(user), "abilities": as_text(abilities)}
             for user, abilities in zip(users, ABILITIES, strict=True)
         ),
     )
     mailboxes = list(_mailboxes(users, rng))
     insert(connection, "mailboxes", mailboxes)
-    designs = (*SHOWING, *_plain_designs(rng))
+    designs = (*DEMO_SEQUENCES, *_plain_designs(rng))
     sequences = [_sequence(each, users[each.user], mailboxes, rng) for each in designs]
     sequences.sort(key=lambda row: row["created_at"], reverse=True)
     insert(connection, "sequences", sequences)
 
 
 def _mailboxes(users: Sequence[User], rng: random.Random) -> Iterator[Row]:
-    """Yield mailboxes of every provider and status, at least one of each user's active."""
+    """Yield mailboxes of every provider and status, at least one active per user."""
     domains = ("mail", "team", "hello", "get", "try")
     for place in range(MAILBOXES):
         user, turn = users[place % len(users)], place // len(users)
         local, _, domain = user.email.partition("@")
         always_active = turn in {0, 3}
-        created = moment(rng, 60, 900)
+        created = random_moment(rng, 60, 900)
         yield {
-            "id": identifier(rng),
+            "id": new_hex_id(rng),
             "email": user.email if turn == 0 else f"{local}@{domains[turn]}.{domain}",
             "email_provider": spec.EMAIL_PROVIDERS[(place + turn) % len(spec.EMAIL_PROVIDERS)],
             "daily_email_limit": rng.choice((20, 30, 40, 50, 50, 80, 100, 150)),
             "status": "active" if always_active else spec.MAILBOX_STATUSES[place % 3],
             "user_id": user.id,
-            "created_at": stamp(created),
-            "updated_at": stamp(created + timedelta(days=rng.randrange(1, 59))),
+            "created_at": format_timestamp(created),
+            "updated_at": format_timestamp(created + timedelta(days=rng.randrange(1, 59))),
         }
 
 
 def _plain_designs(rng: random.Random) -> Iterator[Design]:
-    """Yield unremarkable sequences in all statuses, under names that do not repeat."""
+    """Yield ordinary sequences in all statuses, with unique names."""
     statuses = [*spec.SEQUENCE_STATUSES, *spec.SEQUENCE_STATUSES]
     usual = ("active", "active", "paused", "draft", "archived")
     words = WORDS["sequence_names"]
-    names = [f"{who} {where}" for who in words["audiences"] for where in words["segments"]]
+    names = [f"{one} {segment}" for one in words["audiences"] for segment in words["segments"]]
     for place, name in enumerate(rng.sample(names, PLAIN_SEQUENCES)):
         yield Design(
             f"{name}: {rng.choice(words['occasions'])} {{quarter}}",
@@ -207,17 +202,16 @@ def _plain_designs(rng: random.Random) -> Iterator[Design]:
 
 
 def _sequence(design: Design, user: User, mailboxes: Sequence[Row], rng: random.Random) -> Row:
-    """Make a sequence's row; its senders are the user's active mailboxes."""
-    created = moment(rng, 30, 700)
+    created = random_moment(rng, 30, 700)
     senders = [box for box in mailboxes if box["user_id"] == user.id and box["status"] == "active"]
     if design.broken_mailbox:
         senders += [box for box in mailboxes if box["status"] == "needs_reconnection"][:1]
     return {
-        "id": identifier(rng),
+        "id": new_hex_id(rng),
         "name": design.name.format(quarter=f"Q{(created.month + 2) // 3} {created.year}"),
         "status": design.status,
-        "created_at": stamp(created),
-        "updated_at": stamp(created + timedelta(days=rng.randrange(1, 29))),
+        "created_at": format_timestamp(created),
+        "updated_at": format_timestamp(created + timedelta(days=rng.randrange(1, 29))),
         "created_by_user_id": user.id,
         "created_by_user_email": user.email,
         "shows": design.shows,

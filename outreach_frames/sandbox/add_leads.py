@@ -1,11 +1,11 @@
-"""Adding leads to a sequence: the reasons for a 422, and where each lead ends.
+"""Add leads to a sequence: the check behind each 422 code, and the outcome of each lead.
 
-The interface leaves these open, so they are plain choices:
+Choices where the interface document is silent:
 
-- success is a 200, and leads are in the sequence by then;
+- success is a 200, sent once the leads are in the sequence;
 - the limits on credits and on leads per sequence count every lead of the request;
-- of leads that share an email or a profile URL the first goes on and the later ones are skipped;
-- a lead is already in the sequence when its email or its profile URL is there.
+- of leads with the same email or profile URL, only the first is processed;
+- a lead is already in the sequence if its email or its profile URL is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ VOICE_STAGES = frozenset({"voice"})
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """A well-formed request together with what it meets in the account."""
+    """A well-formed request and the account data that it is checked against."""
 
     submission: Submission
     sequence: Row
@@ -41,7 +41,7 @@ class Attempt:
 
     @property
     def stages(self) -> frozenset[str]:
-        """The kinds of stages that the sequence has."""
+        """The kinds of the sequence's stages."""
         return frozenset(self.sequence["stages"])
 
 
@@ -56,10 +56,10 @@ def _missing_ai_credits(attempt: Attempt) -> str:
     return f"Not enough credits for {count} more leads: {user['email']}" if lacking else ""
 
 
-def _lacking(stages: frozenset[str], ability: str, words: str, attempt: Attempt) -> str:
-    """Say whether the sequence's user lacks an ability that one of these stages needs."""
+def _require(stages: frozenset[str], ability: str, problem: str, attempt: Attempt) -> str:
+    """Return the problem if one of these stages needs an ability that the user lacks."""
     lacking = attempt.stages & stages and not attempt.user[ability]
-    return f"{words}: {attempt.user['email']}" if lacking else ""
+    return f"{problem}: {attempt.user['email']}" if lacking else ""
 
 
 def _missing_lead_field(attempt: Attempt) -> str:
@@ -68,8 +68,8 @@ def _missing_lead_field(attempt: Attempt) -> str:
     missing = {name: sum(not lead.data.get(name) for lead in leads) for name in needed}
     if attempt.stages & EMAIL_STAGES and not attempt.sequence["conditional_logic"]:
         missing = {EMAIL: sum(lead.email is None for lead in leads), **missing}
-    said = ", ".join(f"{name} ({count} leads)" for name, count in missing.items() if count)
-    return f"Lead fields that the sequence needs are missing: {said}" if said else ""
+    listed = ", ".join(f"{name} ({count} leads)" for name, count in missing.items() if count)
+    return f"Lead fields are missing: {listed}" if listed else ""
 
 
 def _missing_sender_field(attempt: Attempt) -> str:
@@ -78,7 +78,7 @@ def _missing_sender_field(attempt: Attempt) -> str:
         for name in attempt.sequence["sender_fields"]
         if name not in attempt.user["sender_fields"]
     ]
-    return f"Sender fields are not filled in: {', '.join(missing)}" if missing else ""
+    return f"Sender fields are empty: {', '.join(missing)}" if missing else ""
 
 
 def _mailbox_unusable(attempt: Attempt) -> str:
@@ -89,7 +89,7 @@ def _mailbox_unusable(attempt: Attempt) -> str:
     else:
         usable = {email_key(box["email"]) for box in attempt.mailboxes if box["status"] == "active"}
         broken = [email for email in custom if email_key(email) not in usable]
-    return f"Not connected, or not in use: {', '.join(broken)}" if broken else ""
+    return f"Mailboxes are not active or not connected: {', '.join(broken)}" if broken else ""
 
 
 def _max_leads_threshold_reached(attempt: Attempt) -> str:
@@ -103,18 +103,18 @@ def _other_validation_error(attempt: Attempt) -> str:
     return "The sequence is being edited in the web app" if attempt.sequence["locked"] else ""
 
 
-# What can keep a well-formed request from being completed; a check says why, or nothing.
+# The check of each 422 code; it returns the problem, or an empty text.
 CHECKS: Mapping[str, Callable[[Attempt], str]] = {
     "invalid_sequence_status": _invalid_sequence_status,
     "missing_ai_credits": _missing_ai_credits,
     "missing_feature_copywriter": partial(
-        _lacking, COPYWRITER_STAGES, "copywriter", "No access to the copywriter"
+        _require, COPYWRITER_STAGES, "copywriter", "No access to the copywriter"
     ),
-    "missing_feature_dialer": partial(_lacking, PHONE_STAGES, "dialer", "No dialer configured"),
+    "missing_feature_dialer": partial(_require, PHONE_STAGES, "dialer", "No dialer configured"),
     "missing_profnet_account": partial(
-        _lacking, PROFNET_STAGES, "profnet_account", "No professional-network account connected"
+        _require, PROFNET_STAGES, "profnet_account", "No professional-network account connected"
     ),
-    "missing_voice_clone": partial(_lacking, VOICE_STAGES, "voice_clone", "No usable voice clone"),
+    "missing_voice_clone": partial(_require, VOICE_STAGES, "voice_clone", "No usable voice clone"),
     "missing_lead_field": _missing_lead_field,
     "missing_sender_field": _missing_sender_field,
     "mailbox_unusable": _mailbox_unusable,
@@ -122,14 +122,14 @@ CHECKS: Mapping[str, Callable[[Attempt], str]] = {
     "other_validation_error": _other_validation_error,
 }
 
-# The lists of skipped leads in the order of their checks; a lead ends in the first that knows it.
-SKIPPING = tuple(
+# The lists of skipped leads in the order of their checks; the first match takes the lead.
+SKIP_LISTS = tuple(
     field.name for field in spec.ADD_LEADS_RESULT if field.name.endswith(spec.SKIPPED_SUFFIX)
 )
 
 
 def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int, dict[str, Any]]:
-    """Complete a well-formed request in one transaction: status and body of the response."""
+    """Add the leads in one transaction; return the response's status and body."""
     with store.connection:
         store.connection.execute("BEGIN IMMEDIATE")
         attempt = Attempt(
@@ -147,10 +147,10 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
             return 422, {spec.VALIDATION_ERRORS_KEY: errors}
         kept, duplicates = _drop_duplicates(submission.leads)
         known = _known_keys(store, sequence["id"], [key for lead in kept for key in lead.keys])
-        skipped: dict[str, list[dict[str, str | None]]] = {name: [] for name in SKIPPING}
+        skipped: dict[str, list[dict[str, str | None]]] = {name: [] for name in SKIP_LISTS}
         added = []
         for lead in kept:
-            name = _skipped_as(lead, known)
+            name = _find_skip_list(lead, known)
             if name is None:
                 added.append(lead)
             else:
@@ -169,7 +169,7 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
 
 
 def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[str]]]:
-    """Keep the first lead of each email and profile URL, and list what came more than once."""
+    """Drop repeated leads; return the rest and the emails and URLs that were repeated."""
     first: dict[str, str] = {}
     repeated: dict[str, str] = {}
     kept = []
@@ -188,7 +188,7 @@ def _drop_duplicates(leads: Sequence[Lead]) -> tuple[list[Lead], dict[str, list[
 
 
 def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str, set[str]]:
-    """Which keys each check knows."""
+    """Return the matching keys per list of skipped leads."""
     here, draft, active = set(), set(), set()
     for key, row in store.known("leads JOIN sequences ON sequences.id = sequence_id", keys):
         if row["sequence_id"] == sequence_id:
@@ -201,12 +201,12 @@ def _known_keys(store: Store, sequence_id: str, keys: Sequence[str]) -> dict[str
         {key for key, _ in store.known(table, keys)}
         for table in ("exclusion_list", "recently_contacted")
     )
-    return dict(zip(SKIPPING, (excluded, recent, here, draft, active), strict=True))
+    return dict(zip(SKIP_LISTS, (excluded, recent, here, draft, active), strict=True))
 
 
-def _skipped_as(lead: Lead, known: Mapping[str, set[str]]) -> str | None:
-    """Name the list that a lead ends in, or None for a lead to add."""
-    for name in SKIPPING:
+def _find_skip_list(lead: Lead, known: Mapping[str, set[str]]) -> str | None:
+    """Return the name of the list that skips the lead, or None to add it."""
+    for name in SKIP_LISTS:
         overridden = lead.overrides.get(spec.CHECK_OVERRIDES.get(name, ""))
         if not overridden and any(key in known[name] for key in lead.keys):
             return name

@@ -1,9 +1,8 @@
-"""The application that serves the sandbox's operations.
+"""The web application that serves the sandbox's operations.
 
-Around each operation stand, in this order: the size of the body (413), the token (401), and the
-faults. Before all of it `server` refuses a host that is not this machine (421) and URLs and headers
-that are too long (414, 431). An unknown path is 404 and another method 405, both without a look at
-the token: plain choices, because the interface does not say.
+Checks run in this order: body size (413), token (401), faults. Before them, `server` rejects other
+hosts (421) and long URLs and headers (414, 431). Choices where the interface document is silent: an
+unknown path is 404 and a wrong method 405, both without a token check. `/` needs no token either.
 """
 
 from __future__ import annotations
@@ -24,40 +23,38 @@ from starlette.types import Receive, Scope, Send
 from outreach_frames import spec
 from outreach_frames.sandbox import home_page, openapi, rules
 from outreach_frames.sandbox.faults import Call, Reply
-from outreach_frames.sandbox.operations import Service, refused, respond
+from outreach_frames.sandbox.operations import Service, error_reply, respond
 
-# The place in a request's scope where the server puts the connection, for faults to break it.
+# Key in a request's scope for the connection, which the server stores and faults break.
 TRANSPORT = "outreach_frames.sandbox.connection"
 
 
 def make_app(service: Service) -> Starlette:
-    """Make the application: every operation under its endpoint's method and path."""
+    """Build the application, with one route per operation."""
     app = Starlette(
         routes=[
             Route(
-                # An address may hold a slash, written %2F, which has become one by now.
+                # An email may contain a slash, sent as %2F and already decoded here.
                 endpoint.path.replace("{email}", "{email:path}"),
                 Operation(service, endpoint),
                 methods=[endpoint.method],
             )
             for endpoint in spec.ENDPOINTS
         ]
-        + [Route(openapi.PATH, _describe), Route(home_page.PATH, partial(_show, service))],
-        exception_handlers={HTTPException: _http_error, Exception: _unexpected_error},
+        + [Route(openapi.PATH, _openapi), Route(home_page.PATH, partial(_home_page, service))],
+        exception_handlers={HTTPException: _routing_error, Exception: _unexpected_error},
     )
     app.router.redirect_slashes = False
     return app
 
 
-async def _describe(_request: Request) -> Response:
-    """Respond with the description of the interface; it needs no token."""
+async def _openapi(_request: Request) -> Response:
     return Response(openapi.document(), media_type="application/json")
 
 
-async def _show(service: Service, request: Request) -> Response:
-    """Respond with the page for people; it needs no token, and shows none."""
+async def _home_page(service: Service, request: Request) -> Response:
     host, port = request.scope["server"]
-    text = home_page.render(service.store, service.faults.in_force(), f"http://{host}:{port}")
+    text = home_page.render(service.store, service.faults.active(), f"http://{host}:{port}")
     return Response(text, headers=home_page.HEADERS, media_type="text/html")
 
 
@@ -69,31 +66,30 @@ class Operation:
     endpoint: spec.Endpoint
 
     @property
-    def most_bytes(self) -> int:
-        """The size of the largest body that is read."""
+    def _max_body_bytes(self) -> int:
         adds_leads = self.endpoint is spec.ADD_LEADS
         return rules.MAX_LEADS_BODY_BYTES if adds_leads else rules.MAX_BODY_BYTES
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Respond to one request."""
+        """Handle one request."""
         request = Request(scope, receive)
         try:
-            body = await _read_body(request, self.most_bytes)
+            body = await _read_body(request, self._max_body_bytes)
         except ClientDisconnect:
             return
         except rules.Refusal as refusal:
-            reply = refused(refusal)
+            reply = error_reply(refusal)
         else:
             reply = self._reply(request, body)
         await _deliver(reply, scope, receive, send)
 
     def _reply(self, request: Request, body: bytes) -> Reply:
         if not self._is_authorized(request.headers.get(spec.AUTHORIZATION_HEADER, "")):
-            reply = refused(rules.Refusal(401, "The token is missing or wrong."))
+            reply = error_reply(rules.Refusal(401, "The token is missing or wrong."))
             return reply.with_header("WWW-Authenticate", spec.AUTHORIZATION_SCHEME)
         query = tuple(request.query_params.multi_items())
         call = Call(self.endpoint, request.path_params, query, body)
-        return self.service.faults.around(call, partial(respond, self.service))(call)
+        return self.service.faults.wrap(call, partial(respond, self.service))(call)
 
     def _is_authorized(self, header: str) -> bool:
         scheme, _, token = header.partition(" ")
@@ -101,37 +97,35 @@ class Operation:
         return right and scheme.lower() == spec.AUTHORIZATION_SCHEME.lower()
 
 
-async def _read_body(request: Request, most: int) -> bytes:
-    """Read a body, and stop as soon as it is too large."""
+async def _read_body(request: Request, limit: int) -> bytes:
     parts: list[bytes] = []
     size = int(request.headers.get("content-length", 0))
-    if size <= most:
+    if size <= limit:
         size = 0
         async for part in request.stream():
             size += len(part)
-            if size > most:
+            if size > limit:
                 break
             parts.append(part)
-    if size > most:
-        raise rules.Refusal(413, f"A body has at most {most:,} bytes here.")
+    if size > limit:
+        raise rules.Refusal(413, f"The body is too large. Send at most {limit:,} bytes.")
     return b"".join(parts)
 
 
-async def _http_error(_request: Request, error: Exception) -> Response:
-    """Respond to what the router refuses: an unknown path, or another method."""
+async def _routing_error(_request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     body = rules.error_body(error.status_code, error.detail)
     return Response(body, error.status_code, error.headers, media_type="application/json")
 
 
 async def _unexpected_error(_request: Request, _error: Exception) -> Response:
-    """Respond where the sandbox itself is wrong; the server logs the error."""
-    body = rules.error_body(500, "Something went wrong in the sandbox.")
+    """Answer an error of the sandbox itself, which the server logs."""
+    body = rules.error_body(500, "The sandbox failed with an internal error.")
     return Response(body, 500, media_type="application/json")
 
 
 async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> None:
-    """Send a response the way that it says."""
+    """Send a response, whole or broken as `reply.delivery` specifies."""
     transport: asyncio.Transport = scope["extensions"][TRANSPORT]["connection"]
     if reply.delivery == "dropped":
         transport.abort()
@@ -149,20 +143,19 @@ async def _deliver(reply: Reply, scope: Scope, receive: Receive, send: Send) -> 
         while body and not transport.is_closing():
             await send({"type": "http.response.body", "body": body[:1], "more_body": True})
             body = body[1:]
-            await _pause(reply.delay, receive)
+            await _wait(reply.delay, receive)
     await send({"type": "http.response.body", "body": body, "more_body": missing > 0})
     if missing:
         transport.close()
         await _until_disconnected(receive)
 
 
-async def _pause(seconds: float, receive: Receive) -> None:
-    """Wait for some time, or until the other side is gone."""
+async def _wait(seconds: float, receive: Receive) -> None:
     with suppress(TimeoutError):
         await asyncio.wait_for(_until_disconnected(receive), seconds)
 
 
 async def _until_disconnected(receive: Receive) -> None:
-    """Wait until the server knows that the connection is gone, so that it adds nothing."""
+    """Wait until the server has noticed the disconnect, so that it sends nothing more."""
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -1,7 +1,7 @@
-"""The people of the sandbox's world: who they are, where they work, what they did before.
+"""Generate the people of the sandbox's world and their careers.
 
-Careers are in order: educations end before the first job, jobs never overlap, the newest comes
-first, is held at the person's company under the person's title, and has no end.
+Educations end before the first job. Jobs never overlap and are sorted newest first; the newest has
+the person's title and company, and no end.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ from outreach_frames.sandbox.world import TODAY, USERS, School
 _STAFF: Final = Weighted((name, rank["share"]) for name, rank in SENIORITIES.items())
 OWNER, FOUNDING, CHIEF, VICE_PRESIDENT = spec.SUGGESTED_SENIORITIES[:4]
 _LADDER: Final = spec.SUGGESTED_SENIORITIES[3:9]
-_JOBS_AT_MOST: Final = 4
+_MAX_JOBS: Final = 4
 
-_NOW: Final = TODAY.year * 12 + TODAY.month - 1
+_CURRENT_MONTH: Final = TODAY.year * 12 + TODAY.month - 1  # months since year 0
 
 
 class Role(NamedTuple):
-    """What somebody does: the searchable side of a title."""
+    """A job title and its searchable attributes."""
 
     title: str
     seniority: str
@@ -54,23 +54,20 @@ class Role(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """One person as the search needs it; `body` is the JSON of the resource without its company.
-
-    `networks` has bit n set where user number n is connected with the person.
-    """
+    """A person as search needs it; `body` is the JSON of the resource without its company."""
 
     name: str
     role: Role
     location: str
     company: int
-    networks: int
+    networks: int  # bit n: connected with user n
     schools: tuple[int, ...]
     body: bytes
 
 
-# Rare and deliberate: what tables, files and pages have to survive, by position modulo this.
-_SPICE_EVERY: Final = 331
-_SPICES: Final = {
+# Rare values that are hard for tables, files and pages, by position modulo the period.
+_AWKWARD_PERIOD: Final = 331
+_AWKWARD_VALUES: Final = {
     3: ("title", "={}"),
     41: ("title", "+{}"),
     83: ("title", "-{} (interim)"),
@@ -88,17 +85,7 @@ _SPICES: Final = {
 
 
 class Market:
-    """Employers, weighed by size, and schools, by country: where people work and learned.
-
-    Parameters
-    ----------
-    employers : sequence of Employer
-        All companies of the world.
-    schools : sequence of School
-        All schools of the world.
-    staff : mapping of int to int
-        How many people each employer has already, by its number.
-    """
+    """Draws employers by size and schools by country; `staff` counts people by employer."""
 
     def __init__(
         self,
@@ -117,7 +104,7 @@ class Market:
             self._local.setdefault(school.country, []).append(school)
 
     def hire(self, rng: Random) -> Employer:
-        """Return an employer for the next person; none has more people than employees."""
+        """Draw an employer that has a vacancy."""
         while True:
             number = bisect(self._sizes, rng.random() * self._sizes[-1], 0, len(self._sizes) - 1)
             if self._vacancies[number]:
@@ -125,29 +112,29 @@ class Market:
                 return self._employers[number]
 
     def former(self, year: int, rng: Random) -> Employer:
-        """Return an employer founded before that year, or else the oldest."""
+        """Draw an employer founded before the year, or the oldest one."""
         return self._by_age[int(rng.random() * max(1, bisect(self._years, year - 1)))]
 
     def school(self, country: Country, rng: Random) -> School:
-        """Return a school, mostly one of the country."""
+        """Draw a school, usually from the country."""
         local = self._local.get(country.name, self._schools)
         return rng.choice(local if rng.random() < 0.85 else self._schools)
 
 
 def new_person(position: int, market: Market, rng: Random) -> Person:
-    """Return a person with a career up to the day on which the world was made."""
+    """Generate a person with a career up to `TODAY`."""
     employer = market.hire(rng)
     country = employer.country if rng.random() < 0.8 else ANY_COUNTRY.draw(rng)
     stays = country is employer.country and rng.random() < 0.7
     city = employer.city if stays else country.cities.draw(rng)
     name = person_name(country, rng)
-    spiced, spice = _SPICES.get(position % _SPICE_EVERY, ("", "{}"))
+    awkward_field, pattern = _AWKWARD_VALUES.get(position % _AWKWARD_PERIOD, ("", "{}"))
     role = _role(employer, rng)
-    if spiced == "title":
-        role = role._replace(title=spice.format(role.title))
+    if awkward_field == "title":
+        role = role._replace(title=pattern.format(role.title))
     jobs = _experiences(employer, role, market, rng)
     attended, educations = _educations(jobs[-1]["start_date"], role, country, market, rng)
-    facts = _facts(employer, role, city, jobs, rng)
+    facts = _template_values(employer, role, city, jobs, rng)
     about = None if rng.random() < 0.15 else _about(facts, rng)
     described = rng.random() > 0.35
     identifier = new_id(rng)
@@ -157,7 +144,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
         "name": name.name,
         "first_name": name.first_name,
         "last_name": name.last_name,
-        "profnet_url": f"{PROFNET}/in/{name.slug}-{_suffix(position)}",
+        "profnet_url": f"{PROFNET}/in/{name.slug}-{_unique_suffix(position)}",
         "title": role.title,
         "headline": _headline(role, employer, rng),
         "about": about,
@@ -179,8 +166,8 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
         "languages": _languages(country, rng),
         "gender": name.gender,
     }
-    if spiced in {"headline", "about"}:
-        body[spiced] = spice.format(body[spiced] or "Long story, told in full.")
+    if awkward_field in {"headline", "about"}:
+        body[awkward_field] = pattern.format(body[awkward_field] or "Long story, told in full.")
     return Person(
         name=name.name,
         role=role,
@@ -193,7 +180,7 @@ def new_person(position: int, market: Market, rng: Random) -> Person:
 
 
 def next_role(role: Role, *, promoted: bool, rng: Random) -> Role:
-    """Return what somebody does next: the same at the same height, or a rung higher."""
+    """Return the next role: the same seniority, or one step higher if promoted."""
     seniority = role.seniority
     if promoted and seniority in _LADDER[1:]:
         seniority = _LADDER[_LADDER.index(seniority) - 1]
@@ -203,7 +190,7 @@ def next_role(role: Role, *, promoted: bool, rng: Random) -> Role:
 def begin_job(
     person: dict[str, Any], role: Role, employer: Employer, day: date, rng: Random
 ) -> None:
-    """End a person's current job, and put the next one in front."""
+    """End a person's current job and insert the new one before it."""
     current, *_ = person["experiences"]
     current["end_date"] = (day - timedelta(days=1)).isoformat()
     person["experiences"].insert(0, _job(role.title, employer, day.isoformat()))
@@ -213,8 +200,7 @@ def begin_job(
     person["current_position_description"] = None
 
 
-def _suffix(position: int) -> str:
-    """Return hexadecimal digits that no other position has."""
+def _unique_suffix(position: int) -> str:
     high, low = divmod(position, 0x10000)
     return f"{low * 40503 % 0x10000:04x}{f'{high:x}' if high else ''}"
 
@@ -233,7 +219,6 @@ def _role(employer: Employer, rng: Random) -> Role:
 
 
 def _title(seniority: str, function: str, rng: Random) -> str:
-    """Return a title that fits a seniority and a job function."""
     area = AREAS[function]
     patterns: list[str] = SENIORITIES[seniority]["titles"]
     return rng.choice(patterns).format(
@@ -254,19 +239,19 @@ def _month(day: str) -> int:
 def _experiences(
     employer: Employer, role: Role, market: Market, rng: Random
 ) -> list[dict[str, Any]]:
-    """Return the jobs, newest first; earlier ones are further down the ladder."""
+    """Return the jobs, newest first; earlier ones are less senior."""
     low, high = SENIORITIES[role.seniority]["years"]
-    career = _NOW - rng.randint(low * 12, high * 12 + 1)
+    career = _CURRENT_MONTH - rng.randint(low * 12, high * 12 + 1)
     founded = employer.founded_year * 12
     if role.seniority == FOUNDING:
         since = founded + rng.randint(0, 11)
         career = min(career, since - rng.randint(0, 60))
     else:
-        since = max(founded, _NOW - int((_NOW - career) * rng.random() ** 1.6))
+        since = max(founded, _CURRENT_MONTH - int((_CURRENT_MONTH - career) * rng.random() ** 1.6))
     jobs = [_job(role.title, employer, _day(since))]
     last = since
     rung = _LADDER.index(role.seniority) if role.seniority in _LADDER else 0
-    while len(jobs) < _JOBS_AT_MOST:
+    while len(jobs) < _MAX_JOBS:
         end = last - 1 - int(rng.random() ** 4 * 10)
         start = max(career, end - rng.randint(8, 70))
         if end - start < 4:
@@ -295,7 +280,7 @@ def _job(title: str, employer: Employer, start: str, end: str | None = None) -> 
 def _educations(
     first_job: str, role: Role, country: Country, market: Market, rng: Random
 ) -> tuple[tuple[int, ...], list[dict[str, Any]]]:
-    """Return the schools' numbers and the educations, newest first, over before the first job."""
+    """Return school numbers and educations, newest first, all before the first job."""
     chance = rng.random()
     if chance < 0.07:
         return (), []
@@ -324,7 +309,7 @@ def _educations(
 
 
 def _languages(country: Country, rng: Random) -> list[dict[str, Any]]:
-    """Return the languages of the country, now and then another one, and sometimes none."""
+    """Draw languages of the country; a few people add another one, or list none at all."""
     if rng.random() < 0.1:
         return []
     names = dict.fromkeys(country.languages[: rng.randint(1, len(country.languages))])
@@ -357,17 +342,16 @@ def _headline(role: Role, employer: Employer, rng: Random) -> str:
     return f"{AREAS[role.job_function]} in {employer.industry.name}"
 
 
-def _facts(
+def _template_values(
     employer: Employer, role: Role, city: City, jobs: list[dict[str, Any]], rng: Random
 ) -> dict[str, Any]:
-    """Return what the sentences about a person are filled with."""
     return {
         "company": employer.name,
         "industry": employer.industry.name,
         "function": AREAS[role.job_function],
         "field": rng.choice(WORDS["fields_of_study"][role.department]),
         "city": city.name,
-        "years": 1 + (_NOW - _month(jobs[-1]["start_date"])) // 12,
+        "years": 1 + (_CURRENT_MONTH - _month(jobs[-1]["start_date"])) // 12,
         "percent": rng.randint(5, 60),
         "small": rng.randint(2, 9),
         "large": rng.randint(10, 40),

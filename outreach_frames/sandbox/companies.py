@@ -1,8 +1,8 @@
-"""The companies of the sandbox's world.
+"""Generate the companies of the sandbox's world.
 
-Plain choices where the interface shows no values: `locations` holds texts like "Berlin, Berlin,
+Choices where the interface document shows no values: `locations` holds texts like "Berlin, Berlin,
 Germany", headquarters first; the three funding fields are null for a company without outside
-funding, and a company's `state` is null now and then.
+funding, and a company's `state` is sometimes null.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox.headcount import headcounts
-from outreach_frames.sandbox.names import PROFNET, digits, invented_stem, new_id, slug, stream
+from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, new_rng, postcode, slug
 from outreach_frames.sandbox.vocabulary import (
     ANY_COUNTRY,
     ANY_INDUSTRY,
@@ -36,7 +36,7 @@ PRIVATE, PUBLIC, *_OTHER_TYPES, SELF_OWNED = spec.SUGGESTED_COMPANY_TYPES
 
 
 def _bounds(label: str) -> tuple[int, int]:
-    """Return the bounds of a size label; the last label is open, so it is given an end."""
+    """Return the bounds of a size label; an open label ends at 12 times its start."""
     low, _, high = label.rstrip("+").partition("-")
     return int(low), int(high or 12 * int(low))
 
@@ -45,7 +45,7 @@ SIZES: Final = {label: _bounds(label) for label in spec.SUGGESTED_COMPANY_SIZES}
 _SIZE_WEIGHTS: Final = Weighted(zip(SIZES, (22, 28, 22, 10, 7, 7, 2, 2), strict=True))
 HUGE: Final = spec.SUGGESTED_COMPANY_SIZES[-1]
 
-# Where each revenue label begins, in US dollars a year.
+# Revenue labels by their lower bound, in US dollars a year.
 _REVENUES: Final = {
     0: "$0-$1M",
     1_000_000: "$1M-$10M",
@@ -58,10 +58,9 @@ _REVENUES: Final = {
     10_000_000_000: "$10B+",
 }
 
-# Companies that are older have outgrown outside funding.
-_FIRST_FUNDED: Final = 1995
+_FUNDED_SINCE: Final = 1995
 
-# Each funding stage with the bounds of what one round brings, in US dollars.
+# Funding stages, each with the bounds of one round in US dollars.
 _ROUNDS: Final = (
     ("Seed", 300_000, 3_000_000),
     ("Series A", 3_000_000, 15_000_000),
@@ -79,11 +78,7 @@ _FUNCTIONS: Final = tuple(
 
 @dataclass(frozen=True, slots=True)
 class Employer:
-    """What people, their careers and the search filters need of a company.
-
-    `reached` counts the employees up to and including each job function, in spec's order. `group`
-    is the number of the company at the head of its group, its own where it has none.
-    """
+    """The attributes of a company that careers and search filters use."""
 
     number: int
     id: str
@@ -99,37 +94,28 @@ class Employer:
     type: str
     founded_year: int
     focuses: tuple[str, ...]
-    group: int
+    group: int  # number of the parent company, or its own number
     investors: tuple[int, ...]
-    reached: array[int]
+    cumulative_headcounts: array[int]  # per job function, in the order of spec
 
     def job(self, rng: Random) -> tuple[str, str]:
-        """Return department and job function of one employee."""
-        return _FUNCTIONS[bisect(self.reached, int(rng.random() * self.employees))]
+        """Draw the department and job function of an employee."""
+        return _FUNCTIONS[bisect(self.cumulative_headcounts, int(rng.random() * self.employees))]
 
 
-def size_of(employees: int) -> str | None:
-    """Return the size label of a number of employees, None where no label has it.
+def size_label(employees: int) -> str | None:
+    """Return the size label of a number of employees, or None if no label covers it.
 
-    >>> size_of(12)
+    >>> size_label(12)
     '11-50'
     """
     return next((size for size, (low, high) in SIZES.items() if low <= employees <= high), None)
 
 
 def companies(seed: int, count: int) -> Iterator[tuple[Employer, bytes]]:
-    """Yield the world's companies, each with the JSON of its Company resource.
-
-    The first one is old and huge, so that there is always somebody to have worked for.
-
-    Parameters
-    ----------
-    seed : int
-        The world's seed.
-    count : int
-        How many companies.
-    """
-    rng = stream(seed, "companies")
+    """Generate companies, each with the JSON of its resource."""
+    # The first company is old and huge, so that every career finds a former employer.
+    rng = new_rng(seed, "companies")
     taken: set[str] = set()
     parents: list[Employer] = []
     for number in range(count):
@@ -147,7 +133,7 @@ def _company(
     city = country.cities.draw(rng)
     industry = parent.industry if parent and rng.random() < 0.6 else ANY_INDUSTRY.draw(rng)
     size = _SIZE_WEIGHTS.draw(rng) if number else HUGE
-    employees = _between(*SIZES[size], rng)
+    employees = _log_uniform(*SIZES[size], rng)
     founded = _founded_year(industry, employees, rng) if number else 1908
     stem, short_name = _name(parent, country, industry, taken, rng)
     name = f"{short_name} {rng.choice(country.legal_forms)}".strip()
@@ -177,7 +163,7 @@ def _company(
         focuses=tuple(compress(spec.SUGGESTED_COMPANY_FOCUSES, (is_b2b, is_b2c))),
         group=parent.number if parent else number,
         investors=tuple(rng.sample(range(INVESTORS), rng.randint(1, 4))) if funding else (),
-        reached=array("I", accumulate(counts)),
+        cumulative_headcounts=array("I", accumulate(counts)),
     )
     stage, total, day = funding or (None, None, None)
     body = {
@@ -197,7 +183,7 @@ def _company(
             "city": city.name,
             "state": None if number % 60 == 7 else city.state,
             "country": city.country,
-            "postal_code": digits(city.postal_code_pattern, rng),
+            "postal_code": postcode(city.postal_code_pattern, rng),
             "lat": round(city.lat + rng.uniform(-0.06, 0.06), 5),
             "long": round(city.long + rng.uniform(-0.06, 0.06), 5),
         },
@@ -221,16 +207,12 @@ def _company(
     return employer, body
 
 
-def _between(low: int, high: int, rng: Random) -> int:
-    """Return a whole number between two bounds, small ones more often."""
+def _log_uniform(low: int, high: int, rng: Random) -> int:
     return min(high, int(exp(rng.uniform(log(low), log(high + 1)))))
 
 
 def _founded_year(industry: Industry, employees: int, rng: Random) -> int:
-    """Return a year: venture-funded industries are young, a tenth of the others very old.
-
-    The more employees, the longer a company took to grow to them.
-    """
+    """Draw a year: late for venture-funded industries, earlier for larger companies."""
     chance = rng.random()
     if industry.funded > 0.5 or chance < 0.45:
         return rng.randint(1998, TODAY.year - 2 - 2 * int(log(employees, 3)))
@@ -240,7 +222,7 @@ def _founded_year(industry: Industry, employees: int, rng: Random) -> int:
 def _name(
     parent: Employer | None, country: Country, industry: Industry, taken: set[str], rng: Random
 ) -> tuple[str, str]:
-    """Return a stem and a name that no other has; the companies of a group often share the stem."""
+    """Draw a stem and a unique name; companies of a group often share the stem."""
     while True:
         stem = parent.stem if parent and rng.random() < 0.9 else invented_stem(rng)
         word = country.name if parent and rng.random() < 0.4 else rng.choice(industry.name_words)
@@ -253,7 +235,7 @@ def _name(
 
 
 def _type(industry: Industry, employees: int, rng: Random) -> str:
-    """Return a company type; few are public and small, none is self-owned and large."""
+    """Draw a company type; only larger ones are public, only the smallest self-owned."""
     kind = industry.types.draw(rng)
     if (kind == PUBLIC and employees <= 200) or (kind == SELF_OWNED and employees > 10):
         return PRIVATE
@@ -263,15 +245,15 @@ def _type(industry: Industry, employees: int, rng: Random) -> str:
 def _funding(
     industry: Industry, kind: str, employees: int, founded: int, rng: Random
 ) -> tuple[str, float, str] | None:
-    """Return latest stage, total amount in US dollars and latest date, or None without funding."""
-    if kind not in (PRIVATE, PUBLIC) or founded < _FIRST_FUNDED or rng.random() > industry.funded:
+    """Draw the latest stage, total in US dollars and latest date, or None without funding."""
+    if kind not in (PRIVATE, PUBLIC) or founded < _FUNDED_SINCE or rng.random() > industry.funded:
         return None
-    most = min(len(_ROUNDS), 1 + int(log(employees + 1, 6)))
+    rounds = min(len(_ROUNDS), 1 + int(log(employees + 1, 6)))
     years = sorted(
-        rng.sample(range(founded, TODAY.year), min(rng.randint(1, most), TODAY.year - founded))
+        rng.sample(range(founded, TODAY.year), min(rng.randint(1, rounds), TODAY.year - founded))
     )
     total = sum(
-        round(_between(low, high, rng), -4)
+        round(_log_uniform(low, high, rng), -4)
         for _, (_, low, high) in zip(years, _ROUNDS, strict=False)
     )
     day = f"{years[-1]}-{rng.randint(1, 12):02}-{rng.randint(1, 28):02}"
@@ -279,14 +261,13 @@ def _funding(
 
 
 def _revenue(industry: Industry, employees: int, rng: Random) -> str:
-    """Return the label of what that many employees earn in that industry."""
     revenue = employees * industry.revenue_per_employee * exp(rng.gauss(0.0, 0.35))
     starts = list(_REVENUES)
     return _REVENUES[starts[bisect(starts, revenue) - 1]]
 
 
 def _locations(country: Country, city: City, employees: int, rng: Random) -> list[str]:
-    """Return the offices, headquarters first; large companies have more, abroad too."""
+    """Draw the offices, headquarters first; large companies have more, also abroad."""
     found = {city.location: None}
     for _ in range(rng.randint(0, int(log(employees + 1, 8)))):
         place = country if rng.random() < 0.5 else ANY_COUNTRY.draw(rng)

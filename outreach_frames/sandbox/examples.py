@@ -1,4 +1,4 @@
-"""Examples: a request of each operation that works in a world, and what it leads to."""
+"""A working example request per operation, and its response in a small world."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Store, World, open_store
 from outreach_frames.sandbox.world import TODAY
 
-# In this world the search below finds one person.
+# The search below finds one person in this world.
 _PEOPLE, _SEED = 20, 9
 
 
 def requests(store: Store) -> Mapping[spec.Endpoint, Call]:
-    """Return a request of each operation; whoever calls holds the store's lock."""
+    """Return an example request per operation; the caller holds the store's lock."""
     contacts = store.contacts(store.ids("contacts")[:2])
     contact = next(contact for contact in contacts if contact["email"])
     sequence = next(row for row in store.sequences() if row["shows"] == "accepts_any")
@@ -43,7 +43,7 @@ def requests(store: Store) -> Mapping[spec.Endpoint, Call]:
     }
     page = (spec.PAGE_SIZE.name, "20")
     name, owner = ("name", sequence["name"].lower()), ("user_email", mailbox["user_email"])
-    made = (
+    specific = (
         Call(spec.LIST_SEQUENCES, {}, (name, ("status", "active"), page)),
         Call(spec.ADD_LEADS, {"id": sequence["id"]}, body=orjson.dumps({spec.LEADS_KEY: [lead]})),
         Call(spec.GET_CONTACTS, {}, ((spec.CONTACT_IDS.name, contact["id"]),)),
@@ -53,13 +53,13 @@ def requests(store: Store) -> Mapping[spec.Endpoint, Call]:
         Call(spec.LIST_MAILBOXES, {}, (("status", "active"), owner, page)),
         Call(spec.UPDATE_MAILBOX, {"id": mailbox["id"]}, body=b'{"daily_email_limit":40}'),
     )
-    examples = {call.endpoint: call for call in made}
-    # A list needs nothing of the world.
+    examples = {call.endpoint: call for call in specific}
+    # Any other endpoint is a list, which needs no data of the world.
     return {one: examples.get(one) or Call(one, {}, (page,)) for one in spec.ENDPOINTS}
 
 
 def curl(call: Call, base_url: str, token: str) -> str:
-    """Write a request as a line for a shell; `token` as a shell writes it in quotes."""
+    """Return the curl command of a request; `token` is inserted in double quotes."""
     path = call.endpoint.path.format_map(
         {name: quote(value, safe="") for name, value in call.path_values.items()}
     )
@@ -75,7 +75,7 @@ def curl(call: Call, base_url: str, token: str) -> str:
 
 
 def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
-    """Return a request of each operation, and what a small world responds to it.
+    """Return an example request per operation and its response from a small world.
 
     >>> call, response = exchanges()[spec.GET_CONTACT_BY_EMAIL]
     >>> call.path_values["email"] == response["email"]
@@ -84,7 +84,7 @@ def exchanges() -> dict[spec.Endpoint, tuple[Call, Any]]:
     noon = datetime.combine(TODAY, time(12), UTC)
     with closing(open_store(None, World(_PEOPLE, _SEED, make_world))) as store:
         service = Service(
-            store, PeopleIndex(store.connection), "", Faults.arm(None, seed=0), lambda: noon
+            store, PeopleIndex(store.connection), "", Faults.activate(None, seed=0), lambda: noon
         )
         return {
             endpoint: (call, orjson.loads(respond(service, call).body))

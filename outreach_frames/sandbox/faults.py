@@ -1,8 +1,4 @@
-"""Misbehaviour on request: which faults there are, and when one strikes.
-
-A fault stands between a request and the operation that handles it. It may respond in its place,
-change its response, or say how the response goes over the wire.
-"""
+"""Simulated faults: each wraps an operation and replaces, changes or breaks its response."""
 
 from __future__ import annotations
 
@@ -26,7 +22,7 @@ Delivery = Literal["whole", "dropped", "short", "slow"]
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request that found its operation."""
+    """A request, routed to its endpoint."""
 
     endpoint: spec.Endpoint
     path_values: Mapping[str, str]
@@ -35,13 +31,13 @@ class Call:
 
     @property
     def path(self) -> str:
-        """The endpoint's path with its values."""
+        """The endpoint's path with the values inserted."""
         return self.endpoint.path.format_map(self.path_values)
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """A response, and how it goes over the wire."""
+    """A response, and how it is sent."""
 
     status: int
     body: bytes
@@ -50,7 +46,7 @@ class Reply:
     delay: float = 0.0
 
     def with_header(self, name: str, value: str) -> Reply:
-        """Return the same response with one header more."""
+        """Return a copy with one more header."""
         return replace(self, headers=(*self.headers, (name, value)))
 
 
@@ -59,34 +55,32 @@ Handler = Callable[[Call], Reply]
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One way to misbehave, and when to do it.
+    """A simulated fault of the service, and the requests that it affects.
 
     Parameters
     ----------
     kind : str
-        One of `outreach_frames.sandbox.FAULT_KINDS`, which says what each does.
+        One of `outreach_frames.sandbox.FAULT_KINDS`, which describes their effects.
     endpoint : str, optional
-        The name of an endpoint in `spec` (`"search_people"`); every one that the kind fits if left
-        out.
+        The name of an endpoint, such as `"search_people"`; by default all that the kind supports.
     times : int, optional
-        How often the fault strikes before it is over; for ever if left out.
+        The number of requests to affect; by default no limit.
     after : int, default 0
-        How many requests pass before the fault begins.
+        The number of requests to skip first.
     probability : float, default 1.0
-        How likely it strikes a request, drawn from a generator made from the sandbox's seed.
+        The probability per request, drawn from a generator seeded with the sandbox's seed.
     retry_after : float or str, optional
-        Seconds to ask the client to wait, where the kind does that (1 if left out); a text is sent
-        as it is.
+        The seconds in `Retry-After` (default 1), for kinds that send it; a text is sent unchanged.
     delay : float, default 0.05
         Seconds between two bytes of a slow body.
     href : str, default "http://foreign.example/sequences"
-        Where a foreign next link leads.
+        The target of a foreign next link.
 
     Raises
     ------
     ValueError
-        If the kind or the endpoint is unknown, the kind does not fit the endpoint, or a number is
-        out of range.
+        If the kind or the endpoint is unknown, the kind does not support the endpoint, or a number
+        is out of range.
 
     Examples
     --------
@@ -105,25 +99,24 @@ class Fault:
 
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
-            raise ValueError(f"There is no fault {self.kind!r}; there are {', '.join(KINDS)}.")
+            raise ValueError(f"Unknown fault {self.kind!r}. Pass one of {', '.join(KINDS)}.")
         names = [endpoint.name for endpoint in spec.ENDPOINTS]
-        known = ", ".join(names)
-        fitting = [endpoint.name for endpoint in KINDS[self.kind].endpoints]
+        supported = [endpoint.name for endpoint in KINDS[self.kind].endpoints]
         if self.endpoint is not None and self.endpoint not in names:
-            raise ValueError(f"There is no endpoint {self.endpoint!r}; there are {known}.")
-        if self.endpoint is not None and self.endpoint not in fitting:
-            raise ValueError(f"The fault {self.kind!r} fits only {', '.join(fitting)}.")
+            raise ValueError(f"Unknown endpoint {self.endpoint!r}. Pass one of {', '.join(names)}.")
+        if self.endpoint is not None and self.endpoint not in supported:
+            raise ValueError(f"The fault {self.kind!r} supports only {', '.join(supported)}.")
         if self.after < 0 or (self.times is not None and self.times < 0) or self.delay < 0:
-            raise ValueError("after, times and delay of a fault cannot be negative.")
+            raise ValueError("The after, times and delay of a fault must not be negative.")
         if not 0 <= self.probability <= 1:
-            raise ValueError("The probability of a fault is a number from 0 to 1.")
+            raise ValueError(f"A fault's probability must be 0 to 1, not {self.probability!r}.")
 
 
 FaultLike = Fault | Mapping[str, Any] | str
 
 
 def as_fault(value: FaultLike) -> Fault:
-    """Take a fault, the fields of one, or the mere name of its kind."""
+    """Convert the fields of a fault, or the name of its kind, to a fault."""
     if isinstance(value, Fault):
         return value
     if isinstance(value, str):
@@ -132,24 +125,23 @@ def as_fault(value: FaultLike) -> Fault:
     unknown = [name for name in value if name not in known]
     if unknown or "kind" not in value:
         raise ValueError(
-            f"A fault has a kind, and may have {', '.join(known[1:])}; "
+            f"A fault needs a kind, and may have {', '.join(known[1:])}; "
             f"got {', '.join(map(repr, value))}."
         )
     return Fault(**value)
 
 
 def _retry_after(fault: Fault) -> str:
-    """Write Retry-After as seconds, or as it was given where it is a text."""
-    asked = 1 if fault.retry_after is None else fault.retry_after
-    return asked if isinstance(asked, str) else f"{asked:g}"
+    value = 1 if fault.retry_after is None else fault.retry_after
+    return value if isinstance(value, str) else f"{value:g}"
 
 
 def _retry_after_date(fault: Fault) -> str:
-    """Write Retry-After as an HTTP date; rounded up, so that it is never too early."""
-    asked = 1 if fault.retry_after is None else fault.retry_after
-    if isinstance(asked, str):
-        return asked
-    return formatdate(math.ceil(time.time() + asked), usegmt=True)
+    """Return Retry-After as an HTTP date, rounded up so that it is never too early."""
+    value = 1 if fault.retry_after is None else fault.retry_after
+    if isinstance(value, str):
+        return value
+    return formatdate(math.ceil(time.time() + value), usegmt=True)
 
 
 def _refuse(
@@ -159,9 +151,7 @@ def _refuse(
     return reply.with_header(spec.RETRY_AFTER_HEADER, header(fault)) if header else reply
 
 
-def _ask_to_wait(
-    header: Callable[[Fault], str], fault: Fault, call: Call, handle: Handler
-) -> Reply:
+def _add_wait(header: Callable[[Fault], str], fault: Fault, call: Call, handle: Handler) -> Reply:
     return handle(call).with_header(spec.RETRY_AFTER_HEADER, header(fault))
 
 
@@ -185,7 +175,6 @@ Document = dict[str, Any]
 def _edit(
     change: Callable[[Fault, Document], object], fault: Fault, call: Call, handle: Handler
 ) -> Reply:
-    """Change the document of a good response."""
     reply = handle(call)
     if reply.status != 200:
         return reply
@@ -209,15 +198,15 @@ def _add_errors(_fault: Fault, document: Document) -> None:
 
 
 def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
-    """Respond to a later page as if somebody had come in front since the first one."""
+    """Answer pages after the first as if a person had since been inserted at the front."""
 
     def change(_fault: Fault, document: Document) -> None:
         page_field = spec.SEARCH_PAGING[0].name
-        wanted = orjson.loads(call.body)
-        page = wanted.get(page_field, 1)
+        search = orjson.loads(call.body)
+        page = search.get(page_field, 1)
         people = document[spec.RESULTS_KEY]
         if page > 1 and people:
-            before = handle(replace(call, body=orjson.dumps(wanted | {page_field: page - 1})))
+            before = handle(replace(call, body=orjson.dumps(search | {page_field: page - 1})))
             last = orjson.loads(before.body)[spec.RESULTS_KEY][-1:]
             document[spec.RESULTS_KEY] = last + people[:-1]
 
@@ -226,10 +215,10 @@ def _drift(fault: Fault, call: Call, handle: Handler) -> Reply:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a kind of fault does, and where it can."""
+    """The effect of a kind of fault, and the endpoints that it supports."""
 
-    says: str
-    strike: Callable[[Fault, Call, Handler], Reply]
+    description: str
+    apply: Callable[[Fault, Call, Handler], Reply]
     endpoints: tuple[spec.Endpoint, ...] = spec.ENDPOINTS
 
 
@@ -244,11 +233,9 @@ KINDS: Mapping[str, Kind] = {
         "429 with Retry-After as an HTTP date", partial(_refuse, 429, _TOO_MANY, _retry_after_date)
     ),
     "rate_limit_bare": Kind("429 without Retry-After", partial(_refuse, 429, _TOO_MANY, None)),
-    "retry_after": Kind(
-        "a good response with Retry-After in seconds", partial(_ask_to_wait, _retry_after)
-    ),
+    "retry_after": Kind("200 with Retry-After in seconds", partial(_add_wait, _retry_after)),
     "retry_after_date": Kind(
-        "a good response with Retry-After as an HTTP date", partial(_ask_to_wait, _retry_after_date)
+        "200 with Retry-After as an HTTP date", partial(_add_wait, _retry_after_date)
     ),
     "server_error": Kind("500", partial(_refuse, 500, "Something went wrong.", None)),
     "unavailable": Kind(
@@ -256,13 +243,13 @@ KINDS: Mapping[str, Kind] = {
     ),
     "unavailable_bare": Kind("503 without Retry-After", partial(_refuse, 503, _BUSY, None)),
     "token_revoked": Kind("401", partial(_refuse, 401, "The token was revoked.", None)),
-    "drop_before_commit": Kind("the connection breaks, nothing is done", _drop_before),
+    "drop_before_commit": Kind("the connection breaks before the request is handled", _drop_before),
     "drop_after_commit": Kind(
-        "everything is done, then the connection breaks", partial(_break, "dropped")
+        "the connection breaks after the request is handled", partial(_break, "dropped")
     ),
     "truncated_body": Kind("the body ends before its Content-Length", partial(_break, "short")),
-    "truncated_gzip": Kind("a gzip body that is half there", _cut_gzip),
-    "slow_body": Kind("the body comes one byte at a time", partial(_break, "slow")),
+    "truncated_gzip": Kind("a gzip body that is cut in half", _cut_gzip),
+    "slow_body": Kind("the body arrives one byte at a time", partial(_break, "slow")),
     "repeated_next_link": Kind(
         "the next link leads to the same page", partial(_edit, _repeat_next), _LISTS
     ),
@@ -270,12 +257,12 @@ KINDS: Mapping[str, Kind] = {
         "the next link leads to another host", partial(_edit, _foreign_next), _LISTS
     ),
     "page_drift": Kind(
-        "from page 2 on everyone has moved back by one place: one person twice, one missed",
+        "from page 2 on people move back by one place: one appears twice, one is missed",
         _drift,
         (spec.SEARCH_PEOPLE,),
     ),
     "errors": Kind(
-        "a good response with an entry in _errors",
+        "200 with an entry in _errors",
         partial(_edit, _add_errors),
         (spec.SEARCH_PEOPLE, spec.GET_LEAD_LIST),
     ),
@@ -283,57 +270,54 @@ KINDS: Mapping[str, Kind] = {
 
 
 @dataclass(slots=True)
-class _Armed:
-    """A fault and how far it has come."""
+class _Active:
+    """A fault with the number of requests that it has seen and affected."""
 
     fault: Fault
     seen: int = 0
-    struck: int = 0
+    applied: int = 0
 
 
 @dataclass(slots=True)
 class Faults:
-    """The faults in force, each with its count, and the generator of their chances.
+    """The active faults with their counts; one thread serves all requests, so no lock is needed."""
 
-    One thread serves all requests, so that nothing here needs a lock.
-    """
-
-    armed: list[_Armed]
+    entries: list[_Active]
     rng: random.Random
 
     @classmethod
-    def arm(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
-        """Put faults in force."""
+    def activate(cls, faults: Iterable[FaultLike] | FaultLike | None, *, seed: int) -> Faults:
+        """Activate faults, with their counts at zero."""
         if faults is None:
             faults = ()
         elif isinstance(faults, Fault | Mapping | str):
             faults = (faults,)
-        return cls([_Armed(as_fault(each)) for each in faults], random.Random(f"faults {seed}"))
+        return cls([_Active(as_fault(each)) for each in faults], random.Random(f"faults {seed}"))
 
-    def in_force(self) -> tuple[Fault, ...]:
-        """Return the faults in force."""
-        return tuple(each.fault for each in self.armed)
+    def active(self) -> tuple[Fault, ...]:
+        """Return the active faults."""
+        return tuple(each.fault for each in self.entries)
 
-    def around(self, call: Call, handle: Handler) -> Handler:
-        """Wrap an operation into the faults that strike this request, the first outermost."""
-        striking = [each.fault for each in self.armed if self._strikes(each, call.endpoint)]
-        for fault in reversed(striking):
-            handle = partial(_struck, fault, handle)
+    def wrap(self, call: Call, handle: Handler) -> Handler:
+        """Wrap an operation in the faults that apply to this request, the first one outermost."""
+        applying = [each.fault for each in self.entries if self._applies(each, call.endpoint)]
+        for fault in reversed(applying):
+            handle = partial(_apply_fault, fault, handle)
         return handle
 
-    def _strikes(self, armed: _Armed, endpoint: spec.Endpoint) -> bool:
-        fault = armed.fault
-        fits = endpoint in KINDS[fault.kind].endpoints
-        if not fits or fault.endpoint not in {None, endpoint.name}:
+    def _applies(self, entry: _Active, endpoint: spec.Endpoint) -> bool:
+        fault = entry.fault
+        supported = endpoint in KINDS[fault.kind].endpoints
+        if not supported or fault.endpoint not in {None, endpoint.name}:
             return False
-        armed.seen += 1
-        if armed.seen <= fault.after or (fault.times is not None and armed.struck >= fault.times):
+        entry.seen += 1
+        if entry.seen <= fault.after or (fault.times is not None and entry.applied >= fault.times):
             return False
         if self.rng.random() >= fault.probability:
             return False
-        armed.struck += 1
+        entry.applied += 1
         return True
 
 
-def _struck(fault: Fault, handle: Handler, call: Call) -> Reply:
-    return KINDS[fault.kind].strike(fault, call, handle)
+def _apply_fault(fault: Fault, handle: Handler, call: Call) -> Reply:
+    return KINDS[fault.kind].apply(fault, call, handle)

@@ -1,8 +1,4 @@
-"""The page at `/`: what is in the world, and every operation with a request that works.
-
-Plain HTML with nothing from elsewhere. Whoever can reach the sandbox can read it, so it shows
-neither the token nor anything of the leads that were added but their number.
-"""
+"""The home page at `/`. It needs no token, so it shows neither the token nor added leads."""
 
 from __future__ import annotations
 
@@ -29,24 +25,24 @@ HEADERS: Final[Mapping[str, str]] = {
     "Referrer-Policy": "no-referrer",
     "X-Content-Type-Options": "nosniff",
 }
-# The variables that the toolkit reads; a shell puts the second into the requests below.
-_ADDRESS, _KEY = "OUTREACH_BASE_URL", "OUTREACH_API_KEY"
+# Environment variables that the toolkit reads; the requests below contain the second.
+_URL_VARIABLE, _TOKEN_VARIABLE = "OUTREACH_BASE_URL", "OUTREACH_API_KEY"
 
-_COUNTED: Final[Mapping[str, str]] = {
+_COUNT_LABELS: Final[Mapping[str, str]] = {
     "people": "people in people search",
-    "companies": "companies, with or without people",
+    "companies": "companies, some without people",
     "contacts": "contacts of the account",
-    "sequences": "sequences, in all statuses",
+    "sequences": "sequences in all statuses",
     "mailboxes": "mailboxes",
     "lead_lists": "lead lists",
     "exclusion_list": "leads in the exclusion list",
-    "recently_contacted": "leads that were contacted recently",
+    "recently_contacted": "recently contacted leads",
     "leads": "leads in sequences",
 }
 
 
 def render(store: Store, faults: Iterable[Fault], base_url: str) -> str:
-    """Write the page of a sandbox at this address, with these faults in force."""
+    """Render the page of the sandbox at this address, with its active faults."""
     with store.lock:
         world = store.world()
         values = {
@@ -59,16 +55,16 @@ def render(store: Store, faults: Iterable[Fault], base_url: str) -> str:
                 _operation(each, base_url) for each in requests(store).values()
             ),
         }
-    kinds = ", ".join(fault.kind for fault in faults)
+    active = ", ".join(fault.kind for fault in faults)
     return _template().substitute(
         values,
         description=openapi.PATH,
-        connect=escape(f"export {_ADDRESS}={base_url}\nexport {_KEY}=..."),
+        connect=escape(f"export {_URL_VARIABLE}={base_url}\nexport {_TOKEN_VARIABLE}=..."),
         python=escape(f'import outreach_frames as of\n\nclient = of.connect("{base_url}", "...")'),
-        in_force=escape(f"In force: {kinds}." if kinds else "None is in force."),
+        active_faults=escape(f"Active faults: {active}." if active else "No fault is active."),
         faults=_table(
-            ("kind", "what it does"),
-            ((_code(name), escape(kind.says)) for name, kind in KINDS.items()),
+            ("kind", "effect"),
+            ((_code(name), escape(kind.description)) for name, kind in KINDS.items()),
         ),
     )
 
@@ -80,8 +76,8 @@ def _template() -> Template:
 
 
 def _counts(store: Store) -> Iterable[tuple[str, str]]:
-    for table, words in _COUNTED.items():
-        yield f"{store.count(table):,}", escape(words)
+    for table, label in _COUNT_LABELS.items():
+        yield f"{store.count(table):,}", escape(label)
 
 
 def _sequences(store: Store) -> str:
@@ -108,11 +104,11 @@ def _operation(call: Call, base_url: str) -> str:
         f"<h3><code>{escape(endpoint.label)}</code></h3>",
         f"<p>{escape(endpoint.note.capitalize())}.</p>",
     ]
-    for words, fields in (("Query", endpoint.query), ("Body", endpoint.body)):
+    for label, fields in (("Query", endpoint.query), ("Body", endpoint.body)):
         if fields:
             names = ", ".join(_code(field.name) for field in fields)
-            lines.append(f'<p class="quiet">{words}: {names}</p>')
-    return "\n".join((*lines, f"<pre>{escape(curl(call, base_url, f'${_KEY}'))}</pre>"))
+            lines.append(f'<p class="quiet">{label}: {names}</p>')
+    return "\n".join((*lines, f"<pre>{escape(curl(call, base_url, f'${_TOKEN_VARIABLE}'))}</pre>"))
 
 
 def _code(text: str) -> str:
@@ -120,7 +116,7 @@ def _code(text: str) -> str:
 
 
 def _table(names: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
-    """Write a table whose cells are HTML already; one without names begins with a number."""
+    """Render a table of HTML cells; without column names, the first cells are numbers."""
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     cells = '<td class="number">' if not any(names) else "<td>"
     body = "\n".join(

@@ -1,4 +1,4 @@
-"""Names, identifiers and random numbers of the sandbox's world, all made from its seed."""
+"""Names, identifiers and random numbers, generated from the world's seed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PROFNET: Final = "https://profnet.example"
 
 FEMALE, MALE, NONBINARY = GENDERS = ("female", "male", "nonbinary")
 
-# Letters that Unicode does not take apart into a base letter and an accent.
-_LETTERS: Final = str.maketrans(
+# Letters that Unicode does not decompose into a base letter and an accent.
+_TRANSLITERATIONS: Final = str.maketrans(
     {
         "ß": "ss",
         "ø": "o",
@@ -36,37 +36,37 @@ _STEM_PARTS: Final = tuple(
 )
 
 
-def stream(seed: int, part: str) -> Random:
-    """Return the random numbers of one part of the world, independent of all other parts."""
+def new_rng(seed: int, part: str) -> Random:
+    """Return a random generator for one part of the world, independent of the other parts."""
     return Random(f"{seed}/{part}")
 
 
 def new_id(rng: Random) -> str:
-    """Return a UUID drawn from the seeded numbers."""
+    """Return a random UUID."""
     return str(uuid.UUID(int=rng.getrandbits(128), version=4))
 
 
 @lru_cache(maxsize=20_000)
 def slug(text: str) -> str:
-    """Return the text as lowercase ASCII words joined by hyphens, for addresses.
+    """Return the text as lowercase ASCII words joined by hyphens, for URLs and emails.
 
     >>> slug("Jörn Großmann")
     'jorn-grossmann'
     """
-    plain = unicodedata.normalize("NFKD", text.translate(_LETTERS))
+    plain = unicodedata.normalize("NFKD", text.translate(_TRANSLITERATIONS))
     plain = plain.encode("ascii", "ignore").decode().lower().replace("'", "")
     return re.sub(r"[^a-z0-9]+", "-", plain).strip("-")
 
 
 def invented_stem(rng: Random) -> str:
-    """Return an invented word: the first part of company, school and investor names."""
+    """Return an invented word that starts a company, school or investor name."""
     return "".join(rng.choice(parts) for parts in _STEM_PARTS)
 
 
-def digits(pattern: str, rng: Random) -> str:
+def postcode(pattern: str, rng: Random) -> str:
     """Fill a postal code pattern: `#` with a digit, `A` with a letter.
 
-    >>> digits("10###", Random(1))
+    >>> postcode("10###", Random(1))
     '10291'
     """
     return re.sub(
@@ -78,7 +78,7 @@ def digits(pattern: str, rng: Random) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FullName:
-    """A person's name as shown, its parts, and the same in ASCII for addresses."""
+    """A person's full name, its parts, and its ASCII form for URLs and emails."""
 
     name: str
     first_name: str
@@ -91,7 +91,7 @@ _CULTURES: Final = tuple(CULTURES.values())
 
 
 def person_name(country: Country, rng: Random) -> FullName:
-    """Return a name that people in that country often have."""
+    """Draw a name that is common in the country."""
     chance = rng.random()
     culture = CULTURES[country.cultures.draw(rng)] if chance > 0.08 else rng.choice(_CULTURES)
     gender = NONBINARY if rng.random() < 0.01 else rng.choice(GENDERS[:2])

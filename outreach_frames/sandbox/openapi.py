@@ -1,7 +1,7 @@
-"""The interface as an OpenAPI 3.1 document, made from `spec`.
+"""The interface as an OpenAPI 3.1 document, generated from `spec`.
 
-`data/openapi.json` keeps it for other tools, and the sandbox serves it at `/openapi.json`. What the
-interface does not show is marked `x-sandbox-choice`. After a change of `spec`:
+`data/openapi.json` holds a copy for other tools, and the sandbox serves it at `/openapi.json`. The
+sandbox's own choices are marked `x-sandbox-choice`. After a change of `spec`, update the copy:
 
     python -m outreach_frames.sandbox.openapi > data/openapi.json
 """
@@ -31,7 +31,7 @@ Schema = dict[str, Any]
 _CAUSES: Final = "\n".join(f"- `{code}`: {cause}" for code, cause in spec.ADD_LEADS_ERRORS.items())
 _MESSAGE: Final = spec.Field("message", required=True, note="details")
 _VALIDATION_ERROR: Final = (
-    spec.Field("error_code", required=True, note=f"there may be others than these:\n\n{_CAUSES}"),
+    spec.Field("error_code", required=True, note=f"known codes; others are possible:\n\n{_CAUSES}"),
     _MESSAGE,
 )
 _VALIDATION_ERRORS: Final = spec.Field(
@@ -41,7 +41,7 @@ _ERROR: Final = spec.Field(
     "error", "object", members=(spec.Field("code", required=True), _MESSAGE), required=True
 )
 
-# Fields that stand in more than one place, or are looked for, by the names of their schemas.
+# Groups of fields that have a named schema, to share or to find it.
 COMPONENTS: Final[Mapping[str, tuple[spec.Field | spec.Filter, ...]]] = {
     "Link": spec.LINK,
     "PageLinks": spec.PAGE_LINKS,
@@ -77,10 +77,10 @@ _NAMES: Final = {fields: name for name, fields in COMPONENTS.items()}
 ABOUT: Final = f"""\
 Sequences, leads, contacts, people search, lead lists and mailboxes.
 
-What carries `{CHOICE}` the interface does not show: there the description says what the sandbox
-does, and a client must not rely on it. Besides, the sandbox refuses a request for another host
-(421), a URL of more than 16 KB (414), headers of more than 64 KB (431), and another method (405).
-There is no limit to the rate of requests; 429, 500 and 503 come where faults are asked for.
+`{CHOICE}` marks what the interface document does not show: its text describes the behaviour of the
+sandbox, and clients must not rely on it. In addition, the sandbox rejects requests for another host
+(421), URLs over 16 KB (414), headers over 64 KB (431) and other methods (405). The request rate is
+not limited; 429, 500 and 503 occur only as simulated faults.
 """
 
 
@@ -107,15 +107,13 @@ def describe() -> Schema:
         "paths": paths,
         "components": {
             "schemas": _schemas(),
-            "responses": {
-                name: _refusal(status, words) for status, (name, words) in _REFUSALS.items()
-            },
+            "responses": {name: _error(status, text) for status, (name, text) in _ERRORS.items()},
             "securitySchemes": {
                 "token": {
                     "type": "http",
                     "scheme": spec.AUTHORIZATION_SCHEME.lower(),
-                    "description": "The account's token; how one is issued is not documented.",
-                    CHOICE: "shown where the sandbox is started",
+                    "description": "The account's token; how it is issued is not documented.",
+                    CHOICE: "printed or returned when the sandbox starts",
                 }
             },
         },
@@ -124,7 +122,7 @@ def describe() -> Schema:
 
 @cache
 def document() -> bytes:
-    """Return the OpenAPI document as the bytes of a JSON file."""
+    """Return the OpenAPI document as JSON."""
     return orjson.dumps(describe(), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
 
 
@@ -165,15 +163,15 @@ def _query_parameter(field: spec.Field, example: Call) -> Schema:
         parameter["description"] = field.note.capitalize()
     schema = _schema(field)
     if field.name == spec.PAGE_SIZE.name:
-        most = field.maximum or rules.MAX_PAGE_SIZE
-        schema |= {"pattern": f"^({'|'.join(map(str, range(1, most + 1)))})$"}
-        chosen = f"{rules.DEFAULT_PAGE_SIZE} unless given"
-        parameter[CHOICE] = chosen if field.maximum else f"{chosen}; at most {most}"
+        limit = field.maximum or rules.MAX_PAGE_SIZE
+        schema |= {"pattern": f"^({'|'.join(map(str, range(1, limit + 1)))})$"}
+        default = f"{rules.DEFAULT_PAGE_SIZE} by default"
+        parameter[CHOICE] = default if field.maximum else f"{default}, at most {limit}"
     if field.name in {spec.PAGE_AFTER.name, spec.PAGE_BEFORE.name}:
-        parameter[CHOICE] = "what names nothing, and both at once, are refused (400)"
+        parameter[CHOICE] = "an unknown cursor and both cursors at once are rejected (400)"
     if field == spec.CONTACT_IDS:
         schema["minItems"] = 1
-        parameter[CHOICE] = "without any id the request is refused (400)"
+        parameter[CHOICE] = "a request without ids is rejected (400)"
     given = [value for name, value in example.query if name == field.name]
     if given:
         parameter["example"] = given if field.type == "array" else given[0]
@@ -194,59 +192,58 @@ def _responses(endpoint: spec.Endpoint, example: Any) -> Schema:
         }
     if endpoint is spec.ADD_LEADS:
         success[CHOICE] = (
-            "200; leads are in the sequence by then, "
-            f"of which it holds at most {MAX_LEADS_PER_SEQUENCE:,}"
+            "200, sent once the leads are in the sequence; "
+            f"a sequence holds at most {MAX_LEADS_PER_SEQUENCE:,} leads"
         )
     statuses = [400, 401]
     if "{" in endpoint.path:
         statuses.append(404)
     if endpoint.body:
         statuses.append(413)
-    refusals = {
-        str(status): {"$ref": f"#/components/responses/{_REFUSALS[status][0]}"}
+    errors = {
+        str(status): {"$ref": f"#/components/responses/{_ERRORS[status][0]}"}
         for status in sorted({*statuses, *endpoint.refusals})
     }
-    return {"200": success, **refusals}
+    return {"200": success, **errors}
 
 
-# The responses that are no success: the names of their components, and what they mean.
-_REFUSALS: Final = {
+# Error responses: the name and description of their components.
+_ERRORS: Final = {
     400: (
         "BadRequest",
-        "The request is malformed in itself; of adding leads the interface shows it",
+        "The request is malformed; the interface document shows this only for adding leads",
     ),
     401: ("Unauthorized", "The token is missing or wrong"),
-    404: ("NotFound", "There is nothing of that id or address"),
+    404: ("NotFound", "No object has this id or email"),
     413: (
         "ContentTooLarge",
-        f"A body of more than {rules.MAX_BODY_BYTES // 10**6} MB, to add leads of more than "
+        f"The body is larger than {rules.MAX_BODY_BYTES // 10**6} MB, or, to add leads, than "
         f"{rules.MAX_LEADS_BODY_BYTES // 10**6} MB",
     ),
     422: ("ValidationFailed", "The request is well formed but cannot be completed"),
 }
 
 
-def _refusal(status: int, words: str) -> Schema:
-    response: Schema = {"description": words}
+def _error(status: int, text: str) -> Schema:
+    response: Schema = {"description": text}
     if status in spec.ADD_LEADS.refusals and status != 400:
         (code, cause), *_ = spec.ADD_LEADS_ERRORS.items()
         errors = [{"error_code": code, "message": cause.capitalize()}]
         return response | {
             "content": _json("ValidationErrors", {spec.VALIDATION_ERRORS_KEY: errors})
         }
-    example = orjson.loads(rules.error_body(status, words.partition(";")[0]))
-    response[CHOICE] = "the status and the format of the body, unless the description says so"
+    example = orjson.loads(rules.error_body(status, text.partition(";")[0]))
+    response[CHOICE] = "the status and the format of the body"
     if status == 400:
-        response[CHOICE] = "the format of the body; the status, but of adding leads"
+        response[CHOICE] = "the format of the body, and the status except for adding leads"
     if status == 401:
         response["headers"] = {"WWW-Authenticate": {"schema": {"type": "string"}, CHOICE: "sent"}}
     return response | {"content": _json("Error", example)}
 
 
 def _json(schema: str | Schema, example: Any) -> Schema:
-    """Describe a body in JSON, by its schema's name or the schema itself."""
-    shown = _reference(schema) if isinstance(schema, str) else schema
-    return {"application/json": {"schema": shown, "example": example}}
+    full = _reference(schema) if isinstance(schema, str) else schema
+    return {"application/json": {"schema": full, "example": example}}
 
 
 def _schemas() -> dict[str, Schema]:
@@ -263,10 +260,10 @@ def _schemas() -> dict[str, Schema]:
         {"required": [name], "properties": {name: {"type": "string"}}}
         for name in spec.LEAD_IDENTIFIERS
     ]
-    for place, keywords, words in choices():
+    for place, keywords, text in choices():
         schema = _at(schemas, place)
-        said = f"{schema[CHOICE]}; {words}" if CHOICE in schema else words
-        schema.update(keywords, **{CHOICE: said})
+        note = f"{schema[CHOICE]}; {text}" if CHOICE in schema else text
+        schema.update(keywords, **{CHOICE: note})
     errors = schemas["ValidationErrors"]["properties"][spec.VALIDATION_ERRORS_KEY]
     errors["minItems"] = 1
     errors["items"]["properties"]["error_code"]["examples"] = list(spec.ADD_LEADS_ERRORS)

@@ -1,7 +1,7 @@
 """The sandbox's operations: short functions from a `Call` and the `Service` to a `Reply`.
 
-What the interface shows of none of the endpoints is chosen plainly here: an unknown id is 404, of
-contacts it is left out; contacts come in the account's order, whatever the order of their ids.
+Choices where the interface document is silent: an unknown id is a 404, except that unknown contacts
+are skipped; contacts are returned in the account's order, not in the order of the requested ids.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.sandbox import add_leads as adding
 from outreach_frames.sandbox import rules
-from outreach_frames.sandbox.account import stamp
+from outreach_frames.sandbox.account import format_timestamp
 from outreach_frames.sandbox.faults import Call, Faults, Reply
-from outreach_frames.sandbox.paging import cut_page
+from outreach_frames.sandbox.paging import paginate
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Row, Store
 from outreach_frames.sandbox.submission import Submission
@@ -26,28 +26,27 @@ from outreach_frames.sandbox.submission import Submission
 SEARCH_RESULT_START = b'{"object":"person_search_result","results":['
 
 
-def utc_now() -> datetime:
-    """Return the current time."""
+def _utc_now() -> datetime:
     return datetime.now(UTC)
 
 
 @dataclass(slots=True)
 class Service:
-    """What the operations work on."""
+    """The state that the operations read and change."""
 
     store: Store
     people: PeopleIndex
     api_key: str
     faults: Faults
-    now: Callable[[], datetime] = utc_now
+    now: Callable[[], datetime] = _utc_now
 
 
-def _ok(document: object) -> Reply:
+def _json_reply(document: object) -> Reply:
     return Reply(200, orjson.dumps(document))
 
 
 def list_sequences(service: Service, call: Call) -> Reply:
-    """GET /sequences: `name` is found anywhere in a sequence's name, an address in either case."""
+    """GET /sequences: `name` matches any part of a name, emails match in any case."""
     return _page(service.store.sequences(), call)
 
 
@@ -62,22 +61,22 @@ def add_leads(service: Service, call: Call) -> Reply:
 
 
 def get_contacts(service: Service, call: Call) -> Reply:
-    """GET /contacts: those of the ids that there are, without their recent activity."""
+    """GET /contacts: the known ids, without recent activity."""
     ids = [value for _, value in call.query]
     if not 1 <= len(ids) <= spec.MAX_CONTACT_IDS:
-        most, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
-        raise rules.bad_request(f"{name} must be given 1 to {most} times")
+        limit, name = spec.MAX_CONTACT_IDS, spec.CONTACT_IDS.name
+        raise rules.bad_request(f"{name} must be given 1 to {limit} times")
     found = service.store.contacts(ids)
     for contact in found:
         del contact["recent_activity"]
-    return _ok({spec.CONTACTS_KEY: found})
+    return _json_reply({spec.CONTACTS_KEY: found})
 
 
 def get_contact_by_email(service: Service, call: Call) -> Reply:
-    """GET /contacts/email/{email}: the case of the address makes no difference."""
+    """GET /contacts/email/{email}: the email matches in any case."""
     contact = service.store.contact_of(rules.email_key(call.path_values["email"]))
     if contact is None:
-        raise rules.Refusal(404, "There is no contact with that address.")
+        raise rules.Refusal(404, "There is no contact with that email.")
     return Reply(200, contact)
 
 
@@ -96,44 +95,41 @@ def search_people(service: Service, call: Call) -> Reply:
 
 
 def get_lead_list(service: Service, call: Call) -> Reply:
-    """GET /lead-lists/{id}: one page of its leads; the cursor is a lead's id."""
+    """GET /lead-lists/{id}: a page of its leads; the cursor is a lead's id."""
     lead_list = service.store.lead_list(call.path_values["id"])
     if lead_list is None:
         raise rules.Refusal(404, "There is no lead list with that id.")
-    page, links = cut_page(lead_list[spec.LEADS_KEY], call)
-    return _ok(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
+    page, links = paginate(lead_list[spec.LEADS_KEY], call)
+    return _json_reply(lead_list | {spec.LEADS_KEY: page, spec.LINKS_KEY: links})
 
 
 def list_mailboxes(service: Service, call: Call) -> Reply:
-    """GET /mailboxes: `user_email` in either case."""
+    """GET /mailboxes: `user_email` matches in any case."""
     return _page([_mailbox(row) for row in service.store.mailboxes()], call)
 
 
 def update_mailbox(service: Service, call: Call) -> Reply:
-    """PATCH /mailboxes/{id}: the new limit is there with the response."""
+    """PATCH /mailboxes/{id}: the new limit applies immediately."""
     limit = rules.read_body(call.body, rules.DailyEmailLimit).daily_email_limit
     mailbox_id = call.path_values["id"]
-    if not service.store.set_daily_email_limit(mailbox_id, limit, stamp(service.now())):
+    if not service.store.set_daily_email_limit(mailbox_id, limit, format_timestamp(service.now())):
         raise rules.Refusal(404, "There is no mailbox with that id.")
     (row,) = (row for row in service.store.mailboxes() if row["id"] == mailbox_id)
-    return _ok(_shown(_mailbox(row), spec.MAILBOX))
+    return _json_reply(_select_fields(_mailbox(row), spec.MAILBOX))
 
 
 def _page(rows: Sequence[Row], call: Call) -> Reply:
-    """Respond with the page of a list that a request asks for."""
-    page, links = cut_page(rows, call)
+    page, links = paginate(rows, call)
     listed = call.endpoint.listed
-    items = [_shown(row, listed.members) for row in page]
-    return _ok({listed.name: items, spec.LINKS_KEY: links})
+    items = [_select_fields(row, listed.members) for row in page]
+    return _json_reply({listed.name: items, spec.LINKS_KEY: links})
 
 
-def _shown(row: Mapping[str, Any], fields: Sequence[spec.Field]) -> Row:
-    """Return what the service shows of a row."""
+def _select_fields(row: Mapping[str, Any], fields: Sequence[spec.Field]) -> Row:
     return {field.name: row[field.name] for field in fields if field.name in row}
 
 
 def _mailbox(row: Row) -> Row:
-    """Add to a mailbox's row what the service shows as objects."""
     user = {field.name: row[f"user_{field.name}"] for field in spec.MAILBOX_USER}
     own = rules.link(spec.UPDATE_MAILBOX.path.format(id=row["id"]), {})
     return row | {"user": user, spec.LINKS_KEY: {"self": own}}
@@ -152,15 +148,15 @@ _OPERATIONS: Mapping[spec.Endpoint, Callable[[Service, Call], Reply]] = {
 
 
 def respond(service: Service, call: Call) -> Reply:
-    """Run the operation that a request is for."""
+    """Check a request's query and run its operation."""
     with service.store.lock:
         try:
             rules.check_query(call.endpoint, call.query)
             return _OPERATIONS[call.endpoint](service, call)
         except rules.Refusal as refusal:
-            return refused(refusal)
+            return error_reply(refusal)
 
 
-def refused(refusal: rules.Refusal) -> Reply:
-    """Make the response of a refusal."""
+def error_reply(refusal: rules.Refusal) -> Reply:
+    """Convert a refusal to a response."""
     return Reply(refusal.status, rules.error_body(refusal.status, refusal.message))

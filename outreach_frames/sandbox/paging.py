@@ -1,4 +1,4 @@
-"""Pages of a list by cursor: an item's id, and the items after or before it."""
+"""Cursor pagination: the cursor is an item's id, a page the items after or before it."""
 
 from __future__ import annotations
 
@@ -13,22 +13,21 @@ Item = Mapping[str, Any]
 SIZE, AFTER, BEFORE = spec.PAGE_SIZE.name, spec.PAGE_AFTER.name, spec.PAGE_BEFORE.name
 
 
-def cut_page(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, dict[str, str]]]:
-    """Cut the page that a request asks for out of a list, and make its links.
+def paginate(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, dict[str, str]]]:
+    """Return the requested page of a list and its links.
 
-    A cursor may name an item that the filters leave out: a page begins where that item stands in
-    the whole list. Where the endpoint has no `page[before]`, the `prev` link says the same by
-    `page[after]`.
+    A cursor may name an item that the filters exclude; its position in the whole list counts. If
+    the endpoint has no `page[before]`, the `prev` link uses `page[after]`.
     """
     path, query = call.path, dict(call.query)
     size = int(query.get(SIZE, DEFAULT_PAGE_SIZE))
     filters = {name: value for name, value in query.items() if name not in (AFTER, BEFORE)}
     if AFTER in query and BEFORE in query:
-        raise bad_request(f"{AFTER} and {BEFORE} exclude each other")
+        raise bad_request(f"{AFTER} and {BEFORE} cannot be combined")
     places = {item["id"]: place for place, item in enumerate(items)}
     for name in (AFTER, BEFORE):
         if name in query and query[name] not in places:
-            raise bad_request(f"{name} names nothing that is in this list")
+            raise bad_request(f"{name} must be the id of an item in this list")
     kept = [
         item
         for item in items
@@ -56,7 +55,7 @@ def cut_page(items: Sequence[Item], call: Call) -> tuple[list[Item], dict[str, d
 
 
 def _matches(item: Item, name: str, value: str) -> bool:
-    """Say whether an item passes a filter: names contain it, addresses are equal in either case."""
+    """Check a filter: names contain the value, emails match in any case, others are equal."""
     if name == "name":
         return value.casefold() in item[name].casefold()
     if name.endswith("_email"):

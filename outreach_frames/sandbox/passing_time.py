@@ -1,9 +1,4 @@
-"""What happens in the world as days go by: careers, headcounts, who joins and who leaves.
-
-The same seed, and the same days one after the other, give the same world. Whoever stays keeps id,
-profile URL and place in the order; who leaves is found by no search any more. Contacts, lists and
-leads are the account's, and stay as they are.
-"""
+"""Advance the world's date: careers and headcounts change, people join and leave."""
 
 from __future__ import annotations
 
@@ -21,24 +16,23 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox import careers
-from outreach_frames.sandbox.companies import Employer, companies, size_of
+from outreach_frames.sandbox.companies import Employer, companies, size_label
 from outreach_frames.sandbox.headcount import LEADERSHIP
-from outreach_frames.sandbox.names import stream
-from outreach_frames.sandbox.population import add_people, number_of
+from outreach_frames.sandbox.names import new_rng
+from outreach_frames.sandbox.population import add_people, find_or_add
 from outreach_frames.sandbox.world import TODAY, schools
 
-MOST_DAYS: Final = 3_650
-_MONTH: Final = 30
-# Shares of all people in a month.
-_LEAVE, _JOIN, _MOVE, _RISE = 0.02, 0.03, 0.03, 0.02
-# How a company grows in a month, how much companies differ, and departments of one company.
+MAX_DAYS: Final = 3_650
+_DAYS_PER_MONTH: Final = 30
+# Shares of people per month.
+_LEAVE, _JOIN, _MOVE, _PROMOTE = 0.02, 0.03, 0.03, 0.02
+# Mean growth of a company per month, and its deviation across companies and departments.
 _GROWTH, _SPREAD, _DEPARTMENT_SPREAD = 0.012, 0.03, 0.03
-# Nobody leaves a job that was begun so few days ago.
-_SETTLED_DAYS: Final = 60
+_MIN_JOB_DAYS: Final = 60
 
 
 class _Worker(NamedTuple):
-    """A person with a job."""
+    """A person with the current job."""
 
     position: int
     company: int
@@ -46,35 +40,27 @@ class _Worker(NamedTuple):
     body: dict[str, Any]
 
 
-def pass_days(connection: sqlite3.Connection, days: int) -> None:
-    """Let days go by in a world.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        A whole world, in no transaction; all of it changes, or nothing.
-    days : int
-        From 1 on.
-    """
+def advance_world(connection: sqlite3.Connection, days: int) -> None:
+    """Advance a world by one day or more, in one transaction."""
     ((seed, passed, positions),) = connection.execute("SELECT seed, days, positions FROM world")
-    rng = stream(seed, f"days {passed} to {passed + days}")
+    rng = new_rng(seed, f"days {passed} to {passed + days}")
     with connection:
-        staff = _staff(connection)
-        employers = _grow(connection, seed, staff, days / _MONTH, rng)
-        everybody = [row[0] for row in connection.execute("SELECT position FROM people")]
-        leaving = _some(everybody, _LEAVE, days, rng)
+        staff = _count_staff(connection)
+        employers = _grow_companies(connection, seed, staff, days / _DAYS_PER_MONTH, rng)
+        present = [row[0] for row in connection.execute("SELECT position FROM people")]
+        leaving = _draw_share(present, _LEAVE, days, rng)
         _remove(connection, leaving)
         market = careers.Market(employers, schools(seed), staff)
-        stayed = sorted(set(everybody).difference(leaving))
-        moving = _some(stayed, _MOVE, days, rng)
-        rising = _some(sorted(set(stayed).difference(moving)), _RISE, days, rng)
+        remaining = sorted(set(present).difference(leaving))
+        moving = _draw_share(remaining, _MOVE, days, rng)
+        promoted = _draw_share(sorted(set(remaining).difference(moving)), _PROMOTE, days, rng)
         today = TODAY + timedelta(days=passed)
-        for position in sorted([*moving, *rising]):
+        for position in sorted([*moving, *promoted]):
             worker = _worker(connection, position)
             employer = market.hire(rng) if position in moving else employers[worker.company]
             day = today + timedelta(days=rng.randint(1, days))
             _change_job(connection, worker, employer, day, rng)
-        count = len(_some(everybody, _JOIN, days, rng))
+        count = len(_draw_share(present, _JOIN, days, rng))
         joining = [
             careers.new_person(position, market, rng)
             for position in range(positions, positions + count)
@@ -85,14 +71,13 @@ def pass_days(connection: sqlite3.Connection, days: int) -> None:
         )
 
 
-def _staff(connection: sqlite3.Connection) -> Counter[int]:
-    """Count the people of the world at each company."""
+def _count_staff(connection: sqlite3.Connection) -> Counter[int]:
     return Counter(dict(connection.execute("SELECT company, count(*) FROM people GROUP BY 1")))
 
 
-def _some(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
-    """Draw the share of people to whom something happens, at least one and not all."""
-    count = round(len(positions) * (1 - (1 - monthly) ** (days / _MONTH)))
+def _draw_share(positions: Sequence[int], monthly: float, days: int, rng: Random) -> set[int]:
+    """Draw a share of the people, at least one but not all."""
+    count = round(len(positions) * (1 - (1 - monthly) ** (days / _DAYS_PER_MONTH)))
     return set(rng.sample(positions, min(max(count, 1), len(positions) - 1)))
 
 
@@ -111,16 +96,16 @@ def _remove(connection: sqlite3.Connection, positions: set[int]) -> None:
 def _change_job(
     connection: sqlite3.Connection, worker: _Worker, employer: Employer, day: date, rng: Random
 ) -> None:
-    """Give a person a job at another employer, or a better one at the same."""
+    """Move a person to another employer, or promote the person at the same one."""
     moves = employer.number != worker.company
     role = careers.next_role(worker.role, promoted=not moves or rng.random() < 0.4, rng=rng)
     since = date.fromisoformat(worker.body["current_position_start_date"])
-    is_settled = (day - since).days >= _SETTLED_DAYS
+    may_change = (day - since).days >= _MIN_JOB_DAYS
     is_owner = role.seniority in (careers.OWNER, careers.FOUNDING)
-    if is_owner or not is_settled or not (moves or role.seniority != worker.role.seniority):
+    if is_owner or not may_change or not (moves or role.seniority != worker.role.seniority):
         return
     careers.begin_job(worker.body, role, employer, day, rng)
-    number = number_of(connection, "roles", *role)
+    number = find_or_add(connection, "roles", *role)
     connection.execute(
         "UPDATE people SET role = ?, company = ? WHERE position = ?",
         (number, employer.number, worker.position),
@@ -140,16 +125,15 @@ def _worker(connection: sqlite3.Connection, position: int) -> _Worker:
     return _Worker(position, company, careers.Role(*role), orjson.loads(body))
 
 
-def _grow(
+def _grow_companies(
     connection: sqlite3.Connection, seed: int, staff: Counter[int], months: float, rng: Random
 ) -> list[Employer]:
-    """Change the headcounts of all companies, and return these as they are then."""
     bodies = dict(connection.execute("SELECT number, body FROM company_bodies ORDER BY number"))
     employers: list[Employer] = []
     for employer, _ in companies(seed, len(bodies)):
         body = orjson.loads(bodies[employer.number])
-        grown = {**body, **_grown(body["job_function_headcount"], months, rng)}
-        # A company never has fewer employees than people in the world, or more than a size label.
+        grown = {**body, **_grown_headcounts(body["job_function_headcount"], months, rng)}
+        # Skip growth that ends below the company's people here, or outside all size labels.
         if grown["size"] and grown["estimated_number_of_employees"] >= staff[employer.number]:
             body = grown
         counts = [n for part in body["job_function_headcount"].values() for n in part.values()]
@@ -158,7 +142,7 @@ def _grow(
                 employer,
                 employees=body["estimated_number_of_employees"],
                 size=body["size"],
-                reached=array("I", accumulate(counts)),
+                cumulative_headcounts=array("I", accumulate(counts)),
             )
         )
         connection.execute(
@@ -171,16 +155,16 @@ def _grow(
     return employers
 
 
-def _grown(
+def _grown_headcounts(
     departments: Mapping[str, Mapping[str, int]], months: float, rng: Random
 ) -> dict[str, Any]:
-    """Return what a company says of its employees, some time later; its leaders stay."""
+    """Return a company's headcount fields some months later; senior leadership is constant."""
     growth = rng.gauss(_GROWTH * months, _SPREAD * months**0.5)
     functions: dict[str, dict[str, int]] = {}
     for department, counts in departments.items():
         factor = max(0.0, 1 + rng.gauss(growth, _DEPARTMENT_SPREAD * months**0.5))
         functions[department] = {
-            # Rounded by chance, so that small departments change too.
+            # Random rounding lets small departments change too.
             name: count if department == LEADERSHIP else int(count * factor + rng.random())
             for name, count in counts.items()
         }
@@ -188,7 +172,7 @@ def _grown(
     employees = sum(totals.values())
     return {
         "estimated_number_of_employees": employees,
-        "size": size_of(employees),
+        "size": size_label(employees),
         "department_headcount": {name: totals[name] for name in spec.DEPARTMENTS},
         "job_function_headcount": functions,
     }

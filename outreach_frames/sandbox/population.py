@@ -1,8 +1,7 @@
-"""The tables of the world's companies and people: made, filled, and drawn from.
+"""Create, fill and sample the tables of companies and people.
 
-Each company's JSON is stored once, each person's without the company, and both apart from the
-narrow tables that the filters of people search read: a search never reads a body that it does not
-serve. Texts to be searched in are case-folded; numbers and positions count from 0.
+Search filters read narrow tables, and bodies are stored apart. Searched texts are case-folded;
+numbers and positions count from 0.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ import orjson
 
 from outreach_frames.sandbox import careers
 from outreach_frames.sandbox.companies import Employer, companies
-from outreach_frames.sandbox.names import stream
+from outreach_frames.sandbox.names import new_rng
 from outreach_frames.sandbox.world import investors, schools, users
 
-# More people share a company where there are more of them, and memory stays bounded.
+# Larger worlds have more people per company; the maximum bounds memory.
 COMPANIES_EXPONENT: Final = 0.75
-COMPANIES_AT_MOST: Final = 10_000
+MAX_COMPANIES: Final = 10_000
 _BATCH: Final = 2_000
 
 _TABLES: Final = {
@@ -47,7 +46,7 @@ _TABLES: Final = {
     "person_bodies": "position INTEGER PRIMARY KEY, company INTEGER NOT NULL, body BLOB NOT NULL",
     "educations": "school INTEGER NOT NULL, person INTEGER NOT NULL",
 }
-# Made when the rows are in: an index on a full table is built once, in order.
+# Created after the rows are inserted, which is faster.
 _INDEXES: Final = {
     "people_company": "people (company, position)",
     "educations_school": "educations (school, person)",
@@ -59,19 +58,8 @@ T = TypeVar("T")
 
 
 def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
-    """Make the tables and fill them with the world of a seed.
+    """Create the tables and fill them; the same seed and number of people give the same bytes.
 
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        An open database without these tables; no other table of it is touched.
-    people : int
-        How many people.
-    seed : int
-        The same seed and number of people give the same bytes.
-
-    Examples
-    --------
     >>> connection = sqlite3.connect(":memory:")
     >>> fill(connection, people=20, seed=0)
     >>> connection.execute("SELECT count(*) FROM people").fetchone()
@@ -89,7 +77,7 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
     employers = _fill_companies(connection, seed, company_count(people))
     roles: dict[careers.Role, int] = {}
     places: dict[str, int] = {}
-    market, rng = careers.Market(employers, learned), stream(seed, "people")
+    market, rng = careers.Market(employers, learned), new_rng(seed, "people")
     for positions in _batches(range(people)):
         batch = [careers.new_person(position, market, rng) for position in positions]
         _insert_people(connection, positions[0], batch, roles, places)
@@ -103,23 +91,23 @@ def fill(connection: sqlite3.Connection, *, people: int, seed: int) -> None:
 
 
 def company_count(people: int) -> int:
-    """Return how many companies a world of that many people has.
+    """Return the number of companies for a number of people.
 
     >>> company_count(2_000), company_count(1_000_000)
     (299, 10000)
     """
-    return min(COMPANIES_AT_MOST, max(1, round(math.pow(people, COMPANIES_EXPONENT))))
+    return min(MAX_COMPANIES, max(1, round(math.pow(people, COMPANIES_EXPONENT))))
 
 
 def add_people(connection: sqlite3.Connection, first: int, joining: list[careers.Person]) -> None:
-    """Add people to a filled database, at the positions from the first on."""
-    roles = {person.role: number_of(connection, "roles", *person.role) for person in joining}
-    places = {one.location: number_of(connection, "places", one.location) for one in joining}
+    """Add people to a filled database, at consecutive positions from `first`."""
+    roles = {person.role: find_or_add(connection, "roles", *person.role) for person in joining}
+    places = {one.location: find_or_add(connection, "places", one.location) for one in joining}
     _insert_people(connection, first, joining, roles, places)
 
 
-def number_of(connection: sqlite3.Connection, table: str, *texts: str) -> int:
-    """Return the number of a role or a place, which is added where it is not there yet."""
+def find_or_add(connection: sqlite3.Connection, table: str, *texts: str) -> int:
+    """Return the number of a role or a place; add it if it is new."""
     columns = _TABLES[table].replace("TEXT NOT NULL", "").split(",", 1)[1]
     marks = ", ".join("?" * len(texts))
     folded = [text.casefold() for text in texts]
@@ -131,25 +119,10 @@ def number_of(connection: sqlite3.Connection, table: str, *texts: str) -> int:
     return int(found[0])
 
 
-def sample(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:
-    """Draw different people, in random order.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        A filled database.
-    count : int
-        How many; at most as many as there are.
-    seed : int
-        The same seed draws the same people.
-
-    Returns
-    -------
-    list of dict
-        People without their companies, each with the `company_domain`.
-    """
+def sample_people(connection: sqlite3.Connection, count: int, seed: int) -> list[dict[str, Any]]:
+    """Draw distinct people in random order, each with `company_domain` instead of `company`."""
     (total,) = connection.execute("SELECT count(*) FROM people").fetchone()
-    positions = stream(seed, "sample").sample(range(total), min(count, total))
+    positions = new_rng(seed, "sample").sample(range(total), min(count, total))
     rows = connection.execute(
         """SELECT person_bodies.body, companies.domain FROM json_each(?) AS drawn
         JOIN person_bodies ON position = drawn.value
@@ -213,7 +186,7 @@ def _insert_people(
     roles: dict[careers.Role, int],
     places: dict[str, int],
 ) -> None:
-    """Write a batch of people; roles and places are numbered as they are first seen."""
+    """Insert a batch of people; new roles and places get the next number."""
     _insert(
         connection,
         "people",

@@ -1,4 +1,4 @@
-"""The records of the sandbox's account: contacts, lead lists, and the leads it knows already."""
+"""The account's contacts, lead lists and existing leads, generated from the seed."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from typing import Any
 import orjson
 
 from outreach_frames import spec
-from outreach_frames.sandbox.account import fill_account, moment, stamp
+from outreach_frames.sandbox.account import fill_account, format_timestamp, random_moment
 from outreach_frames.sandbox.names import new_id, slug
-from outreach_frames.sandbox.population import fill, sample
+from outreach_frames.sandbox.population import fill, sample_people
 from outreach_frames.sandbox.rules import identifiers
 from outreach_frames.sandbox.store import as_text, insert
 from outreach_frames.sandbox.vocabulary import COUNTRIES
@@ -23,18 +23,17 @@ from outreach_frames.sandbox.world import User, users
 Record = dict[str, Any]
 
 CONTACTS = 500
-# One in so many contacts stands in the exclusion list, one was contacted recently, and so on.
-SHARE = 12
+# One contact in 12 is in the exclusion list, one recently contacted, one in a draft, one active.
+CONTACTS_PER_LEAD = 12
 
-# What a contact has of the person that it was made from.
-SHARED_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")
+COPIED_PERSON_FIELDS = ("name", "first_name", "last_name", "profnet_url", "title", "location")
 EVENT_TYPES = ("email_sent", "email_opened", "email_replied", "profnet_visited", "call_logged")
 SEQUENCE_TYPES = ("outbound", "inbound", "nurture")
 PHONE_TYPES = ("mobile", "work")
 PHONE_KINDS = ("direct", "switchboard")
 PHONE_SOURCES = ("manual", "enrichment", "import")
 
-# The lead lists: name, type, status, and how many leads.
+# The lead lists: name, type, status, number of leads.
 LEAD_LISTS = (
     ("Imported from profnet search", "profnet", "completed", 230),
     ("Newsletter sign-ups", "email", "completed", 145),
@@ -54,12 +53,12 @@ LIST_ERRORS = [
 
 
 def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
-    """Fill an empty database: the people first, then the account that knows some of them."""
+    """Fill an empty database with people, then with an account that knows some of them."""
     fill(connection, people=people, seed=seed)
     account_users = users(seed)
     fill_account(connection, account_users, seed=seed)
     rng = random.Random(f"records {seed}")
-    contacts = list(_contacts(sample(connection, CONTACTS, seed), account_users, rng))
+    contacts = list(_contacts(sample_people(connection, CONTACTS, seed), account_users, rng))
     insert(
         connection,
         "contacts",
@@ -72,7 +71,7 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
             for contact in contacts
         ),
     )
-    _add_known_leads(connection, contacts, rng)
+    _insert_known_leads(connection, contacts, rng)
     for place, (name, kind, status, size) in enumerate(LEAD_LISTS):
         lead_list = _lead_list(name, kind, status, account_users, rng)
         if place == LIST_WITH_ERRORS:
@@ -82,12 +81,12 @@ def make_world(connection: sqlite3.Connection, people: int, seed: int) -> None:
         insert(connection, "lead_lists", [{"id": lead_list["id"], "document": document}])
 
 
-def _add_known_leads(
+def _insert_known_leads(
     connection: sqlite3.Connection, contacts: Sequence[Record], rng: random.Random
 ) -> None:
-    """Make some contacts leads that the checks of adding leads know."""
+    """Insert some contacts as leads that adding leads will skip."""
     latest_first = sorted(contacts, key=lambda each: each["last_contacted_at"] or "", reverse=True)
-    share = max(1, len(contacts) // SHARE)
+    share = max(1, len(contacts) // CONTACTS_PER_LEAD)
     recent, others = latest_first[:share], latest_first[share:]
     rng.shuffle(others)
     excluded, draft, active = (others[part * share : (part + 1) * share] for part in range(3))
@@ -119,10 +118,10 @@ def _contacts(
     taken: set[str] = set()
     for place, person in enumerate(people):
         email = _email(person, place, taken)
-        contacted = moment(rng, 1, 60)
+        contacted = random_moment(rng, 1, 60)
         activity = [
             {
-                "event_at": stamp(contacted - timedelta(hours=49 * step)),
+                "event_at": format_timestamp(contacted - timedelta(hours=49 * step)),
                 "event_type": rng.choice(EVENT_TYPES),
                 "sequence_type": rng.choice(SEQUENCE_TYPES),
                 "sequence_name": rng.choice(("CFO outreach DACH", "Webinar follow-up Logistics")),
@@ -132,12 +131,12 @@ def _contacts(
         contact: Record = {
             "id": new_id(rng),
             "email": None if place % 25 == 24 else email,
-            **{name: person[name] for name in SHARED_FIELDS},
+            **{name: person[name] for name in COPIED_PERSON_FIELDS},
             "time_zone": COUNTRIES[person["location_details"]["country"]].time_zone,
             "company_name": person["experiences"][0]["company_name"],
             "company_domain": person["company_domain"],
             "owner": rng.choice(users).email,
-            "last_contacted_at": stamp(contacted) if activity else None,
+            "last_contacted_at": format_timestamp(contacted) if activity else None,
             "phone_numbers": [_phone_number(rng) for _ in range(rng.choice((0, 0, 1, 1, 2)))],
             "recent_activity": activity,
         }
@@ -150,8 +149,8 @@ def _contacts(
 
 
 def _email(person: Mapping[str, Any], place: int, taken: set[str]) -> str:
-    """Make an address that nobody else has; now and then one with an unusual character."""
-    # The profile URL has the name in Latin letters, and a number after it.
+    """Return a unique email, sometimes with an unusual character."""
+    # The profile URL has the name in Latin letters, followed by a suffix.
     words = slug(person["profnet_url"].rpartition("/")[2]).split("-")
     first, last = words[0], words[-2] if len(words) > 2 else words[-1]
     unusual = {7: f"{first}.{last}+events", 13: f"{first[:1]}'{last}", 19: f"{last}/{first}"}
@@ -179,7 +178,7 @@ def _phone_number(rng: random.Random) -> Record:
 def _lead_list(
     name: str, kind: str, status: str, users: Sequence[User], rng: random.Random
 ) -> Record:
-    created = moment(rng, 1, 200)
+    created = random_moment(rng, 1, 200)
     return {
         "id": new_id(rng),
         "object": "lead_list",
@@ -189,13 +188,13 @@ def _lead_list(
         "visible": True,
         "owner": rng.choice(users).email,
         "type": kind,
-        "created_at": stamp(created),
-        "updated_at": stamp(created + timedelta(minutes=rng.randrange(1, 600))),
+        "created_at": format_timestamp(created),
+        "updated_at": format_timestamp(created + timedelta(minutes=rng.randrange(1, 600))),
         "options": {field.name: rng.random() < 0.5 for field in spec.LEAD_LIST_OPTIONS},
     }
 
 
-# Which fields of a contact a lead has, by the type of its list.
+# The fields of a contact that a lead has, by the type of its list.
 LIST_LEAD_FIELDS = {
     "profnet": ("profnet_url", "name", "title"),
     "email": ("email",),
@@ -209,7 +208,7 @@ LIST_LEAD_FIELDS = {
 
 
 def _list_lead(kind: str, contact: Record, rng: random.Random) -> Record:
-    """Make an element of a lead list; leads of one list need not have the same fields."""
+    """Generate a lead of a list; leads of one list may have different fields."""
     lead: Record = {"id": new_id(rng)}
     for name in LIST_LEAD_FIELDS[kind]:
         if contact[name] is not None or rng.random() < 0.5:

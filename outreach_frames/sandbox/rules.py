@@ -1,16 +1,8 @@
-"""What the service accepts in a query or a body, and how it refuses the rest.
+"""Validate queries and bodies, and format errors.
 
-Every refusal is `{"error": {"code": .., "message": ..}}`. The interface shows neither that format
-nor the points below, so these are plain choices:
-
-- unknown query parameters, a parameter given twice, and unknown fields of a body are refused (400);
-- `page[size]` of sequences and of lead lists is 20 unless given, and at most 100; that of mailboxes
-  is 20 unless given;
-- `page[after]` and `page[before]` together, and a cursor that names nothing, are refused (400);
-- `page` of people search may be 1 to 2**63 - 1;
-- `daily_email_limit` may be 0 to 1000;
-- a body may have 4 MB, one that adds leads 64 MB: room for the largest request within the limits of
-  the interface, 250 leads with 50 fields of 1024 characters of 4 bytes.
+Choices where the interface document is silent: errors are `{"error": {"code": .., "message": ..}}`;
+unknown or repeated query parameters, unknown fields of a body, two cursors at once and cursors not
+in the list are rejected (400); and the limits below.
 """
 
 from __future__ import annotations
@@ -27,18 +19,18 @@ from msgspec import Meta
 from outreach_frames import spec
 
 DEFAULT_PAGE_SIZE = 20
-MAX_PAGE_SIZE = 100
+MAX_PAGE_SIZE = 100  # unless `spec` has a maximum, as for mailboxes
 MAX_PAGE = 2**63 - 1
 DAILY_EMAIL_LIMITS = range(1001)
 MAX_BODY_BYTES = 4_000_000
-MAX_LEADS_BODY_BYTES = 64_000_000
+MAX_LEADS_BODY_BYTES = 64_000_000  # 250 leads with 50 fields of 1024 characters of 4 bytes
 
 _UUID: Final = r"(?i)^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z"
 
 Query = Sequence[tuple[str, str]]
 Form = TypeVar("Form")
 
-CODES = {
+ERROR_CODES = {
     400: "bad_request",
     401: "unauthorized",
     404: "not_found",
@@ -51,7 +43,7 @@ CODES = {
 
 
 class Refusal(Exception):  # noqa: N818
-    """A response with an error status, on its way to the client."""
+    """A request that is answered with an error status."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -60,17 +52,17 @@ class Refusal(Exception):  # noqa: N818
 
 
 def error_body(status: int, message: str) -> bytes:
-    """Write an error in the sandbox's standard format."""
-    return orjson.dumps({"error": {"code": CODES.get(status, "error"), "message": message}})
+    """Format an error response's body."""
+    return orjson.dumps({"error": {"code": ERROR_CODES.get(status, "error"), "message": message}})
 
 
 def bad_request(message: str) -> Refusal:
-    """Make the refusal of a request that is malformed in itself."""
+    """Return the refusal of a malformed request."""
     return Refusal(400, message)
 
 
 def read_body(body: bytes, form: type[Form]) -> Form:
-    """Parse a body of a form; no unknown fields, no NaN, no broken UTF-8; 7.0 is a whole number."""
+    """Parse and validate a body; NaN and invalid UTF-8 are rejected, 7.0 is an integer."""
     try:
         fields = orjson.loads(body)
         if isinstance(fields, dict):
@@ -85,7 +77,7 @@ def _as_integer(value: object) -> object:
 
 
 def check_query(endpoint: spec.Endpoint, query: Query) -> None:
-    """Refuse unknown and repeated parameters, and values that the endpoint does not take."""
+    """Reject unknown and repeated parameters, and invalid values."""
     fields = {field.name: field for field in endpoint.query}
     names = [name for name, _ in query]
     for name, value in query:
@@ -93,7 +85,7 @@ def check_query(endpoint: spec.Endpoint, query: Query) -> None:
         if field is None:
             raise bad_request(f"{endpoint.label} has no query parameter {name!r}")
         if field.type != "array" and names.count(name) > 1:
-            raise bad_request(f"{name} is given twice")
+            raise bad_request(f"{name} must not be repeated")
         if field.values and value not in field.values:
             raise bad_request(f"{name} must be one of {', '.join(field.values)}, not {value!r}")
         if name == spec.PAGE_SIZE.name:
@@ -106,9 +98,15 @@ def _check_page_size(text: str, maximum: int) -> None:
 
 
 class DailyEmailLimit(msgspec.Struct, forbid_unknown_fields=True):
-    """The body that changes a mailbox."""
+    """The body of a request that updates a mailbox."""
 
-    daily_email_limit: Annotated[int, Meta(ge=DAILY_EMAIL_LIMITS[0], le=DAILY_EMAIL_LIMITS[-1])]
+    daily_email_limit: Any = None
+
+    def __post_init__(self) -> None:
+        limit = self.daily_email_limit
+        if type(limit) is not int or limit not in DAILY_EMAIL_LIMITS:
+            bounds = f"{DAILY_EMAIL_LIMITS[0]} to {DAILY_EMAIL_LIMITS[-1]}"
+            raise bad_request(f"daily_email_limit must be a whole number from {bounds}")
 
 
 def _filter_type(search_filter: spec.Filter) -> type:
@@ -131,21 +129,21 @@ _Search: Final = msgspec.defstruct(
 
 
 def read_search(body: bytes) -> tuple[dict[str, Any], int, int]:
-    """Take a people search: its filters, the page and the page size."""
+    """Parse a people search: its filters, page and page size."""
     fields = msgspec.structs.asdict(read_body(body, _Search))
     page, page_size = (fields.pop(field.name) for field in spec.SEARCH_PAGING)
     return {name: value for name, value in fields.items() if value is not None}, page, page_size
 
 
 def email_key(email: str) -> str:
-    """Write an address the way that addresses are compared: without regard to case."""
+    """Return the normalised key of an email, which ignores case."""
     return f"mailto:{email.strip().lower()}"
 
 
 def url_key(url: str) -> str | None:
-    """Write a profile URL the way that URLs are compared; None for what is none.
+    """Return the normalised key of a profile URL, or None if it is not a URL.
 
-    Scheme, `www.`, the case of the host, a trailing slash and a fragment make no difference.
+    The key ignores scheme, `www.`, the case of the host, a trailing slash and a fragment.
 
     >>> url_key("https://WWW.Profnet.example/in/anna/") == url_key("profnet.example/in/anna")
     True
@@ -163,7 +161,7 @@ def url_key(url: str) -> str | None:
 
 
 def identifiers(email: str | None, profnet_url: str | None) -> dict[str, str | None]:
-    """Put a lead's identifiers and the keys that they are compared by into a row's columns."""
+    """Return a lead's identifiers and their normalised keys as columns."""
     return {
         "email": email,
         "profnet_url": profnet_url,
@@ -173,5 +171,5 @@ def identifiers(email: str | None, profnet_url: str | None) -> dict[str, str | N
 
 
 def link(path: str, query: Mapping[str, str]) -> dict[str, str]:
-    """Make a link object: a relative path with its query string."""
+    """Return a link object: a relative path with its query string."""
     return {"href": f"{path}?{urlencode(query)}" if query else path}

@@ -1,11 +1,10 @@
-"""People search: filters to matching positions, positions to the bytes of a page.
+"""People search: from filters to matching positions, and from positions to a page's bytes.
 
-`RULES` is the whole of how a filter matches, and is what the search runs from. Several values of
-one filter mean any of them, different filters together mean all. A filter that spec calls the
-opposite of another one is that one's rule negated. Letters match whatever their case; accents
-count; `%` and `_` are ordinary characters. A value that nobody has matches nobody; an empty text is
-no value, and a filter without values (an empty list, false) does not filter. A filter that searches
-in texts takes at most 1,000 values, so that no search holds up the others; more are refused (400).
+`RULES` defines how each filter matches. Values of one filter are alternatives; different filters
+must all match. A filter that `spec` calls the opposite of another one negates its rule. Matching
+ignores case but not accents; `%` and `_` are ordinary characters. Empty texts are ignored, and so
+is a filter without values (an empty list, false). A filter that searches in texts accepts at most
+1,000 values, so that one search cannot block the others; more are rejected (400).
 """
 
 from __future__ import annotations
@@ -29,24 +28,20 @@ WHOLE_GROUPS: Final = "company_domains_match_subsidiaries_and_affiliates"
 
 MAX_SEARCHED_VALUES: Final = 1_000
 _VALUES: Final = "(SELECT value FROM json_each(:values))"
-_REMEMBERED_SEARCHES: Final = 8
+_MAX_CACHED_SEARCHES: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """How one filter matches: a condition on `people`, with `:values` for the filter's values.
-
-    `when` names a boolean filter that, when true, puts `instead` in the condition's place.
-    """
+    """The SQL condition on `people` for one filter."""
 
     condition: str
-    when: str = ""
+    when: str = ""  # a boolean filter that replaces the condition by `instead`
     instead: str = ""
 
 
-# `:values` is a table of one column, `value`. `instr` is containment: names, titles and locations
-# are searched in; everything else is equal or not. A company is where its headquarters are. A
-# school is found by its own id.
+# `:values` is a table with one column, `value`. Names, titles and locations match by containment
+# (`instr`), everything else by equality. A company's location is its headquarters.
 RULES: Final[Mapping[str, Rule]] = {
     "person_name": Rule("instr(name, :values)"),
     "person_titles": Rule(
@@ -69,7 +64,7 @@ RULES: Final[Mapping[str, Rule]] = {
         "company IN (SELECT number FROM companies, :values WHERE instr(name, value))"
     ),
     "company_ids": Rule("company IN (SELECT number FROM companies WHERE id IN :values)"),
-    # The group of a company is itself, its parent, and all subsidiaries of that parent.
+    # A company's group is itself, its parent and all subsidiaries of that parent.
     "company_domains": Rule(
         "company IN (SELECT number FROM companies WHERE domain IN :values)",
         when=WHOLE_GROUPS,
@@ -108,7 +103,7 @@ RULES: Final[Mapping[str, Rule]] = {
             SELECT company FROM company_investors WHERE investor IN (
                 SELECT number FROM investors, :values WHERE instr(folded, value)))"""
     ),
-    # Companies are named in full here, and share nothing with themselves.
+    # Values are full company names; a company does not share investors with itself.
     "company_shares_investors_with": Rule(
         """company IN (
             SELECT other.company FROM companies
@@ -118,55 +113,28 @@ RULES: Final[Mapping[str, Rule]] = {
     ),
 }
 
-# Filters that match nobody by themselves: they change what another one means.
+# Boolean filters that only change how another filter matches.
 SWITCHES: Final = tuple(rule.when for rule in RULES.values() if rule.when)
 
 
 class PeopleIndex:
-    """Search over a filled database; it remembers who matched the last few sets of filters.
-
-    Parameters
-    ----------
-    connection : sqlite3.Connection
-        A filled database, used by this thread alone.
-    """
+    """People search over a filled database, with a cache of recent searches; not thread-safe."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self._matches: OrderedDict[bytes, Sequence[int]] = OrderedDict()
-        self._everybody: Sequence[int] = ()
+        self._all_positions: Sequence[int] = ()
         self.reload()
 
     def reload(self) -> None:
-        """Forget who matched, after the people have changed."""
+        """Clear the cache after the people have changed."""
         self._matches.clear()
         rows = self._connection.execute("SELECT position FROM people ORDER BY position")
-        self._everybody = array("I", (position for (position,) in rows))
+        self._all_positions = array("I", (position for (position,) in rows))
 
     def search(self, filters: Filters, *, page: int, page_size: int) -> tuple[int, list[bytes]]:
-        """Return how many people match, and the people of one page.
+        """Return the number of matching people, and the JSON of the people on a page from 1.
 
-        Parameters
-        ----------
-        filters : mapping
-            Filter names of spec with values of their JSON types.
-        page : int
-            From 1; a page past the end has no people.
-        page_size : int
-            People on a page.
-
-        Returns
-        -------
-        total : int
-        people : list of bytes
-            Each the JSON of a whole Person with its company, in the world's order.
-
-        Notes
-        -----
-        Interface: POST /people/search.
-
-        Examples
-        --------
         >>> from outreach_frames.sandbox.population import fill
         >>> connection = sqlite3.connect(":memory:")
         >>> fill(connection, people=20, seed=0)
@@ -175,12 +143,12 @@ class PeopleIndex:
         (20, 5)
         >>> connection.close()
         """
-        matches = self._matching(filters)
+        matches = self._matching_positions(filters)
         start = (page - 1) * page_size
         return len(matches), self._bodies(matches[start : start + page_size])
 
     def school_ids(self) -> dict[str, str]:
-        """Return the ids of the schools that somebody went to, by their names."""
+        """Return the ids of all schools with alumni in the world, by name."""
         return dict(
             self._connection.execute(
                 """SELECT name, id FROM schools
@@ -189,7 +157,7 @@ class PeopleIndex:
         )
 
     def investors(self) -> list[str]:
-        """Return the names of the investors of companies that somebody works at."""
+        """Return the names of investors in companies with people in the world."""
         rows = self._connection.execute(
             """SELECT name FROM investors WHERE EXISTS (
                 SELECT 1 FROM company_investors JOIN people USING (company)
@@ -198,32 +166,31 @@ class PeopleIndex:
         return [name for (name,) in rows]
 
     def network_users(self) -> list[str]:
-        """Return the addresses of the users whose networks are known."""
+        """Return the emails of the users whose networks are searchable."""
         rows = self._connection.execute("SELECT email FROM network_users ORDER BY bit")
         return [email for (email,) in rows]
 
-    def _matching(self, filters: Filters) -> Sequence[int]:
-        """Return the positions of all who match, remembered or searched for."""
-        wanted = _wanted(filters)
-        if not wanted:
-            return self._everybody
-        key = orjson.dumps(wanted, option=orjson.OPT_SORT_KEYS)
+    def _matching_positions(self, filters: Filters) -> Sequence[int]:
+        active = _active_filters(filters)
+        if not active:
+            return self._all_positions
+        key = orjson.dumps(active, option=orjson.OPT_SORT_KEYS)
         if key in self._matches:
             self._matches.move_to_end(key)
             return self._matches[key]
-        conditions, values = _conditions(wanted)
-        # The conditions are constants of RULES; what the caller sent is bound as parameters.
+        conditions, values = _conditions(active)
+        # The conditions come from RULES; the caller's values are bound as parameters.
         rows = self._connection.execute(
             f"SELECT position FROM people WHERE {conditions} ORDER BY position",  # noqa: S608
             values,
         )
         self._matches[key] = array("I", (position for (position,) in rows))
-        if len(self._matches) > _REMEMBERED_SEARCHES:
+        if len(self._matches) > _MAX_CACHED_SEARCHES:
             self._matches.popitem(last=False)
         return self._matches[key]
 
     def _bodies(self, positions: Sequence[int]) -> list[bytes]:
-        """Return the people at these positions, each with the company put in at its end."""
+        """Return the JSON of the people at these positions, with their companies inserted."""
         rows = self._connection.execute(
             """SELECT person_bodies.body, company_bodies.body FROM person_bodies
             JOIN company_bodies ON number = company
@@ -233,36 +200,34 @@ class PeopleIndex:
         return [b'%b,"company":%b}' % (person[:-1], company) for person, company in rows]
 
 
-def _wanted(filters: Filters) -> dict[str, list[str] | bool]:
-    """Return the filters that have values: lists of folded text, or true."""
-    wanted: dict[str, list[str] | bool] = {}
+def _active_filters(filters: Filters) -> dict[str, list[str] | bool]:
+    """Return the filters with values: sorted case-folded texts, or true."""
+    active: dict[str, list[str] | bool] = {}
     for name, value in filters.items():
         texts = [value] if isinstance(value, str) else value
-        wanted[name] = (
+        active[name] = (
             texts if isinstance(texts, bool) else sorted({_folded(text) for text in texts if text})
         )
-    return {name: value for name, value in wanted.items() if value}
+    return {name: value for name, value in active.items() if value}
 
 
 def _folded(value: str) -> str:
-    """Return a value as the tables hold it."""
-    # SQLite would end the value at a NUL and search for what stands before it.
+    # SQLite would cut the value at a NUL and search for the part before it.
     return value.casefold().replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def _conditions(wanted: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, str]]:
-    """Return the filters as one SQL condition, and its parameters."""
+def _conditions(active: Mapping[str, list[str] | bool]) -> tuple[str, dict[str, str]]:
     conditions, values = ["1"], {"all_networks": spec.ALL_NETWORKS}
-    for name, value in wanted.items():
+    for name, value in active.items():
         if name in SWITCHES:
             continue
         opposite = spec.FILTERS_BY_NAME[name].excludes
         rule = RULES[opposite or name]
-        # A switch widens or narrows what is asked for, never what is left out.
-        switched = rule.when and wanted.get(rule.when) and not opposite
+        # A switch applies to a filter, never to its opposite.
+        switched = rule.when and active.get(rule.when) and not opposite
         condition = rule.instead if switched else rule.condition
         if "instr" in condition and isinstance(value, list) and len(value) > MAX_SEARCHED_VALUES:
-            raise bad_request(f"{name} takes at most {MAX_SEARCHED_VALUES:,} values")
+            raise bad_request(f"{name} accepts at most {MAX_SEARCHED_VALUES:,} values")
         table = _VALUES.replace(":values", f":{name}")
         condition = condition.replace(":values", table)
         conditions.append(f"NOT ({condition})" if opposite else condition)

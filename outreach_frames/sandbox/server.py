@@ -1,4 +1,4 @@
-"""The web server: uvicorn in a thread of its own, on a socket that is already bound."""
+"""The web server: uvicorn in its own thread, on a bound socket."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HOSTS = frozenset({"127.0.0.1", "localhost"})
 
 
 class _Protocol(HttpToolsProtocol):
-    """HTTP as uvicorn speaks it, with the connection in the application's reach and a limit."""
+    """Uvicorn's HTTP protocol with a header limit; passes the connection to the application."""
 
     _reads_headers = False
     _header_bytes = 0
@@ -40,7 +40,7 @@ class _Protocol(HttpToolsProtocol):
         super().on_headers_complete()
 
     def data_received(self, data: bytes) -> None:
-        """Take some bytes, and break off headers that do not end; `_guarded` sees those that do."""
+        """Receive bytes; reject headers that exceed the limit before they end."""
         still_headers = self._reads_headers
         super().data_received(data)
         if still_headers and self._reads_headers:
@@ -51,7 +51,7 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that says when it is ready, and leaves no connection open."""
+    """A server that signals when it is ready and closes all connections at the end."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
@@ -62,29 +62,26 @@ class _Server(uvicorn.Server):
         self.ready.set()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        # First of all: from Python 3.12 on a server waits for its connections to end.
+        # Abort connections first: from Python 3.12 on, a server waits for them to end.
         for connection in list(self.server_state.connections):
             connection.transport.abort()
         await super().shutdown(sockets)
 
     async def run_until_stopped(self, listener: socket.socket) -> None:
         await self.serve([listener])
-        # A request being handled ends by itself once it sees that its connection is gone.
+        # Running requests end once they notice the disconnect.
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
 
 
-def _guarded(app: ASGIApp) -> ASGIApp:
-    """Let an application take only requests of a usual size that were meant for this machine.
-
-    A page of another site, whose name somebody let point at 127.0.0.1, asks with that name as host.
-    """
+def _guard(app: ASGIApp) -> ASGIApp:
+    """Reject oversized requests, and requests for other hosts, which DNS rebinding would send."""
 
     async def guarded(scope: Scope, receive: Receive, send: Send) -> None:
-        refused = _refused(scope)
-        if refused is None:
+        rejection = _rejection(scope)
+        if rejection is None:
             await app(scope, receive, send)
             return
-        status, message = refused
+        status, message = rejection
         body = error_body(status, message)
         response = Response(body, status, {"Connection": "close"}, media_type="application/json")
         await response(scope, receive, send)
@@ -92,33 +89,33 @@ def _guarded(app: ASGIApp) -> ASGIApp:
     return guarded
 
 
-def _refused(scope: Scope) -> tuple[int, str] | None:
-    """Return a status and what to say of a request that is not for the application."""
+def _rejection(scope: Scope) -> tuple[int, str] | None:
+    """Return the status and message to reject a request with, or None to accept it."""
     try:
         host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname
     except ValueError:
         host = None
     if host not in HOSTS:
-        return 421, "The sandbox is for this machine: ask it as 127.0.0.1 or localhost."
+        return 421, "The sandbox serves this machine only. Send requests to 127.0.0.1 or localhost."
     if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_URL_BYTES:
-        return 414, f"A URL has at most {MAX_URL_BYTES:,} bytes here."
+        return 414, f"The URL is too long. Send at most {MAX_URL_BYTES:,} bytes."
     if sum(len(name) + len(value) for name, value in scope["headers"]) > MAX_HEADER_BYTES:
-        return 431, f"The headers have at most {MAX_HEADER_BYTES:,} bytes here."
+        return 431, f"The headers are too long. Send at most {MAX_HEADER_BYTES:,} bytes."
     return None
 
 
 class ServerThread:
-    """An application that is served in the background until it is stopped."""
+    """A server for an application, in a background thread."""
 
     def __init__(self, app: ASGIApp, listener: socket.socket) -> None:
         config = uvicorn.Config(
-            _guarded(app),
+            _guard(app),
             http=_Protocol,
             ws="none",
             lifespan="off",
             loop="asyncio",
             log_config=None,
-            # Its warnings are about requests that were not HTTP: nothing for a notebook.
+            # Hide warnings about requests that are not HTTP, which would clutter a notebook.
             log_level="error",
             access_log=False,
             server_header=False,
@@ -133,13 +130,13 @@ class ServerThread:
         asyncio.run(self._server.run_until_stopped(self._listener))
 
     def start(self) -> None:
-        """Start, and return once requests are served."""
+        """Start the thread, and return once the server accepts requests."""
         self._thread.start()
         if not self._server.ready.wait(START_SECONDS):
-            raise RuntimeError("The sandbox did not start in time.")
+            raise RuntimeError(f"The sandbox did not start in {START_SECONDS} seconds. Try again.")
 
     def stop(self) -> None:
-        """Stop, whatever is under way; a second time does nothing."""
+        """Abort running requests and stop; repeated calls do nothing."""
         self._server.should_exit = True
         self._server.force_exit = True
         self._thread.join(STOP_SECONDS)

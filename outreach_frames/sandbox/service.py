@@ -1,4 +1,4 @@
-"""Starting the sandbox, and the object that stands for it."""
+"""Start the sandbox, and control it through an object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from outreach_frames.sandbox.examples import curl, requests
 from outreach_frames.sandbox.faults import Fault, FaultLike, Faults
 from outreach_frames.sandbox.operations import Service
-from outreach_frames.sandbox.passing_time import MOST_DAYS, pass_days
+from outreach_frames.sandbox.passing_time import MAX_DAYS, advance_world
 from outreach_frames.sandbox.records import make_world
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.store import Store, World, open_store
@@ -24,41 +24,39 @@ if TYPE_CHECKING:
     from outreach_frames.sandbox.server import ServerThread
 
 HOST = "127.0.0.1"
-# The characters of bearer tokens, of which a shell needs none quoted.
-_BEARER = r"[A-Za-z0-9._~+/=-]+"
+# Bearer tokens; a shell needs no quotes around these characters.
+_BEARER_PATTERN = r"[A-Za-z0-9._~+/=-]+"
 
 
 class Sandbox:
-    """A running sandbox: where it is, its token, and what its interface cannot list.
+    """A running sandbox: its address, its token, and data that its interface cannot list.
 
-    Made by `serve`; a context manager that stops it.
+    Returned by `serve`; a context manager that stops it.
 
     Attributes
     ----------
     url, api_key : str
-        The base address and the token, which is another one each time unless one was given.
+        The base address and the token, which is random unless one was passed.
     people, seed : int
-        What the world was made from.
+        The number of people and the seed that the world was generated from.
     today : date
-        The world's day: that on which it was made, and the days that `advance` let go by.
+        The world's date, which `advance` moves forward.
     sequence_ids : dict of str to str
-        Sequences that each show one thing about adding leads, by what they show: the error code
-        that they lead to (all of `spec.ADD_LEADS_ERRORS`), or `accepts_any` (needs no field),
-        `needs_email`, `conditional_email` (email stages with conditional logic), `paused`,
-        `nearly_full` (room for 10 more leads), `several_errors`.
+        Sequences to try each outcome of adding leads, by outcome: an error code (all of
+        `spec.ADD_LEADS_ERRORS`), `accepts_any` (needs no field), `needs_email`,
+        `conditional_email` (email stages with conditional logic), `paused`, `nearly_full` (room for
+        10 more leads) or `several_errors`.
     lead_list_ids, contact_ids : list of str
         The ids of all lead lists and contacts.
     exclusion_list, recently_contacted, draft_leads, active_leads : list of dict
-        Leads that adding leads skips, with `email` and `profnet_url`: those of the account's
-        exclusion list, those contacted recently, those in a draft sequence, and those in an active
-        or paused one.
+        The `email` and `profnet_url` of leads that are skipped: in the account's exclusion list,
+        recently contacted, in a draft sequence, or in an active or paused one.
     school_ids : dict of str to str
-        The ids of the schools that somebody went to, by name: values for the search filters
-        `education_company_ids` and `education_company_names`.
+        School ids by name: values for `education_company_ids` and `education_company_names`.
     investors : list of str
-        The investors of companies that somebody works at: values for `company_investors`.
+        Values for `company_investors`.
     network_users : list of str
-        The addresses of users whose network people search knows: values for `profnet_networks`.
+        Emails of the users whose networks are searchable: values for `profnet_networks`.
     """
 
     def __init__(
@@ -76,16 +74,16 @@ class Sandbox:
         }
         self.lead_list_ids: list[str] = store.ids("lead_lists")
         self.contact_ids: list[str] = store.ids("contacts")
-        self.exclusion_list: list[dict[str, Any]] = store.listed("exclusion_list")
-        self.recently_contacted: list[dict[str, Any]] = store.listed("recently_contacted")
+        self.exclusion_list: list[dict[str, Any]] = store.list_identifiers("exclusion_list")
+        self.recently_contacted: list[dict[str, Any]] = store.list_identifiers("recently_contacted")
         self.draft_leads: list[dict[str, Any]] = store.leads_by_status("draft")
         self.active_leads: list[dict[str, Any]] = store.leads_by_status("active", "paused")
         self.network_users: list[str] = service.people.network_users()
-        self._look_around()
+        self._refresh()
         atexit.register(self.stop)
 
-    def _look_around(self) -> None:
-        """Read what changes with the people, and the date."""
+    def _refresh(self) -> None:
+        """Update the attributes that change with `advance`."""
         self.school_ids: dict[str, str] = self._service.people.school_ids()
         self.investors: list[str] = self._service.people.investors()
         self.today: date = TODAY + timedelta(days=self._service.store.world()["days"])
@@ -97,15 +95,15 @@ class Sandbox:
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """The faults in force; assigning others replaces them, with their counts at zero."""
-        return self._service.faults.in_force()
+        """The active faults; assign others to replace them and reset their counts."""
+        return self._service.faults.active()
 
     @faults.setter
     def faults(self, faults: Iterable[FaultLike] | FaultLike | None) -> None:
-        self._service.faults = Faults.arm(faults, seed=self.seed)
+        self._service.faults = Faults.activate(faults, seed=self.seed)
 
     def leads(self, sequence_id: str) -> list[dict[str, Any]]:
-        """Return what the database holds of a sequence: its leads in order of arrival.
+        """Return the leads of a sequence in order of arrival.
 
         Parameters
         ----------
@@ -122,18 +120,17 @@ class Sandbox:
             return self._service.store.leads(sequence_id)
 
     def curl(self, token: str | None = None) -> dict[str, str]:
-        """Return a request of each operation as a line for a shell, which works as it is.
+        """Return an example request per operation as a working curl command.
 
         Parameters
         ----------
         token : str, optional
-            What stands in the place of the token, such as ``$OUTREACH_API_KEY``; the token itself
-            if left out.
+            Text to replace the token, such as ``$OUTREACH_API_KEY``; by default the token itself.
 
         Returns
         -------
         dict of str to str
-            By the names of operations, with ids of this world.
+            Commands by operation name, with ids of this world.
 
         Examples
         --------
@@ -151,28 +148,28 @@ class Sandbox:
         }
 
     def advance(self, days: int = 30) -> date:
-        """Let time go by: people change jobs, join and leave, and headcounts change.
+        """Advance the world's date: people change jobs, join and leave, and headcounts change.
 
-        Whoever stays keeps the id and profile URL. Contacts, lead lists and leads stay as they are.
-        The same seed, and the same days one after the other, give the same world; one that is kept
-        in a file stays as it is then. Where responses are cached, read with ``refresh=True`` next.
+        People who stay keep their id and profile URL. Contacts, lead lists and leads do not change.
+        The same seed and the same sequence of calls give the same world, and a world in a file
+        keeps the changes. Read with ``refresh=True`` afterwards if responses are cached.
 
         Parameters
         ----------
         days : int
-            How many, 1 to 3,650.
+            The number of days, 1 to 3,650.
 
         Returns
         -------
         date
-            The world's day then, as in `today`.
+            The new value of `today`.
 
         Raises
         ------
         ValueError
-            The number of days is not one of these.
+            If the number of days is out of range.
         RuntimeError
-            The sandbox is stopped.
+            If the sandbox is stopped.
 
         Examples
         --------
@@ -181,21 +178,21 @@ class Sandbox:
         ...     sandbox.advance(days=30).isoformat()
         '2026-12-02'
         """
-        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MOST_DAYS:
-            raise ValueError(f"days takes a whole number from 1 to {MOST_DAYS:,}, not {days!r}.")
+        if isinstance(days, bool) or not isinstance(days, int) or not 1 <= days <= MAX_DAYS:
+            raise ValueError(f"days must be a whole number from 1 to {MAX_DAYS:,}, not {days!r}.")
         with self._service.store.lock:
             self._require_running()
-            pass_days(self._service.store.connection, days)
+            advance_world(self._service.store.connection, days)
             self._service.people.reload()
-            self._look_around()
+            self._refresh()
             return self.today
 
     def _require_running(self) -> None:
         if self._stopped:
-            raise RuntimeError("The sandbox is stopped, and its database closed.")
+            raise RuntimeError("The sandbox is stopped. Start another one.")
 
     def stop(self) -> None:
-        """Stop serving, and close the database; a second time does nothing."""
+        """Stop serving and close the database; repeated calls do nothing."""
         atexit.unregister(self.stop)
         self._server.stop()
         with self._service.store.lock:
@@ -221,32 +218,32 @@ def serve(
     *,
     api_key: str | None = None,
 ) -> Sandbox:
-    """Start a service that responds as the interface says, over a world made from a seed.
+    """Start a local service that implements the whole interface, over a world made from a seed.
 
-    It listens on loopback only, and returns once it listens. It stops at `stop()`, at the end of a
-    `with` block, or with the interpreter.
+    It listens on loopback only, and returns once it accepts requests. It stops on `stop()`, at the
+    end of a `with` block, or when the interpreter exits.
 
     Parameters
     ----------
     port : int, default 0
-        The port to listen on; 0 takes a free one.
+        The port to listen on; 0 chooses a free one.
     people : int, default 2000
-        How many people the world has.
+        The number of people in the world.
     seed : int, default 0
-        What the world is made from: the same seed and number of people give the same world.
+        The seed of the world: the same seed and number of people give the same world.
     faults : Fault, dict, str, or several of these, optional
-        How to misbehave; see `Fault`.
+        Faults to simulate; see `Fault`.
     db : path, optional
-        A file to keep the world and what is added to it in. It is made if it is missing, and found
-        again the next time. In memory if left out.
+        A file that stores the world and its changes. It is created if missing, and reopened
+        otherwise. By default the world is in memory.
     api_key : str, optional
-        The token that it takes, made up for it: with a file and a port, what is connected goes on
-        after a restart. Another one each time if left out.
+        The token to accept, not a real account's. With a fixed `port` and `db`, clients can
+        continue after a restart. By default a random token.
 
     Returns
     -------
     Sandbox
-        With `url`, `api_key` and `stop()`.
+        The running service with its `url`, `api_key` and `stop()`.
 
     Raises
     ------
@@ -255,13 +252,13 @@ def serve(
     OSError
         If the port is taken or not allowed, or the file cannot be written.
     ValueError
-        If `people` is less than 1, a fault is unknown, the token cannot be one, or the file holds
-        another world or something else.
+        If `people` is less than 1, a fault is unknown, the token has invalid characters, or the
+        file holds another world or something else.
 
     Notes
     -----
-    Interface: the whole document. What it does not show is chosen plainly, and said in the modules
-    `app`, `operations`, `rules`, `search`, `submission`, `add_leads` and `companies`.
+    Interface: the whole document. Choices where it is silent are documented in the modules `app`,
+    `operations`, `rules`, `search`, `submission`, `add_leads` and `companies`.
 
     Examples
     --------
@@ -272,18 +269,18 @@ def serve(
     """
     if people < 1:
         raise ValueError(f"people must be at least 1, not {people}.")
-    if api_key is not None and not re.fullmatch(_BEARER, api_key):
+    if api_key is not None and not re.fullmatch(_BEARER_PATTERN, api_key):
         raise ValueError(
-            "A token has letters, digits and - . _ ~ + / =, at least one of them, and no blanks."
+            "The api_key has invalid characters or is empty. Use letters, digits and - . _ ~ + / =."
         )
-    armed = Faults.arm(faults, seed=seed)
+    active_faults = Faults.activate(faults, seed=seed)
     try:
         from outreach_frames.sandbox.app import make_app  # noqa: PLC0415
         from outreach_frames.sandbox.server import ServerThread  # noqa: PLC0415
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
-            f"The sandbox needs a package that is not installed ({error}): "
-            'pip install "outreach-frames[sandbox]"',
+            f"The sandbox needs a package that is not installed ({error}). "
+            'Run pip install "outreach-frames[sandbox]".',
             name=error.name,
         ) from error
 
@@ -292,7 +289,7 @@ def serve(
     try:
         store = open_store(db, World(people, seed, make_world))
         token = api_key or f"sandbox-{secrets.token_hex(12)}"
-        service = Service(store, PeopleIndex(store.connection), token, armed)
+        service = Service(store, PeopleIndex(store.connection), token, active_faults)
         server = ServerThread(make_app(service), listener)
         server.start()
     except BaseException:
@@ -305,8 +302,8 @@ def serve(
 
 
 def _listen(port: int) -> socket.socket:
-    """Bind the port, so that it is known, and refused here if it is taken."""
-    # With the protocol named, asyncio sends at once what is small (TCP_NODELAY).
+    """Bind the port before the server starts, so that a taken port raises here."""
+    # Name the protocol, so that asyncio sets TCP_NODELAY and sends small responses at once.
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         if os.name == "posix":
@@ -317,6 +314,6 @@ def _listen(port: int) -> socket.socket:
         raise OSError(
             getattr(error, "errno", None),
             f"The sandbox cannot listen on port {port} ({error}). "
-            "Stop what is using it, or take another one: port=0 finds a free one.",
+            "Stop the program that uses it, or pass port=0 to choose a free one.",
         ) from error
     return listener

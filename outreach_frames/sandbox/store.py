@@ -1,8 +1,4 @@
-"""The sandbox's database: the account's tables and queries, and how a world is made or found again.
-
-The people's tables are in `population`, the queries on them in `search`. One connection serves the
-whole process; whoever uses it holds `Store.lock`.
-"""
+"""The sandbox's database: one connection per process, to use with `Store.lock` held."""
 
 from __future__ import annotations
 
@@ -21,24 +17,24 @@ Row = dict[str, Any]
 
 
 class World(NamedTuple):
-    """How a world is made: `fill` takes an empty database, the number of people, and the seed."""
+    """A world to open; `fill(connection, people, seed)` creates it in an empty database."""
 
     people: int
     seed: int
     fill: Callable[[sqlite3.Connection, int, int], None]
 
 
-# Raised whenever the tables change: a file of another format is refused, not misread.
+# Increment when the tables change: files of another format are rejected, not misread.
 FORMAT = 4
 
-# A person takes 2 KB, of which 4 KB pages waste a sixth; larger pages make adding a lead slower.
+# A person takes 2 KB; 4 KB pages waste a sixth of it, larger pages slow down adding a lead.
 PAGE_BYTES = 16_384
 
-# A world of 2,000 people takes 8 MB; larger ones are made each time.
-MOST_KEPT_PEOPLE = 2_000
+# A world of 2,000 people takes 8 MB; larger ones are generated each time.
+MAX_CACHED_PEOPLE = 2_000
 
 SCHEMA = """
--- `days` have passed since it was made, and `positions` were ever given to people.
+-- `days`: passed since its creation; `positions`: ever assigned to people.
 CREATE TABLE world (
     format INTEGER, people INTEGER, seed INTEGER, days INTEGER, positions INTEGER
 );
@@ -76,50 +72,47 @@ CREATE INDEX leads_by_url ON leads (url_key);
 
 
 class Store:
-    """A world's database, and the lock that everyone holds while using it."""
+    """A world's database, and the lock to hold while using it."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
         self.lock: threading.RLock = threading.RLock()
 
     def close(self) -> None:
-        """Close the connection; a second time does nothing."""
+        """Close the connection; repeated calls do nothing."""
         with self.lock:
             self.connection.close()
 
-    def rows(self, query: str, *values: object) -> list[Row]:
-        """Run one reading query."""
+    def _rows(self, query: str, *values: object) -> list[Row]:
         cursor = self.connection.cursor()
         cursor.row_factory = sqlite3.Row
         return [dict(row) for row in cursor.execute(query, values)]
 
     def sequences(self) -> list[Row]:
-        """Read all sequences in the account's order."""
-        return self.rows("SELECT * FROM sequences ORDER BY position")
+        """Return all sequences in the account's order."""
+        return self._rows("SELECT * FROM sequences ORDER BY position")
 
     def sequence(self, sequence_id: str) -> Row | None:
-        """Read one sequence with its design, or None."""
-        found = self.rows("SELECT * FROM sequences WHERE id = ?", sequence_id)
+        """Return a sequence with its design, or None."""
+        found = self._rows("SELECT * FROM sequences WHERE id = ?", sequence_id)
         return {**orjson.loads(found[0]["design"]), **found[0]} if found else None
 
     def user(self, user_id: str) -> Row:
-        """Read one of the account's users with the abilities."""
-        (found,) = self.rows("SELECT * FROM account_users WHERE id = ?", user_id)
+        """Return a user of the account with the abilities."""
+        (found,) = self._rows("SELECT * FROM account_users WHERE id = ?", user_id)
         return {**found, **orjson.loads(found["abilities"])}
 
     def mailboxes(self) -> list[Row]:
-        """Read all mailboxes in the account's order, each with its user's name and email."""
-        return self.rows(
+        """Return all mailboxes in the account's order, with their users' names and emails."""
+        return self._rows(
             "SELECT mailboxes.*, account_users.name AS user_name, account_users.email AS user_email"
             " FROM mailboxes JOIN account_users ON account_users.id = mailboxes.user_id"
             " ORDER BY mailboxes.position"
         )
 
     def set_daily_email_limit(self, mailbox_id: str, limit: int, now: str) -> bool:
-        """Change a mailbox; False where there is none of that id.
-
-        The world's day may be later than the clock: a mailbox never becomes older.
-        """
+        """Update a mailbox; return False if the id is unknown."""
+        # The world's date may be later than the clock, so keep the later time.
         with self.connection:
             changed = self.connection.execute(
                 "UPDATE mailboxes SET daily_email_limit = ?, updated_at = max(updated_at, ?)"
@@ -129,83 +122,83 @@ class Store:
         return changed.rowcount == 1
 
     def contacts(self, ids: Sequence[str]) -> list[Row]:
-        """Read the contacts of these ids, in the account's order, unknown ids left out."""
+        """Return the contacts with these ids in the account's order; skip unknown ids."""
         marks = ",".join("?" * len(ids))
-        found = self.rows(
+        found = self._rows(
             f"SELECT document FROM contacts WHERE id IN ({marks}) ORDER BY position",  # noqa: S608
             *ids,
         )
         return [orjson.loads(row["document"]) for row in found]
 
     def contact_of(self, email_key: str) -> bytes | None:
-        """Read the contact with this address as JSON, or None."""
-        found = self.rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
+        """Return the JSON of the contact with this email, or None."""
+        found = self._rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
         return found[0]["document"] if found else None
 
     def lead_list(self, lead_list_id: str) -> Row | None:
-        """Read a lead list with all its leads, or None."""
-        found = self.rows("SELECT document FROM lead_lists WHERE id = ?", lead_list_id)
+        """Return a lead list with all its leads, or None."""
+        found = self._rows("SELECT document FROM lead_lists WHERE id = ?", lead_list_id)
         return orjson.loads(found[0]["document"]) if found else None
 
     def leads(self, sequence_id: str) -> list[Row]:
-        """Read a sequence's leads in order of arrival."""
-        found = self.rows(
+        """Return a sequence's leads in order of arrival."""
+        found = self._rows(
             "SELECT email, profnet_url, data FROM leads WHERE sequence_id = ? ORDER BY position",
             sequence_id,
         )
         return [row | {"data": orjson.loads(row["data"])} for row in found]
 
     def world(self) -> Row:
-        """Read what the world was made from, and how many days have passed since then."""
-        return self.rows("SELECT * FROM world")[0]
+        """Return the world's people, seed and days passed."""
+        return self._rows("SELECT * FROM world")[0]
 
     def count(self, table: str) -> int:
         """Count the rows of a table."""
-        return int(self.rows(f"SELECT count(*) AS n FROM {table}")[0]["n"])  # noqa: S608
+        return int(self._rows(f"SELECT count(*) AS n FROM {table}")[0]["n"])  # noqa: S608
 
     def count_leads(self, sequence_id: str) -> int:
-        """Count the leads that a sequence holds."""
-        found = self.rows("SELECT count(*) AS n FROM leads WHERE sequence_id = ?", sequence_id)
+        """Count the leads in a sequence."""
+        found = self._rows("SELECT count(*) AS n FROM leads WHERE sequence_id = ?", sequence_id)
         return int(found[0]["n"])
 
     def leads_by_status(self, *statuses: str) -> list[Row]:
-        """Read the identifiers of all leads in sequences of these statuses."""
-        return self.rows(
+        """Return the identifiers of all leads in sequences with these statuses."""
+        return self._rows(
             "SELECT email, profnet_url FROM leads JOIN sequences ON sequences.id = sequence_id"
             " WHERE status IN (SELECT value FROM json_each(?)) ORDER BY leads.position",
             as_text(statuses),
         )
 
     def ids(self, table: str) -> list[str]:
-        """Read the ids of all contacts, or of all lead lists."""
-        found = self.rows(f"SELECT id FROM {table} ORDER BY position")  # noqa: S608
+        """Return all ids of a table in its order."""
+        found = self._rows(f"SELECT id FROM {table} ORDER BY position")  # noqa: S608
         return [row["id"] for row in found]
 
-    def listed(self, table: str) -> list[Row]:
-        """Read the leads of the exclusion list, or the recently contacted ones."""
-        return self.rows(f"SELECT email, profnet_url FROM {table} ORDER BY position")  # noqa: S608
+    def list_identifiers(self, table: str) -> list[Row]:
+        """Return the identifiers of a table of leads."""
+        return self._rows(f"SELECT email, profnet_url FROM {table} ORDER BY position")  # noqa: S608
 
     def known(self, table: str, keys: Iterable[str]) -> list[tuple[str, Row]]:
-        """Find these keys in a table of leads: each with the row that has it."""
-        wanted = as_text(list(keys))
+        """Return the keys found in a table of leads, each with its row."""
+        key_list = as_text(list(keys))
         return [
             (row[column], row)
             for column in ("email_key", "url_key")
-            for row in self.rows(
+            for row in self._rows(
                 f"SELECT * FROM {table}"  # noqa: S608
                 f" WHERE {column} IN (SELECT value FROM json_each(?))",
-                wanted,
+                key_list,
             )
         ]
 
 
 def as_text(value: object) -> str:
-    """Write a list or an object as the JSON text that a column holds."""
+    """Return a value as JSON text for a column."""
     return orjson.dumps(value).decode()
 
 
 def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
-    """Append rows that all have the same columns."""
+    """Append rows, which must all have the same columns."""
     values = list(rows)
     if values:
         marks = ", ".join(f":{column}" for column in values[0])
@@ -217,10 +210,7 @@ def insert(connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> N
 
 
 def open_store(db: str | os.PathLike[str] | None, world: World) -> Store:
-    """Open the world in a file, or make it there, or in memory where `db` is None.
-
-    A file appears under its name only when its world is whole; only its owner can read it.
-    """
+    """Open or create a world in memory (`db` is None) or in a file that only its owner can read."""
     if db is None:
         return Store(_open_memory(world))
     path = Path(db)
@@ -228,49 +218,50 @@ def open_store(db: str | os.PathLike[str] | None, world: World) -> Store:
         return Store(_open_file(path, world))
     except (sqlite3.OperationalError, OSError) as error:
         raise OSError(
-            f"The sandbox cannot keep its world in {path} ({error}). "
-            "Give the path of a file that can be written, in a folder that exists."
+            f"The sandbox cannot store its world in {path} ({error}). "
+            "Pass the path of a file that can be written, in a folder that exists."
         ) from error
 
 
 def _open_memory(world: World) -> sqlite3.Connection:
     connection = _connect(":memory:")
-    if world.people > MOST_KEPT_PEOPLE:
-        _make(connection, world)
+    if world.people > MAX_CACHED_PEOPLE:
+        _create_world(connection, world)
         return connection
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     with closing(_connect(":memory:")) as kept:
-        kept.deserialize(_image(world))
+        kept.deserialize(_serialized_world(world))
         kept.backup(connection)
     return connection
 
 
 @lru_cache(maxsize=2)
-def _image(world: World) -> bytes:
-    """Make a world, to be copied for each sandbox of this process that has the same."""
+def _serialized_world(world: World) -> bytes:
+    """Create a world to copy for each sandbox of this process with the same arguments."""
     with closing(_connect(":memory:")) as connection:
-        _make(connection, world)
+        _create_world(connection, world)
         return connection.serialize()
 
 
 def _open_file(path: Path, world: World) -> sqlite3.Connection:
     if not path.exists() or (path.is_file() and path.stat().st_size == 0):
-        making = path.with_name(path.name + ".making")
-        making.unlink(missing_ok=True)
-        os.close(os.open(making, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
-        with closing(_connect(making)) as connection:
+        # Rename the file only when its world is complete.
+        temporary = path.with_name(path.name + ".making")
+        temporary.unlink(missing_ok=True)
+        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        with closing(_connect(temporary)) as connection:
             connection.execute("PRAGMA journal_mode = OFF")
             connection.execute("PRAGMA synchronous = OFF")
-            _make(connection, world)
-        making.replace(path)
+            _create_world(connection, world)
+        temporary.replace(path)
     with closing(_connect(path)) as connection:
-        _check(connection, path, world)
-    # Before it is opened to stay: the files beside it get its mode.
+        _check_world(connection, path, world)
+    # Set the mode before the WAL files are created, which inherit it.
     path.chmod(0o600)
     connection = _connect(path)
     try:
         connection.execute("PRAGMA journal_mode = WAL")
-        # A file that cannot be written is refused now, not at the first lead.
+        # Reject a read-only file now, not at the first lead.
         connection.execute("BEGIN IMMEDIATE")
         connection.rollback()
     except BaseException:
@@ -283,7 +274,7 @@ def _connect(path: str | Path) -> sqlite3.Connection:
     return sqlite3.connect(path, check_same_thread=False)
 
 
-def _make(connection: sqlite3.Connection, world: World) -> None:
+def _create_world(connection: sqlite3.Connection, world: World) -> None:
     people, seed, fill = world
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.executescript(SCHEMA)
@@ -292,25 +283,24 @@ def _make(connection: sqlite3.Connection, world: World) -> None:
     connection.commit()
 
 
-def _check(connection: sqlite3.Connection, path: Path, world: World) -> None:
-    """Refuse a file that holds something else than the wanted world."""
+def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:
     try:
         found = connection.execute("SELECT format, people, seed FROM world").fetchone()
     except sqlite3.DatabaseError as error:
-        # Anything else, as a file that may not be read, says nothing of what the file is.
+        # Other errors, such as a missing permission, do not prove that it is not a sandbox file.
         if error.sqlite_errorcode not in {sqlite3.SQLITE_ERROR, sqlite3.SQLITE_NOTADB}:
             raise
         raise ValueError(
-            f"{path} is not a sandbox database ({error}); it was left as it is. "
-            "Give the path of a file that does not exist yet."
+            f"{path} is not a sandbox database ({error}) and was not changed. "
+            "Pass the path of a file that does not exist yet."
         ) from error
     if found is None or found[0] != FORMAT:
         raise ValueError(
-            f"{path} was made by another version of the sandbox; it was left as it is. "
-            "Delete it, or give another path."
+            f"{path} was created by another version of the sandbox and was not changed. "
+            "Delete it or pass another path."
         )
     if found[1:] != world[:2]:
         raise ValueError(
             f"{path} holds a world of people={found[1]}, seed={found[2]}, "
-            f"not people={world.people}, seed={world.seed}. Ask for that one, or give another path."
+            f"not people={world.people}, seed={world.seed}. Pass the file's values or another path."
         )

@@ -1,9 +1,9 @@
-"""The body of a request that adds leads.
+"""Validate the body of a request that adds leads.
 
-The interface leaves these open, so they are plain choices. Malformed (400) are: a body with no lead
-at all, an unknown field anywhere, an `email` without an @ between two texts (placeholder text), a
-`profnet_url` that is no URL with a host and a path, either of these with control characters or over
-the length of a data value, and `custom_mailboxes` without `mailboxes`.
+Choices where the interface document is silent: rejected with 400 are a body without leads, unknown
+fields, an `email` without an @ between two texts, a `profnet_url` without host and path, either of
+these with control characters or longer than a data value, and `custom_mailboxes` without
+`mailboxes`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from outreach_frames.sandbox.rules import identifiers
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 
-# SQLite reads a text only up to its first NUL.
+# Control characters are excluded: SQLite cuts a text at its first NUL.
 Identifier = Annotated[
     str, Meta(max_length=spec.MAX_DATA_VALUE_LENGTH, pattern=r"^[^\x00-\x08\x0e-\x1f\x7f]*\Z")
 ]
@@ -33,7 +33,7 @@ _OVERRIDES = frozenset(override.name for override in spec.OVERRIDES)
 
 
 class Lead(Struct, forbid_unknown_fields=True, dict=True):
-    """One lead of a request."""
+    """A lead of a request."""
 
     email: Identifier | None = None
     profnet_url: Identifier | None = None
@@ -49,23 +49,23 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
             raise ValueError(f"{PROFNET_URL} must be a profile URL or null")
         unknown = self.overrides.keys() - _OVERRIDES
         if unknown:
-            raise ValueError(f"there is no override {', '.join(sorted(unknown))}")
+            raise ValueError(f"unknown overrides: {', '.join(sorted(unknown))}")
 
     @cached_property
     def columns(self) -> dict[str, str | None]:
-        """The identifiers and their keys, as the database stores them."""
+        """The identifiers and their keys, as database columns."""
         return identifiers(self.email, self.profnet_url)
 
     @property
     def keys(self) -> dict[str, str]:
-        """The keys that this lead is compared by, with what they are the keys of."""
+        """The identifiers by their normalised keys."""
         columns = self.columns
         pairs = ((columns["email_key"], self.email), (columns["url_key"], self.profnet_url))
         return {key: text for key, text in pairs if key and text}
 
     @property
     def reference(self) -> dict[str, str | None]:
-        """The lead as the lists of skipped leads show it."""
+        """The lead as an item of a list of skipped leads."""
         return {EMAIL: self.email, PROFNET_URL: self.profnet_url}
 
 
@@ -85,7 +85,7 @@ class Settings(Struct, forbid_unknown_fields=True):
 
     @property
     def custom_mailboxes(self) -> list[str] | None:
-        """The mailboxes, where they are used."""
+        """The mailboxes, or None if the distribution does not use them."""
         is_custom = self.leads_distribution == spec.MAILBOXES_LEADS_DISTRIBUTION
         return self.mailboxes if is_custom else None
 

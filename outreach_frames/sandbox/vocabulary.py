@@ -1,8 +1,4 @@
-"""The words and numbers that the sandbox's world is made of, read from the JSON files in `data`.
-
-`places.json` has real cities, `names.json` common given and family names, `industries.json` what
-sets industries apart, `titles.json` job titles, `words.json` the parts of invented names and texts.
-"""
+"""The vocabulary of the sandbox's world, read from the JSON files in `data`."""
 
 from __future__ import annotations
 
@@ -23,7 +19,7 @@ T = TypeVar("T")
 
 
 class Weighted(Generic[T]):
-    """Values to draw from, each with its weight."""
+    """Values to draw by their weights."""
 
     __slots__ = ("_bounds", "values")
 
@@ -33,20 +29,20 @@ class Weighted(Generic[T]):
         self._bounds = tuple(accumulate(weight for _, weight in pairs))
 
     def draw(self, rng: Random) -> T:
-        """Return one value, as often as its weight says."""
+        """Draw a value with a probability proportional to its weight."""
         return self.values[bisect(self._bounds, rng.random() * self._bounds[-1], 0, -1)]
 
 
 @dataclass(frozen=True, slots=True)
 class City:
-    """A real city, and the pattern of its postal codes: `#` is a digit, `A` a letter."""
+    """A real city."""
 
     name: str
     state: str
     country: str
     lat: float
     long: float
-    postal_code_pattern: str
+    postal_code_pattern: str  # `#` is a digit, `A` a letter
 
     @property
     def location(self) -> str:
@@ -56,10 +52,7 @@ class City:
 
 @dataclass(frozen=True, slots=True)
 class Country:
-    """A country: its cities, whose names its people have, what they speak, how firms end.
-
-    One with several time zones has none here.
-    """
+    """A country, with the distribution of its cities and of its people's cultures."""
 
     name: str
     weight: float
@@ -67,12 +60,12 @@ class Country:
     cultures: Weighted[str]
     languages: Sequence[str]
     legal_forms: Sequence[str]
-    time_zone: str | None = None
+    time_zone: str | None = None  # None if it has several
 
 
 @dataclass(frozen=True, slots=True)
 class NamePart:
-    """A given or family name in Latin letters, and in its own script where that is another."""
+    """A given or family name in Latin letters and in its native script."""
 
     latin: str
     native: str
@@ -80,7 +73,7 @@ class NamePart:
 
 @dataclass(frozen=True, slots=True)
 class Culture:
-    """The given and family names that go together."""
+    """Given and family names that are combined to full names."""
 
     female: tuple[NamePart, ...]
     male: tuple[NamePart, ...]
@@ -95,21 +88,17 @@ _FEW, _SOME, _MANY = 1.0, 2.0, 12.0
 
 @dataclass(frozen=True)
 class Industry:
-    """What sets the companies of an industry apart, in the words of `industries.json`.
-
-    `departments` are shares of the employees, `b2b`, `b2c` and `funded` probabilities,
-    `revenue_per_employee` US dollars a year. Numbers of employees grow with `boosted_functions`.
-    """
+    """The features of an industry's companies, with the field names of `industries.json`."""
 
     name: str
     weight: float
-    departments: Mapping[str, float]
-    boosted_functions: Sequence[str]
+    departments: Mapping[str, float]  # shares of the employees
+    boosted_functions: Sequence[str]  # job functions with many employees
     name_words: Sequence[str]
-    b2b: float
+    b2b: float  # a probability, as are the next two
     b2c: float
     funded: float
-    revenue_per_employee: int
+    revenue_per_employee: int  # US dollars a year
     sic_codes: Sequence[int]
     naics_codes: Sequence[int]
     keywords: Sequence[str]
@@ -119,7 +108,7 @@ class Industry:
 
     @cached_property
     def functions(self) -> Mapping[str, tuple[float, ...]]:
-        """Weights in each department: what the industry lives on, functions that have a name."""
+        """Weights of job functions by department; boosted and specialist functions weigh more."""
         return {
             department: tuple(
                 _MANY if name in self.boosted_functions else _SOME if name in SPECIALISTS else _FEW
@@ -130,7 +119,7 @@ class Industry:
 
     @cached_property
     def types(self) -> Weighted[str]:
-        """The types of its companies."""
+        """The distribution of company types."""
         return Weighted(zip(spec.SUGGESTED_COMPANY_TYPES, self.type_weights, strict=True))
 
 
@@ -138,8 +127,8 @@ def _read(name: str) -> Any:
     return orjson.loads(resources.files(__package__).joinpath("data", name).read_bytes())
 
 
-def _parts(text: str, alternative: int = 0) -> tuple[NamePart, ...]:
-    """Read "Latin:Native" entries; "male/female" gives a family name's two forms."""
+def _name_parts(text: str, alternative: int = 0) -> tuple[NamePart, ...]:
+    """Parse "Latin:Native" entries; a family name may have the two forms "male/female"."""
     parts = []
     for entry in text.split(", "):
         latin, _, native = entry.partition(":")
@@ -150,10 +139,10 @@ def _parts(text: str, alternative: int = 0) -> tuple[NamePart, ...]:
 
 def _culture(names: Mapping[str, str]) -> Culture:
     return Culture(
-        female=_parts(names["female"]),
-        male=_parts(names["male"]),
-        family_female=_parts(names["family"], alternative=1),
-        family_male=_parts(names["family"]),
+        female=_name_parts(names["female"]),
+        male=_name_parts(names["male"]),
+        family_female=_name_parts(names["family"], alternative=1),
+        family_male=_name_parts(names["family"]),
         family_first=names.get("order") == "family_first",
         has_script=":" in names["family"],
     )
@@ -179,9 +168,9 @@ _INDUSTRIES: Final = _read("industries.json")
 _TITLES: Final = _read("titles.json")
 WORDS: Final[Mapping[str, Any]] = _read("words.json")
 
-# By seniority: title patterns, years at work from and to, and how many people have it.
+# By seniority: title patterns, range of years at work, and share of people.
 SENIORITIES: Final[Mapping[str, Mapping[str, Any]]] = _TITLES["seniorities"]
-# A job function's plain title, its executive's title, and its name as an area of work.
+# By job function: the specialist's title, the executive's title, and the area of work.
 SPECIALISTS: Final[Mapping[str, str]] = _TITLES["specialists"]
 EXECUTIVES: Final[Mapping[str, str]] = _TITLES["executives"]
 AREAS: Final[Mapping[str, str]] = {

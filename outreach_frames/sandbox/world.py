@@ -1,19 +1,15 @@
-"""The sandbox's world less its people and companies: users, schools, investors, and its date.
-
-Pure and seeded: the same seed gives the same world.
-"""
+"""The world's date, and its users, schools and investors, generated from the seed."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date
-from random import Random
 from typing import Final
 
-from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, person_name, slug, stream
+from outreach_frames.sandbox.names import PROFNET, invented_stem, new_id, new_rng, person_name, slug
 from outreach_frames.sandbox.vocabulary import ANY_COUNTRY, COUNTRIES, WORDS
 
-# The world stands still on this day: the same seed gives the same bytes in any year.
+# A fixed date, so that the same seed gives the same bytes in any year.
 TODAY: Final = date(2026, 11, 2)
 
 USERS: Final = 6
@@ -43,19 +39,12 @@ class School:
 
 
 def users(seed: int) -> tuple[User, ...]:
-    """Return the account's six users; each has connections in the professional network.
+    """Return the users of the account.
 
-    Parameters
-    ----------
-    seed : int
-        The world's seed.
-
-    Examples
-    --------
     >>> len(users(0)), users(0) == users(0)
     (6, True)
     """
-    rng = stream(seed, "users")
+    rng = new_rng(seed, "users")
     found: dict[str, User] = {}
     while len(found) < USERS:
         name = person_name(COUNTRIES["United States"], rng)
@@ -65,14 +54,8 @@ def users(seed: int) -> tuple[User, ...]:
 
 
 def schools(seed: int) -> tuple[School, ...]:
-    """Return the world's schools, named in the language of their country.
-
-    Parameters
-    ----------
-    seed : int
-        The world's seed.
-    """
-    rng = stream(seed, "schools")
+    """Return the world's schools, with names in the language of their country."""
+    rng = new_rng(seed, "schools")
     found: dict[str, School] = {}
     while len(found) < SCHOOLS:
         country = ANY_COUNTRY.draw(rng)
@@ -85,20 +68,9 @@ def schools(seed: int) -> tuple[School, ...]:
 
 
 def investors(seed: int) -> tuple[str, ...]:
-    """Return the names of the world's investors.
-
-    Parameters
-    ----------
-    seed : int
-        The world's seed.
-    """
-    rng = stream(seed, "investors")
+    """Return the names of the world's investors."""
+    rng = new_rng(seed, "investors")
     found: dict[str, None] = {}
     while len(found) < INVESTORS:
-        found[f"{invented_stem(rng)} {_kind(rng)}"] = None
+        found[f"{invented_stem(rng)} {rng.choice(WORDS['company_names']['investor'])}"] = None
     return tuple(found)
-
-
-def _kind(rng: Random) -> str:
-    kind: str = rng.choice(WORDS["company_names"]["investor"])
-    return kind

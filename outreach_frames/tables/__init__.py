@@ -1,1 +1,1 @@
-"""What the columns are, and their values as text and as frames; pure."""
+"""Column types, and conversion of values to text and to frames; no I/O."""

@@ -1,4 +1,4 @@
-"""Frames of other libraries as pandas frames, by way of Arrow's PyCapsule interface."""
+"""Convert other libraries' frames to pandas through Arrow's PyCapsule interface."""
 
 from __future__ import annotations
 
@@ -14,10 +14,9 @@ from outreach_frames.tables.schema import DATE, to_frame
 
 A_FRAME: Final = "a frame (pandas, Polars, a DuckDB relation or an Arrow table)"
 _STREAM: Final = "__arrow_c_stream__"
-# What makes a frame of what is none yet: of Spark, of Polars, of Dask, of a reader, of a column.
-_MAKES_FRAME: Final = ("toPandas", "collect", "compute", "read_all", "to_frame")
-# What DuckDB calls it.
-_UTC: Final = "Etc/UTC"
+# Methods that return a frame: of Spark, lazy Polars, Dask, Arrow readers and columns.
+_FRAME_METHODS: Final = ("toPandas", "collect", "compute", "read_all", "to_frame")
+_DUCKDB_UTC: Final = "Etc/UTC"
 _TEXTS: Final = (pa.string(), pa.large_string(), pa.string_view())
 _DATES: Final = (pa.date32(), pa.date64())
 _LISTS: Final = (
@@ -28,18 +27,18 @@ _LISTS: Final = (
     pa.LargeListViewType,
 )
 _INTEGERS: Final = (pa.int8(), pa.int16(), pa.int32(), pa.uint8(), pa.uint16(), pa.uint32())
-_OWN: Final = {
+_PACKAGE_TYPES: Final = {
     **dict.fromkeys(_INTEGERS, pa.int64()),
     **dict.fromkeys((*_TEXTS, pa.uuid()), pa.string()),
     pa.binary_view(): pa.binary(),
     pa.bool8(): pa.bool_(),
 }
-# What Arrow cannot cast; of lists in views it makes other lists, and does not say so.
-_BY_VALUE: Final = ("list_view", "arrow.uuid")
+# Arrow cannot cast these types; it silently changes the values of list views.
+_UNCASTABLE: Final = ("list_view", "arrow.uuid")
 
 
 class ArrowStream(Protocol):
-    """A table of a library that exports it by Arrow's PyCapsule interface."""
+    """A table that its library exports through Arrow's PyCapsule interface."""
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         """Export the table."""
@@ -50,7 +49,7 @@ FrameLike: TypeAlias = pd.DataFrame | ArrowStream
 
 
 def is_frame(given: object) -> bool:
-    """Return whether this is a frame, or a column, of pandas or of a library with that interface.
+    """Return whether this is a frame or column of pandas or of a library with that interface.
 
     >>> is_frame(pa.table({"a": [1]})), is_frame({"a": [1]})
     (True, False)
@@ -59,79 +58,59 @@ def is_frame(given: object) -> bool:
 
 
 def as_frame(given: object, who: str = "This", takes: str = A_FRAME) -> pd.DataFrame:
-    """Return a frame of any library as a pandas frame.
+    """Convert any library's frame to pandas; `who` and `takes` are for error messages.
 
-    Parameters
-    ----------
-    given : FrameLike
-        It is read once; a DuckDB relation may have its rows in another order the next time.
-    who, takes : str
-        Who takes what, for the message about something else.
-
-    Returns
-    -------
-    DataFrame
-        A pandas frame itself. Of any other, its rows in their order with this package's dtypes:
-        str, Int64 (UInt64 where it was), Float64, boolean, datetime64, categories; lists, objects
-        and decimals as in Arrow. The index is row numbers, or what pandas noted in an Arrow table.
-
-    Raises
-    ------
-    InvalidInputError
-        It is not a frame, or cannot be read.
-
-    Examples
-    --------
     >>> as_frame(pa.table({"n": pa.array([1, None], pa.int8())}))["n"].dtype
     Int64Dtype()
     """
+    # A frame is read only once: a DuckDB relation may return its rows in another order next time.
     if isinstance(given, pd.DataFrame):
         return given
-    kind = _kind(given)
-    # A reader would have no rows the second time, and nobody would notice.
+    kind = _type_name(given)
+    # A reader would silently have no rows the second time.
     reads_once = isinstance(given, pa.RecordBatchReader)
     if not is_frame(given) or hasattr(given, "to_frame") or reads_once:
-        raise InvalidInputError(f"{who} takes {takes}, not {kind}.{_way_to_frame(given)}")
+        raise InvalidInputError(f"{who} takes {takes}, not {kind}.{_conversion_advice(given)}")
     try:
         if "Object" in map(str, getattr(given, "dtypes", ())):
-            # They would come as their addresses in memory.
+            # Polars exports memory addresses instead of the objects.
             raise InvalidInputError(
                 f"The {kind} has a column of Python objects (Object), which no other library can "
                 "read. Cast it to another type, or drop it."
             )
-        return _converted(_read(given))
+        return _to_pandas(_read(given))
     except InvalidInputError:
         raise
     except Exception as error:
-        # The query that a relation stands for may fail in any way.
+        # A relation runs its query now, which may raise any error.
         problem = shorten(str(error)).rstrip(".")
         raise InvalidInputError(
-            f"{who} takes {takes}, and this {kind} cannot be read as one: {problem}. "
-            "Mend the query, or cast the column to a type that Arrow has."
+            f"{who} takes {takes}, but this {kind} cannot be read as a frame: {problem}. "
+            "Correct the query, or cast the column to a type that Arrow has."
         ) from error
 
 
-def _kind(given: object) -> str:
-    """Name a type with its library, as several have a DataFrame."""
+def _type_name(given: object) -> str:
+    """Return a type's name with its library, as several libraries have a DataFrame."""
     library = type(given).__module__.partition(".")[0].removeprefix("_")
     name = type(given).__name__
     return name if library == "builtins" else f"{library}.{name}"
 
 
-def _way_to_frame(given: object) -> str:
-    way = next((name for name in _MAKES_FRAME if callable(getattr(given, name, None))), None)
-    return "" if way is None else f" Pass what its .{way}() returns."
+def _conversion_advice(given: object) -> str:
+    method = next((name for name in _FRAME_METHODS if callable(getattr(given, name, None))), None)
+    return "" if method is None else f" Pass the result of its .{method}()."
 
 
 def _read(given: Any) -> pa.Table:
-    # Where rows of it were fetched, a relation of DuckDB 1 gives the rest; by another name, all.
+    # After fetchone(), a DuckDB 1 relation exports only its remaining rows; an alias resets it.
     if hasattr(given, "fetchone") and hasattr(given, "set_alias"):
         given = given.set_alias("rows")
     return pa.RecordBatchReader.from_stream(given).read_all()
 
 
-def _converted(table: pa.Table) -> pd.DataFrame:
-    noted = table.schema.pandas_metadata or {}
+def _to_pandas(table: pa.Table) -> pd.DataFrame:
+    metadata = table.schema.pandas_metadata or {}
     if opaque := [field for field in table.schema if isinstance(field.type, pa.OpaqueType)]:
         raise InvalidInputError(
             f"The column {opaque[0].name!r} has the type {opaque[0].type.type_name}, which other "
@@ -139,28 +118,28 @@ def _converted(table: pa.Table) -> pd.DataFrame:
         )
     for place, (name, column) in enumerate(zip(table.column_names, table.columns, strict=True)):
         if pa.types.is_dictionary(column.type):
-            table = table.set_column(place, name, _with_categories(column))
+            table = table.set_column(place, name, _clean_categories(column))
             continue
-        own = _own_type(column.type)
-        # By name, as lists are alike to Arrow whatever their entries are called.
-        if str(own) != str(column.type):
-            table = table.set_column(place, name, _cast(column, own))
+        target = _package_type(column.type)
+        # Compare texts, because Arrow ignores the names of list elements in comparisons.
+        if str(target) != str(column.type):
+            table = table.set_column(place, name, _cast(column, target))
     frame = to_frame(table, "numpy_nullable")
-    frame.attrs = dict(noted.get("attributes") or {})
-    return _with_index(frame, noted)
+    frame.attrs = dict(metadata.get("attributes") or {})
+    return _restore_index(frame, metadata)
 
 
-def _with_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Leave out of a dictionary what categories of pandas cannot have: gaps, and an entry twice."""
-    own = _own_type(column.type.value_type)
+def _clean_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Remove missing and duplicate dictionary entries, which pandas categories cannot have."""
+    kind = _package_type(column.type.value_type)
     entries = [
-        _cast(pa.chunked_array([one.dictionary]), own).combine_chunks() for one in column.chunks
+        _cast(pa.chunked_array([one.dictionary]), kind).combine_chunks() for one in column.chunks
     ]
     chunks = zip(entries, column.chunks, strict=True)
-    values = pa.chunked_array([known.take(one.indices) for known, one in chunks], own)
-    if pa.types.is_nested(own):
+    values = pa.chunked_array([entry.take(one.indices) for entry, one in chunks], kind)
+    if pa.types.is_nested(kind):
         return values
-    categories = pa.chunked_array(entries, own).unique()
+    categories = pa.chunked_array(entries, kind).unique()
     is_missing = pc.is_null(categories, nan_is_null=True)
     if len(categories) == sum(map(len, entries)) and not pc.any(is_missing, min_count=0).as_py():
         return column
@@ -170,43 +149,44 @@ def _with_categories(column: pa.ChunkedArray) -> pa.ChunkedArray:
     encode = pa.DictionaryArray.from_arrays
     return pa.chunked_array(
         [encode(one, categories, ordered=is_ordered) for one in numbers.chunks],
-        pa.dictionary(numbers.type, own, is_ordered),
+        pa.dictionary(numbers.type, kind, is_ordered),
     )
 
 
-def _with_index(frame: pd.DataFrame, noted: dict[str, Any]) -> pd.DataFrame:
-    """Make an index of the columns in which pandas stored one; row numbers are in none."""
-    levels = [name for name in noted.get("index_columns", []) if isinstance(name, str)]
+def _restore_index(frame: pd.DataFrame, metadata: dict[str, Any]) -> pd.DataFrame:
+    """Set the index from the columns that pandas' metadata names."""
+    # A RangeIndex is not a column, and its entry is not a string.
+    levels = [name for name in metadata.get("index_columns", []) if isinstance(name, str)]
     if not levels or not all(frame.columns.tolist().count(name) == 1 for name in levels):
         return frame
-    names = {one["field_name"]: one["name"] for one in noted["columns"]}
+    names = {one["field_name"]: one["name"] for one in metadata["columns"]}
     return frame.set_index(levels).rename_axis([names[level] for level in levels])
 
 
-def _own_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type in which this package's frames hold a column of a type."""
+def _package_type(kind: pa.DataType) -> pa.DataType:
+    """Return the Arrow type that this package's frames use for a type."""
     if kind in _TEXTS:
-        # Offsets of 32 bits count 2 GB, which a whole column may exceed.
+        # A whole column may exceed the 2 GB of 32-bit offsets.
         return pa.large_string()
     if kind in _DATES:
         return DATE
-    if pa.types.is_timestamp(kind) and kind.tz == _UTC:
+    if pa.types.is_timestamp(kind) and kind.tz == _DUCKDB_UTC:
         return pa.timestamp(kind.unit, "UTC")
     return _member_type(kind)
 
 
 def _member_type(kind: pa.DataType) -> pa.DataType:
-    if isinstance(kind, pa.BaseExtensionType) and kind not in _OWN:
+    if isinstance(kind, pa.BaseExtensionType) and kind not in _PACKAGE_TYPES:
         return _member_type(kind.storage_type)
     if isinstance(kind, _LISTS):
         return pa.list_(_member_type(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([one.with_type(_member_type(one.type)) for one in kind])
-    return _OWN.get(kind, kind)
+    return _PACKAGE_TYPES.get(kind, kind)
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    if any(name in str(column.type) for name in _BY_VALUE):
+    if any(name in str(column.type) for name in _UNCASTABLE):
         values = column.to_pylist()
         if pa.types.is_string(target):
             values = [None if value is None else str(value) for value in values]

@@ -1,4 +1,4 @@
-"""Nested Arrow columns as JSON text and back, a column at a time."""
+"""Convert nested Arrow columns to JSON text and back, a column at a time."""
 
 from __future__ import annotations
 
@@ -26,31 +26,14 @@ _ESCAPES = {
 
 
 def write_json_texts(array: pa.Array) -> pa.Array:
-    r"""Write every value of a column as JSON.
+    r"""Write each value of a column as JSON text; raise NotImplementedError for other types.
 
-    Parameters
-    ----------
-    array : pyarrow.Array
-        Lists and structs of text, numbers and booleans.
-
-    Returns
-    -------
-    pyarrow.Array
-        Text; missing where the value is missing.
-
-    Raises
-    ------
-    NotImplementedError
-        For what JSON does not have, such as bytes, dates and infinity.
-
-    Examples
-    --------
     >>> write_json_texts(pa.array([["a\"b", None], None])).to_pylist()
     ['["a\\"b",null]', None]
     """
     kind = array.type
     if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        return pc.binary_join_element_wise('"', _escaped(array.cast(pa.string())), '"', "")
+        return pc.binary_join_element_wise('"', _escape(array.cast(pa.string())), '"', "")
     if pa.types.is_integer(kind) or pa.types.is_boolean(kind) or pa.types.is_null(kind):
         return array.cast(pa.string())
     if pa.types.is_floating(kind):
@@ -60,50 +43,31 @@ def write_json_texts(array: pa.Array) -> pa.Array:
     if pa.types.is_list(kind) or pa.types.is_large_list(kind):
         lengths = pc.list_value_length(array).fill_null(0).cast(pa.int32())
         offsets = pa.concat_arrays([pa.array([0], pa.int32()), pc.cumulative_sum(lengths)])
-        elements = _joined(_pieces(array.flatten()))
+        elements = _join_pieces(_json_pieces(array.flatten()))
         joined = pc.binary_join(pa.ListArray.from_arrays(offsets, elements), ",")
-        return _where_valid(array, pc.binary_join_element_wise("[", joined, "]", ""))
+        return _mask_missing(array, pc.binary_join_element_wise("[", joined, "]", ""))
     if pa.types.is_struct(kind):
         pieces: list[str | pa.Array] = []
         for field, child in zip(kind, array.flatten(), strict=True):
             name = json.dumps(field.name, ensure_ascii=False)
-            pieces += [f"{',' if pieces else ''}{name}:", *_pieces(child)]
+            pieces += [f"{',' if pieces else ''}{name}:", *_json_pieces(child)]
         if not pieces:
-            return _where_valid(array, pa.repeat("{}", len(array)))
-        return _where_valid(array, _joined(["{", *pieces, "}"]))
+            return _mask_missing(array, pa.repeat("{}", len(array)))
+        return _mask_missing(array, _join_pieces(["{", *pieces, "}"]))
     raise NotImplementedError(f"values of the type {kind}")
 
 
 def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
-    """Read a column of JSON texts as one Arrow type.
+    """Read a column of JSON texts as one Arrow type; raise ValueError if a text does not have it.
 
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        JSON; a missing text is a missing value.
-    kind : pyarrow.DataType
-        What every text holds.
-
-    Returns
-    -------
-    pyarrow.Array
-        Of that type.
-
-    Raises
-    ------
-    ValueError
-        When a text is not JSON, or holds something else.
-
-    Examples
-    --------
     >>> read_json_texts(pa.array(['[1,2]', None]), pa.list_(pa.int64())).to_pylist()
     [[1, 2], None]
     """
     if not len(texts):
         return pa.array([], kind)
-    start, end, nothing = (pa.scalar(text, pa.large_string()) for text in ('{"v":', "}\n", ""))
+    start, end, separator = (pa.scalar(text, pa.large_string()) for text in ('{"v":', "}\n", ""))
     values = texts.cast(pa.large_string()).fill_null("null")
-    lines = pc.binary_join_element_wise(start, values, end, nothing)
+    lines = pc.binary_join_element_wise(start, values, end, separator)
     try:
         longest = pc.max(pc.binary_length(lines)).as_py()
         table = arrow_json.read_json(
@@ -114,7 +78,7 @@ def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
                 unexpected_field_behavior="error",
             ),
         )
-        table.validate()  # a list with nothing but nulls is read with too few of them
+        table.validate()  # Arrow's reader drops elements of a list that has only nulls
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
         return _read_one_by_one(texts, kind)
     if table.num_rows != len(texts):
@@ -123,22 +87,8 @@ def read_json_texts(texts: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint8]]:
-    """Return where texts begin and end, and the bytes that they lie in; nothing is copied.
+    """Return the bounds of texts or bytes in their shared buffer, and the buffer, without copying.
 
-    Parameters
-    ----------
-    texts : pyarrow.Array
-        Text or bytes.
-
-    Returns
-    -------
-    bounds : numpy.ndarray
-        Each text's first byte, and the end of the last; a missing text has none.
-    content : numpy.ndarray
-        The bytes; there may be others before and behind.
-
-    Examples
-    --------
     >>> bounds, content = text_buffers(pa.array(["Ada", None, "Bo"])[1:])
     >>> bounds.tolist(), content[bounds[0] : bounds[-1]].tobytes()
     ([3, 3, 5], b'Bo')
@@ -151,22 +101,22 @@ def text_buffers(texts: pa.Array) -> tuple[npt.NDArray[Any], npt.NDArray[np.uint
     return bounds[texts.offset :][: len(texts) + 1], np.frombuffer(content, np.uint8)
 
 
-def _pieces(array: pa.Array) -> list[str | pa.Array]:
-    """Give what the JSON of each value is made of; a missing one is null."""
+def _json_pieces(array: pa.Array) -> list[str | pa.Array]:
+    """Return the texts to concatenate for the JSON of each value; missing values are null."""
     if pa.types.is_string(array.type) and not array.null_count:
-        return ['"', _escaped(array), '"']
+        return ['"', _escape(array), '"']
     return [write_json_texts(array).fill_null("null")]
 
 
-def _joined(pieces: Sequence[str | pa.Array]) -> pa.Array:
-    """Put pieces one after the other, row by row; what is the same in all rows as one."""
+def _join_pieces(pieces: Sequence[str | pa.Array]) -> pa.Array:
+    """Concatenate pieces row by row, joining neighbouring constants first."""
     if len(pieces) == 1:
         return pieces[0]
-    fewer: list[str | pa.Array] = []
-    for same, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
-        found = list(group)
-        fewer += ["".join(found)] if same else found
-    return pc.binary_join_element_wise(*fewer, "")
+    merged: list[str | pa.Array] = []
+    for is_constant, group in groupby(pieces, key=lambda piece: isinstance(piece, str)):
+        neighbours = list(group)
+        merged += ["".join(neighbours)] if is_constant else neighbours
+    return pc.binary_join_element_wise(*merged, "")
 
 
 def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
@@ -177,28 +127,28 @@ def _read_one_by_one(texts: pa.Array, kind: pa.DataType) -> pa.Array:
         raise ValueError(str(error)) from error
 
 
-def _escaped(texts: pa.Array) -> pa.Array:
+def _escape(texts: pa.Array) -> pa.Array:
     if not _need_escapes(texts):
         return texts
     for character, escape in _ESCAPES.items():
         texts = pc.replace_substring(texts, character, escape)
-    rest = pc.match_substring_regex(texts, r"[\x00-\x1f]")
-    if pc.any(rest, min_count=0).as_py():
-        plain = {code: f"\\u{code:04x}" for code in range(32)}
+    has_control = pc.match_substring_regex(texts, r"[\x00-\x1f]")
+    if pc.any(has_control, min_count=0).as_py():
+        escapes = {code: f"\\u{code:04x}" for code in range(32)}
         texts = pa.array(
-            [text and text.translate(plain) for text in texts.to_pylist()], pa.string()
+            [text and text.translate(escapes) for text in texts.to_pylist()], pa.string()
         )
     return texts
 
 
 def _need_escapes(texts: pa.Array) -> bool:
-    """Look for quotation marks, backslashes and control characters in all texts at once."""
+    """Return whether any text has a quotation mark, backslash or control character."""
     bounds, content = text_buffers(texts)
     codes = content[bounds[0] : bounds[-1]]
     return bool(((codes < ord(" ")) | (codes == ord('"')) | (codes == ord("\\"))).any())
 
 
-def _where_valid(array: pa.Array, texts: pa.Array) -> pa.Array:
+def _mask_missing(array: pa.Array, texts: pa.Array) -> pa.Array:
     if not array.null_count:
         return texts
     return pc.if_else(array.is_valid(), texts, pa.scalar(None, texts.type))

@@ -1,4 +1,4 @@
-"""JSON that is read with no number rounded."""
+"""Parse JSON without rounding numbers."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from typing import Any, Final
 
 LARGEST_EXACT: Final = 2**53
 LARGEST_INT64: Final = 2**63 - 1
-_LONGEST_INT64: Final = len(str(LARGEST_INT64))
+_INT64_DIGITS: Final = len(str(LARGEST_INT64))
 
 
 class NumberText(str):
-    """A JSON number that no 64-bit number holds, as it was written."""
+    """The text of a JSON number that does not fit into 64 bits."""
 
     __slots__ = ()
 
 
 class LossyParseError(ValueError):
-    """The fast way would change a value."""
+    """The fast reader could change a value."""
 
 
 def parse_json(text: str) -> Any:
-    """Parse JSON; a number that no 64-bit number holds becomes a `NumberText`."""
+    """Parse JSON; a number that does not fit into 64 bits becomes a `NumberText`."""
     return json.loads(text, parse_int=_integer, parse_float=_number, parse_constant=NumberText)
 
 
 def is_exact(value: Any) -> bool:
-    """Tell whether JSON that was parsed without `parse_json` has its numbers as they were sent."""
+    """Return whether JSON parsed without `parse_json` has all its numbers as they were sent."""
     if isinstance(value, dict):
         return all(map(is_exact, value.values()))
     if isinstance(value, list):
@@ -38,9 +38,9 @@ def is_exact(value: Any) -> bool:
 
 
 def _integer(text: str) -> int | NumberText:
-    if len(text) < _LONGEST_INT64:
+    if len(text) < _INT64_DIGITS:
         return int(text)
-    if len(text) > _LONGEST_INT64 + 1:
+    if len(text) > _INT64_DIGITS + 1:
         return NumberText(text)
     number = int(text)
     return number if -LARGEST_INT64 - 1 <= number <= LARGEST_INT64 else NumberText(text)
@@ -52,10 +52,10 @@ def _number(text: str) -> float | NumberText:
 
 
 def without_lone_surrogates(value: Any) -> Any:
-    r"""Write half a surrogate pair, which no encoding holds, as its escape (``\ud800``)."""
+    r"""Replace lone surrogates, which UTF-8 cannot encode, by their escapes (``\ud800``)."""
     if isinstance(value, str):
-        mended = value.encode("utf-8", "backslashreplace").decode("utf-8")
-        return NumberText(mended) if isinstance(value, NumberText) else mended
+        escaped = value.encode("utf-8", "backslashreplace").decode("utf-8")
+        return NumberText(escaped) if isinstance(value, NumberText) else escaped
     if isinstance(value, list):
         return [without_lone_surrogates(element) for element in value]
     if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What the interface's fields are in Arrow and in pandas."""
+"""Map the interface's fields to Arrow and pandas types."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _NULLABLE: Final = {
     pa.string(): pd.StringDtype(na_value=float("nan")),
     pa.large_string(): pd.StringDtype(na_value=float("nan")),
 }
-_BY_DEFAULT: Final = (pa.TimestampType, pa.DurationType, pa.DictionaryType)
+_DEFAULT_CONVERSION: Final = (pa.TimestampType, pa.DurationType, pa.DictionaryType)
 
 
 def wire_type(field: spec.Field) -> pa.DataType:
-    """Give the Arrow type of a field as JSON has it: dates are still text."""
+    """Return the Arrow type of a field in JSON, where dates are text."""
     if field.type == "array":
         if field.items == "object":
             return pa.list_(_struct(field.members))
@@ -44,25 +44,25 @@ def wire_type(field: spec.Field) -> pa.DataType:
 
 
 def column_type(field: spec.Field) -> pa.DataType:
-    """Give the Arrow type of a field's column."""
+    """Return the Arrow type of a field's column."""
     if field.type == "string" and field.format in ("date", "date-time"):
         return DATE if field.format == "date" else DATE_TIME
     return wire_type(field)
 
 
 def wire_schema(fields: Sequence[spec.Field]) -> pa.Schema:
-    """Give the schema of an object with these fields as JSON has it."""
+    """Return the Arrow schema of an object in JSON, where dates are text."""
     return pa.schema([pa.field(field.name, wire_type(field)) for field in fields])
 
 
 def empty_table(fields: tuple[spec.Field, ...]) -> pa.Table:
-    """Make the flat table of no records."""
+    """Return a flat table of these fields without rows."""
     columns = spec.columns(fields)
     return pa.schema([(name, column_type(field)) for name, field in columns.items()]).empty_table()
 
 
 def frame_of_columns(fields: Sequence[spec.Field], values: Sequence[Any]) -> pd.DataFrame:
-    """Make a frame of plain fields, each with an array, column or list of values.
+    """Build a frame of plain fields from an array, column or list of values per field.
 
     >>> frame_of_columns([spec.Field("emails", "integer")], [[40, None]]).dtypes.to_dict()
     {'emails': Int64Dtype()}
@@ -75,23 +75,10 @@ def frame_of_columns(fields: Sequence[spec.Field], values: Sequence[Any]) -> pd.
 
 
 def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
-    """Turn a flat table into a frame with this package's dtypes.
-
-    Parameters
-    ----------
-    table : pyarrow.Table
-        Text, integers, numbers, booleans, timestamps in microseconds, and lists.
-    dtype_backend : {"numpy_nullable", "pyarrow"}
-        As in pandas' own readers.
-
-    Returns
-    -------
-    DataFrame
-        With a fresh RangeIndex.
-    """
+    """Convert a flat table to a frame with this package's dtypes and a RangeIndex."""
     mapper = pd.ArrowDtype if dtype_backend == "pyarrow" else _nullable_dtype
     names, rows, columns = table.column_names, len(table), table.columns
-    # Column by column, each let go when it is done: there is little more than one copy at a time.
+    # Free each column after its conversion: memory holds little more than one copy.
     del table
     columns.reverse()
     arrays = [_to_pandas(columns.pop(), mapper) for _ in names]
@@ -104,17 +91,17 @@ def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) ->
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     if column.num_chunks > 1:
-        # A table joins its chunks without a Python object for each of them.
+        # A table combines its chunks without a Python object for each.
         column = pa.table([column], [""]).combine_chunks().column(0)
     dtype = mapper(column.type)
     if dtype is None:
-        return column.to_pandas().array.copy()  # what Arrow gives may not be changed
+        return column.to_pandas().array.copy()  # Arrow's arrays are read-only
     return dtype.__from_arrow__(column)
 
 
 def _nullable_dtype(arrow_type: pa.DataType) -> pd.api.extensions.ExtensionDtype | None:
-    """Give pandas' own dtype; None leaves times and categories to the conversion's default."""
-    if isinstance(arrow_type, _BY_DEFAULT):
+    """Return pandas' own dtype, or None for times and categories, which convert by default."""
+    if isinstance(arrow_type, _DEFAULT_CONVERSION):
         return None
     return _NULLABLE.get(arrow_type) or pd.ArrowDtype(arrow_type)
 

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
-from outreach_frames.common.warnings import collected
+from outreach_frames.common.warnings import collect_warnings
 
 T = TypeVar("T")
 # The result of some work, and the warnings that came with it.
@@ -77,7 +77,7 @@ class Background:
 
         def in_thread() -> tuple[T, list[str]]:
             bind_thread(cancellation, partial(self.deliver, show_status))
-            with collected() as warnings:
+            with collect_warnings() as warnings:
                 return work(), warnings
 
         executor = ThreadPoolExecutor(1, "outreach_frames_widget")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from dataclasses import replace
+from json import dumps
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,8 @@ from tests.examples import share_of_examples
 from tests.resources.search_service import connected
 from tests.resources.search_service import result as search_result
 from tests.scripted import Received, Reply, json, scripted
+
+pytestmark = pytest.mark.long
 
 FILTER_OF = {
     "domain": "company_domains",
@@ -119,6 +123,47 @@ def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -
     if not split:
         # A search that did not tell whose people it found may come on top of few companies.
         assert result.requests <= 1.1 * pages_one_by_one(everybody, most) + 1
+
+
+def test_people_of_a_company_that_was_not_requested_have_no_account() -> None:
+    """A stranger in a joint search is credited to nobody; each company is searched alone then."""
+    stranger = Firm(9, "stranger.example", "Stranger", ["vp"])
+    world = world_of({"one.example": 1, "two.example": 1})
+    together = World([*world.firms, stranger])
+
+    def reply(request: Received) -> Reply:
+        filters = request.json
+        if len(filters["company_domains"]) == 1:
+            return world.reply(request)
+        return together.reply(
+            replace(request, body=dumps(filters | {"company_domains": DOMAINS}).encode())
+        )
+
+    with scripted(reply) as service, connected(service):
+        accounts = pd.DataFrame({"site": DOMAINS[:2]})
+        result = accounts.outreach.find_people(domain="site", per_company=5, headcount="none")
+    assert result.people["company_website"].tolist() == [
+        "https://www.one.example/",
+        "https://www.two.example/",
+    ]
+    assert result.accounts["account_people"].tolist() == [1, 1]
+    assert service.requests[0].json["company_domains"] == DOMAINS[:2]
+
+
+DOMAINS = ["one.example", "two.example", "stranger.example"]
+
+
+def test_a_summary_has_the_statuses_that_occur() -> None:
+    """Where all accounts have one status, the summary has one row, with all their people."""
+    with scripted(world_of({"one.example": 2, "two.example": 1}).reply) as service:
+        with connected(service):
+            accounts = pd.DataFrame({"site": ["one.example", "two.example"]})
+            result = accounts.outreach.find_people(domain="site", per_company=5)
+    assert result.summary().to_dict("list") == {
+        "account_status": ["found"],
+        "accounts": [2],
+        "people": [3],
+    }
 
 
 def test_two_hundred_companies_take_few_requests(capsys: pytest.CaptureFixture[str]) -> None:
@@ -341,7 +386,7 @@ def test_a_failure_carries_what_was_found() -> None:
     assert isinstance(partial, AccountPeople)
     assert partial.accounts["account_status"].isna().tolist() == [False, True]
     assert partial.people["account_row"].tolist() == [0, 0]
-    assert "Not settled" in repr(partial)
+    assert "Not finished" in repr(partial)
 
 
 @pytest.mark.parametrize(
@@ -349,10 +394,10 @@ def test_a_failure_carries_what_was_found() -> None:
     [
         ({}, "domain="),
         ({"domain": "sit"}, "'site'"),
-        ({"domain": "site", "company_domains": ["one.example"]}, "Leave it out of the filters"),
+        ({"domain": "site", "company_domains": ["one.example"]}, "Remove it from the filters"),
         ({"domain": "site", "per_company": 0}, "per_company=0"),
         ({"domain": "site", "per_company": True}, "whole number"),
-        ({"domain": "site", "split_by": "person_seniorities"}, "needs the values"),
+        ({"domain": "site", "split_by": "person_seniorities"}, "needs values to split by"),
         ({"domain": "site", "split_by": "person_name", "person_name": "A"}, "list of values"),
         ({"domain": "site", "person_title": ["CEO"]}, "person_titles"),
         ({"domain": "site", "headcount": "some"}, "headcount"),

@@ -218,7 +218,7 @@ def test_a_domain_is_compared_only_when_asked_for() -> None:
 def test_rows_without_a_key_stay_and_are_counted() -> None:
     """Nothing can be said about a row with no key, so it stays, with a warning."""
     frame = pd.DataFrame({"email": ["a@x.example", None, "n/a"]})
-    with pytest.warns(OutreachWarning, match="2 rows have no e-mail address to compare by"):
+    with pytest.warns(OutreachWarning, match="2 rows have no email address to compare by"):
         kept = frame.outreach.without(pd.DataFrame({"email": ["a@x.example", None]}))
     assert kept.index.tolist() == [1, 2]
 
@@ -227,7 +227,7 @@ def test_rows_without_a_key_stay_and_are_counted() -> None:
 def test_a_column_that_nothing_can_match_is_told(value: Any) -> None:
     """A list of bytes or hashes leaves nobody out, which must not look as if nobody were on it."""
     frame = pd.DataFrame({"email": ["a@x.example"]})
-    with pytest.warns(OutreachWarning, match="'email' of table 1 can be read as an e-mail address"):
+    with pytest.warns(OutreachWarning, match="'email' of table 1 can be read as an email address"):
         assert len(frame.outreach.without(pd.DataFrame({"email": [value, None]}))) == 1
 
 
@@ -235,9 +235,9 @@ def test_found_people_lack_addresses_and_that_is_said() -> None:
     """Who is in the other table by address alone cannot be recognised among found people."""
     people = pd.DataFrame({"profnet_url": [f"{URL}/a", f"{URL}/b"]})
     crm = pd.DataFrame({"profnet_url": [f"{URL}/a"], "email": ["b@x.example"]})
-    with pytest.warns(OutreachWarning, match="lacks an e-mail column"):
+    with pytest.warns(OutreachWarning, match="has no email column"):
         assert len(people.outreach.without(crm)) == 1
-    with pytest.raises(InvalidInputError, match="People of a search have no e-mail address"):
+    with pytest.raises(InvalidInputError, match="People of a search have no email address"):
         people.outreach.without(crm[["email"]])
 
 
@@ -249,7 +249,7 @@ def test_a_table_that_lacks_a_key_is_named() -> None:
         kept = frame.outreach.without(*tables, email="email", domain="site")
     assert [str(one.message).split(":")[0] for one in caught] == [
         "Table 1 has no column for domain",
-        "Table 2 has no column for e-mail address",
+        "Table 2 has no column for email address",
     ]
     assert len(kept) == 1
 

@@ -171,10 +171,10 @@ def test_mailboxes_that_cannot_send_are_named_with_what_they_would_bring() -> No
     (message,) = (str(warning.message) for warning in caught)
     assert message == (
         "3 mailboxes cannot send: 1@x.example (needs_reconnection, 30 a day), 2@x.example "
-        "(inactive, 10 a day), 3@x.example (active, no daily limit). With them it would take 2 "
-        "days instead of 10."
+        "(inactive, 10 a day), 3@x.example (active, no daily limit). With them, sending would take "
+        "2 days instead of 10."
     )
-    with pytest.warns(OutreachWarning, match="not be done sooner than in 1 day"):
+    with pytest.warns(OutreachWarning, match="sending would still take 1 day"):
         of.sending_capacity(frame, 10)
 
 

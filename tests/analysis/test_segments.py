@@ -139,10 +139,10 @@ def test_entries_of_lists_make_segments_when_they_are_exploded(people: pd.DataFr
         ("company_keywords", r"explode\('company_keywords'\)"),
         ("titel", "Did you mean 'title'"),
         ([], "a column's name or a list"),
-        (["title", "title"], "different ones"),
+        (["title", "title"], "different names"),
         (7, "a column's name or a list"),
         ("share", "Rename"),
-        ("odd", "cannot be told apart"),
+        ("odd", "cannot be compared"),
     ],
 )
 def test_what_makes_no_segments_is_an_error(people: pd.DataFrame, by: Any, says: str) -> None:

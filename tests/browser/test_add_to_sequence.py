@@ -149,7 +149,7 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
         field.fill("First Name")
         expect_text(widget, "Use lowercase letters, digits and underscores")
         check(widget)
-        expect_text(widget.get_by_role("alert"), "'First Name' cannot be the name of a data field")
+        expect_text(widget.get_by_role("alert"), "'First Name' is not a valid name of a data field")
         field.fill("first_name")
         check(widget)
         expect_text(widget, "2 of 5 rows will be sent, in 1 request.")

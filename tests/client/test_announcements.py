@@ -9,22 +9,43 @@ import sys
 
 import pytest
 
-from tests.scripted import json, scripted
+from tests.scripted import Reply, json, scripted
+
+pytestmark = pytest.mark.long
 
 CALL = """
-import sys, outreach_frames as of
-with of.connect(sys.argv[1], "token", cache=None):
-    of.sequences(progress=False)
+import random, sys, outreach_frames as of
+from outreach_frames.client.client import Client
+# A seed whose first pause is most of the longest possible one.
+random.seed(6)
+with Client(sys.argv[1], "token", cache=None, backoff=float(sys.argv[2])) as client:
+    of.sequences(client=client, progress=False)
 """
+
+
+LONG_BACKOFF = "A request failed; trying again in "
 
 
 @pytest.mark.parametrize("on_terminal", [True, False])
 def test_a_wait_is_told_on_a_terminal(on_terminal: bool) -> None:
     """A Retry-After is told on a terminal though no bar is shown; a pipe gets nothing."""
-    replies = [json({}, 429, {"Retry-After": "2"}), json({"sequences": []})]
+    told = told_on(on_terminal, [json({}, 429, {"Retry-After": "2"}), json({"sequences": []})])
+    assert (b"The service asks to wait 2 s." in told) == on_terminal
+    assert told.count(b"\n") == on_terminal
+
+
+@pytest.mark.parametrize("first_backoff", [0.5, 4.0])
+def test_a_long_backoff_is_told_and_a_short_one_is_not(first_backoff: float) -> None:
+    """A pause of a second or more before a retry is told on a terminal, a shorter one is not."""
+    told = told_on(True, [json({}, 500), json({"sequences": []})], first_backoff)
+    assert (LONG_BACKOFF.encode() in told) == (first_backoff > 1)
+
+
+def told_on(on_terminal: bool, replies: list[Reply], first_backoff: float = 0.5) -> bytes:
+    """Return what a process writes to its terminal, or to a pipe, while it lists sequences."""
     seen, screen = pty.openpty() if on_terminal else os.pipe()
     with scripted(replies) as service:
-        command = [sys.executable, "-c", CALL, service.url]
+        command = [sys.executable, "-c", CALL, service.url, str(first_backoff)]
         subprocess.run(command, stderr=screen, check=True, timeout=60)
     os.close(screen)
     told = b""
@@ -34,5 +55,4 @@ def test_a_wait_is_told_on_a_terminal(on_terminal: bool) -> None:
     except OSError:  # how a terminal says that it is closed
         pass
     os.close(seen)
-    assert (b"The service asks to wait 2 s." in told) == on_terminal
-    assert told.count(b"\n") == on_terminal
+    return told

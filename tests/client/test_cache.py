@@ -34,6 +34,8 @@ from outreach_frames.errors import (
 from tests.client.connection import LIMIT, TOKEN, connected
 from tests.scripted import Received, Reply, Service, delayed, json, reset, respond, scripted
 
+pytestmark = pytest.mark.long
+
 READS = [endpoint for endpoint in spec.ENDPOINTS if endpoint.name in LIFETIMES]
 
 

@@ -12,9 +12,11 @@ import pytest
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
-from outreach_frames.common.warnings import collected
+from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import OutreachWarning, ServiceError
 from tests.scripted import Received, Reply, json, scripted
+
+pytestmark = pytest.mark.long
 
 
 def in_its_own_context(function: Callable[[], object]) -> None:
@@ -70,7 +72,7 @@ def test_cancellation_ends_what_workers_wait_for() -> None:
 
         def read() -> None:
             bind_thread(cancellation, hears)
-            with pytest.raises(ServiceError, match="broken off") as caught:
+            with pytest.raises(ServiceError, match="cancelled, because") as caught:
                 of.search_people(page_size=10, progress=False, client=client)
             assert caught.value.partial is not None
             assert len(caught.value.partial) == 10
@@ -92,7 +94,7 @@ def test_a_wait_in_a_submission_is_reported() -> None:
 
         def add() -> None:
             bind_thread(CancellationToken(), heard.append)
-            with collected():
+            with collect_warnings():
                 leads = pd.DataFrame({"email": ["ada@example.com"]})
                 leads.outreach.add_to_sequence("s1", client=client, progress=False)
 
@@ -102,7 +104,7 @@ def test_a_wait_in_a_submission_is_reported() -> None:
 
 def test_warnings_can_be_collected(client: Client) -> None:
     """What would be warned of is collected where somebody collects, and warned of elsewhere."""
-    with collected() as messages:
+    with collect_warnings() as messages:
         of.search_people(limit=5, client=client)
     assert [words for words in messages if words.startswith("5 of 400 people were read")]
     with pytest.warns(OutreachWarning, match="5 of 400"):

@@ -15,6 +15,8 @@ from outreach_frames.errors import AuthenticationError, ConfigurationError, Outr
 from outreach_frames.sandbox import Sandbox
 from tests.scripted import json, scripted
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def _nothing_connected(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

@@ -57,6 +57,7 @@ def test_what_is_over_is_not_broken_off() -> None:
     assert not over.timed_out
 
 
+@pytest.mark.long
 def test_a_forked_process_has_a_clock_too() -> None:
     """A process that was forked after the first request ends its own requests in time."""
     code = (

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.client.links import leaves_machine_in_clear, next_href, origin, resolve
+from outreach_frames.client.links import is_sent_unencrypted, next_href, origin, resolve
 from outreach_frames.errors import InvalidResponseError, UnsafeLinkError
 
 BASE = "https://api.example.com/api/v1"
@@ -124,7 +124,7 @@ def test_a_link_is_returned_as_it_is(link: Any) -> None:
 @pytest.mark.parametrize("link", [5, ["/x"], {"href": 5}, {"href": {"href": "/x"}}, True])
 def test_a_link_of_another_form_is_an_error(link: Any) -> None:
     """A link that cannot be read does not pass for the end, because rows would be lost."""
-    with pytest.raises(InvalidResponseError, match="rest cannot be read"):
+    with pytest.raises(InvalidResponseError, match="remaining pages cannot be read"):
         next_href({"_links": {"next": link}})
 
 
@@ -143,4 +143,4 @@ def test_a_link_of_another_form_is_an_error(link: Any) -> None:
 )
 def test_what_leaves_the_machine_unencrypted(address: str, exposed: bool) -> None:
     """Plain http is only private within the machine."""
-    assert leaves_machine_in_clear(address) is exposed
+    assert is_sent_unencrypted(address) is exposed

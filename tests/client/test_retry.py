@@ -50,6 +50,8 @@ from tests.scripted import (
 )
 from tests.threads import join_workers
 
+pytestmark = pytest.mark.long
+
 GOOD = {"sequences": []}
 TRIES = client_module.MAX_TRIES
 

@@ -78,6 +78,7 @@ def test_a_bad_option_of_a_client_is_a_typed_error(options: dict[str, Any]) -> N
         Client("http://127.0.0.1:1", "token", cache=None, **options)
 
 
+@pytest.mark.long
 def test_an_interrupt_within_a_request_shows_no_token() -> None:
     """The frames of the HTTP libraries hold requests without the token."""
     parts = ["s3cr", "3t-0f-the-t3st"]
@@ -152,6 +153,7 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("spelling", SPELLINGS)
 @pytest.mark.parametrize("status", [200, 400, 422, 500])
 def test_an_echoed_token_is_taken_out_however_it_is_escaped(

@@ -27,6 +27,8 @@ from outreach_frames.client.client import Client
 from tests.resources.search_service import person, result
 from tests.scripted import Received, Reply, Service, reset, scripted
 
+pytestmark = pytest.mark.long
+
 PEOPLE = 1_000
 PAGE_SIZE = 20
 FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]

@@ -13,6 +13,8 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, ServerError
 from tests.scripted import Received, Reply, json, scripted
 
+pytestmark = pytest.mark.long
+
 FORMATS = ("people.csv", "people.parquet", "people", "people.ndjson")
 FOUND = {"CEO": range(30), "CTO": range(10, 60), "CFO": range(55, 70)}
 SEARCH: dict[str, Any] = {"person_titles": list(FOUND), "split_by": "person_titles"}

@@ -15,6 +15,8 @@ from outreach_frames.sandbox import Sandbox, serve
 from tests.faults.gateway import FAULTS, Fault, Gateway
 from tests.scripted import scripted
 
+pytestmark = pytest.mark.long
+
 PEOPLE, PAGE_SIZE = 9, 3
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 MODULES = [
     "tests.faults.submission",
     "tests.faults.export_folder",

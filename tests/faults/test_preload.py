@@ -11,7 +11,7 @@ import pytest
 
 from tests.faults.preload import run_preloaded
 
-pytestmark = [pytest.mark.preload, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.long, pytest.mark.preload, pytest.mark.timeout(1200)]
 
 SUBMISSION = "tests.faults.submission"
 EXPORTS = ["tests.faults.export_folder", "tests.faults.export_csv"]

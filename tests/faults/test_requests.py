@@ -14,6 +14,8 @@ from tests.faults.gateway import FAULTS, Fault, Gateway
 from tests.faults.submission import Submission
 from tests.scripted import scripted
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def target() -> Iterator[Sandbox]:

@@ -30,6 +30,8 @@ from tests.faults.gateway import FAULTS, Fault, Gateway, key
 from tests.faults.submission import ROWS, add
 from tests.scripted import Received, Reply, reset, scripted
 
+pytestmark = pytest.mark.long
+
 PEOPLE = 20
 # Its processes begin with all modules imported, and have no threads of this one.
 FORKS = multiprocessing.get_context("forkserver")

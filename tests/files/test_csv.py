@@ -37,6 +37,8 @@ from tests.files.frames import (
 )
 from tests.reading.people_strategies import odd_people
 
+pytestmark = pytest.mark.long
+
 ALPHABET = f"='+-@\t\r\n\x00\"{FULL_WIDTH}, \u00a0\ufeff1"
 
 

@@ -22,6 +22,8 @@ from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
 from tests.files.frames import COLUMNS, INDEXES, metadata_of
 
+pytestmark = pytest.mark.long
+
 FRAMES = {
     **{name: pd.DataFrame({"x": column, "name": "n"}) for name, column in COLUMNS.items()},
     **{

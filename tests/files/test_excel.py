@@ -24,6 +24,8 @@ from outreach_frames.files.excel import write_excel, write_sheets
 from outreach_frames.leads import statuses
 from outreach_frames.leads.sending.report import SubmissionReport
 
+pytestmark = pytest.mark.long
+
 TRICKY = [
     "=1+1", "=HYPERLINK(1)", "{=A1}", "+44 20", "-1", "@x", "https://a.example", "internal:A1",
     "mailto:a@b.example", "00123", "1e5", "TRUE", "<r><t>x</t></r>", "<r>&</r>", "<b>&amp;</b>",
@@ -178,6 +180,19 @@ def test_header_is_frozen_and_filtered(tmp_path: Path) -> None:
     assert widths[0] < 15
     assert 40 < widths[1] < widths[2] < 70
     assert sheet["A1"].font.bold
+
+
+def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> None:
+    """A cell of several lines is wrapped in a row that shows them; ids have no green corner."""
+    frame = pd.DataFrame({"id": ["00123", "2"], "text": ["one", "one\ntwo\nthree"]})
+    path = write_excel(frame, tmp_path / "x.xlsx")
+    sheet = sheet_of(path)
+    assert [sheet[place].alignment.wrap_text or False for place in ("B2", "B3")] == [False, True]
+    assert sheet.row_dimensions[2].height is None
+    assert sheet.row_dimensions[3].height == pytest.approx(3 * 15)
+    with zipfile.ZipFile(path) as book:
+        written = book.read("xl/worksheets/sheet1.xml").decode()
+    assert '<ignoredError sqref="A1:XFD3" numberStoredAsText="1"/>' in written
 
 
 @pytest.mark.parametrize(

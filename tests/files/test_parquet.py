@@ -12,6 +12,8 @@ from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_prospects
 from tests.files.frames import COLUMNS, assert_same, prospects, round_trip
 
+pytestmark = pytest.mark.long
+
 PARQUET = [
     kind
     for kind in COLUMNS

@@ -30,6 +30,8 @@ from tests.files.frames import INDEXES, assert_same, prospects, round_trip, writ
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("rows", [0, 1, 2, 50])
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
@@ -165,7 +167,7 @@ def test_a_pipe_that_is_open_is_read_whole():
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
 @pytest.mark.parametrize(
     ("path", "advice"),
-    [("none/x", "make the folder"), ("folder", "folder"), ("file.txt/x", "path")],
+    [("none/x", "create the folder"), ("folder", "folder"), ("file.txt/x", "path")],
 )
 def test_places_that_cannot_be_written_are_clear_errors(tmp_path, suffix, path, advice):
     """A missing folder, a folder, or a file in place of a folder is an error that says so."""

@@ -24,6 +24,8 @@ from tests.history.people import (
     moves,
 )
 
+pytestmark = pytest.mark.long
+
 QUIET = "ignore::outreach_frames.errors.OutreachWarning"
 URL = "https://profnet.example/in/"
 IDS = st.sampled_from([None, "a", "b", "c", "d"])
@@ -299,11 +301,11 @@ def test_a_folder_of_snapshots_is_its_last_two(client: Client, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"filters": {"person_name": "Ada"}}, "person_name was not set, and is 'Ada'"),
+        ({"filters": {"person_name": "Ada"}}, "person_name was not set and is now 'Ada'"),
         ({"limit": 7}, "limits differ: none before, 7 after"),
-        ({"total": 9}, "people after are 1 of the 9 who match"),
-        ({"errors": [{"code": 1}]}, "reported 1 error with the people after"),
-        ({"filters": None}, "not known whether both sides had the same filters"),
+        ({"total": 9}, "people after are incomplete: 1 of 9 matching people"),
+        ({"errors": [{"code": 1}]}, "reported 1 error for the people after"),
+        ({"filters": None}, "filters, limit and total of the people after are unknown"),
     ],
 )
 def test_not_seen_is_not_left(change: dict[str, Any], words: str) -> None:
@@ -335,7 +337,7 @@ def test_rows_that_cannot_be_compared_are_said() -> None:
     after = frame_of([{"id": "1", "title": "CEO"}])
     with pytest.warns(OutreachWarning) as warned:
         comparison = of.compare_people(before, after)
-    assert [str(one.message).split(" is ")[0].split(" has ")[0] for one in warned] == [
+    assert [str(one.message).split(" repeats ")[0].split(" has ")[0] for one in warned] == [
         "1 row before"
     ] * 2
     assert comparison.changed.empty
@@ -348,8 +350,8 @@ def test_a_profile_under_another_id_is_one_person() -> None:
     before = [{"id": f"old{n}", "profnet_url": f"{URL}p{n}", "title": "CTO"} for n in range(7)]
     after = [{"id": f"new{n}", "profnet_url": f"{URL}P{n}/", "title": "CEO"} for n in range(7)]
     note = (
-        "7 people have another id after, matched by profile URL: 'new0', 'new1', 'new2', 'new3', "
-        "'new4' and 2 more."
+        "7 people have a different id after (matched by profile URL): 'new0', 'new1', 'new2', "
+        "'new3', 'new4' and 2 more."
     )
     with pytest.warns(OutreachWarning) as warned:
         comparison = of.compare_people(frame_of(before), frame_of(after))
@@ -368,7 +370,7 @@ def test_the_same_id_goes_before_the_same_profile() -> None:
     comparison = of.compare_people(frame_of([ada, bo]), after)
     assert comparison.appeared["id"].tolist() == ["3"]
     assert set(comparison.changed["field"]) == {"profnet_url"}
-    assert "another id" not in " ".join(comparison.notes)
+    assert "different id" not in " ".join(comparison.notes)
 
 
 def test_a_weak_url_matches_nobody() -> None:
@@ -387,7 +389,7 @@ def test_a_search_is_as_complete_as_it_has_people() -> None:
     before.attrs = {"total": 2}
     with pytest.warns(OutreachWarning) as warned:
         of.compare_people(before, before)
-    assert "people before are 1 of the 2 who match" in str(warned[0].message)
+    assert "people before are incomplete: 1 of 2 matching people" in str(warned[0].message)
 
 
 @pytest.mark.filterwarnings(QUIET)

@@ -24,6 +24,8 @@ from outreach_frames.errors import InvalidInputError, OutreachWarning, ServerErr
 from tests.resources.search_service import connected, service_of
 from tests.scripted import Received, Reply, json, scripted
 
+pytestmark = pytest.mark.long
+
 FILTERS: dict[str, Any] = {"person_seniorities": ["vp", "director"]}
 OLD, NEW = "2026-11-01", "2026-11-30"
 
@@ -100,7 +102,7 @@ def test_another_search_is_refused_before_it_is_made(client: Client, tmp_path: P
     for other in ({}, {"person_seniorities": ["vp"]}, FILTERS | {"person_name": "Ada"}):
         with pytest.raises(InvalidInputError, match="snapshots of another search"):
             of.snapshot_people(tmp_path, other, date="2026-12-01")
-    with pytest.raises(InvalidInputError, match="split_by was not set, and is"):
+    with pytest.raises(InvalidInputError, match="split_by was not set and is now"):
         of.snapshot_people(tmp_path, FILTERS, split_by="person_seniorities")
     assert len(of.snapshots(tmp_path)) == 2
 
@@ -151,6 +153,21 @@ def test_an_interrupted_snapshot_goes_on_and_is_said(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
 
 
+def test_an_interrupted_split_goes_on_with_the_same_split_only(tmp_path: Path) -> None:
+    """An unfinished snapshot with `split_by` is finished by the same call, not by one without."""
+    mended = threading.Event()
+    split: dict[str, Any] = {"person_seniorities": ["vp"], "split_by": "person_seniorities"}
+    script = failing_until(mended)
+    with scripted(script) as service, connected(service, max_wait=0, workers=1):
+        with pytest.raises(ServerError):
+            of.snapshot_people(tmp_path, date=OLD, **split)
+        mended.set()
+        with pytest.raises(InvalidInputError, match=r"split_by was 'person_s.*, and is not set"):
+            of.snapshot_people(tmp_path, date=OLD, person_seniorities=["vp"])
+        path = of.snapshot_people(tmp_path, date=OLD, **split)
+    assert len(of.read_prospects(path)) == 250
+
+
 def test_a_snapshot_that_cannot_be_read_is_listed(client: Client, tmp_path: Path) -> None:
     """Its people are missing, a warning says why, and the other one is there."""
     (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
@@ -181,7 +198,7 @@ def test_a_snapshot_that_lacks_people_is_said(client: Client, tmp_path: Path) ->
     (part,) = (taken(tmp_path) / f"snapshot={OLD}").iterdir()
     of.read_prospects(part).iloc[1:].outreach.to_parquet(part)
     total = of.count_people(FILTERS)
-    with pytest.warns(OutreachWarning, match=f"{OLD} has {total - 1} of the {total} who"):
+    with pytest.warns(OutreachWarning, match=f"{OLD} has {total - 1} of {total} matching"):
         assert of.snapshots(tmp_path)["people"].tolist() == [total - 1, total]
 
 

@@ -18,9 +18,9 @@ from outreach_frames.identity.keys import (
     email_key,
     email_keys,
     is_certain,
-    page_forms,
     profnet_url_key,
     profnet_url_keys,
+    url_variants,
 )
 from outreach_frames.leads.planning.syntax import (
     SIMPLE_URL,
@@ -276,7 +276,7 @@ def test_nothing_else_is_certain() -> None:
 )
 def test_the_forms_of_a_page(url: str, others: tuple[str, ...]) -> None:
     """A page is looked for as given, and by https with and without www, less its tracking."""
-    assert page_forms(url) == (url, *others)
+    assert url_variants(url) == (url, *others)
 
 
 def test_the_certain_keys_of_a_column() -> None:
@@ -329,7 +329,7 @@ def test_a_host_of_too_many_labels_has_no_key(label: str) -> None:
     """A host that is longer than a host can be is refused, and so is the row."""
     url = f"https://{label * 160}profnet.example/in/ada"
     assert profnet_url_key(url) == ""
-    assert "host cannot be read" in (url_problem(url) or "")
+    assert "host is invalid" in (url_problem(url) or "")
     assert not is_simple_url(pa.array([url]))[0].as_py()
 
 

@@ -25,6 +25,8 @@ from outreach_frames.sandbox import Fault, Sandbox
 from tests.sandbox.http import Api
 from tests.scripted import Received, Reply, respond, scripted
 
+pytestmark = pytest.mark.long
+
 NUMBERS = count()
 
 # The sandbox's leads behind each check.

@@ -9,6 +9,8 @@ import pytest
 from tests.leads.histories.play import play, shrunk
 from tests.leads.histories.story import make_story
 
+pytestmark = pytest.mark.long
+
 STORIES = 40
 MORE_STORIES = 5_000
 

@@ -487,7 +487,9 @@ def test_a_name_in_place_of_an_id_is_refused() -> None:
     with (
         scripted.scripted([sequence_page(4, last=True)]) as service,
         of.connect(service.url, "token", cache=None) as client,
-        pytest.raises(InvalidInputError, match=r"name of a sequence, not its id, which is 's4_0'"),
+        pytest.raises(
+            InvalidInputError, match=r"name of a sequence, not its id\. Pass the id: 's4_0'"
+        ),
     ):
         make_plan(people(1), "Name 4.0", client=client)
 

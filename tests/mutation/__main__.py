@@ -1,14 +1,14 @@
-"""Mutates modules, a sample of each, and says which mutants no test noticed.
+"""Mutates the package, a sample of each room, and prints which mutants no test noticed.
 
-    python -m tests.mutation [--sample 40] [--seed 0] [--jobs 2] [module ...]
+    python -m tests.mutation [--sample 200] [--seed 0] [--jobs 2] [--contexts FILE] [room ...]
 
-For example, ten mutants of one module, in a few minutes:
+For example, ten mutants of one room, with the contexts of an earlier run:
 
-    python -m tests.mutation --sample 10 outreach_frames/identity/keys.py
+    python -m tests.mutation --sample 10 --contexts /tmp/contexts client
 
-The tests run in a copy of the tree, first with nothing changed. A mutant is killed when they fail
-or do not end in time. What no test can tell from the original, such as a larger block of bytes,
-survives.
+The tests run in a copy of the tree: once with nothing changed, which records the tests of every
+line, and then for each mutant those of its line. A mutant is killed when a test fails or does not
+end in time. What no test can tell from the original, such as a larger block of bytes, survives.
 """
 
 from __future__ import annotations
@@ -20,46 +20,89 @@ import shutil
 import subprocess
 import sys
 import tempfile
-import time
+from collections import defaultdict
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
+from typing import Final, NamedTuple
 
-from tests.mutation.mutants import Mutant, mutants
-from tests.mutation.targets import TARGETS
+from tests.mutation.contexts import TestsByLine, room_of
+from tests.mutation.mutants import Mutant, mutants, mutated
 
-ROOT = Path(__file__).parents[2]
-FOLDERS = ("outreach_frames", "tests", "data", "docs", "notebooks")
-COPIED = (*FOLDERS, "pyproject.toml", "README.md")
+ROOT: Final = Path(__file__).parents[2]
+PACKAGE: Final = "outreach_frames"
+FOLDERS: Final = (PACKAGE, "tests", "data", "docs", "notebooks")
+COPIED: Final = (*FOLDERS, "pyproject.toml", "README.md", "pytest_outreach_frames.py")
+SECONDS_PER_MUTANT: Final = 300
+
+
+class Case(NamedTuple):
+    """A mutant of a module, and the tests that may notice it."""
+
+    module: str
+    mutant: Mutant
+    tests: Sequence[str]
 
 
 def main() -> None:
-    """Print the survivors, and the figures of each module."""
+    """Print the survivors, and the figures of each room."""
     parser = argparse.ArgumentParser(prog="python -m tests.mutation")
-    parser.add_argument("modules", nargs="*", default=list(TARGETS), help="paths, as in targets.py")
-    parser.add_argument("--sample", type=int, default=40, help="mutants of each module, at most")
+    parser.add_argument("rooms", nargs="*", help="as in CONTRIBUTING; (root) has the modules there")
+    parser.add_argument("--sample", type=int, default=200, help="mutants of all rooms together")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--contexts", type=Path, help="made by the first run, used by later ones")
     options = parser.parse_args()
-    killed = tried = 0
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
+        # A recording holds the paths of its tree, so that tree has a fixed place.
+        recorded = (options.contexts or Path(folder) / "contexts").absolute()
+        tree = recorded.with_name(f"{recorded.name}.tree")
+        if not recorded.exists():
+            record(copy_tree(tree), recorded)
+        by_line = TestsByLine(recorded, tree)
         trees: SimpleQueue[Path] = SimpleQueue()
         for number in range(options.jobs):
             trees.put(copy_tree(Path(folder) / str(number)))
-        for module in options.modules:
-            everything = list(mutants((ROOT / module).read_text(encoding="utf-8")))
-            few = min(options.sample, len(everything))
-            chosen = sorted(random.Random(options.seed).sample(everything, few))
-            limit = 60 + 5 * seconds_of(trees, module)
-            noticed = list(pool.map(lambda each: is_killed(trees, module, each, limit), chosen))  # noqa: B023
-            for mutant, was_killed in zip(chosen, noticed, strict=True):
-                if not was_killed:
-                    print(f"{module}:{mutant.line}: {mutant.before!r} -> {mutant.after!r}")
-            print(
-                f"{module}: {sum(noticed)} of {few} killed ({len(everything)} in all)", flush=True
-            )
-            killed, tried = killed + sum(noticed), tried + few
-    print(f"{killed} of {tried} killed, {killed / tried:.1%}, seed {options.seed}")
+        killed: dict[str, list[bool]] = defaultdict(list)
+        cases = [
+            Case(module, mutant, by_line.tests(module, mutant.line))
+            for module, mutant in sample(options.sample, options.seed, options.rooms)
+        ]
+        noticed = pool.map(lambda case: is_killed(trees, case), cases)
+        for case, was_killed in zip(cases, noticed, strict=True):
+            killed[room_of(case.module)].append(was_killed)
+            if not was_killed:
+                where = f"{case.module}:{case.mutant.line}"
+                print(f"{where}: {case.mutant.before!r} -> {case.mutant.after!r}", flush=True)
+    for room, results in sorted(killed.items()):
+        print(f"{room}: {sum(results)} of {len(results)} killed")
+    every = [one for results in killed.values() for one in results]
+    print(f"{sum(every)} of {len(every)} killed, {sum(every) / len(every):.1%}, {options.seed=}")
+
+
+def sample(size: int, seed: int, rooms: Sequence[str]) -> list[tuple[str, Mutant]]:
+    """Choose mutants of the rooms at random: half of them evenly, half by the rooms' sizes."""
+    by_room: dict[str, list[str]] = defaultdict(list)
+    for path in sorted((ROOT / PACKAGE).rglob("*.py")):
+        module = path.relative_to(ROOT).as_posix()
+        if not rooms or room_of(module) in rooms:
+            by_room[room_of(module)].append(module)
+    found = {
+        room: [
+            (module, mutant)
+            for module in modules
+            for mutant in mutants((ROOT / module).read_text(encoding="utf-8"))
+        ]
+        for room, modules in by_room.items()
+    }
+    everything = sum(map(len, found.values()))
+    generator = random.Random(seed)
+    chosen = []
+    for every in found.values():
+        share = size / 2 / len(found) + size / 2 * len(every) / everything
+        chosen += generator.sample(every, min(round(share), len(every)))
+    return chosen
 
 
 def copy_tree(tree: Path) -> Path:
@@ -71,47 +114,44 @@ def copy_tree(tree: Path) -> Path:
     return tree
 
 
-def seconds_of(trees: SimpleQueue[Path], module: str) -> float:
-    """Run the tests with nothing changed; return how long they take."""
-    tree = trees.get()
-    start = time.monotonic()
-    ran = run_tests(tree, module, limit=None)
-    trees.put(tree)
-    if ran != 0:
-        sys.exit(f"The tests of {module} fail with nothing changed.")
-    return time.monotonic() - start
+def record(tree: Path, recorded: Path) -> None:
+    """Run all tests with nothing changed, and record which of them run each line."""
+    coverage = ["--cov=outreach_frames", "--cov-context=test", "--cov-report="]
+    environment = {**environment_of(tree), "COVERAGE_FILE": str(recorded)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *coverage]
+    if subprocess.run(command, cwd=tree, env=environment, check=False).returncode != 0:
+        sys.exit("A test fails with nothing changed.")
 
 
-def is_killed(trees: SimpleQueue[Path], module: str, mutant: Mutant, limit: float) -> bool:
-    """Run the tests on one mutant."""
+def is_killed(trees: SimpleQueue[Path], case: Case) -> bool:
+    """Run the tests of one mutant."""
     tree = trees.get()
-    path = tree / module
+    path = tree / case.module
     try:
-        path.write_text(mutant.source, encoding="utf-8")
-        return run_tests(tree, module, limit) != 0
+        source = (ROOT / case.module).read_text(encoding="utf-8")
+        path.write_text(mutated(source, case.mutant), encoding="utf-8")
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "--timeout=60"]
+        with subprocess.Popen(
+            [*command, "-p", "no:cacheprovider", *case.tests],
+            cwd=tree,
+            env=environment_of(tree),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                return process.wait(SECONDS_PER_MUTANT) != 0
+            except subprocess.TimeoutExpired:
+                process.kill()
+                return True
     finally:
-        shutil.copy2(ROOT / module, path)
+        shutil.copy2(ROOT / case.module, path)
         trees.put(tree)
 
 
-def run_tests(tree: Path, module: str, limit: float | None) -> int | None:
-    """Return pytest's exit code, or None where it takes too long; without a limit, show all."""
-    shown = None if limit is None else subprocess.DEVNULL
-    command = [sys.executable, "-m", "pytest", "-q", "-x", "-n", "0", "-p", "no:cacheprovider"]
+def environment_of(tree: Path) -> dict[str, str]:
+    """Return the environment in which the tests of a tree import that tree's package."""
     # Hypothesis would remember what failed, and find it again in the next mutant.
-    environment = {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}
-    with subprocess.Popen(
-        [*command, *TARGETS[module]],
-        cwd=tree,
-        env=environment,
-        stdout=shown,
-        stderr=shown,
-    ) as process:
-        try:
-            return process.wait(limit)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            return None
+    return {**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1", "CI": "1"}
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""Small changes of Python source: each swaps, removes or negates one thing."""
+"""Small changes of Python source: each swaps, drops or negates one thing."""
 
 from __future__ import annotations
 
 import ast
 import copy
 from collections.abc import Iterator
+from itertools import islice
 from typing import Final, NamedTuple
 
 _COMPARISONS: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
@@ -31,28 +32,43 @@ _OPERATORS: Final[dict[type[ast.operator], type[ast.operator]]] = {
 
 
 class Mutant(NamedTuple):
-    """A source with one change: where it is, and how the line reads before and after."""
+    """One change of a source: its number there, and how its place reads before and after."""
 
+    number: int
     line: int
     before: str
     after: str
-    source: str
 
 
 def mutants(source: str) -> Iterator[Mutant]:
-    """Yield every mutant of a module; messages and type annotations are left alone."""
+    """Yield every mutant of a module; annotations and the texts of errors are not changed."""
+    places = _changed_places(ast.parse(source))
+    for number, (node, before, after) in enumerate(places):
+        yield Mutant(number, node.lineno, before, after)
+
+
+def mutated(source: str, mutant: Mutant) -> str:
+    """Return a module's source with one change."""
     tree = ast.parse(source)
+    next(islice(_changed_places(tree), mutant.number, None))
+    return ast.unparse(tree)
+
+
+def _changed_places(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str, str]]:
+    """Change one node of a tree after the other; at each yield the tree has one change."""
     for node in _code(tree):
         for changed in _changes(node):
-            before = copy.copy(vars(node))
+            original, kind = copy.copy(vars(node)), node.__class__
+            before, line = ast.unparse(node), node.lineno
             vars(node).update(vars(changed))
-            node.__class__, kind = changed.__class__, node.__class__  # type: ignore[assignment]
-            mutated, after = ast.unparse(tree), ast.unparse(node)
+            node.__class__ = changed.__class__  # type: ignore[assignment]
+            after = ast.unparse(node)
+            if after != before:
+                node.lineno = line
+                yield node, before, after
             node.__class__ = kind  # type: ignore[assignment]
             vars(node).clear()
-            vars(node).update(before)
-            if after != ast.unparse(node):
-                yield Mutant(node.lineno, ast.unparse(node), after, mutated)
+            vars(node).update(original)
 
 
 def _code(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
@@ -68,6 +84,11 @@ def _code(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
 
 
 def _changes(node: ast.expr | ast.stmt) -> Iterator[ast.expr | ast.stmt]:
+    yield from _changed_expressions(node)
+    yield from _changed_statements(node)
+
+
+def _changed_expressions(node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
     match node:
         case ast.Compare(left, [operator], comparators) if type(operator) in _COMPARISONS:
             yield ast.Compare(left, [_COMPARISONS[type(operator)]()], comparators)
@@ -83,6 +104,14 @@ def _changes(node: ast.expr | ast.stmt) -> Iterator[ast.expr | ast.stmt]:
             yield ast.Constant(value + 1)
         case ast.IfExp(test, body, other):
             yield ast.IfExp(ast.UnaryOp(ast.Not(), test), body, other)
+        case ast.Call(function, arguments, keywords):
+            for dropped in keywords:
+                kept = [keyword for keyword in keywords if keyword is not dropped]
+                yield ast.Call(function, arguments, kept)
+
+
+def _changed_statements(node: ast.expr | ast.stmt) -> Iterator[ast.stmt]:
+    match node:
         case ast.If(test, body, other):
             yield ast.If(ast.UnaryOp(ast.Not(), test), body, other)
         case ast.Return(ast.expr()):
@@ -91,5 +120,7 @@ def _changes(node: ast.expr | ast.stmt) -> Iterator[ast.expr | ast.stmt]:
             yield ast.Continue()
         case ast.Continue():
             yield ast.Break()
-        case ast.Expr(ast.Call() | ast.Yield()) | ast.AugAssign():
+        case ast.Expr(ast.Call() | ast.Yield()) | ast.AugAssign() | ast.Raise() | ast.Delete():
+            yield ast.Pass()
+        case ast.Assign([ast.Attribute() | ast.Subscript()]):
             yield ast.Pass()

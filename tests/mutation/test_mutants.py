@@ -1,4 +1,4 @@
-"""The script that mutates: what it changes, and that its targets are there."""
+"""The script that mutates: what it changes, and which tests it chooses."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import ast
 
 import pytest
 
-from tests.mutation.__main__ import ROOT
-from tests.mutation.mutants import mutants
-from tests.mutation.targets import TARGETS
+from tests.mutation.__main__ import PACKAGE, ROOT, sample
+from tests.mutation.contexts import MAX_TESTS, room_of, spread
+from tests.mutation.mutants import mutants, mutated
 
 
 @pytest.mark.parametrize(
@@ -20,18 +20,35 @@ from tests.mutation.targets import TARGETS
         ("x = 1 + y", ["x = 1 - y", "x = 2 + y"]),
         ("x = True", ["x = False"]),
         ("f(a)", ["pass"]),
+        ("x = f(a, b=c, **d)", ["x = f(a, **d)", "x = f(a, b=c)"]),
+        ("a.b = c", ["pass"]),
+        ("raise E(1 + 1)", ["pass"]),
         ("def f(a: int):\n    return a", ["def f(a: int):\n    return None"]),
-        ("if a:\n    raise E(1 + 1)", ["if not a:\n    raise E(1 + 1)"]),
+        ("if a:\n    raise E(1)", ["if a:\n    pass", "if not a:\n    raise E(1)"]),
         ('"""A docstring."""', []),
     ],
 )
 def test_each_mutant_has_one_change(source: str, after: list[str]) -> None:
     """What runs is changed in one place at a time; messages and annotations are not."""
-    assert sorted(each.source for each in mutants(source)) == sorted(after)
+    assert sorted(mutated(source, each) for each in mutants(source)) == sorted(after)
     assert ast.unparse(ast.parse(source)) not in after
 
 
-def test_the_targets_are_there() -> None:
-    """Every module and every test that the script names exists."""
-    paths = {*TARGETS, *(path for paths in TARGETS.values() for path in paths)}
-    assert [path for path in sorted(paths) if not (ROOT / path).exists()] == []
+def test_every_room_is_sampled() -> None:
+    """A sample has mutants of every room, and one seed has one sample."""
+    chosen = sample(200, 3, [])
+    rooms = {room_of(str(path.relative_to(ROOT))) for path in (ROOT / PACKAGE).rglob("*.py")}
+    assert {room_of(module) for module, _ in chosen} == rooms
+    common = sample(20, 3, ["common"])
+    assert sample(20, 3, ["common"]) == common != sample(20, 4, ["common"])
+
+
+def test_tests_of_the_same_room_come_first() -> None:
+    """Of too many tests some of the room and some of other rooms are chosen."""
+    own = {f"tests/client/test_a.py::test[{number}]" for number in range(1_000)}
+    other = {f"tests/files/test_a.py::test[{number}]" for number in range(1_000)}
+    chosen = spread(own | other, "outreach_frames/client/retry.py")
+    assert MAX_TESTS - 5 < len(chosen) <= MAX_TESTS
+    near = [one for one in chosen if one in own]
+    assert MAX_TESTS / 3 < len(near) < MAX_TESTS
+    assert chosen[: len(near)] == near

@@ -16,6 +16,8 @@ from tests.gallery import frames
 from tests.gallery.__main__ import PLOTS, SLIDE
 from tests.plots.artists import cut_off, overlapping, plain_axes
 
+pytestmark = pytest.mark.long
+
 NAMES = {
     "capacity",
     "company_sizes",

@@ -10,6 +10,8 @@ import outreach_frames as of
 from tests.gallery import frames
 from tests.plots.artists import bars, extent, overlapping, plain_axes, texts
 
+pytestmark = pytest.mark.long
+
 
 def test_shares_are_of_all_people_of_the_companies(people: pd.DataFrame) -> None:
     """With share=True the bars are shares, also of a table that lacks some departments."""
@@ -63,6 +65,39 @@ def test_companies_without_a_name_count(people: pd.DataFrame) -> None:
     assert bars(of.plots.headcount(companies, share=True)) == pytest.approx(expected)
     axes = of.plots.headcount_heatmap(companies)
     assert "not given" in [label.get_text() for label in axes.get_yticklabels()]
+
+
+def test_numbers_fit_in_the_cells_of_a_heatmap(people: pd.DataFrame) -> None:
+    """Each cell has its number inside; where cells are too small, there is a colour bar instead."""
+    for share in (True, False):
+        axes = of.plots.headcount_heatmap(people, top=8, share=share)
+        seen = [text for text in texts(axes) if text in axes.texts]
+        mesh = axes.collections[0]
+        assert len(seen) == mesh.get_array().size
+        (left, right), (bottom, top) = axes.transData.transform([(0, 1), (1, 0)]).T
+        for text in seen:
+            box = extent(text)
+            assert box.width <= right - left + 1
+            assert box.height <= top - bottom + 1
+        signs = {text.get_text()[-1] == "%" for text in seen if text.get_text()[-1].isascii()}
+        assert signs == {share}
+    small = of.plots.headcount_heatmap(people, ax=plain_axes(figsize=(2.5, 2)))
+    assert not small.texts
+    (bar,) = [axes for axes in small.figure.axes if axes is not small]
+    assert bar.get_ylabel() == "Share of people"
+
+
+def test_bars_have_their_numbers_as_drawn() -> None:
+    """A number behind a bar has separators, a share is a percentage, and the axis is alike."""
+    table = pd.DataFrame({"k": ["first", "second"], "people": [12345, 678], "companies": 1})
+    table["share"] = [0.948, 0.052]
+    axes = of.plots.segments(table)
+    assert [text.get_text() for text in texts(axes) if text in axes.texts] == ["678", "12,345"]
+    drawn = [text.get_text() for text in texts(axes)]
+    assert {"10,000", "first", "second"} <= set(drawn)
+    shares = of.plots.segments(table, value="share")
+    assert [text.get_text() for text in shares.texts] == ["5%", "95%"]
+    assert "75%" in [text.get_text() for text in texts(shares)]
 
 
 def test_companies_side_by_side(people: pd.DataFrame) -> None:

@@ -9,6 +9,8 @@ import pytest
 import outreach_frames as of
 from tests.plots.artists import bars
 
+pytestmark = pytest.mark.long
+
 
 def test_headcount_counts_each_company_once(people: pd.DataFrame) -> None:
     """The bars are the departments' sums over companies, the largest on top."""

@@ -15,6 +15,8 @@ from outreach_frames.plots.labels import drawable, unique
 from tests.gallery import frames
 from tests.plots.artists import bars, cut_off, overlapping, plain_axes, texts
 
+pytestmark = pytest.mark.long
+
 
 def segments_named(*names: str | None) -> pd.DataFrame:
     """Return a table of segments of these names."""

@@ -15,6 +15,8 @@ from outreach_frames.leads.statuses import KINDS, STATUSES, kind_of
 from tests.gallery import frames
 from tests.plots.artists import bars, plain_axes
 
+pytestmark = pytest.mark.long
+
 
 def test_everybody_is_on_the_map_or_counted() -> None:
     """Circles stand for places by area, and who has no coordinates is in the title."""
@@ -39,6 +41,19 @@ def test_places_have_their_names_and_numbers() -> None:
     london = (table["location_details_city"] == "London") & table["location_details_lat"].notna()
     axes = of.plots.people_map(table, ax=plain_axes())
     assert f"London {london.sum()}" in [text.get_text() for text in axes.texts]
+
+
+def test_the_land_is_drawn_behind_the_people() -> None:
+    """London and Nairobi lie on drawn land, the middle of the Atlantic does not."""
+    axes = of.plots.people_map(frames.places(5), ax=plain_axes())
+    (land,) = (patch for patch in axes.patches if patch.get_zorder() == 0)
+    outlines = land.get_path()
+    on_land = [outlines.contains_point(place) for place in [(-0.5, 52), (37, -1), (-35, 30)]]
+    assert on_land == [True, True, False]
+    assert land.get_visible()
+    assert 0 < land.get_alpha() < 0.5
+    (circles,) = axes.collections
+    assert circles.get_zorder() > 0
 
 
 def test_the_outlines_are_a_small_file_in_the_package() -> None:
@@ -81,7 +96,7 @@ def test_tenure_is_counted_by_full_years() -> None:
     axes = of.plots.tenure(pd.DataFrame({"years": years}), ax=plain_axes())
     heights = [patch.get_height() for patch in axes.patches]
     assert (heights[0], heights[1], heights[3], heights[20], sum(heights)) == (2, 1, 1, 1, 5)
-    assert "of 1 more it is not given" in axes.get_title()
+    assert "; 1 more without a start date" in axes.get_title()
     assert "median 1.0" in [text.get_text() for text in axes.texts]
 
 
@@ -91,7 +106,7 @@ def test_sending_days_add_up() -> None:
         table = frames.sending_days(number)
         axes = of.plots.capacity(table, ax=plain_axes())
         assert sum(patch.get_height() for patch in axes.patches) == table["emails"].sum()
-        assert axes.get_ylabel() == f"Emails a {unit}"
+        assert axes.get_ylabel() == f"Emails per {unit}"
         assert len(axes.get_legend().get_texts()) == 6
 
 
@@ -154,12 +169,12 @@ SEGMENT = {"title": ["CEO"], "people": [1], "companies": [1], "share": [1.0]}
         ("tenure", {"years": [1.0]}, "years"),
     ],
 )
-def test_numbers_that_are_text_are_told(
+def test_numbers_that_are_text_are_rejected(
     name: str, table: dict[str, list[Any]], column: str
 ) -> None:
     """A column that cannot be drawn is named; with numbers in it, it is drawn."""
     getattr(of.plots, name)(pd.DataFrame(table))
-    with pytest.raises(of.OutreachError, match=f"'{column}' is not of"):
+    with pytest.raises(of.OutreachError, match=f"'{column}' (is not numeric|does not hold dates)"):
         getattr(of.plots, name)(pd.DataFrame(table | {column: ["many"]}))
 
 

@@ -17,7 +17,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import read_fast
-from outreach_frames.reading.flatten import free_frame, people_frame
+from outreach_frames.reading.flatten import people_frame, undocumented_frame
 from outreach_frames.reading.lenient_reader import (
     FURTHER_FIELDS,
     MAX_UNDOCUMENTED_COLUMNS,
@@ -119,7 +119,7 @@ def test_exports_are_bounded_as_frames_are(tmp_path: Path, name: str) -> None:
 
 def test_records_of_any_kind_are_bounded() -> None:
     """Records that the interface does not show have at most 1,000 columns and the rest as JSON."""
-    frame = free_frame([WIDE])
+    frame = undocumented_frame([WIDE])
     assert len(frame.columns) == MOST + 1
     assert further(frame) == REST
 
@@ -140,7 +140,7 @@ def test_a_long_name_is_not_put_before_many_others(place: str) -> None:
 
 def test_hardly_any_values_make_no_huge_table() -> None:
     """Among many empty records one with many fields does not make that many columns for all."""
-    frame = free_frame([WIDE, *[{}] * 9_999])
+    frame = undocumented_frame([WIDE, *[{}] * 9_999])
     assert len(frame) == 10_000
     assert 100 < len(frame.columns) < 250
     assert {**frame.iloc[0, :-1].to_dict(), **further(frame)} == WIDE
@@ -149,7 +149,7 @@ def test_hardly_any_values_make_no_huge_table() -> None:
 def test_many_full_records_have_all_their_columns() -> None:
     """However many records there are, what most of them hold are columns, at any depth."""
     record = {"data": {f"f{number}": number for number in range(110)}}
-    frame = free_frame([record] * 20_000)
+    frame = undocumented_frame([record] * 20_000)
     assert len(frame.columns) == 110
 
 
@@ -285,7 +285,7 @@ def test_more_people_than_requested_are_refused_at_once(person: str) -> None:
     persons = [person % number if "%" in person else person for number in range(99_990)]
     pages = [results(",".join(persons))]
     memory, _, message = measured(pages)
-    assert "99,990 people where 100 were asked for" in message
+    assert "99,990 people where 100 were requested" in message
     assert memory < allowed(pages) / 2
 
 
@@ -296,7 +296,7 @@ def test_too_many_people_behind_good_pages_are_refused() -> None:
     good = [page.replace(b'"total_pages":39,"total":3900', b'"total":6400') for page in good]
     bad = results(",".join(["{}"] * 99_990))
     memory, _, message = measured([*good, bad])
-    assert "99,990 people where 100 were asked for. This was page 40" in message
+    assert "99,990 people where 100 were requested. It occurred on page 40" in message
     assert memory < allowed(good)
 
 

@@ -22,9 +22,9 @@ from outreach_frames.reading.flatten import (
     check_dtype_backend,
     concat_people,
     concat_tables,
-    free_frame,
     people_frame,
     records_frame,
+    undocumented_frame,
 )
 from outreach_frames.reading.lenient_reader import records_table
 from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
@@ -99,7 +99,7 @@ def test_other_backends_are_refused(backend):
     for use in (
         lambda: check_dtype_backend(backend),
         lambda: records_frame([], spec.MAILBOX, backend),
-        lambda: free_frame([], backend),
+        lambda: undocumented_frame([], backend),
         lambda: people_frame([page], backend),
     ):
         with pytest.raises(InvalidInputError, match="numpy_nullable"):
@@ -433,6 +433,7 @@ def test_what_is_no_search_result_is_refused(sent):
         read_people_pages([body(), sent, body()])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("levels", [200, 20_000])
 def test_deep_nesting_does_not_end_the_process(levels):
     """JSON nested to any depth is read or refused by all readers; Arrow alone would crash on it."""
@@ -570,7 +571,7 @@ def test_free_records_have_whatever_columns_they_bring():
         None,
         {},
     ]
-    frame = free_frame(records)
+    frame = undocumented_frame(records)
     assert list(frame.columns) == ["email", "data", "data_n", "data_day", "value"]
     assert frame["data_day"].tolist()[0] == "2020-01-01"
     assert frame.loc[1, "value"] == 5
@@ -582,7 +583,7 @@ def test_free_records_have_whatever_columns_they_bring():
 @pytest.mark.parametrize("records", [[], [{}], [None, {}]])
 def test_free_records_with_nothing_in_them_keep_their_rows(records, backend):
     """Empty records are rows without columns."""
-    assert free_frame(records, backend).shape == (len(records), 0)
+    assert undocumented_frame(records, backend).shape == (len(records), 0)
 
 
 @share_of_examples(0.5)
@@ -602,7 +603,7 @@ def test_free_records_with_nothing_in_them_keep_their_rows(records, backend):
 def test_any_json_becomes_a_row(records):
     """Whatever JSON holds, each record is one row, in both backends."""
     for backend in ("numpy_nullable", "pyarrow"):
-        assert len(free_frame(records, backend)) == len(records)
+        assert len(undocumented_frame(records, backend)) == len(records)
         assert len(records_frame(records, spec.MAILBOX, backend)) == len(records)
 
 
@@ -615,7 +616,7 @@ def test_tables_of_some_columns_make_a_frame_of_those():
 @pytest.mark.parametrize("records", [[{"a": "\ud800"}], [{"\ud800": [{"a": "\ud800"}]}]])
 def test_half_a_surrogate_pair_in_records_is_kept(records):
     """Records with text that no encoding holds keep their rows, with the escape as text."""
-    assert r"\ud800" in free_frame(records).to_csv()
+    assert r"\ud800" in undocumented_frame(records).to_csv()
 
 
 def test_records_nested_too_deeply_are_one_clear_error():
@@ -624,7 +625,7 @@ def test_records_nested_too_deeply_are_one_clear_error():
     for _ in range(5_000):
         record = {"a": record}
     with pytest.raises(InvalidResponseError, match="too deeply"):
-        free_frame([record])
+        undocumented_frame([record])
 
 
 def test_tables_are_joined_by_column_name():

@@ -25,11 +25,11 @@ def test_pages_come_back_as_they_were(pages: list[list[Any]]) -> None:
         body(*persons, _errors=ERRORS[number % len(ERRORS)]) for number, persons in enumerate(pages)
     ]
     together = as_one_page(read_people_pages(bodies))
-    apart = list(together.apart())
-    kept = [unpack_page(pack_page(page)) for page in apart]
-    assert kept == apart
-    assert as_one_page(apart) == together
-    assert [page.heads for page in apart] == [read_people_page(one).heads for one in bodies]
+    split = list(together.split())
+    kept = [unpack_page(pack_page(page)) for page in split]
+    assert kept == split
+    assert as_one_page(split) == together
+    assert [page.heads for page in split] == [read_people_page(one).heads for one in bodies]
 
 
 @pytest.mark.parametrize(

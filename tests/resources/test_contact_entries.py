@@ -24,7 +24,7 @@ def test_a_blank_among_many_does_not_stop_them(
     """What is missing, blank or a placeholder is not found, a warning says so, the rest is."""
     known = of.contacts(sandbox.contact_ids[:20]).dropna(subset="email").head(3)
     values = [*known["id" if kind == "ids" else "email"]]
-    with pytest.warns(OutreachWarning, match=r"1 of 4 contacts were not asked for.*position 1"):
+    with pytest.warns(OutreachWarning, match=r"1 of 4 contacts were not requested.*position 1"):
         frame = of.contacts(**{kind: [values[0], blank, *values[1:]]})
     assert frame["found"].tolist() == [True, False, True, True]
     assert frame["id"].tolist()[2:] == known["id"].tolist()[1:]
@@ -81,5 +81,5 @@ def test_an_interrupted_read_keeps_the_index_of_what_came() -> None:
 
 def test_addresses_given_as_ids_are_told(client: Client) -> None:
     """An address among the ids is an error that says where it belongs."""
-    with pytest.raises(InvalidInputError, match="Give addresses as emails="):
+    with pytest.raises(InvalidInputError, match="Pass addresses as emails="):
         of.contacts(["ada@brightforge.example"])

@@ -92,7 +92,7 @@ def test_leads_that_share_an_id_are_all_kept() -> None:
     first = {"leads": leads, "_links": {"next": {"href": "/lead-lists/1?page[after]=a"}}}
     with scripted([json(first), json(again)]) as service:
         with of.connect(service.url, "token", cache=None):
-            with pytest.warns(OutreachWarning, match="1 of the leads came twice"):
+            with pytest.warns(OutreachWarning, match="returned 1 of the leads twice"):
                 frame = of.lead_list("1")
     assert frame["list"].tolist() == [1, 2, 3, 3]
 

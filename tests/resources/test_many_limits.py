@@ -39,7 +39,7 @@ def test_an_unknown_mailbox_does_not_stop_the_others(client: Client) -> None:
     """One that fails is said in its row and in a warning; the others are changed."""
     known = of.mailboxes()["id"].iloc[0]
     unknown = str(uuid.UUID(int=9))
-    with pytest.warns(OutreachWarning, match="Of 2 mailboxes not all were changed: 1 failed"):
+    with pytest.warns(OutreachWarning, match="Not all of 2 mailboxes were changed: 1 failed"):
         frame = of.set_daily_email_limit([unknown, known], 42)
     assert frame["outcome"].tolist() == ["failed", "changed"]
     assert frame["id"].tolist() == [unknown, known]

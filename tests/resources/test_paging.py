@@ -60,7 +60,7 @@ def test_an_item_listed_twice_is_kept_once_and_told() -> None:
         json({"sequences": [{"id": "1"}, {"id": "2"}]}),
     ]
     with scripted(pages) as service, of.connect(service.url, "token", cache=None):
-        with pytest.warns(OutreachWarning, match="came twice"):
+        with pytest.warns(OutreachWarning, match="of the sequences twice"):
             assert of.sequences()["id"].tolist() == ["1", "2"]
 
 
@@ -68,7 +68,7 @@ def test_more_items_than_requested_are_an_error() -> None:
     """A page of mailboxes with more than one page may have is refused, and not asked for again."""
     page = {"mailboxes": [{}] * (spec.MAX_MAILBOX_PAGE_SIZE + 1)}
     with scripted([json(page)]) as service, of.connect(service.url, "token", cache=None):
-        with pytest.raises(InvalidResponseError, match="21 mailboxes where 20 were asked for"):
+        with pytest.raises(InvalidResponseError, match="21 mailboxes where 20 were requested"):
             of.mailboxes()
         assert len(service.requests) == 1
 
@@ -135,7 +135,7 @@ def test_errors_beside_a_count_are_told() -> None:
         (lambda: of.lead_list(""), "lead_list_id"),
         (lambda: of.lead_list(".."), "lead_list_id"),
         (lambda: of.lead_list(None), "lead_list_id"),
-        (of.contacts, "ids, or emails="),
+        (of.contacts, "needs ids, emails="),
         (lambda: of.contacts(["x1", "a@b.example"]), "1 email address.*emails="),
         (lambda: of.contacts(emails=["a@b.example", 5]), "position 1 has 5"),
         (lambda: of.set_daily_email_limit(["1", None], 5), "1 of 2 mailbox_id"),

@@ -22,7 +22,7 @@ from tests.filter_values import good_value
 from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, delayed, gzipped, json, respond, scripted
 
-MORE = "ignore:.*people were read; limit=None:outreach_frames.errors.OutreachWarning"
+MORE = "ignore:.*people were read. Pass limit=None:outreach_frames.errors.OutreachWarning"
 
 
 def test_everybody_is_read_in_order(client: Client, sandbox: Sandbox) -> None:
@@ -163,7 +163,7 @@ def test_more_people_than_asked_for_are_refused(results: bytes) -> None:
     """A page with more people than its request asked for is not made a table, nor asked again."""
     page = gzipped(b'{"results": %b, "_pagination": {"total": 5}}' % results)
     with scripted([page]) as service, connected(service):
-        with pytest.raises(InvalidResponseError, match="where 5 were asked for"):
+        with pytest.raises(InvalidResponseError, match="where 5 were requested"):
             of.search_people(limit=5)
         assert len(service.requests) == 1
 
@@ -200,7 +200,7 @@ def test_a_service_that_ignores_the_page_ends(told: dict[str, Any]) -> None:
     """Where every page is the same, everybody is kept once and the read ends."""
     same = result([person(number) for number in range(1, 101)], **told)
     with scripted(lambda request: same) as service, connected(service):
-        with pytest.warns(OutreachWarning, match="came twice"):
+        with pytest.warns(OutreachWarning, match="of the people twice"):
             assert numbers(of.search_people(limit=None)) == list(range(1, 101))
         assert len(service.requests) < 20
 
@@ -228,7 +228,7 @@ def test_a_total_that_grows_is_followed() -> None:
 def test_missing_people_are_told() -> None:
     """When the service counts more people than it returns, a warning says so."""
     with scripted(service_of(150, total=160, total_pages=2)) as service, connected(service):
-        with pytest.warns(OutreachWarning, match="counts 160 people and returned 150"):
+        with pytest.warns(OutreachWarning, match="counts 160 people but returned 150"):
             assert len(of.search_people(limit=None)) == 150
 
 
@@ -242,7 +242,7 @@ def test_a_person_seen_twice_is_kept_once_and_told() -> None:
         return result(people, page=page, total=200, total_pages=2)
 
     with scripted(drifting) as service, connected(service):
-        with pytest.warns(OutreachWarning, match="1 of the people came twice"):
+        with pytest.warns(OutreachWarning, match="returned 1 of the people twice"):
             frame = of.search_people(limit=None)
     assert numbers(frame) == list(range(1, 200))
 

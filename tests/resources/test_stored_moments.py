@@ -79,7 +79,7 @@ def age_pages(folder: Path, seconds: float, *, limit: int = -1) -> None:
     client = current()
     assert client is not None
     for key, entry in client.cache.entries(keys).items():
-        client.cache.put({key: entry.body}, entry.expires_unix - seconds)
+        client.cache.set_many({key: entry.body}, entry.expires_unix - seconds)
 
 
 def test_pages_of_one_search_expire_together(service: Service, tmp_path: Path) -> None:

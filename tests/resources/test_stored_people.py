@@ -18,6 +18,8 @@ from outreach_frames.sandbox import Sandbox
 from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, json, respond, scripted
 
+pytestmark = pytest.mark.long
+
 THERE = 730
 
 

@@ -10,6 +10,8 @@ import pytest
 from outreach_frames import spec
 from tests.sandbox.http import Api
 
+pytestmark = pytest.mark.long
+
 # Operations that refuse (400) what a schema cannot: a cursor that names nothing, or no id at all.
 STRICTER = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.GET_LEAD_LIST, spec.GET_CONTACTS)
 

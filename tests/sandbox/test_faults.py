@@ -17,6 +17,8 @@ from outreach_frames import spec
 from outreach_frames.sandbox import FAULT_KINDS, Fault, Sandbox, serve
 from tests.sandbox.http import Api, connect, everything, head
 
+pytestmark = pytest.mark.long
+
 
 def raw(sandbox: Sandbox, path: str = "/mailboxes") -> tuple[bytes, bytes]:
     """Read everything that comes over the wire: the head and the body."""
@@ -82,7 +84,7 @@ class TestWhen:
         assert self.statuses(api, 2) == [500, 200]
 
     def test_from_the_start(self) -> None:
-        """Faults given to `serve` are in force from the first request on."""
+        """Faults given to `serve` are active from the first request."""
         with serve(people=20, faults=["token_revoked"]) as sandbox, Api(sandbox) as api:
             assert api.get("/mailboxes").status_code == 401
             assert sandbox.faults == (Fault("token_revoked"),)

@@ -93,10 +93,10 @@ def test_leads_are_counted_and_not_shown(api: Api) -> None:
 
 
 def test_faults_in_force_are_named(api: Api) -> None:
-    """The page says which faults are in force, and is not hit by them."""
-    assert "None is in force." in page(api.sandbox)
+    """The page says which faults are active, and they do not affect it."""
+    assert "No fault is active." in page(api.sandbox)
     api.sandbox.faults = ["server_error", "slow_body"]
-    assert "In force: server_error, slow_body." in page(api.sandbox)
+    assert "Active faults: server_error, slow_body." in page(api.sandbox)
 
 
 def test_nothing_comes_from_elsewhere(api: Api) -> None:
@@ -137,6 +137,6 @@ class TestTokens:
     @pytest.mark.parametrize("key", ["", " ", "a b", "key\n", "schlüssel", "'; ls", "$HOME"])
     def test_is_refused_where_it_cannot_be_one(self, key: str) -> None:
         """What cannot stand in the header, or would need quotes in a shell, is refused unshown."""
-        with pytest.raises(ValueError, match="A token has letters") as caught:
+        with pytest.raises(ValueError, match="Use letters, digits and") as caught:
             serve(people=20, api_key=key)
         assert not key.strip() or key not in str(caught.value)

@@ -15,6 +15,8 @@ from outreach_frames.sandbox import Sandbox, serve
 from outreach_frames.sandbox.companies import SIZES
 from tests.sandbox.http import Api
 
+pytestmark = pytest.mark.long
+
 PEOPLE = 150
 Person = dict[str, Any]
 
@@ -132,7 +134,7 @@ def test_a_world_in_a_file_stays_as_it_is_then(tmp_path: Path) -> None:
 def test_days_are_a_whole_number(days: Any) -> None:
     """What is no number of days is refused, and nothing changes."""
     with serve(people=5) as sandbox:
-        with pytest.raises(ValueError, match="days takes a whole number from 1 to 3,650"):
+        with pytest.raises(ValueError, match="days must be a whole number from 1 to 3,650"):
             sandbox.advance(days=days)
         assert sandbox.today == date(2026, 11, 2)
 

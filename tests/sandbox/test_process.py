@@ -21,6 +21,8 @@ import requests
 from outreach_frames.sandbox import Fault, Sandbox, serve
 from tests.sandbox.http import Api, connect, head
 
+pytestmark = pytest.mark.long
+
 
 def run(code: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Run a script in an interpreter of its own, where every warning is shown."""
@@ -283,7 +285,7 @@ class TestFile:
         """A path that no file can have is an OSError that names it and says what to do."""
         (tmp_path / "file").touch()
         (tmp_path / "folder").mkdir()
-        with pytest.raises(OSError, match=f"cannot keep its world in .*{name}.* can be written"):
+        with pytest.raises(OSError, match=f"cannot store its world in .*{name}.* can be written"):
             serve(people=20, db=tmp_path / name)
 
     def test_world_that_cannot_be_opened(self, tmp_path: Path) -> None:
@@ -291,7 +293,7 @@ class TestFile:
         db = tmp_path / "world.db"
         serve(people=20, db=db).stop()
         (tmp_path / "world.db-wal").mkdir()
-        with pytest.raises(OSError, match=r"cannot keep its world in .*world\.db"):
+        with pytest.raises(OSError, match=r"cannot store its world in .*world\.db"):
             serve(people=20, db=db)
 
     def test_never_older(self, tmp_path: Path) -> None:

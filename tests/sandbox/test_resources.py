@@ -187,11 +187,14 @@ class TestMailboxes:
             {"daily_email_limit": 50, "status": "active"},
         ],
     )
-    def test_wrong_updates(self, api: Api, body: object) -> None:
+    def test_wrong_updates(self, api: Api, body: dict[str, Any]) -> None:
         """Anything but a whole number within the bounds is refused and changes nothing."""
         before = self.all(api)[5]
         response = api.send("PATCH", f"/mailboxes/{before['id']}", json=body)
         assert refused(response, 400)
+        if "status" not in body:
+            message = response.json()["error"]["message"]
+            assert message == "daily_email_limit must be a whole number from 0 to 1000"
         assert self.all(api)[5] == before
 
 

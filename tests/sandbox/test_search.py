@@ -15,6 +15,8 @@ from outreach_frames.sandbox.population import fill
 from outreach_frames.sandbox.rules import Refusal
 from outreach_frames.sandbox.search import RULES, SWITCHES, TITLE_EXACT, WHOLE_GROUPS, PeopleIndex
 
+pytestmark = pytest.mark.long
+
 PEOPLE = 2_000
 Person = dict[str, Any]
 
@@ -324,7 +326,7 @@ def test_many_values(world: World, name: str) -> None:
     many = [f"nobody-{number}" for number in range(most)]
     assert world.found({name: many + known}) == world.found({name: known})
     if name in SEARCHED:
-        with pytest.raises(Refusal, match=f"{name} takes at most 1,000 values") as refused:
+        with pytest.raises(Refusal, match=f"{name} accepts at most 1,000 values") as refused:
             world.total({name: [*many, "nobody", *known]})
         assert refused.value.status == 400
 

@@ -27,6 +27,8 @@ from outreach_frames.sandbox.headcount import LEADERSHIP, shares
 from outreach_frames.sandbox.search import PeopleIndex
 from outreach_frames.sandbox.world import TODAY, schools, users
 
+pytestmark = pytest.mark.long
+
 PEOPLE = 2_000
 Person = dict[str, Any]
 
@@ -399,16 +401,16 @@ def test_a_sample_is_of_different_people(
     connection: sqlite3.Connection, people: list[Person]
 ) -> None:
     """The sample tells of people in the world, draws nobody twice, and repeats for a seed."""
-    drawn = population.sample(connection, 50, seed=5)
-    assert drawn == population.sample(connection, 50, seed=5)
-    assert drawn != population.sample(connection, 50, seed=6)
+    drawn = population.sample_people(connection, 50, seed=5)
+    assert drawn == population.sample_people(connection, 50, seed=5)
+    assert drawn != population.sample_people(connection, 50, seed=6)
     assert len({person["profnet_url"] for person in drawn}) == 50
     by_url = {person["profnet_url"]: person for person in people}
     for one in drawn:
         company = by_url[one["profnet_url"]]["company"]
         domain = company["website"].removeprefix("https://www.")
         assert one | {"company": company} == by_url[one["profnet_url"]] | {"company_domain": domain}
-    assert len(population.sample(connection, PEOPLE * 2, seed=5)) == PEOPLE
+    assert len(population.sample_people(connection, PEOPLE * 2, seed=5)) == PEOPLE
 
 
 def test_users_and_schools_come_from_the_seed() -> None:

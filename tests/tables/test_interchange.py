@@ -233,7 +233,7 @@ NO_FRAMES: dict[str, tuple[Callable[[], Any], str]] = {
     "connection": (duckdb.connect, r"not duckdb\.DuckDBPyConnection"),
     "query that fails": (
         lambda: duckdb.sql("select x::int from (values ('1'), ('a')) v(x)"),
-        "cannot be read as one.*Mend the query",
+        "cannot be read as a frame.*Correct the query",
     ),
     "objects": (
         lambda: pl.DataFrame({"o": pl.Series([object()], dtype=pl.Object)}),

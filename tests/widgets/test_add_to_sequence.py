@@ -34,6 +34,8 @@ from tests.widgets.lead_page import (
     slowly_lost,
 )
 
+pytestmark = pytest.mark.long
+
 
 def test_a_plan_is_sent_once_however_often_it_is_clicked() -> None:
     """Clicks at once, later, and from another view send each row once."""
@@ -516,10 +518,10 @@ def test_what_cannot_be_checked_is_told() -> None:
         for part, words in (
             ({"sequence_id": None}, "No sequence is chosen"),
             ({"sequence_id": "old"}, "takes no leads"),
-            ({"data": {"First": "email"}}, "'First' cannot be the name"),
-            ({"email": None}, "Nothing identifies the leads"),
+            ({"data": {"First": "email"}}, "'First' is not a valid name"),
+            ({"email": None}, "No column identifies the leads"),
             ({"email": "gone"}, "no column 'gone'"),
-            ({"leads_distribution": "custom_mailboxes"}, "give them"),
+            ({"leads_distribution": "custom_mailboxes"}, "Pass their addresses"),
             ({"nonsense": 1}, "'nonsense' is not part"),
         ):
             await page.check(**part)

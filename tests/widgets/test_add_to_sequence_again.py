@@ -18,6 +18,8 @@ from tests.widgets.lead_page import (
     serving,
 )
 
+pytestmark = pytest.mark.long
+
 
 def mails(service: Service) -> list[list[str]]:
     """Return the addresses of each request that added leads."""

@@ -25,6 +25,8 @@ from tests.widgets.lead_page import (
     slow,
 )
 
+pytestmark = pytest.mark.long
+
 
 def live_tables(page: Page) -> list[dict[str, Any]]:
     """Return the tables that were shown while leads were being sent."""

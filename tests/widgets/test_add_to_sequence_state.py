@@ -27,6 +27,8 @@ from outreach_frames.widgets.add_to_sequence.state import (
 )
 from outreach_frames.widgets.add_to_sequence.tables import PROBLEMS_SHOWN, plan_content
 
+pytestmark = pytest.mark.long
+
 ADDRESSES = ["ada@example.com", "bo@example.com", "cy@example.com"]
 PROFILES = [f"https://profnet.example/in/{name}" for name in ("ada", "bo", "cy")]
 WORDS = ["yes", "no", "yes"]

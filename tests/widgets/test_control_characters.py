@@ -14,6 +14,8 @@ from outreach_frames.widgets import AddToSequence, MailboxLimits, PeopleSearch
 from outreach_frames.widgets.base import Panel
 from tests.scripted import Received, Reply, json, scripted
 
+pytestmark = pytest.mark.long
+
 BAD = "Ada\x1b[2J\u202e\u2028\x07"
 SEEN = "Ada\\x1b[2J\\u202e\\u2028\\x07"
 REFUSED = {"validation_errors": [{"error_code": BAD, "message": BAD}]}

@@ -35,6 +35,8 @@ from outreach_frames.widgets.mailbox_limits.state import (
 )
 from tests.scripted import Received, Reply, delayed, json, scripted
 
+pytestmark = pytest.mark.long
+
 
 def mailbox(
     identity: str | None = "m1", limit: int | None = 40, status: str | None = "active"

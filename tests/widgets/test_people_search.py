@@ -15,7 +15,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.common.warnings import collected
+from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets import PeopleSearch
@@ -23,6 +23,8 @@ from outreach_frames.widgets.people_search.state import search_code
 from tests.conftest import PEOPLE
 from tests.filter_values import good_value
 from tests.scripted import Received, Reply, delayed, json, respond, scripted
+
+pytestmark = pytest.mark.long
 
 TOKEN = "secret-token"
 ALL = {one.name: good_value(one) for one in spec.FILTERS}
@@ -224,7 +226,7 @@ def test_the_body_of_a_search_is_the_filters(limit: int | None) -> None:
                 assert body == builder.filters
                 assert not {"person_titles", "person_name"} & set(body)
             assert sorted(one.json["page"] for one in sent) == list(range(1, len(sent) + 1))
-            with collected():
+            with collect_warnings():
                 expected = of.search_people(
                     builder.filters, limit=limit, progress=False, client=client
                 )
@@ -508,7 +510,7 @@ def test_code_names_the_client_that_was_given(client: Client) -> None:
     of.connect("http://127.0.0.1:9", "t", cache=None).close()
     builder = PeopleSearch({"person_seniorities": ["vp"]}, client, limit=5)
     names: dict[str, Any] = {"of": of, "client": client}
-    with collected():
+    with collect_warnings():
         exec(builder.code, names)
     assert len(names["people"]) == 5
     bare = PeopleSearch(client=client)

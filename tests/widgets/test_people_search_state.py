@@ -27,6 +27,8 @@ from outreach_frames.widgets.people_search.state import (
 from outreach_frames.widgets.people_search.suggestions import COLUMNS, MAX_SUGGESTIONS, suggest
 from tests.filter_values import good_value
 
+pytestmark = pytest.mark.long
+
 TEXTS = [
     "CEO",
     "it's",

@@ -1,1 +1,1 @@
-"""Before the first request: which rows can be sent, and exactly what; nothing here sends."""
+"""Before the first request: check rows and build leads; nothing here sends."""

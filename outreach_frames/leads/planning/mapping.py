@@ -1,4 +1,4 @@
-"""Which column of a frame goes where in a lead: the arguments, checked before anything else."""
+"""Check the arguments that map a frame's columns to lead fields."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
 
 
 class DefaultColumn(str):
-    """The name of a column that the caller did not pass, so that it may be absent."""
+    """A column name that the caller did not pass; the column may be absent."""
 
     __slots__ = ()
 
@@ -35,26 +35,23 @@ PROFNET_URL_COLUMN: Final = DefaultColumn(PROFNET_URL)
 
 @dataclass(frozen=True, slots=True)
 class LeadMapping:
-    """Where the parts of a lead come from.
-
-    `identifiers` and `data` map fields to columns. `overrides` maps overrides to a boolean for all
-    rows or to a column of booleans, and None to a column of dicts or booleans for all overrides.
-    """
+    """The columns that fill each part of a lead."""
 
     identifiers: Mapping[str, Hashable]
     data: Mapping[str, Hashable]
+    # By override, or None for all: a boolean for all rows, or a column (None: dicts too).
     overrides: Mapping[str | None, Hashable]
 
 
 def read_mapping(
     frame: object, *, email: object, profnet_url: object, data: object, overrides: object
 ) -> LeadMapping:
-    """Check the mapping arguments against a frame, and return them in one form."""
+    """Check the mapping arguments against a frame."""
     if not isinstance(frame, pd.DataFrame):
-        raise InvalidInputError(f"Leads come from a DataFrame, not from {type(frame).__name__}.")
+        raise InvalidInputError(f"Pass the leads as a DataFrame, not as {type(frame).__name__}.")
     if isinstance(frame.columns, pd.MultiIndex):
         raise InvalidInputError(
-            "The frame's columns have several levels. Give each column one name first: "
+            "The frame's columns have several levels. Flatten their names first: "
             'df.columns = ["_".join(map(str, names)) for names in df.columns].'
         )
     identifiers = _read_identifiers(frame, {EMAIL: email, PROFNET_URL: profnet_url})
@@ -62,32 +59,32 @@ def read_mapping(
 
 
 def read_settings(leads_distribution: object, mailboxes: object) -> Mapping[str, Any]:
-    """Check the settings, and return them as the request has them; empty for the defaults."""
+    """Check the settings, and return them as sent; empty for the service's defaults."""
     distribution = check_choice(DISTRIBUTION, leads_distribution, spec.LEADS_DISTRIBUTIONS)
     custom = spec.MAILBOXES_LEADS_DISTRIBUTION
     if mailboxes is None:
         if distribution == custom:
             raise InvalidInputError(
-                f"{DISTRIBUTION}={custom!r} spreads the leads over {MAILBOXES}; give them: "
+                f"{DISTRIBUTION}={custom!r} needs {MAILBOXES}. Pass their addresses: "
                 f'{MAILBOXES}=["anna@example.org"]; of.mailboxes() lists them.'
             )
         return MappingProxyType({} if distribution is None else {DISTRIBUTION: distribution})
     if distribution != custom:
         raise InvalidInputError(
-            f"{MAILBOXES} would be ignored, as they are used only with {DISTRIBUTION}={custom!r}. "
-            "Add that, or leave the mailboxes out."
+            f"{MAILBOXES} has no effect without {DISTRIBUTION}={custom!r}. Add that, or omit "
+            f"{MAILBOXES}."
         )
     return MappingProxyType({DISTRIBUTION: custom, MAILBOXES: _read_mailboxes(mailboxes)})
 
 
 def read_chunk_size(value: object) -> int:
-    """Check how many leads go into one request."""
+    """Check the number of leads per request."""
     size = check_integer("chunk_size", value)
     most = spec.MAX_LEADS_PER_REQUEST
     if not 1 <= size <= most:
         raise InvalidInputError(
-            f"chunk_size={size} is out of range: 1 to {most}, as the service refuses requests "
-            f"with more than {most} leads."
+            f"chunk_size={size} is not between 1 and {most}, the service's limit of leads per "
+            f"request. Pass a number in that range."
         )
     return size
 
@@ -99,37 +96,37 @@ def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:
         )
     addresses = tuple(mailboxes)
     if not addresses:
-        raise InvalidInputError(f"{MAILBOXES} is empty. Give the addresses to send from.")
+        raise InvalidInputError(f"{MAILBOXES} is empty. Pass the addresses to send from.")
     for address in addresses:
         if not isinstance(address, str):
             raise InvalidInputError(f"{MAILBOXES} takes e-mail addresses, not {quoted(address)}.")
         if problem := email_problem(address):
             raise InvalidInputError(f"{MAILBOXES}: {problem}")
     if len(set(addresses)) < len(addresses):
-        raise InvalidInputError(f"{MAILBOXES} has an address twice. Give each one once.")
+        raise InvalidInputError(f"{MAILBOXES} contains a duplicate. Pass each address once.")
     return addresses
 
 
 def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dict[str, Hashable]:
-    taken: dict[str, Hashable] = {}
+    identifiers: dict[str, Hashable] = {}
     for field, column in columns.items():
         absent = isinstance(column, DefaultColumn) and column not in frame.columns
         if column is not None and not absent:
-            taken[field] = _column(frame, field, column)
-    if not taken:
+            identifiers[field] = _column(frame, field, column)
+    if not identifiers:
         raise InvalidInputError(
-            f"Nothing identifies the leads: no column {' or '.join(columns)} is there or named. "
-            f"Pass the column that does: {_likely(frame)}."
+            f"No column identifies the leads: neither {' nor '.join(columns)} was found or passed. "
+            f"Pass a column: {_suggest_identifier(frame)}."
         )
-    if len(set(taken.values())) < len(taken):
+    if len(set(identifiers.values())) < len(identifiers):
         raise InvalidInputError(
-            f"{' and '.join(taken)} are the same column, {quoted(taken[EMAIL])}. Name one of them, "
-            "and set the other to None."
+            f"{' and '.join(identifiers)} name the same column, {quoted(identifiers[EMAIL])}. "
+            "Set one of them to None."
         )
-    return taken
+    return identifiers
 
 
-def _likely(frame: pd.DataFrame) -> str:
+def _suggest_identifier(frame: pd.DataFrame) -> str:
     for word, field in (("mail", EMAIL), ("url", PROFNET_URL), ("profile", PROFNET_URL)):
         for column in frame.columns:
             if word in str(column).casefold():
@@ -143,7 +140,7 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
     if isinstance(data, Mapping):
         columns = dict(data)
     elif isinstance(data, _LISTS):
-        columns = _named_after_columns(list(data))
+        columns = _fields_named_as_columns(list(data))
     else:
         raise InvalidInputError(
             "data takes a list of columns or {field: column}, "
@@ -153,37 +150,37 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
         _check_field(field, columns)
     if len(columns) > spec.MAX_DATA_FIELDS:
         raise InvalidInputError(
-            f"data has {len(columns)} fields; a lead takes {spec.MAX_DATA_FIELDS} at most. "
-            "Leave out those that the sequence's texts do not use."
+            f"data has {len(columns)} fields; a lead takes at most {spec.MAX_DATA_FIELDS}. "
+            "Drop those that the sequence's texts do not use."
         )
     return {field: _column(frame, f"data: {field}", column) for field, column in columns.items()}
 
 
-def _named_after_columns(columns: list[Any]) -> dict[Any, Hashable]:
+def _fields_named_as_columns(columns: list[Any]) -> dict[Any, Hashable]:
     named = dict(zip(columns, columns, strict=True))
     if len(named) < len(columns):
-        twice = next(column for column in columns if columns.count(column) > 1)
-        raise InvalidInputError(f"data has the column {quoted(twice)} twice. Name it once.")
+        repeated = next(column for column in columns if columns.count(column) > 1)
+        raise InvalidInputError(f"data has the column {quoted(repeated)} twice. Pass it once.")
     return named
 
 
 def _check_field(field: object, columns: Mapping[Any, Hashable]) -> None:
     if field in spec.LEAD_IDENTIFIERS:
         raise InvalidInputError(
-            f"{field} identifies a lead and is not part of its data: leave it out of data, and "
-            f"name its column with {field}={quoted(columns[field])}."
+            f"{field} is an identifier and not part of the data: drop it from data, and pass "
+            f"{field}={quoted(columns[field])}."
         )
     if not is_field_name(field):
         raise InvalidInputError(
-            f"{quoted(field)} cannot be the name of a data field: lowercase letters, digits and "
-            f"underscores, beginning with a letter, at most {spec.MAX_DATA_NAME_LENGTH} "
-            f"characters.{_renamed(field, columns)}"
+            f"{quoted(field)} is not a valid name of a data field. Valid are lowercase letters, "
+            f"digits and underscores, beginning with a letter, at most {spec.MAX_DATA_NAME_LENGTH} "
+            f"characters.{_suggest_field(field, columns)}"
         )
 
 
-def _renamed(field: object, columns: Mapping[Any, Hashable]) -> str:
+def _suggest_field(field: object, columns: Mapping[Any, Hashable]) -> str:
     try:
-        return f" Name it: data={{{quoted(field_name(field))}: {quoted(columns[field])}}}."
+        return f" Pass data={{{quoted(field_name(field))}: {quoted(columns[field])}}}."
     except InvalidInputError as error:
         return f" {error}"
 
@@ -201,45 +198,45 @@ def _read_overrides(frame: pd.DataFrame, overrides: object) -> dict[str | None, 
             f"the name of a column; not {quoted(overrides)}. For example: "
             f"overrides={{{OVERRIDES[0]!r}: True}}."
         )
-    taken: dict[str | None, Hashable] = {}
+    chosen: dict[str | None, Hashable] = {}
     for name, value in overrides.items():
         if name not in OVERRIDES:
-            raise InvalidInputError(no_such_override(name))
+            raise InvalidInputError(unknown_override_message(name))
         if isinstance(value, bool | np.bool_):
-            taken[name] = bool(value)
+            chosen[name] = bool(value)
         elif isinstance(value, str):
-            taken[name] = _column(frame, f"overrides: {name}", value)
+            chosen[name] = _column(frame, f"overrides: {name}", value)
         else:
             raise InvalidInputError(
                 f"The override {name} takes True, False or the name of a column of booleans, "
                 f"not {quoted(value)}."
             )
-    return taken
+    return chosen
 
 
-def no_such_override(name: object) -> str:
-    """Return the message that there is no override of a name.
+def unknown_override_message(name: object) -> str:
+    """Return the error message for an unknown override.
 
-    >>> no_such_override("ignore_exclusions").partition(" There are")[0]
+    >>> unknown_override_message("ignore_exclusions").partition(" Choose")[0]
     "There is no override 'ignore_exclusions'. Did you mean 'ignore_exclusion_list'?"
     """
     return (
         f"There is no override {quoted(name)}.{suggestion(str(name), OVERRIDES)} "
-        f"There are: {', '.join(OVERRIDES)}."
+        f"Choose from: {', '.join(OVERRIDES)}."
     )
 
 
-def _column(frame: pd.DataFrame, what: str, column: Any) -> Hashable:
-    """Return a column's name if the frame has it once."""
+def _column(frame: pd.DataFrame, argument: str, column: Any) -> Hashable:
+    """Return a column's name; it must occur once in the frame."""
     if not isinstance(column, Hashable):
-        raise InvalidInputError(f"{what}: takes the name of a column, not {quoted(column)}.")
+        raise InvalidInputError(f"{argument}: takes the name of a column, not {quoted(column)}.")
     labels: list[Any] = list(frame.columns)
     times = labels.count(column)
     if not times:
         close = suggestion(str(column), map(str, frame.columns))
-        raise InvalidInputError(f"{what}: the frame has no column {quoted(column)}.{close}")
+        raise InvalidInputError(f"{argument}: the frame has no column {quoted(column)}.{close}")
     if times > 1:
         raise InvalidInputError(
-            f"{what}: the frame has {times} columns {quoted(column)}. Rename them apart first."
+            f"{argument}: the frame has {times} columns {quoted(column)}. Rename all but one."
         )
     return column

@@ -1,4 +1,4 @@
-"""The name and status of a sequence, as far as a quick look-up finds them."""
+"""Look up the name and status of a sequence within seconds."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.resources.paging import own_id, page_items
+from outreach_frames.resources.paging import page_items, record_id
 
-# Nobody asked for this look-up, so it must cost next to nothing.
-_SECONDS: Final = 1.9
-_REQUESTS: Final = 5
-# Looking for similar ids takes its time, too.
-_MOST_COMPARED: Final = 500
+# Callers did not request this look-up, so it must be cheap.
+_MAX_SECONDS: Final = 1.9
+_MAX_REQUESTS: Final = 5
+# Searching for similar ids is slow.
+_MAX_COMPARED: Final = 500
 
 
 @dataclass(frozen=True, slots=True)
 class SequenceStatus:
-    """A sequence's name and status, None where they are not known, and `why` not."""
+    """A sequence's name and status; where they are None, `why` has the reason."""
 
     name: str | None = None
     status: str | None = None
@@ -33,15 +33,7 @@ class SequenceStatus:
 
 
 def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
-    """Ask the service for the sequence where one is connected, and warn where leads are refused.
-
-    It takes 2 seconds and 5 requests at most; what is not known then is in `why`.
-
-    Raises
-    ------
-    InvalidInputError
-        There is no such id, but a sequence of that name.
-    """
+    """Look up a sequence in at most 2 seconds and 5 requests; warn if it accepts no leads."""
     client = client or connect.current()
     if client is None:
         return SequenceStatus(why="no service is connected")
@@ -51,16 +43,17 @@ def look_up(sequence_id: str, client: Client | None) -> SequenceStatus:
         return SequenceStatus(why=_why_not(search))
     name, status = (_text(search.found.get(field)) for field in ("name", "status"))
     if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
-        takes = " or ".join(state for state, accepts in spec.SEQUENCE_STATUSES.items() if accepts)
+        open_to_leads = (one for one, accepts in spec.SEQUENCE_STATUSES.items() if accepts)
         warn(
-            f"The sequence {name!r} is {status}; the service takes leads only where it is {takes}."
+            f"The sequence {name!r} is {status} and accepts no leads until it is "
+            f"{' or '.join(open_to_leads)}. Change its status in the web app."
         )
     return SequenceStatus(name, status)
 
 
 @dataclass(slots=True)
 class _Search:
-    """The search for a sequence, in a thread that is abandoned when it takes too long."""
+    """A search for a sequence, in a thread that is abandoned after `_MAX_SECONDS`."""
 
     sequence_id: str
     client: Client
@@ -72,11 +65,11 @@ class _Search:
     _requests: int = 0
 
     def run(self) -> None:
-        """Search until the sequence is found, or for as long as is allowed."""
+        """Search until the sequence is found or the time is up."""
         thread = Thread(target=self._search, name="outreach_frames", daemon=True)
         try:
             thread.start()
-            thread.join(_SECONDS)
+            thread.join(_MAX_SECONDS)
         finally:
             self._token.set()
 
@@ -86,33 +79,33 @@ class _Search:
             for page in self.client.read_pages(spec.LIST_SEQUENCES):
                 self._requests += 1
                 items = page_items(page, spec.LIST_SEQUENCES)
-                known = [item for item in items if own_id(item) is not None]
+                known = [item for item in items if record_id(item) is not None]
                 self.found = next((item for item in known if item["id"] == self.sequence_id), None)
                 self.seen = [*self.seen, *known]
                 self.is_complete = next_href(page) is None
-                if self.found is not None or self._requests >= _REQUESTS:
+                if self.found is not None or self._requests >= _MAX_REQUESTS:
                     return
         except OutreachError as error:
             self.error = None if self._token.is_set else error
 
     def _count_retry(self, status: str) -> None:
-        """Count what is about to be sent again, or has to wait."""
+        """Count a retry or wait as a request, and stop the search at the maximum."""
         self._requests += bool(status)
-        if self._requests >= _REQUESTS:
+        if self._requests >= _MAX_REQUESTS:
             self._token.set()
 
 
 def _why_not(search: _Search) -> str:
-    """Return why a sequence is not known; warn where it certainly does not exist."""
+    """Return why the search failed; raise for a name, warn if the id does not exist."""
     sequence_id = search.sequence_id
     ids = [item["id"] for item in search.seen if _text(item.get("name")) == sequence_id]
     if ids:
         raise InvalidInputError(
-            f"{sequence_id!r} is the name of a sequence, not its id, which is "
+            f"{sequence_id!r} is the name of a sequence, not its id. Pass the id: "
             f"{' or '.join(map(repr, ids))}. Nothing was sent."
         )
     if search.is_complete:
-        close = suggestion(sequence_id, [item["id"] for item in search.seen[:_MOST_COMPARED]])
+        close = suggestion(sequence_id, [item["id"] for item in search.seen[:_MAX_COMPARED]])
         warn(f"The account has no sequence {sequence_id!r}.{close} of.sequences() lists them.")
         return "it is not among the account's sequences"
     if search.error is not None:

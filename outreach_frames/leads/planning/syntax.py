@@ -1,7 +1,7 @@
-"""The shape of field names, e-mail addresses and profile URLs, for one text and for whole columns.
+"""Check the syntax of field names, e-mail addresses and profile URLs, in texts and columns.
 
-Libraries check addresses. A text of the plain and frequent shape below is one that they certainly
-accept, so that they are asked for the others only.
+Libraries check addresses, slowly. Texts of the simple patterns here are always valid for them, so
+only the other texts are passed to them.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ SIMPLE_URL: Final = (
 
 _SCHEME: Final = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
 _HOST: Final = re.compile(r"(?:[\w-]+\.)+[\w-]+(?::\d+)?")
-_LIKE_AN_ADDRESS: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
+_ADDRESS_LIKE: Final = re.compile(r"[^\s@<>,;]+@[^\s@<>,;]+")
 
 
 def field_name(column: object) -> str:
-    """Return a column's name as a field name that the service takes.
+    """Convert a column's name to a field name that the service accepts.
 
     Parameters
     ----------
@@ -41,13 +41,13 @@ def field_name(column: object) -> str:
     Returns
     -------
     str
-        Lowercase letters, digits and underscores, beginning with a letter; cut to the longest that
-        is allowed.
+        Lowercase letters, digits and underscores, beginning with a letter; cut to the maximum
+        length.
 
     Raises
     ------
     InvalidInputError
-        Nothing is left of the name, as it has no letter or digit of the Latin alphabet.
+        The name has no Latin letter or digit.
 
     Notes
     -----
@@ -67,8 +67,8 @@ def field_name(column: object) -> str:
     name = re.sub(r"[^a-z0-9]+", "_", ascii_letters.lower()).strip("_")
     if not name:
         raise InvalidInputError(
-            f"No field name can be made from the column {quoted(column)}. "
-            f'Name the field yourself: data={{"a_name": {quoted(column)}}}.'
+            f"The column {quoted(column)} cannot be converted to a field name. "
+            f'Pass your own: data={{"a_name": {quoted(column)}}}.'
         )
     if not name[0].isalpha():
         name = f"field_{name}"
@@ -76,7 +76,7 @@ def field_name(column: object) -> str:
 
 
 def is_field_name(name: object) -> bool:
-    """Whether the service takes this as the name of a data field."""
+    """Return whether the service accepts the name of a data field."""
     return (
         isinstance(name, str)
         and len(name) <= spec.MAX_DATA_NAME_LENGTH
@@ -85,7 +85,7 @@ def is_field_name(name: object) -> bool:
 
 
 def email_problem(text: str) -> str | None:
-    """Return what is wrong with an address and what to do, or None.
+    """Return the error message for an email address, or None if it is valid.
 
     >>> email_problem("mailto:anna@x.example")
     "'mailto:anna@x.example' is not an e-mail address: remove 'mailto:' in front of it."
@@ -104,23 +104,23 @@ def email_problem(text: str) -> str | None:
 
 
 def _email_hint(text: str) -> str:
-    addresses = _LIKE_AN_ADDRESS.findall(text)
+    addresses = _ADDRESS_LIKE.findall(text)
     if len(addresses) > 1:
-        return "there is more than one in the cell; keep one per row."
+        return "the cell has several addresses; keep one per row."
     if text.casefold().startswith("mailto:"):
         return "remove 'mailto:' in front of it."
     if addresses and ("<" in text or ">" in text):
-        return "keep only the address itself, without a name or < and >."
+        return "keep only the address, without a name or < and >."
     if addresses and text[-1] in ",;.":
         return f"remove the {text[-1]!r} at its end."
     return ""
 
 
 def url_problem(text: str) -> str | None:
-    """Return what is wrong with the address of a profile and what to do, or None.
+    """Return the error message for a profile URL, or None if it is valid.
 
     >>> url_problem("profnet.example")
-    "'profnet.example' is not a profile URL: it leads to no profile, as nothing follows the host."
+    "'profnet.example' is not a profile URL: it has no path after the host."
     """
     reason = _url_reason(text)
     return f"{quoted(text)} is not a profile URL: {reason}" if reason else None
@@ -130,23 +130,23 @@ def _url_reason(text: str) -> str | None:
     if len(text) > spec.MAX_DATA_VALUE_LENGTH:
         return f"it has more than {spec.MAX_DATA_VALUE_LENGTH} characters."
     if any(character.isspace() or not character.isprintable() for character in text):
-        return "it has a blank or a hidden character in it; keep one URL per row."
+        return "it contains a blank or hidden character; keep one URL per row."
     scheme = _SCHEME.match(text)
     try:
         parts = urlsplit(text if scheme else f"//{text}")
         _ = parts.port
     except ValueError:
-        return "its host cannot be read."
+        return "its host is invalid."
     if parts.scheme not in {"", "http", "https"} or not _HOST.fullmatch(parts.netloc):
-        return "it must have the shape https://host.example/in/name."
+        return "write it as https://host.example/in/name."
     if not parts.path.strip("/"):
-        return "it leads to no profile, as nothing follows the host."
-    # Without a key it could not be recognised in a later run.
-    return None if profnet_url_key(text) else "its host cannot be read."
+        return "it has no path after the host."
+    # A later run recognises the person by this key.
+    return None if profnet_url_key(text) else "its host is invalid."
 
 
 def is_simple_email(texts: pa.Array) -> pa.Array:
-    """Return, for a column, whether each text is certainly an address; missing stays missing."""
+    """Return whether each text is certainly an email address; missing stays missing."""
     return pc.and_not(
         are_simple_emails(texts), pc.match_substring_regex(texts, _not_simple_domain())
     )
@@ -154,7 +154,7 @@ def is_simple_email(texts: pa.Array) -> pa.Array:
 
 @cache
 def _not_simple_domain() -> str:
-    """Return a pattern of the domains that the library has rules of its own for."""
+    """Return a pattern of the domains with special rules in the library."""
     from email_validator import (  # noqa: PLC0415 - slow to import, and reads need none
         SPECIAL_USE_DOMAIN_NAMES,
     )
@@ -163,7 +163,7 @@ def _not_simple_domain() -> str:
 
 
 def is_simple_url(texts: pa.Array) -> pa.Array:
-    """Return, for a column, whether each text certainly is a profile URL; missing stays missing."""
+    """Return whether each text is certainly a profile URL; missing stays missing."""
     return pc.and_(
         pc.match_substring_regex(texts, rf"\A(?:{SIMPLE_URL})\z"),
         pc.less_equal(pc.binary_length(texts), LONGEST_HOST),

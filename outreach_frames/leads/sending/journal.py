@@ -187,7 +187,7 @@ class Journal:
 
     def _explained(self, kind: type[OutreachError]) -> AbstractContextManager[None]:
         path = self.path or Path(":memory:")
-        return sqlite_file.explained(path, WHAT, damaged=_IF_DAMAGED, kind=kind)
+        return sqlite_file.translate_errors(path, WHAT, damaged=_IF_DAMAGED, kind=kind)
 
     def _rows(self, query: str) -> list[tuple[Any, ...]]:
         return self._connection.execute(query).fetchall()
@@ -222,7 +222,7 @@ class Journal:
             path = _copy(path, Path(stack.enter_context(TemporaryDirectory())))
         path.chmod(0o600)
         connection = stack.enter_context(closing(sqlite_file.connect(path)))
-        sqlite_file.require_whole(connection, path)
+        sqlite_file.check_integrity(connection, path)
         return connection
 
     def _require_same(self, submission: Mapping[str, str]) -> None:

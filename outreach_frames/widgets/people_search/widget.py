@@ -21,7 +21,7 @@ from outreach_frames.resources.people import count_people, read_frame
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.search import Search
 from outreach_frames.resources.search_arguments import check_filters, check_limit
-from outreach_frames.resources.split_search import WholeSearch
+from outreach_frames.resources.split_search import SplittableSearch
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Done
 from outreach_frames.widgets.base import Panel, error_notice, notice, source
@@ -50,7 +50,7 @@ _SHOWN_COLUMNS = {
 class _Found(NamedTuple):
     """The result of a search: `frame` is what was read, up to the error where there is one."""
 
-    search: WholeSearch
+    search: SplittableSearch
     frame: pd.DataFrame | None
     suggestions: dict[str, list[str]]
     error: OutreachError | None
@@ -189,7 +189,7 @@ class PeopleSearch(Panel):
         if self.busy:
             return
         client = self._client()
-        search = WholeSearch(
+        search = SplittableSearch(
             Search(client, self.filters, self.limit, page_size=None, refresh=False)
         )
         self._start("Reading people", partial(self._read, search), self._take)
@@ -288,7 +288,7 @@ class PeopleSearch(Panel):
         self.total = total
         self._show_count("done", plural(total, "person", "people"), warnings)
 
-    def _read(self, search: WholeSearch) -> _Found:
+    def _read(self, search: SplittableSearch) -> _Found:
         rows = 0
 
         def show(read: int) -> None:

@@ -37,7 +37,7 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"email": "E-Mail"}, "email: the frame has no column 'E-Mail'"),
     ({"email": "emial"}, "Did you mean 'email'"),
     ({"email": ["email"]}, "the name of a column"),
-    ({"email": None, "profnet_url": None}, 'Pass the column that does: email="?'),
+    ({"email": None, "profnet_url": None}, 'was found or passed. Pass a column: email="?'),
     ({"email": "email", "profnet_url": "email"}, "the same column"),
     ({"data": "n"}, re.escape("data=['n']")),
     ({"data": 5}, "a list of columns"),
@@ -45,11 +45,11 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"data": {"n": None}}, "no column None"),
     ({"data": ["n", "n"]}, "'n' twice"),
     ({"data": ["First Name"]}, re.escape("data={'first_name': 'First Name'}")),
-    ({"data": {"email": "n"}}, "identifies a lead"),
-    ({"data": ["profnet_url"]}, "identifies a lead"),
-    ({"data": {5: "n"}}, "5 cannot be the name"),
-    ({"data": {"": "n"}}, "cannot be the name"),
-    ({"data": {"Ω": "n"}}, "Name the field yourself"),
+    ({"data": {"email": "n"}}, "is an identifier"),
+    ({"data": ["profnet_url"]}, "is an identifier"),
+    ({"data": {5: "n"}}, "5 is not a valid name"),
+    ({"data": {"": "n"}}, "is not a valid name"),
+    ({"data": {"Ω": "n"}}, "Pass your own"),
     ({"overrides": OVERRIDE_NAMES[:1]}, f"overrides={{'{OVERRIDE_NAMES[0]}': True}}"),
     ({"overrides": 1}, "True or False"),
     ({"overrides": {"ignore_exclusion": True}}, "Did you mean 'ignore_exclusion_list'"),
@@ -59,15 +59,15 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
     ({"overrides": "yes"}, "no column 'yes'"),
     ({"leads_distribution": "custom"}, "leads_distribution"),
     ({"leads_distribution": "custom_mailboxes"}, "mailboxes="),
-    ({"mailboxes": [EMAIL]}, "would be ignored"),
-    ({"mailboxes": [EMAIL], "leads_distribution": "sequence_senders"}, "would be ignored"),
+    ({"mailboxes": [EMAIL]}, "has no effect"),
+    ({"mailboxes": [EMAIL], "leads_distribution": "sequence_senders"}, "has no effect"),
     ({"mailboxes": EMAIL, "leads_distribution": "custom_mailboxes"}, "a list of e-mail addresses"),
     ({"mailboxes": [], "leads_distribution": "custom_mailboxes"}, "empty"),
     ({"mailboxes": [5], "leads_distribution": "custom_mailboxes"}, "not 5"),
     ({"mailboxes": ["anna"], "leads_distribution": "custom_mailboxes"}, "'anna' is not an e-mail"),
-    ({"mailboxes": [EMAIL] * 2, "leads_distribution": "custom_mailboxes"}, "twice"),
-    ({"chunk_size": 0}, "1 to 250"),
-    ({"chunk_size": spec.MAX_LEADS_PER_REQUEST + 1}, "the service refuses"),
+    ({"mailboxes": [EMAIL] * 2, "leads_distribution": "custom_mailboxes"}, "duplicate"),
+    ({"chunk_size": 0}, "between 1 and 250"),
+    ({"chunk_size": spec.MAX_LEADS_PER_REQUEST + 1}, "the service's limit"),
     ({"chunk_size": 2.5}, "whole number"),
     ({"chunk_size": True}, "whole number"),
 ]
@@ -131,7 +131,7 @@ def test_columns_may_have_labels_that_are_no_text() -> None:
 )
 def test_field_names_outside_the_rules_are_refused(name: str) -> None:
     """A field name that the service would reject is an error that shows one that it takes."""
-    with pytest.raises(InvalidInputError, match=r"(?s)cannot be the name.*data=\{"):
+    with pytest.raises(InvalidInputError, match=r"(?s)is not a valid name.*data=\{"):
         make_plan(FRAME, SEQUENCE, data={name: "n"})
 
 
@@ -145,7 +145,7 @@ def test_the_number_of_fields_is_limited() -> None:
     """A lead takes so many fields, besides its identifiers, and not one more."""
     fields = {f"field_{number}": "n" for number in range(spec.MAX_DATA_FIELDS)}
     assert len(make_plan(FRAME, SEQUENCE, data=fields).leads([0])[0]["data"]) == len(fields)
-    with pytest.raises(InvalidInputError, match=f"{spec.MAX_DATA_FIELDS} at most"):
+    with pytest.raises(InvalidInputError, match=f"at most {spec.MAX_DATA_FIELDS}"):
         make_plan(FRAME, SEQUENCE, data={**fields, "one_more": "n"})
 
 
@@ -492,7 +492,7 @@ def test_an_override_that_is_not_a_boolean_is_explained(
     (problem,) = validate(frame, overrides=overrides).to_dict("records")
     assert (problem["row"], problem["column"], problem["field"]) == (1, "flag", "overrides")
     assert problem["message"] == (
-        f"{shown} is not a boolean, so {name} would be a guess. Make the column boolean, for "
+        f"{shown} is not a boolean value for {name}. Make the column boolean, for "
         'example with df[column].map({"yes": True, "no": False}).'
     )
 
@@ -539,6 +539,7 @@ def test_settings_are_sent_as_given(
     assert ("settings" in body) == (settings is not None)
 
 
+@pytest.mark.long
 def test_the_package_does_not_wait_for_the_library_of_addresses() -> None:
     """Those who only read need not wait until the syntax of addresses is loaded."""
     code = "import sys, outreach_frames; sys.exit('email_validator' in sys.modules)"

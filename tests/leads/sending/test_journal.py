@@ -129,6 +129,7 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "leads.journal"
 
 
+@pytest.mark.long
 class TestMemory:
     """What a journal says when it is opened again."""
 
@@ -302,6 +303,7 @@ class TestFile:
         assert odd.exists()
 
 
+@pytest.mark.long
 class TestOwners:
     """One run at a time."""
 
@@ -515,6 +517,7 @@ class TestRefused:
             opened(path)
 
 
+@pytest.mark.long
 def test_killed_within_a_commit(path: Path) -> None:
     """A journal whose last commit reached only a part of the file is whole again when opened."""
     opened(path).close()
@@ -532,6 +535,7 @@ def test_killed_within_a_commit(path: Path) -> None:
     assert sorted(entries_of(path)) == list(range(10))
 
 
+@pytest.mark.long
 class TestDisk:
     """A disk that is full, or may not be written to."""
 

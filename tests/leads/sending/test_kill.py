@@ -30,6 +30,8 @@ from outreach_frames.sandbox import Fault, Sandbox, serve
 from tests import scripted as script
 from tests.scripted import Received, Reply, scripted
 
+pytestmark = pytest.mark.long
+
 ROWS = 5_000
 CHUNK_SIZE = 25
 # So many of a submission's kills are left for the runs that send what is unknown again.

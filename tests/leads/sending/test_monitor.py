@@ -25,6 +25,8 @@ from tests import scripted as script
 from tests.leads.sending.lead_service import added, only_posts, sent
 from tests.scripted import Script, Service
 
+pytestmark = pytest.mark.long
+
 # Longer than a wish needs to arrive.
 SLOW = 0.25
 

@@ -469,10 +469,10 @@ def test_a_dry_run_says_that_nothing_was_sent() -> None:
     made = report(["not_sent", "invalid"], dry_run=True)
     for view in (repr(made), sent_text(made._repr_html_()).strip()):
         assert view.startswith("Nothing was sent")
-        assert "they would be sent" in view
+        assert "Ready to be sent." in view
         assert "ended before their turn" not in view
     assert "Nothing was sent" not in repr(report(["not_sent"]))
-    assert "none was sent" in repr(report(["not_sent"]))
+    assert "no row was sent" in repr(report(["not_sent"]))
 
 
 def test_only_the_most_frequent_details_are_shown() -> None:
@@ -515,5 +515,5 @@ def test_every_status_has_a_meaning() -> None:
 
 def test_views_of_no_rows() -> None:
     """A report of no rows can be looked at."""
-    assert repr(report([])).startswith("0 rows for sequence seq_1, none was sent")
+    assert repr(report([])).startswith("0 rows for sequence seq_1, no row was sent")
     assert "0 rows" in report([])._repr_html_()

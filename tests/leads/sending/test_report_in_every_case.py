@@ -21,6 +21,8 @@ from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
 from tests.scripted import Received, Reply, scripted
 
+pytestmark = pytest.mark.long
+
 
 def leads(rows: int) -> pd.DataFrame:
     """Make leads."""

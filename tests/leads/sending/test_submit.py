@@ -39,6 +39,8 @@ from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, only_posts, refused, sent
 from tests.scripted import Received, Reply, Service, scripted
 
+pytestmark = pytest.mark.long
+
 _numbers = count()
 
 

@@ -1,0 +1,76 @@
+"""Which tests ran a line of the package, as recorded by coverage's contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from coverage import CoverageData
+
+# A mutant that survives so many tests of its line survives the remaining ones too.
+MAX_TESTS: Final = 150
+
+
+class TestsByLine:
+    """The tests that ran each line of a tree, from one run of the tests with their contexts."""
+
+    __test__ = False
+
+    def __init__(self, data_file: Path, tree: Path) -> None:
+        self._data = CoverageData(str(data_file))
+        self._data.read()
+        self._tree = tree
+
+    def tests(self, module: str, line: int) -> list[str]:
+        """Return the ids of tests that ran a line, those of its own room first.
+
+        A line inside a statement has the tests of the statement's first line, and a line that
+        only an import runs has those of its room.
+        """
+        contexts = self._data.contexts_by_lineno(str(self._tree / module))
+        first = max((number for number in contexts if number <= line), default=line)
+        ids = {context.partition("|")[0] for context in contexts.get(first, [])} - {""}
+        return spread(ids, module) or room_tests(self._tree, module)
+
+
+def room_of(module: str) -> str:
+    """Return the room of a module, as `client` for `outreach_frames/client/retry.py`.
+
+    >>> room_of("outreach_frames/client/retry.py"), room_of("outreach_frames/cli.py")
+    ('client', '(root)')
+    """
+    _, *folders, _ = module.split("/")
+    return folders[0] if folders else "(root)"
+
+
+def room_tests(tree: Path, module: str) -> list[str]:
+    """Return the test folder of a module's room, or the tests at the root."""
+    folder = f"tests/{room_of(module)}"
+    if (tree / folder).is_dir():
+        return [folder]
+    return sorted(str(path.relative_to(tree)) for path in (tree / "tests").glob("test_*.py"))
+
+
+def spread(ids: Sequence[str] | set[str], module: str) -> list[str]:
+    """Return at most `MAX_TESTS` ids: those of the module's room first, then evenly chosen ones.
+
+    >>> spread({"tests/files/test_a.py::b", "tests/client/test_x.py::y"},
+    ...        "outreach_frames/client/retry.py")
+    ['tests/client/test_x.py::y', 'tests/files/test_a.py::b']
+    """
+    own = f"tests/{room_of(module)}/"
+    near = sorted(one for one in ids if one.startswith(own))
+    far = sorted(one for one in ids if not one.startswith(own))
+    few_far = evenly(far, max(MAX_TESTS // 2, MAX_TESTS - len(near)))
+    return evenly(near, MAX_TESTS - len(few_far)) + few_far
+
+
+def evenly(ids: Sequence[str], most: int) -> list[str]:
+    """Return at most so many ids, from the beginning to the end.
+
+    >>> evenly("abcde", 3)
+    ['a', 'c', 'e']
+    """
+    step = -(-len(ids) // most)
+    return list(ids[:: step or 1])
