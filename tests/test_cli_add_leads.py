@@ -64,6 +64,8 @@ def test_some_not_added_is_exit_code_4(
     shown = capsys.readouterr().out
     assert "added" in shown
     assert "invalid" in shown
+    assert "--results FOLDER writes each row with its outcome to a file." in shown
+    assert "report." not in shown
 
 
 def test_a_sequence_that_takes_none_is_exit_code_4(tmp_path: Path, sandbox: Sandbox) -> None:

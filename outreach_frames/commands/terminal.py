@@ -32,7 +32,7 @@ _SHELL_TERMS: Final = (
     (r"\b(?:of\.)?(sequences|mailboxes)\(\)", r"outreach-frames \1"),
     (r"\bsnapshot_people\(\)", "outreach-frames snapshot"),
     (r"\boverrides=\{'(\w+)': True\}", r"--overrides \1"),
-    (r"\bEach row with its outcome: report\.frame; as files: report\.to_csv\(folder\);[^.]*\.notes",
+    (r"\bRows with outcomes: report\.frame; as files: report\.to_csv\(folder\);[^.]*\.notes",
         "--results FOLDER writes each row with its outcome to a file"),
     (r"The people: \.people; each account with its status: \.accounts;.*\.to_excel\(path\)",
         "As files: --out FILE for the people, --accounts FILE for the companies"),
