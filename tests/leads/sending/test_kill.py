@@ -218,7 +218,7 @@ class Submission:
         """Hold the journal and the requests of a run to what was known before it."""
         submission = {"service": self.url, **self.plan.fingerprint}
         with Journal(JournalPlace(self.folder / "journal"), submission) as journal:
-            found = journal.resume(self.plan, again=False)
+            found = journal.resume(self.plan, resend_unknown=False)
         now = {row: entry.outcome.status for row, entry in found.entries.items()}
         sent, perhaps = set(self.between.sent), self.between.perhaps_added
         rows = self.frame["key"].tolist()

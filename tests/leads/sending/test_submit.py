@@ -537,7 +537,7 @@ class TestRetryUnknown:
             first = stopped(planned(client, leads(2)))
             with pytest.warns(OutreachWarning):
                 second = first.retry_unknown()
-            with pytest.raises(InvalidInputError, match="were sent again before"):
+            with pytest.raises(InvalidInputError, match="were resent before"):
                 first.retry_unknown()
             assert column(second.retry_unknown()) == ["added"] * 2
         assert len(sent(service)) == 3
