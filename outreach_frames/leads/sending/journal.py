@@ -292,7 +292,7 @@ class Journal:
                 else RowOutcome(status, detail or "", error_code)
             )
             entries[lead] = Entry(outcome, int(chunk), int(attempts))
-            if was_reached or outcome.status not in statuses.TRIED_AGAIN:
+            if was_reached or outcome.status not in statuses.RETRYABLE:
                 reached.add(lead)
         rows = self._rows("SELECT lead, is_sent, email, url, weak_url FROM sets ORDER BY rowid")
         leads, is_sent, *hashes = zip(*rows, strict=True) if rows else [()] * 5

@@ -250,7 +250,7 @@ class _People:
         """Take a row of a skipped lead to resend, if it now has the override of that skip."""
         status = self.entries[lead].outcome.status
         # A lead that was refused despite the override needs no further one.
-        override = "" if status in statuses.TRIED_AGAIN else _OVERRIDES.get(status)
+        override = "" if status in statuses.RETRYABLE else _OVERRIDES.get(status)
         if override is None or (override and self._has_no_overrides):
             return None
         candidates = [

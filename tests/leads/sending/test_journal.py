@@ -648,7 +648,7 @@ class TestLeads:
         tried_again = {
             row
             for row, entry in found.entries.items()
-            if entry.outcome.status in statuses.TRIED_AGAIN
+            if entry.outcome.status in statuses.RETRYABLE
         }
         kept, sent = found.kept.tolist(), set(found.rows.tolist())
         assert sent == {

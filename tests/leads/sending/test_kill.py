@@ -224,7 +224,7 @@ class Submission:
         rows = self.frame["key"].tolist()
         there = {key(lead) for lead in self.sandbox.leads(self.sequence_id)}
         for row, status in self.known.items():
-            tried_again = status in statuses.TRIED_AGAIN or (what, status) == ("retry", "unknown")
+            tried_again = status in statuses.RETRYABLE or (what, status) == ("retry", "unknown")
             if not tried_again:
                 assert rows[row] not in sent, f"row {row} was {status} and sent again"
                 assert now[row] == status, f"row {row} was {status} and is {now[row]}"
@@ -232,7 +232,7 @@ class Submission:
         for row, status in now.items():
             if status in statuses.IN_SEQUENCE:
                 assert rows[row] in there, f"row {row} is {status}, and not in the sequence"
-            if status in statuses.TRIED_AGAIN:
+            if status in statuses.RETRYABLE:
                 assert rows[row] not in perhaps, f"row {row} is {status}, and may be there"
         assert sent <= {rows[row] for row in now}
         self.known = now
