@@ -64,16 +64,15 @@ _KINDS: Final = Identifiers._fields
 
 _INTERRUPTED: Final = "The run ended during its request."
 _IF_DAMAGED: Final = (
-    "Restore it from a backup. A new journal starts from the beginning and sends again rows that "
-    "the service may already have."
+    "Restore it from a backup. A new journal starts from the beginning and resends rows that the "
+    "service may already have."
 )
 
 
 class Journal:
     """An open and locked journal of one sequence; a context manager that closes it.
 
-    `submission` has the parts that identify a submission, without personal data, by their names in
-    messages.
+    `submission` identifies the submission, without personal data; messages use its keys.
     """
 
     def __init__(

@@ -255,7 +255,7 @@ class NextStep(Enum):
 
     CONTINUE = "send the next request, unless several in a row failed with the same error"
     FIND_FIELD = "send parts of these rows to find the missing field"
-    TOLERATE = "send the next request, unless several in a row had such an error"
+    TOLERATE = "send the next request, unless several tolerated errors came in a row"
     STOP = "send no further request"
 
 

@@ -148,8 +148,8 @@ class SubmissionReport(Result):
         Returns
         -------
         Path
-            The folder. Each file has the input's labels, unless they are just row numbers from 0,
-            its columns, then `status`, `detail` and `error_code`. Formulas are escaped, see
+            The folder. Each file has the input's columns, then `status`, `detail` and `error_code`;
+            the index comes first unless it is just row numbers from 0. Formulas are escaped, see
             `df.outreach.to_csv`.
 
         Raises
@@ -312,7 +312,7 @@ def make_rows(
 ) -> pd.DataFrame:
     """Build `SubmissionReport.rows` from (outcome, chunk, attempts) by position.
 
-    Rows without an outcome have the plan's, else they are `not_sent`; `kept` replaces the plan's.
+    Other rows have the plan's outcome or are `not_sent`; `kept` replaces the plan's own.
     """
     values: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0)] * len(plan.frame)
     unsent = plan.outcome_of_unsent(kept)

@@ -1,7 +1,7 @@
 """Decide from a journal's records which rows a run sends, and the outcomes of the others; pure.
 
-A row is sent only if its person, over recorded and present rows, has no lead that may have reached
-them. Recorded leads that were rejected or not sent reached nobody and are retried.
+A row is sent only if no lead of its person, in recorded and present rows, may have been added or
+skipped. Recorded leads that were rejected or not sent reached nobody and are retried.
 """
 
 from __future__ import annotations
@@ -249,7 +249,7 @@ class _People:
     def take_overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
         """Take a row of a skipped lead to resend, if it now has the override of that skip."""
         status = self.entries[lead].outcome.status
-        # A lead that was refused despite the override needs no further one.
+        # A lead whose resend was refused is retried without a further override.
         override = "" if status in statuses.RETRYABLE else _OVERRIDES.get(status)
         if override is None or (override and self._has_no_overrides):
             return None

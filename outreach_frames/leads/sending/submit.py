@@ -216,7 +216,7 @@ def _submit(
         stack.pop_all()
 
         def report_now(error: OutreachError | None) -> SubmissionReport:
-            detail = f"The run stopped before: {error}" if error is not None else ""
+            detail = f"The run stopped before this row: {error}" if error is not None else ""
             not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail), None, 0)
             final = dict.fromkeys(leads.tolist(), not_sent) | run.entries
             all_notes = [*notes, *run.notes]

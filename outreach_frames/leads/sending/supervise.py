@@ -45,7 +45,7 @@ def supervise(
 ) -> OutreachError | None:
     """Run a submission in a thread; return its error, or raise it if nothing was sent.
 
-    A signal in the calling thread cannot separate a response from its journal entry.
+    The thread keeps a signal from falling between a response and its journal entry.
     """
     supervision = _Supervision(run, signals, monitor)
     supervision.run_to_end(progress)
