@@ -14,7 +14,7 @@ from outreach_frames import errors, spec
 from outreach_frames.accounts.result import MEANINGS as ACCOUNT_MEANINGS
 from outreach_frames.analysis.interface_columns import TABLES
 from outreach_frames.leads.cards import MEANINGS
-from outreach_frames.leads.sending.outcome import THEN_BY_CODE, NextStep
+from outreach_frames.leads.sending.outcome import NEXT_STEP_BY_CODE, NextStep
 from outreach_frames.leads.statuses import STATUSES, kind_of
 
 _PEOPLE: Final = "people"
@@ -100,8 +100,8 @@ _REMEDIES: Final = {
 }
 _GOES_ON: Final = {
     NextStep.STOP: "stops; the rest is ``not_sent``",
-    NextStep.SEARCH: "looks for the rows that lack the field, and sends the others",
-    NextStep.DOUBT: "goes on, unless this comes several times in a row",
+    NextStep.FIND_FIELD: "looks for the rows that lack the field, and sends the others",
+    NextStep.TOLERATE: "goes on, unless this comes several times in a row",
 }
 
 _ADVICE: Final = {
@@ -314,12 +314,12 @@ def errors_page() -> str:
         "Why the service refuses to add leads that are well formed (status 422). Several may come "
         "together. They are in ``error_code`` of the rows, and in ``.validation_errors`` of a "
         "``ValidationFailedError``. The list is not exhaustive: of another code the rows are "
-        f"``rejected``, and the run {_GOES_ON[NextStep.DOUBT]}.\n\n"
+        f"``rejected``, and the run {_GOES_ON[NextStep.TOLERATE]}.\n\n"
     )
     return text + table(
         ("code", "cause", "what to do", "the run"),
         [
-            (code(name), prose(cause), _REMEDIES[name], _GOES_ON[THEN_BY_CODE[name]])
+            (code(name), prose(cause), _REMEDIES[name], _GOES_ON[NEXT_STEP_BY_CODE[name]])
             for name, cause in spec.ADD_LEADS_ERRORS.items()
         ],
         widths=(31, 27, 25, 17),

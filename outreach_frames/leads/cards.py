@@ -31,7 +31,7 @@ class Meaning:
 
 
 def _override_advice(status: str) -> str:
-    """Return the override that adds leads skipped with this status; empty without one."""
+    """Return which override skips the check behind a status; empty if there is no such override."""
     override = spec.CHECK_OVERRIDES.get(f"{status}{spec.SKIPPED_SUFFIX}")
     return f"overrides={{'{override}': True}} skips this check." if override else ""
 
@@ -39,7 +39,7 @@ def _override_advice(status: str) -> str:
 _SKIPPED: Final = {
     "in_exclusion_list": "in the account's exclusion list.",
     "recently_contacted": "contacted recently by the account.",
-    statuses.ALREADY_IN_SEQUENCE: ("already in this sequence; nothing about them was changed."),
+    statuses.ALREADY_IN_SEQUENCE: "already in this sequence; nothing about them was changed.",
     "in_other_draft_sequences": "in another sequence that is a draft.",
     "in_other_active_sequences": "in another sequence that is active or paused.",
 }

@@ -144,7 +144,7 @@ def make_plan(
         The connection that sends the plan; by default that of the last `connect`. Planning works
         without a connection.
     earlier_keys : tuple of RecordBatch
-        The keys of this frame's rows in other columns by which they were sent before.
+        The keys of this frame's rows by the columns of earlier submissions.
 
     Returns
     -------
@@ -282,8 +282,8 @@ def add_to_sequence(
         Columns to send as the lead's data fields, as names or as {field name: column}; nothing
         else is sent. `of.field_name` makes names that the service accepts.
     overrides : bool, dict or str, optional
-        The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all,
-        or a column with the choice per row.
+        The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all;
+        or the name of a column with a value per row.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
         The mailboxes that share the leads.
     mailboxes : list of str, optional
@@ -291,8 +291,8 @@ def add_to_sequence(
     chunk_size : int
         Leads per request, at most 250.
     journal : str or Path, optional
-        A file that records what was sent. Repeat the call with it to resume an interrupted run;
-        rows may be corrected or added before. People who were added or skipped are not sent again.
+        A file that records what was sent. Repeat the call with it to resume an interrupted run,
+        with corrected and added rows too. People who were added or skipped are not sent again.
     progress : bool, optional
         Show a progress bar; by default for longer runs in a notebook or terminal.
     dry_run : bool

@@ -49,7 +49,7 @@ class PreparedLeads:
     checked: CheckedRows
     # The normalised email and profile URL of each row; missing in invalid rows.
     keys: pa.RecordBatch
-    # The same for the columns by which this frame was sent before.
+    # The same by the columns of earlier submissions of this frame.
     earlier_keys: tuple[pa.RecordBatch, ...]
     # For each row, the row that is sent for its person.
     kept: Positions

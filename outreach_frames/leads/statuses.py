@@ -43,7 +43,7 @@ IN_SEQUENCE: Final = frozenset({ADDED, PRESENT})
 FAILED: Final = frozenset({INVALID, REJECTED, UNKNOWN, NOT_SENT})
 
 # A later run with the same rows resends these; `unknown` only on request, all others never.
-TRIED_AGAIN: Final = frozenset({REJECTED, NOT_SENT})
+RETRYABLE: Final = frozenset({REJECTED, NOT_SENT})
 
 
 def status_of_list(name: str) -> str:

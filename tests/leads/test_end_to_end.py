@@ -109,7 +109,7 @@ def test_every_list_and_nothing_else(client: Client, sandbox: Sandbox) -> None:
     parts |= {status: pd.DataFrame(getattr(sandbox, of_it)) for status, of_it in LISTED.items()}
     frame = pd.concat([part.assign(expected=status) for status, part in parts.items()])
     frame = frame.sample(frac=1, random_state=1)
-    with pytest.warns(OutreachWarning, match="3 of 91 leads were sent"):
+    with pytest.warns(OutreachWarning, match="sent 3 of 91 leads"):
         report = submit(frame, client, sandbox, "accepts_any", chunk_size=7)
     assert report.rows["status"].to_list() == frame["expected"].to_list()
     assert set(report.rows["status"]) == {"added", *statuses.SKIPPED}

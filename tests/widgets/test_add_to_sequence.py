@@ -455,7 +455,7 @@ def test_a_journal(tmp_path: Path) -> None:
         assert page.state["why_not"] == "There is nothing to send."
         path.unlink()
         await page.check()
-        assert "is gone" in page.notices
+        assert "is missing" in page.notices
         assert "Nothing was sent" in page.notices
 
     with serving(slow) as (service, client):

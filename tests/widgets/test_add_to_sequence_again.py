@@ -176,7 +176,7 @@ def test_unknown_rows_are_not_sent_again_by_another_column() -> None:
         assert page.widget.report is not None
         details = page.widget.report.rows["detail"].tolist()
         assert {words.partition(". ")[2] != "" for words in details[1:CHUNK]} == {True}
-        assert all("Its email changed since it was sent" in words for words in details[1:CHUNK])
+        assert all("its email changed since it was sent" in words for words in details[1:CHUNK])
 
     with serving(script.hang_up(), REFUSED) as (service, client):
         run(test())
@@ -214,7 +214,7 @@ def test_a_used_journal_that_is_gone_is_gone_for_every_sequence(tmp_path: Path) 
         assert page.statuses == ["rejected"]
         path.unlink()
         await page.check(sequence_id="s2")
-        assert "is gone" in page.notices
+        assert "is missing" in page.notices
         assert not path.exists()
 
     with serving(REFUSED) as (service, client):

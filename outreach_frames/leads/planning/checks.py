@@ -200,7 +200,7 @@ def _override_bits(name: str | None) -> int:
 
 
 def _cell_bits(cell: object, name: str | None, row: int, column: _Column) -> int:
-    """Read a boolean, or for all overrides a dict too; a missing cell is false."""
+    """Return the bits of a boolean, or of a dict if the column is for all overrides."""
     if isinstance(cell, bool | np.bool_):
         return bool(cell) * _override_bits(name)
     if isinstance(cell, Mapping) and name is None:

@@ -39,7 +39,7 @@ class LeadMapping:
 
     identifiers: Mapping[str, Hashable]
     data: Mapping[str, Hashable]
-    # By override, or None for all: a boolean for all rows, or a column (None: dicts too).
+    # Keys: an override, or None for all. Values: a boolean for all rows, or a column.
     overrides: Mapping[str | None, Hashable]
 
 

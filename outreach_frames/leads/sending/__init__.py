@@ -1,1 +1,1 @@
-"""During and after: requests, journal, and the outcome of every row."""
+"""From the first request on: requests, journal, and the outcome of every row."""

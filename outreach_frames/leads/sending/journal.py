@@ -1,4 +1,4 @@
-"""The journal of a submission: the outcome of each lead that was sent, whatever ends the run.
+"""The journal of a submission: a durable record of each lead's outcome.
 
 Every arrow is one durable transaction:
 
@@ -6,11 +6,10 @@ Every arrow is one durable transaction:
                            |
                            '--the run died, next opening--> unknown
 
-A run begins what is not recorded, and what an earlier run left `rejected` or `not_sent`; `unknown`
-begins again only on request. The file holds, for each lead, the identifier sets of its person's
-rows as salted hashes, so that rows may be corrected, added, dropped and reordered between two runs.
-It holds what the service said, which may name an address; no leads and no token. Only its owner can
-read it.
+A run sends leads that are not recorded, `rejected` or `not_sent`; `unknown` ones only on request.
+For each lead the file holds salted hashes of its person's identifiers, so rows may be corrected,
+added, dropped and reordered between runs. It also holds the service's messages, which may contain
+an address, but no leads and no token. Only its owner can read it.
 """
 
 from __future__ import annotations
@@ -63,50 +62,28 @@ _ADD_SET: Final = "INSERT INTO sets VALUES (?, ?, ?, ?, ?)"
 _HASH_BYTES: Final = 16
 _KINDS: Final = Identifiers._fields
 
-_INTERRUPTED: Final = "The run ended while it was being sent."
+_INTERRUPTED: Final = "The run ended during its request."
 _IF_DAMAGED: Final = (
-    "Restore it from a backup. Without one, a new journal starts from the beginning, and the "
-    "service is asked again about rows that it may already have."
+    "Restore it from a backup. A new journal starts from the beginning and resends rows that the "
+    "service may already have."
 )
 
 
 class Journal:
-    """The journal of one sequence, open and locked; a context manager that closes it.
+    """An open and locked journal of one sequence; a context manager that closes it.
 
-    Parameters
-    ----------
-    place : JournalPlace
-        Where it is. It is made if it is missing and was not used before.
-    submission : mapping of str to str
-        What makes this submission the same as an earlier one, part by part, in words that a
-        message can use. No personal data.
-    dry_run : bool
-        Whether to change nothing.
-
-    Attributes
-    ----------
-    notes : list of str
-        What earlier runs noted.
-    last_chunk : int
-        The number of the last request.
-    is_lost : bool
-        Whether the file is gone, so that no new one may replace it.
-
-    Raises
-    ------
-    InvalidInputError
-        The file cannot be used: in use, of another submission, damaged, something else, not the one
-        that was used before, or not to be written. Nothing was changed.
+    `submission` identifies the submission, without personal data; messages use its keys.
     """
 
     def __init__(
         self, place: JournalPlace, submission: Mapping[str, str], *, dry_run: bool = False
     ) -> None:
+        # The file disappeared and must not be recreated.
         self.is_lost: bool = False
         self.path: Final = place.path
         self._place = place
         if place.path is None:
-            # In a widget the settings may change between two runs.
+            # A widget's settings may change between runs.
             submission = {part: submission[part] for part in submission if part != SETTINGS}
         with nothing_sent(), ExitStack() as stack:
             stack.enter_context(place.locked(dry_run=dry_run))
@@ -124,18 +101,22 @@ class Journal:
                 try:
                     self._recorded = self._read()
                 except (AttributeError, KeyError, TypeError, ValueError) as error:
-                    raise sqlite3.DatabaseError("entries that match no lead") from error
+                    raise sqlite3.DatabaseError("its entries do not match its leads") from error
                 self.notes: list[Any] = [text for (text,) in self._rows("SELECT text FROM notes")]
             self._stack = stack.pop_all()
 
-    def resume(self, plan: PreparedLeads, *, again: bool, dry_run: bool = False) -> Resumption:
-        """Decide about every row of a plan, and record further identifiers of known persons."""
+    def resume(
+        self, plan: PreparedLeads, *, resend_unknown: bool, dry_run: bool = False
+    ) -> Resumption:
+        """Decide for every row of a plan, and record new identifiers of known people."""
         self._plan = plan
         keys = identifiers(*pa.concat_batches([plan.keys, *plan.earlier_keys]).columns)
         hashes = Identifiers(
             *(_hashes(kind, column, self._salt) for kind, column in zip(_KINDS, keys, strict=True))
         )
-        resumption = resume(plan, hashes, self._recorded, again=again, sent_of=self._sent)
+        resumption = resume(
+            plan, hashes, self._recorded, resend_unknown=resend_unknown, sent_of=self._sent
+        )
         self._sets = list(zip(*(column.to_pylist() for column in hashes), strict=True))
         self._resumption = resumption
         self._duplicates: dict[int, list[int]] = {}
@@ -144,13 +125,13 @@ class Journal:
         if resumption.extensions and not dry_run:
             with self._explained(InvalidInputError), sqlite_file.transaction(self._connection):
                 for lead, place, kind in resumption.extensions:
-                    one = self._sets[place]
-                    kept = [each if kind in {None, at} else None for at, each in enumerate(one)]
+                    hashes_of_set = enumerate(self._sets[place])
+                    kept = [each if kind in {None, at} else None for at, each in hashes_of_set]
                     self._connection.execute(_ADD_SET, (lead, False, *kept))
         return resumption
 
     def begin(self, chunk: int, positions: Sequence[int]) -> None:
-        """Record that rows are about to be sent by the request of that number."""
+        """Record that rows are about to be sent in this chunk."""
         self._require_in_place()
         leads, now = self._resumption.leads, _now()
         fresh = [position for position in positions if position not in self._begun]
@@ -159,8 +140,8 @@ class Journal:
                 leads[position] = next(self._new_leads)
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
             for position in fresh:
-                self._forget_sent(leads[position])
-            sets = ((leads[row], *one) for row in fresh for one in self._sets_of(row))
+                self._retire_sets(leads[position])
+            sets = ((leads[row], *each) for row in fresh for each in self._sets_of(row))
             self._execute(_ADD_SET, sets)
             sent = zip(positions, self._sent(positions), strict=True)
             self._execute(_BEGIN, [(leads[row], chunk, now, *content) for row, content in sent])
@@ -170,13 +151,13 @@ class Journal:
         """Record the outcomes of rows that were being sent."""
         with self._explained(OutreachError), sqlite_file.transaction(self._connection):
             leads = self._resumption.leads
-            ended = [(*outcome, leads[position]) for position, outcome in outcomes.items()]
-            self._execute(_FINISH, ended)
+            finished = [(*outcome, leads[position]) for position, outcome in outcomes.items()]
+            self._execute(_FINISH, finished)
             self._execute("INSERT INTO notes (text) VALUES (?)", [(note,) for note in notes])
         self._require_in_place()
 
     def close(self) -> None:
-        """Close the file and let others have it; a second time does nothing."""
+        """Close and unlock the file; repeated calls do nothing."""
         self._stack.close()
 
     def __enter__(self) -> Self:
@@ -198,7 +179,7 @@ class Journal:
     def _open(
         self, stack: ExitStack, submission: Mapping[str, str], *, dry_run: bool
     ) -> sqlite3.Connection:
-        """Connect to the journal, which is made where it is missing."""
+        """Connect to the journal; create it if it is missing."""
 
         def fill(connection: sqlite3.Connection) -> None:
             connection.executemany("INSERT INTO submission VALUES (?, ?)", submission.items())
@@ -208,9 +189,8 @@ class Journal:
         if not place.exists():
             if place.mark is not None:
                 raise InvalidInputError(
-                    f"The {place.name} is gone, and these leads were sent with it. Without it they "
-                    "would be sent again. Restore it, or plan only the rows that the report has as "
-                    "rejected or not_sent."
+                    f"The {place.name} is missing. Without it these leads would be sent twice. "
+                    "Restore it, or plan only the rows that are rejected or not_sent in the report."
                 )
             place.create(fill)
         if place.memory is not None:
@@ -226,23 +206,23 @@ class Journal:
         return connection
 
     def _require_same(self, submission: Mapping[str, str]) -> None:
-        """Refuse the journal of another submission."""
+        """Raise if the journal belongs to another submission."""
         stored = dict(self._rows("SELECT part, value FROM submission"))
         changed = [part for part, value in submission.items() if stored.get(part) != value]
         if changed:
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "
-                f"{' and '.join(changed)}. Submit the same again, or give this one its own journal."
+                f"{' and '.join(changed)}. Repeat that submission, or use a new journal."
             )
 
     def _require_used(self) -> None:
-        """Refuse another journal than the one that was used before, and an older copy of it."""
+        """Raise if the journal used before was replaced by another or by an older copy."""
         mark = self._place.mark
         if mark is not None and (mark,) not in self._rows("SELECT mark FROM runs"):
             raise InvalidInputError(
-                f"The {self._place.name} was replaced by another journal, or by an older copy of "
-                "it, after these leads were sent. With this one they would be sent again. Restore "
-                "the right one, or plan only the rows that the report has as rejected or not_sent."
+                f"The {self._place.name} was replaced by another journal or an older copy after "
+                "these leads were sent. With this one they would be sent twice. Restore the right "
+                "one, or plan only the rows that are rejected or not_sent in the report."
             )
 
     def _require_in_place(self) -> None:
@@ -260,25 +240,25 @@ class Journal:
             sqlite_file.save(self._connection, self.path)
         except (OutreachError, OSError, sqlite3.Error) as error:
             raise OutreachError(
-                f"The journal {self.path} was removed during the run and cannot be written again "
+                f"The journal {self.path} was removed during the run and cannot be restored "
                 f"({error}). {DO_NOT_START_ANEW}"
             ) from error
         self.is_lost = False
         lost.discard(self.path)
         raise OutreachError(
-            f"The journal {self.path} was removed during the run. It was written again, with all "
-            "that this run knew."
+            f"The journal {self.path} was removed during the run. It was restored with all records "
+            "of this run. Submit again with it to resume."
         )
 
     def _is_in_place(self) -> bool:
-        """Return whether the file is still the one that was opened."""
+        """Return whether the path still leads to the opened file."""
         try:
             return self.path is None or samestat(self._file, self.path.stat())
         except OSError:
             return False
 
     def _begin_run(self) -> None:
-        """Check that the file can be written, and mark no lead as being sent."""
+        """Record a new run, and set leads of a run that died to `unknown`."""
         mark = secrets.token_bytes(_HASH_BYTES)
         self._execute("INSERT INTO runs (began_at, mark) VALUES (?, ?)", [(_now(), mark)])
         self._execute(
@@ -288,7 +268,7 @@ class Journal:
         self._place.mark = mark
 
     def _end_run(self) -> None:
-        """Give the run another mark, which a copy that was made during the run lacks."""
+        """Replace the run's mark, so that copies made during the run lack it."""
         mark = secrets.token_bytes(_HASH_BYTES)
         if self._is_in_place():
             with suppress(sqlite3.Error):
@@ -297,27 +277,27 @@ class Journal:
                 self._place.mark = mark
 
     def _read(self) -> Recorded:
-        """Read what earlier runs recorded."""
+        """Read the records of earlier runs."""
         entries: dict[int, Entry] = {}
         reached: set[int] = set()
         for lead, status, detail, error_code, chunk, attempts, was_reached in self._rows(
             "SELECT lead, status, detail, error_code, chunk, attempts, was_reached FROM leads"
         ):
             if not all(isinstance(text, str | None) for text in (status, detail, error_code)):
-                raise TypeError("an outcome that is not text")
+                raise TypeError("an outcome is not text")
             outcome = (
                 RowOutcome(statuses.UNKNOWN, _INTERRUPTED)
                 if status is None
                 else RowOutcome(status, detail or "", error_code)
             )
             entries[lead] = Entry(outcome, int(chunk), int(attempts))
-            if was_reached or outcome.status not in statuses.TRIED_AGAIN:
+            if was_reached or outcome.status not in statuses.RETRYABLE:
                 reached.add(lead)
         rows = self._rows("SELECT lead, is_sent, email, url, weak_url FROM sets ORDER BY rowid")
         leads, is_sent, *hashes = zip(*rows, strict=True) if rows else [()] * 5
-        known = {lead for lead, was_sent, *one in rows if was_sent and any(one)}
+        known = {lead for lead, was_sent, *each in rows if was_sent and any(each)}
         if known != entries.keys() or not known.issuperset(leads):
-            raise KeyError("leads without identifiers")
+            raise KeyError("a lead has no identifiers")
         self.last_chunk: int = max((entry.chunk or 0 for entry in entries.values()), default=0)
         self._new_leads = count(max(known, default=0) + 1)
         self._begun: set[int] = set()
@@ -331,28 +311,29 @@ class Journal:
         )
 
     def _sent_lead(self, lead: int) -> Sent:
-        """Return what was sent of a lead."""
+        """Return a recorded lead as it was sent."""
         query = "SELECT email, profnet_url, overrides FROM leads WHERE lead = ?"
         return Sent(*self._connection.execute(query, (lead,)).fetchone())
 
-    def _forget_sent(self, lead: int) -> None:
-        """Drop from the file what an earlier run sent of a lead that is sent again."""
+    def _retire_sets(self, lead: int) -> None:
+        """Drop or unmark the recorded identifiers of a lead that is resent."""
         entry = self._recorded.entries.get(lead)
         if entry is not None and lead not in self._recorded.reached:
-            # It reached nobody: it is known by what is sent now, as the row may be corrected.
+            # It reached nobody, and its row may have been corrected since.
             self._execute("DELETE FROM sets WHERE lead = ?", [(lead,)])
         elif entry is not None:
             self._execute("UPDATE sets SET is_sent = FALSE WHERE lead = ?", [(lead,)])
 
     def _sets_of(self, position: int) -> Iterator[tuple[bool, *tuple[bytes | None, ...]]]:
-        """Yield the identifiers of each row of a row's person, and whether they are its own."""
+        """Yield (is the row's own, *identifiers) for each row of a row's person."""
         rows, size = [position, *self._duplicates.get(position, [])], len(self._resumption.kept)
         own = self._sets[position]
-        for one in dict.fromkeys(one for row in rows for one in self._sets[row::size] if any(one)):
-            yield one == own, *one
+        sets = (each for row in rows for each in self._sets[row::size] if any(each))
+        for each in dict.fromkeys(sets):
+            yield each == own, *each
 
     def _sent(self, positions: Sequence[int]) -> list[Sent]:
-        """Return what is sent of rows."""
+        """Return rows as they are sent."""
         rows = pa.array(positions, pa.int64())
         overrides = self._plan.checked.overrides.take(rows).to_pylist()
 
@@ -362,13 +343,13 @@ class Journal:
         email, profnet_url = spec.LEAD_IDENTIFIERS
         leads = zip(self._plan.identifiers(positions), overrides, strict=True)
         return [
-            Sent(hashed(email, one), hashed(profnet_url, other), chosen)
-            for (one, other), chosen in leads
+            Sent(hashed(email, address), hashed(profnet_url, url), chosen)
+            for (address, url), chosen in leads
         ]
 
 
 def _copy(path: Path, folder: Path) -> Path:
-    """Copy a journal, with what a run that was killed left beside it."""
+    """Copy a journal with the rollback file that a killed run leaves beside it."""
     for suffix in ("", "-journal"):
         with suppress(FileNotFoundError):
             shutil.copy(f"{path}{suffix}", folder / f"journal{suffix}")
@@ -379,7 +360,7 @@ def _read_salt(connection: sqlite3.Connection) -> bytes:
     match connection.execute("SELECT salt FROM salt").fetchall():
         case [(bytes(salt),)] if len(salt) == _HASH_BYTES:
             return salt
-    raise sqlite3.DatabaseError("no salt")
+    raise sqlite3.DatabaseError("its salt is missing")
 
 
 def _now() -> str:
@@ -387,7 +368,7 @@ def _now() -> str:
 
 
 def _hashes(kind: str, texts: pa.Array, salt: bytes) -> pa.Array:
-    """Return the hash of each text of a column."""
+    """Hash each text of a column."""
     encoded = texts.dictionary_encode()
     known = [_hash(kind, text, salt) for text in encoded.dictionary.to_pylist()]
     return pa.array(known, pa.binary()).take(encoded.indices)
@@ -399,10 +380,7 @@ def _hash(kind: str, text: str, salt: bytes) -> bytes:
 
 
 def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -> int:
-    """Count a journal's leads that are one of some people, or whose details name one.
-
-    Notes that name one count too.
-    """
+    """Count a journal's leads and notes that concern people, by identifiers or by text."""
     require_journal(path)
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
         rows = connection.execute("SELECT lead, detail FROM leads")

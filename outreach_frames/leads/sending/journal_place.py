@@ -1,4 +1,4 @@
-"""Where a journal is, and that it stays the same one: in a file, or for a widget in memory."""
+"""The location of a journal, in a file or (for widgets) in memory, and checks of its identity."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from outreach_frames.errors import InvalidInputError
 
 WHAT: Final = "journal"
 FORMAT: Final = 3
-# In the file's header: "leads" read as a number, so that no other program's file is taken for one.
+# "lead" as a number: identifies the file as a journal.
 _APPLICATION_ID: Final = 0x6C656164
 _SCHEMA: Final = f"""
 PRAGMA application_id = {_APPLICATION_ID};
@@ -25,64 +25,57 @@ CREATE TABLE submission (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE salt (salt BLOB NOT NULL);
 CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL, mark BLOB NOT NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
--- No status: it is being sent. The identifiers are hashes of their text as it was sent.
+-- A lead without status is being sent. Identifiers are hashes of their exact text.
 CREATE TABLE leads (
     lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
     chunk INTEGER NOT NULL, attempts INTEGER NOT NULL, sent_at TEXT NOT NULL, mailbox BLOB,
     email BLOB, profnet_url BLOB, overrides TEXT,
-    -- An earlier request proved that the person is known there, as one that was skipped does.
+    -- An earlier request may have reached the person, or the service skipped them.
     was_reached INTEGER NOT NULL DEFAULT FALSE
 );
--- The identifiers of each row of a lead's person, as hashes of their keys.
+-- Hashes of the normalised keys of each row of a lead's person.
 CREATE TABLE sets (
     lead INTEGER NOT NULL, is_sent INTEGER NOT NULL, email BLOB, url BLOB, weak_url BLOB
 );
 CREATE INDEX sets_of_lead ON sets (lead);
 """
 DO_NOT_START_ANEW: Final = (
-    "A new journal would send all leads again: plan only the rows that the report "
-    "(of.last_report() has it) has as rejected or not_sent."
+    "With a new journal all leads would be sent twice: plan only the rows that are rejected or "
+    "not_sent in of.last_report()."
 )
-# Journals that were lost while this process had them open; a new one would begin with nobody sent.
+# Journals that disappeared while this process had them open; they must not be recreated empty.
 lost: set[Path] = set()
-# Where relative paths led when they were first given: the working folder may change.
-_seen: dict[str, Path] = {}
+# The absolute paths of relative ones when first used: the working folder may change.
+_absolute_paths: dict[str, Path] = {}
 
 
 @dataclass(eq=False)
 class JournalPlace:
-    """Which journal a plan, a report or a widget uses: once it is used, no other one.
+    """The one journal of a plan, report or widget."""
 
-    Attributes
-    ----------
-    path : Path or None
-        The file; None for a journal in memory, which a widget has.
-    mark : bytes or None
-        The mark of the last run that used it, which another journal and an older copy lack.
-    memory : Connection or None
-        The journal in memory once it is made, which stays open.
-    """
-
+    # None: in memory, for a widget.
     path: Path | None
+    # The mark of the last run, which other journals and older copies lack.
     mark: bytes | None = None
+    # The open journal in memory.
     memory: sqlite3.Connection | None = field(default=None, init=False)
     _lock: Lock = field(default_factory=Lock, init=False)
 
     @property
     def name(self) -> str:
-        """The journal in a message."""
+        """The journal's name for messages."""
         return "journal in memory" if self.path is None else f"journal {self.path}"
 
     def exists(self) -> bool:
-        """Return whether the journal is there."""
+        """Return whether the journal exists."""
         return self.memory is not None if self.path is None else self.path.exists()
 
     @contextmanager
     def locked(self, *, dry_run: bool) -> Iterator[None]:
-        """Keep other runs out of the journal; a dry run makes no file for that."""
+        """Lock the journal; a dry run creates no lock file."""
         if self.path is None:
             if not self._lock.acquire(blocking=False):
-                raise InvalidInputError("Another run sends these rows. Wait until it is done.")
+                raise InvalidInputError("Another run is sending these rows. Wait until it ends.")
             try:
                 yield
             finally:
@@ -94,7 +87,7 @@ class JournalPlace:
                 yield
 
     def create(self, fill: Callable[[sqlite3.Connection], object]) -> None:
-        """Make an empty journal."""
+        """Create an empty journal."""
         if self.path is not None:
             sqlite_file.create(self.path, _SCHEMA, fill)
             return
@@ -105,54 +98,48 @@ class JournalPlace:
 
 
 def locate(path: str | Path) -> Path:
-    """Return the absolute path of a journal.
-
-    Raises
-    ------
-    InvalidInputError
-        There cannot be a journal, or it would not be the one that it was before.
-    """
+    """Return the absolute path of a journal; it must still be the one used before."""
     with nothing_sent():
         place = sqlite_file.locate(path, WHAT)
         if place in lost:
             raise InvalidInputError(
                 f"The journal {place} was lost during an earlier run. {DO_NOT_START_ANEW} "
-                "Give them a journal of another name."
+                "Use another file name for their journal."
             )
         if not Path(path).expanduser().is_absolute():
-            before = _seen.setdefault(str(path), place)
+            before = _absolute_paths.setdefault(str(path), place)
             if before != place and before.exists() and not place.exists():
                 raise InvalidInputError(
-                    f"The journal {path} was {before} before; the working folder has changed "
-                    "since. Give its whole path."
+                    f"The journal {path} was {before} before, but the working folder has changed "
+                    "since. Pass its absolute path."
                 )
     return place
 
 
 def is_journal(path: Path) -> bool:
-    """Return whether a file is a journal, of this or of another format."""
+    """Return whether a file is a journal of any format."""
     header = sqlite_file.read_header(path)
     return header is not None and header[0] == _APPLICATION_ID
 
 
 def require_journal(path: Path) -> None:
-    """Refuse a file of another kind or format before anything about it changes."""
+    """Raise for a file of another kind or format, before any change to it."""
     kind, version = sqlite_file.read_header(path) or (None, None)
     if kind != _APPLICATION_ID:
         raise InvalidInputError(
-            f"{path} is not a journal of a submission, or damaged. Give another path; a file that "
-            "is not there is made."
+            f"{path} is not a journal of a submission, or it is damaged. Pass another path; a "
+            "missing file is created."
         )
     if version != FORMAT:
         raise InvalidInputError(
             f"The journal {path} was made by another version of this package (format {version}, "
-            f"not {FORMAT}). Finish with that version."
+            f"not {FORMAT}). Finish the submission with that version."
         )
 
 
 @contextmanager
 def nothing_sent() -> Iterator[None]:
-    """Add to errors that nothing was sent."""
+    """Append "Nothing was sent." to the messages of input errors."""
     try:
         yield
     except InvalidInputError as error:

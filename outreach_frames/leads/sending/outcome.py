@@ -1,4 +1,4 @@
-"""The outcome of each row of a request, by its response or by the error in place of one."""
+"""Derive the outcome of each row of a request from its response or error."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ from outreach_frames.leads import statuses
 _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 _KEYS: Final = {_EMAIL: email_key, _PROFNET_URL: profnet_url_key}
 _TOTAL, _TOTAL_ADDED, _DUPLICATE_EMAILS = (field.name for field in spec.ADD_LEADS_RESULT[:3])
-# A list that the interface does not show gives its name as a status only where it looks like one.
+# The name of an undocumented list becomes a status only if it matches this pattern.
 _STATUS_PATTERN: Final = re.compile("[a-z][a-z0-9_]*")
-# Without their underscores, so that no list's name can be mistaken for one of these.
+# Without underscores, so that names of undocumented lists are never confused with known statuses.
 _KNOWN_WORDS: Final = frozenset(status.replace("_", "") for status in statuses.STATUSES)
 
 _DETAIL_CHARACTERS: Final = 500
-_SENT_BEFORE: Final = "It was sent before, with no known outcome."
-_MAY_HAVE_ACTED: Final = "The service may have acted all the same."
+_SENT_BEFORE: Final = "It was sent before with an unknown outcome."
+_MAY_HAVE_ACTED: Final = "The service may have added it nevertheless."
 
-# What may be wrong with an entry of a list, in the order of the notes.
-_NOT_SENT: Final = "names what was not sent"
-_SEVERAL: Final = "names as one lead what was sent as two"
-_ONCE: Final = "names what was sent only once"
+# Problems of list entries, in the order of the notes.
+_NOT_SENT: Final = "names leads that were not sent"
+_SEVERAL: Final = "names several leads as one"
+_SENT_ONCE: Final = "names leads that were sent only once"
 
 
 class RowOutcome(NamedTuple):
-    """The outcome of one row."""
+    """The status of a row, with its detail and error code."""
 
     status: str
     detail: str = ""
@@ -52,7 +52,7 @@ class RowOutcome(NamedTuple):
 
 
 class ChunkOutcome(NamedTuple):
-    """The outcomes of the rows of one request, and what else the service said."""
+    """The outcomes of the rows of one request, and the service's other messages."""
 
     rows: tuple[RowOutcome, ...]
     notes: tuple[str, ...]
@@ -61,39 +61,15 @@ class ChunkOutcome(NamedTuple):
 def read_response(
     identifiers: Sequence[tuple[str | None, str | None]], response: object
 ) -> ChunkOutcome:
-    """Read the response to a request that added leads: one status for each lead.
+    """Derive each lead's outcome from a 2xx response's JSON and the (email, profnet_url) as sent.
 
-    `added` needs proof. The leads that no list of skipped leads names are the candidates. All of
-    them were added where the response is about this request (`total` is the number of leads sent,
-    and every lead that it names was sent) and `total_added_to_sequence` is the number of
-    candidates. Where it is any other number it is unknown which were added, so the candidates are
-    `unknown`. Where it is larger, some of the skipped leads were added too, so those are `unknown`
-    as well.
+    `added` needs proof. Leads in no list of skipped leads are candidates. They are `added` if
+    `total` is the number of leads sent, every listed lead was sent, and `total_added_to_sequence`
+    is the number of candidates; otherwise they are `unknown`. If more leads were added than there
+    are candidates, the skipped leads are `unknown` too. A lead listed only as a duplicate remains a
+    candidate, as the service may have added it; it is `duplicate_in_request` only if the counts
+    agree.
 
-    A list of duplicates names what the service takes for the same person as another lead, though
-    the plan sends everybody once. It may have added either one, or neither. So a lead that only
-    such a list names remains a candidate, and is `duplicate_in_request` only where the counts leave
-    room for that.
-
-    Parameters
-    ----------
-    identifiers : sequence of (email, profnet_url)
-        As sent, in order; no two have the same `email_key`, and each pair has at least one.
-    response : object
-        The JSON value of any 2xx.
-
-    Returns
-    -------
-    ChunkOutcome
-        One outcome for each lead, in order, and notes in words. Never more leads are `added` than
-        the response says. A response that is not a success result makes all of them `unknown`.
-
-    Notes
-    -----
-    Interface: POST /sequences/{id}/leads, "Add-leads success result".
-
-    Examples
-    --------
     >>> response = {
     ...     "total": 2,
     ...     "total_added_to_sequence": 1,
@@ -105,9 +81,9 @@ def read_response(
     """
     sent = len(identifiers)
     if not isinstance(response, dict) or _TOTAL_ADDED not in response:
-        lost = RowOutcome(statuses.UNKNOWN, "The service's response does not give its outcome.")
-        note = f"The service's response makes no sense: {_shown(response)}"
-        return ChunkOutcome((lost,) * sent, (note,))
+        unknown = RowOutcome(statuses.UNKNOWN, "The service's response lacks its outcome.")
+        note = f"The service's response is not a valid result: {_shown(response)}"
+        return ChunkOutcome((unknown,) * sent, (note,))
     lists = _read_lists(identifiers, response)
     duplicates = {
         row for row, named in lists.named.items() if set(named) == {statuses.DUPLICATE_IN_REQUEST}
@@ -115,90 +91,83 @@ def read_response(
     candidates = {row for row in range(sent) if row not in lists.named or row in duplicates}
     total, added = response.get(_TOTAL), response[_TOTAL_ADDED]
     count = added if type(added) is int else -1
-    is_ours = type(total) is int and total == sent
-    if not is_ours:
-        problem = f"The service says that it got {_shown(total)} leads, and {sent} were sent."
-    elif count != len(candidates) or lists.names_others:
-        problem = _count_problem(added, len(candidates), len(duplicates), lists.names_others)
+    is_this_request = type(total) is int and total == sent
+    if not is_this_request:
+        problem = f"The service reports {_shown(total)} leads received; {sent} were sent."
+    elif count != len(candidates) or lists.is_inconsistent:
+        problem = _count_problem(added, len(candidates), len(duplicates), lists.is_inconsistent)
     else:
         problem = ""
-    rest = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
-    # What a list says holds only where the counts leave room for it.
-    believed = set(lists.named) if is_ours and count <= len(candidates) else set()
+    unlisted = RowOutcome(statuses.UNKNOWN, problem) if problem else RowOutcome(statuses.ADDED)
+    # Lists are used only as far as the counts agree with them.
+    skipped = set(lists.named) if is_this_request and count <= len(candidates) else set()
     if count not in {0, len(candidates) - len(duplicates)}:
-        believed -= duplicates
+        skipped -= duplicates
     rows = []
     for row in range(sent):
         named = lists.named.get(row, {})
-        also = [*named]
-        if row in believed:
-            status = also.pop(0)
+        unused = [*named]
+        if row in skipped:
+            status = unused.pop(0)
             rows.append(RowOutcome(status, named[status]))
         else:
-            rows.append(rest)
-        if also:
+            rows.append(unlisted)
+        if unused:
             lists.notes.append(
-                f"The service has {_name(identifiers[row])} as {rows[row].status}, and as "
-                f"{', '.join(also)} too."
-                if row in believed
-                else f"The service has {_name(identifiers[row])} as {', '.join(also)}, which its "
-                "counts contradict."
+                f"The service lists {_name(identifiers[row])} as {rows[row].status} and as "
+                f"{', '.join(unused)}."
+                if row in skipped
+                else f"The service lists {_name(identifiers[row])} as {', '.join(unused)}, but its "
+                "counts contradict that."
             )
     return ChunkOutcome(tuple(rows), (*lists.notes, *([problem] if problem else [])))
 
 
 @dataclass(slots=True)
 class _Lists:
-    """What the lists of a response say.
+    """The lists of skipped leads in a response."""
 
-    Attributes
-    ----------
-    named : dict of row to dict of status to detail
-        The first list first.
-    names_others : bool
-        Whether they name leads that were not sent, or name several as one.
-    notes : list of str
-    """
-
+    # For each listed row its details by status, in the order of the lists.
     named: dict[int, dict[str, str]] = field(default_factory=dict)
-    names_others: bool = False
+    # An entry names a lead that was not sent, or several as one.
+    is_inconsistent: bool = False
     notes: list[str] = field(default_factory=list)
 
 
 def _read_lists(
     identifiers: Sequence[tuple[str | None, str | None]], response: Mapping[str, Any]
 ) -> _Lists:
-    sent, lists = _Sent(identifiers), _Lists()
+    sent, lists = _SentLeads(identifiers), _Lists()
     for name in sorted(response, key=_rank):
         value, status = response[name], _status(name)
         if not value or name in (_TOTAL, _TOTAL_ADDED):
             continue
         if not status or not isinstance(value, list):
-            lists.notes.append(f"The service also says {name}: {_shown(value)}")
+            lists.notes.append(f"The service also returned {name}: {_shown(value)}")
             continue
-        odd: dict[str, list[object]] = {_NOT_SENT: [], _SEVERAL: [], _ONCE: []}
+        problems: dict[str, list[object]] = {_NOT_SENT: [], _SEVERAL: [], _SENT_ONCE: []}
         for entry in value:
-            rows, says_more = sent.rows_of(entry)
+            rows, has_unsent_fields = sent.rows_of(entry)
             if len(rows) != 1:
-                odd[_SEVERAL if rows else _NOT_SENT].append(entry)
-                lists.names_others = True
+                problems[_SEVERAL if rows else _NOT_SENT].append(entry)
+                lists.is_inconsistent = True
                 continue
             (row,) = rows
-            detail = f"The service lists it as {_shown(entry)}." if says_more else ""
+            detail = f"The service lists it as {_shown(entry)}." if has_unsent_fields else ""
             if status == statuses.DUPLICATE_IN_REQUEST:
-                odd[_ONCE].append(entry)
+                problems[_SENT_ONCE].append(entry)
             elif status not in statuses.SKIPPED:
                 detail = f"The service lists it in {name}. {detail}".rstrip()
             known = lists.named.setdefault(row, {})
             known[status] = f"{known.get(status, '')} {detail}".strip()
-        for problem, entries in odd.items():
+        for problem, entries in problems.items():
             if entries:
                 lists.notes.append(f"{name} {problem}: {'; '.join(map(_shown, entries))}")
     return lists
 
 
 def _status(name: str) -> str:
-    """Return the status that a list of the result gives its leads; nothing for another field."""
+    """Return the status of the leads in a list; empty if the field is not such a list."""
     if name == _DUPLICATE_EMAILS or re.fullmatch(spec.DUPLICATE_URLS_PATTERN, name):
         return statuses.DUPLICATE_IN_REQUEST
     if not name.endswith(spec.SKIPPED_SUFFIX):
@@ -206,20 +175,20 @@ def _status(name: str) -> str:
     status = statuses.status_of_list(name)
     if status in ("", *statuses.SKIPPED):
         return status
-    is_free = status.replace("_", "") not in _KNOWN_WORDS
-    own_word = _STATUS_PATTERN.fullmatch(status) and is_free
-    return excerpt((status if own_word else name).encode(errors="replace"))
+    is_known = status.replace("_", "") in _KNOWN_WORDS
+    is_usable = _STATUS_PATTERN.fullmatch(status) and not is_known
+    return excerpt((status if is_usable else name).encode(errors="replace"))
 
 
 def _rank(name: str) -> int:
-    """Sort the lists in the interface's order, fields that it does not know last."""
+    """Return the sort key of a list: the documented order, undocumented fields last."""
     status = _status(name)
     known = statuses.STATUSES
     return known.index(status) if status in known else len(known)
 
 
-class _Sent:
-    """The leads of a request, by their normalised identifiers."""
+class _SentLeads:
+    """The rows of a request by normalised identifier."""
 
     def __init__(self, identifiers: Sequence[tuple[str | None, str | None]]) -> None:
         self._rows: dict[str, dict[str, set[int]]] = {_EMAIL: {}, _PROFNET_URL: {}}
@@ -229,21 +198,21 @@ class _Sent:
                     self._rows[name].setdefault(_key(name, text), set()).add(row)
 
     def rows_of(self, entry: object) -> tuple[Collection[int], bool]:
-        """Return the rows that an entry names, and whether it says more than was sent."""
+        """Return the rows that match an entry, and whether it has fields that do not match."""
         if isinstance(entry, dict):
             names = [name for name, value in entry.items() if value]
             url = entry.get(_PROFNET_URL)
             if _EMAIL in names and isinstance(url, str) and self._is_weak(url):
-                # Others may have a URL that says little: the address tells who is meant.
+                # Several people may share a weak URL, so the email decides.
                 names.remove(_PROFNET_URL)
             found = [self._find(name, entry[name]) for name in names]
         else:
             found = [rows for name in self._rows if (rows := self._find(name, entry))]
-        hits = [rows for rows in found if rows]
-        if not hits:
+        matches = [rows for rows in found if rows]
+        if not matches:
             return (), False
-        common = set.intersection(*hits)
-        return common or set.union(*hits), len(hits) < len(found)
+        common = set.intersection(*matches)
+        return common or set.union(*matches), len(matches) < len(found)
 
     def _is_weak(self, url: str) -> bool:
         return bool(self._find(_PROFNET_URL, url)) and not is_certain(_key(_PROFNET_URL, url))
@@ -255,17 +224,17 @@ class _Sent:
 
 
 def _key(name: str, text: str) -> str:
-    """Return the normalised form of an identifier, or the text itself where it has none."""
+    """Return the normalised key of an identifier, or the stripped text if it has none."""
     return _KEYS[name](text) or text.strip()
 
 
-def _count_problem(added: object, candidates: int, duplicates: int, names_others: bool) -> str:
-    """Say why the counts do not prove that all candidates were added."""
-    listed = f" ({duplicates} of them as a duplicate of something)" if duplicates else ""
-    also = " It names leads that were not sent." if names_others else ""
+def _count_problem(added: object, candidates: int, duplicates: int, is_inconsistent: bool) -> str:
+    """Return why the counts do not prove that all candidates were added."""
+    listed = f" ({duplicates} of them only as a duplicate)" if duplicates else ""
+    also = " It names leads that were not sent." if is_inconsistent else ""
     return (
-        f"The service says {_shown(added)} added, and {candidates} leads are in none of its lists "
-        f"of skipped leads{listed}.{also}"
+        f"The service reports {_shown(added)} leads added, but {candidates} leads were not listed "
+        f"as skipped{listed}.{also}"
     )
 
 
@@ -277,81 +246,65 @@ def _shown(value: object) -> str:
     try:
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     except RecursionError:
-        return "(something too deeply nested to show)"
+        return "(nested too deeply to show)"
     return excerpt(text.encode(errors="replace"))
 
 
 class NextStep(Enum):
-    """How a run continues."""
+    """How a run continues after an error."""
 
-    GO_ON = "with the next request, unless several in a row were refused alike"
-    SEARCH = "with parts of these rows, to find the field that some of them lack"
-    DOUBT = "with the next request, unless there was doubt several times in a row"
-    STOP = "not at all"
+    CONTINUE = "send the next request, unless several in a row failed with the same error"
+    FIND_FIELD = "send parts of these rows to find the missing field"
+    TOLERATE = "send the next request, unless several tolerated errors came in a row"
+    STOP = "send no further request"
 
 
 MISSING_LEAD_FIELD: Final = "missing_lead_field"
 
-# What a 422 means for the run, by its error codes: nearly all are about the sequence or the
-# account. The interface's list is not exhaustive: an unknown code may be about this request's leads
-# alone, so the run continues, and stops after a few such refusals in a row.
-THEN_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
+# The next step by error code of a 422. Nearly all codes concern the sequence or the account. An
+# undocumented code may concern only this request's leads, so the run tolerates a few in a row.
+NEXT_STEP_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
     dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
-    | {MISSING_LEAD_FIELD: NextStep.SEARCH, "other_validation_error": NextStep.DOUBT}
+    | {MISSING_LEAD_FIELD: NextStep.FIND_FIELD, "other_validation_error": NextStep.TOLERATE}
 )
-# Of several codes, the first of these decides.
-_ORDER: Final = (NextStep.STOP, NextStep.SEARCH, NextStep.DOUBT)
+# If there are several codes, the first of these steps is taken.
+_ORDER: Final = (NextStep.STOP, NextStep.FIND_FIELD, NextStep.TOLERATE)
 
 
 class Classification(NamedTuple):
-    """The outcome of each row of a request, and how the run continues."""
+    """The outcome of each row of a request, and the run's next step."""
 
     outcome: RowOutcome
-    then: NextStep
+    next_step: NextStep
     notes: tuple[str, ...] = ()
 
 
 def classify(error: OutreachError) -> Classification:
-    """Classify an error in place of a response.
+    """Classify a request's error: leads refused, certainly not processed, or unknown.
 
-    Parameters
-    ----------
-    error : OutreachError
-        What sending the request raised.
-
-    Returns
-    -------
-    Classification
-        `rejected` where the service refused these leads, `not_sent` where it certainly did
-        nothing and others may do better, `unknown` where it may have acted.
-
-    Examples
-    --------
     >>> classification = classify(ServiceError("The connection broke."))
-    >>> classification.outcome.status, classification.then.name
-    ('unknown', 'DOUBT')
+    >>> classification.outcome.status, classification.next_step.name
+    ('unknown', 'TOLERATE')
     """
     match error:
         case ValidationFailedError():
             return _refused(error)
         case BadRequestError():
-            return Classification(_outcome(statuses.REJECTED, error), NextStep.GO_ON)
+            return Classification(_outcome(statuses.REJECTED, error), NextStep.CONTINUE)
         case ServiceError(status_code=HTTPStatus.REQUEST_ENTITY_TOO_LARGE):
             return Classification(
-                _outcome(statuses.REJECTED, error, "A smaller chunk_size may help."), NextStep.GO_ON
+                _outcome(statuses.REJECTED, error, "Try a smaller chunk_size."), NextStep.CONTINUE
             )
         case ServiceError(may_have_acted=True):
-            # After a redirect the next request would meet the same.
-            then = NextStep.STOP if isinstance(error, UnsafeLinkError) else NextStep.DOUBT
-            return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), then)
+            # The next request would be redirected too.
+            is_redirect = isinstance(error, UnsafeLinkError)
+            next_step = NextStep.STOP if is_redirect else NextStep.TOLERATE
+            return Classification(_outcome(statuses.UNKNOWN, error, _MAY_HAVE_ACTED), next_step)
     return Classification(_outcome(statuses.NOT_SENT, error), NextStep.STOP)
 
 
 def classify_resend(error: OutreachError) -> Classification:
-    """Classify an error for rows that were sent before with no known outcome.
-
-    They stay `unknown`: whatever keeps them from being added now need not have kept the earlier
-    send from it. A sequence may need a field today that it did not need then.
+    """Classify an error of resent rows; they stay `unknown`: the first send may have succeeded.
 
     >>> classify_resend(BadRequestError("No.", may_have_acted=False)).outcome.status
     'unknown'
@@ -363,10 +316,7 @@ def classify_resend(error: OutreachError) -> Classification:
 
 
 def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
-    """Return the outcome of a row that was sent before with no known outcome.
-
-    A row that is skipped for any other reason than being there may be there, too: the earlier send
-    may have added it before that reason came up.
+    """Return the outcome of a resent row; a skip does not prove that the first send failed.
 
     >>> reclassify_resent(RowOutcome("already_in_sequence")).status
     'present'
@@ -378,21 +328,22 @@ def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
     if outcome.status == statuses.ALREADY_IN_SEQUENCE:
         return outcome._replace(status=statuses.PRESENT)
     suffix = spec.SKIPPED_SUFFIX if outcome.status in statuses.SKIPPED else ""
-    detail = f"It is skipped now ({outcome.status}{suffix}). {outcome.detail}".rstrip()
+    detail = f"Skipped this time ({outcome.status}{suffix}). {outcome.detail}".rstrip()
     return outcome._replace(status=statuses.UNKNOWN, detail=f"{detail} {_SENT_BEFORE}")
 
 
 def _refused(error: ValidationFailedError) -> Classification:
-    problems = sorted(error.validation_errors, key=lambda problem: _ORDER.index(_then(problem)))
+    problems = sorted(error.validation_errors, key=lambda each: _ORDER.index(_next_step(each)))
     notes = tuple(map(_text, problems))
     if not problems:
-        return Classification(_outcome(statuses.REJECTED, error), NextStep.DOUBT)
+        return Classification(_outcome(statuses.REJECTED, error), NextStep.TOLERATE)
     detail, code = shorten("; ".join(notes), _DETAIL_CHARACTERS), problems[0].error_code or None
-    return Classification(RowOutcome(statuses.REJECTED, detail, code), _then(problems[0]), notes)
+    outcome = RowOutcome(statuses.REJECTED, detail, code)
+    return Classification(outcome, _next_step(problems[0]), notes)
 
 
-def _then(problem: ValidationProblem) -> NextStep:
-    return THEN_BY_CODE.get(problem.error_code, NextStep.DOUBT)
+def _next_step(problem: ValidationProblem) -> NextStep:
+    return NEXT_STEP_BY_CODE.get(problem.error_code, NextStep.TOLERATE)
 
 
 def _text(problem: ValidationProblem) -> str:

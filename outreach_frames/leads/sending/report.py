@@ -22,7 +22,7 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, drop_appended, text_names
 
-# The columns of `rows`: a row's label, its outcome and its request.
+# The columns of `rows`: the row's label, its outcome and its request.
 _DTYPES: Final = {
     "index": "object",
     "status": "str",
@@ -31,7 +31,7 @@ _DTYPES: Final = {
     "chunk": "Int64",
     "attempts": "Int64",
 }
-# Files have the outcome of a row, and lack its request.
+# CSV files and sheets have the outcome columns without the request columns.
 OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
 REQUEST_COLUMNS: Final = ("chunk", "attempts")
 
@@ -40,36 +40,35 @@ class SubmissionReport(Result):
     """The outcome of every row of a frame that was added to a sequence.
 
     A workbook has the sheets `summary`, `added`, `skipped` and `failed`, with every row on exactly
-    one of the last three, and one of the notes and the error, where there are any.
+    one of the last three, and `notes` if there are notes or an error.
 
     Parameters
     ----------
     frame : DataFrame
-        The input. It is not changed.
+        The input; it is not changed.
     rows : DataFrame
-        One row per row of the input, as `make_rows` makes it.
+        One row per row of the input, as from `make_rows`.
     sequence_id : str
         The sequence.
     notes : sequence of str
-        What the service said that no row explains.
+        Messages of the service that belong to no single row.
     error : OutreachError, optional
-        What stopped the run early, or kept rows from being added.
+        The error that stopped the run early or kept rows from being added.
     dry_run : bool
-        Whether nothing was to be sent.
+        Whether the report is of a dry run.
     retry : callable, optional
-        Sends what is unknown once more, and returns the report of that. It takes `watch` and
-        `client` as `submit` does.
+        Resends the unknown rows and returns the new report; takes `watch` and `client` as `submit`.
 
     Attributes
     ----------
     rows : DataFrame
-        Columns `index` (the input's label, a tuple where it has several levels), `status`,
-        `detail`, `error_code` (str), `chunk` (Int64, which request), `attempts` (Int64, how often
-        it was sent); one row per row of the input, in its order.
+        One row per row of the input, in its order: `index` (the input's label, a tuple for several
+        levels), `status`, `detail`, `error_code` (str), `chunk` (Int64, number of the request),
+        `attempts` (Int64, how often it was sent).
     notes : list of str
-        What the service said that no row explains.
+        Messages of the service that belong to no single row.
     error : OutreachError or None
-        What stopped the run early, or kept rows from being added.
+        The error that stopped the run early or kept rows from being added.
 
     Examples
     --------
@@ -93,13 +92,13 @@ class SubmissionReport(Result):
         retry: Callable[..., SubmissionReport] | None = None,
     ) -> None:
         if len(rows) != len(frame):
-            raise ValueError("there must be one row of `rows` for each row of the frame")
+            raise ValueError("`rows` needs one row per row of the frame")
         self.rows: pd.DataFrame = _typed(rows)
         self.sequence_id: Final = sequence_id
         self.notes: list[str] = list(dict.fromkeys(notes))
         self.error: Final = error
         self.dry_run: Final = dry_run
-        # A shallow copy: what is done to the analyst's frame from now on does not reach it.
+        # A shallow copy is safe from later changes of the caller's frame.
         self._frame = drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS).copy(deep=False)
         self._retry = retry
 
@@ -110,8 +109,8 @@ class SubmissionReport(Result):
         Returns
         -------
         DataFrame
-            With the input's index and columns; a name that is taken gets `outreach_` in front.
-            Columns that an earlier report appended are replaced.
+            The input's index and columns, then these; a name that the input already has gets the
+            prefix `outreach_`. Columns of an earlier report are replaced.
         """
         return append_columns(self._frame, self.rows.drop(columns="index"))
 
@@ -121,7 +120,7 @@ class SubmissionReport(Result):
         Returns
         -------
         DataFrame
-            Columns `status` (str) and `rows` (Int64), which add up to the rows of the input.
+            Columns `status` (str) and `rows` (Int64); the counts add up to the input's rows.
         """
         counts = self.rows["status"].value_counts(sort=False)
         known = [status for status in statuses.STATUSES if status in counts.index]
@@ -136,33 +135,33 @@ class SubmissionReport(Result):
     def to_csv(self, folder: str | Path, *, excel: bool = False) -> Path:
         """Write `added.csv`, `skipped.csv` and `failed.csv`, with every row in exactly one.
 
-        Added are `added` and `present`; failed are `invalid`, `rejected`, `unknown` and
-        `not_sent`; all else was skipped.
+        `added.csv` has the rows that are `added` or `present`; `failed.csv` those that are
+        `invalid`, `rejected`, `unknown` or `not_sent`; `skipped.csv` has all others.
 
         Parameters
         ----------
         folder : str or Path
-            It is made where it is missing; files of these names in it are replaced.
+            Created if missing; existing files of these names are replaced.
         excel : bool
-            Begin the files with a byte order mark, so that Excel reads accents.
+            Start the files with a byte order mark, so that Excel reads accents.
 
         Returns
         -------
         Path
-            The folder. Each file has the input's own columns, then `status`, `detail` and
-            `error_code`, and its labels in front unless they are just numbers from 0 on. Formulas
-            are escaped, see `df.outreach.to_csv`.
+            The folder. Each file has the input's columns, then `status`, `detail` and `error_code`;
+            the index comes first unless it is just row numbers from 0. Formulas are escaped, see
+            `df.outreach.to_csv`.
 
         Raises
         ------
         InvalidInputError
-            When a file cannot be written, or a column holds what CSV cannot.
+            A file cannot be written, or a column holds values that CSV cannot.
         """
         return write_csv_files(self._tables(), folder, excel=excel, index=self._has_labels)
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
         sheets = {"summary": self.summary()}
-        # The detail last, where no cell covers the end of a long one.
+        # The detail comes last, so that no cell cuts off a long one.
         sheets.update(self._tables(("status", "error_code", "detail")))
         if notes := [*self.notes, *filter(None, [self._card().alert])]:
             sheets["notes"] = pd.DataFrame({"note": notes})
@@ -173,29 +172,29 @@ class SubmissionReport(Result):
 
     @property
     def _has_labels(self) -> bool:
-        """Whether the input's index is more than row numbers from 0 on."""
+        """Whether the input's index is more than row numbers from 0."""
         index = self._frame.index
         return index.name is not None or not index.equals(pd.RangeIndex(len(index)))
 
-    def _tables(self, told: Sequence[str] = OUTCOME_COLUMNS) -> dict[str, pd.DataFrame]:
-        """Return the input with its outcomes, each row in the part of its outcome's kind."""
+    def _tables(self, columns: Sequence[str] = OUTCOME_COLUMNS) -> dict[str, pd.DataFrame]:
+        """Split the input with these outcome columns by kind of status."""
         named = self._frame.set_axis(text_names(self._frame.columns), axis=1)
-        table = append_columns(named, self.rows[list(told)])
+        table = append_columns(named, self.rows[list(columns)])
         kinds = self.rows["status"].map(statuses.kind_of)
         return {kind: table.iloc[np.flatnonzero(kinds == kind)] for kind in statuses.KINDS}
 
     def raise_for_error(self) -> SubmissionReport:
-        """Raise `error` where there is one; else return this report.
+        """Raise `error` if there is one, else return this report.
 
         Returns
         -------
         SubmissionReport
-            This one: every row is added, or was skipped.
+            This report: every row was added or skipped.
 
         Raises
         ------
         OutreachError
-            What stopped the run early, or kept rows from being added.
+            The error that stopped the run early or kept rows from being added.
         """
         if self.error is not None:
             raise self.error
@@ -204,43 +203,43 @@ class SubmissionReport(Result):
     def retry_unknown(
         self, *, watch: Monitor | None = None, client: Client | None = None
     ) -> SubmissionReport:
-        """Send the rows that are `unknown` once more.
+        """Resend the rows that are `unknown`.
 
-        What is in the sequence by then is not added again and becomes `present`. What the service
-        refuses now stays `unknown`: it may have taken it the first time.
+        Rows already in the sequence are not added again and become `present`. Rows refused now stay
+        `unknown`: the service may have added them the first time.
 
         Parameters
         ----------
         watch : callable, optional
             Called with the run before its first request and a few times a second; returns
-            "continue", "drain" (end after the request under way) or "abort".
+            "continue", "drain" (end after the current request) or "abort".
         client : Client, optional
-            Another connection to the same service. By default the one that sent them.
+            Another connection to the same service; by default the one that sent the rows.
 
         Returns
         -------
         SubmissionReport
-            Of all rows, with the new outcomes of these.
+            A new report of all rows, with the new outcomes of these.
 
         Raises
         ------
         InvalidInputError
-            When no row is unknown, this report cannot send, or the client is connected to another
+            No row is unknown, this report cannot send, or the client is connected to another
             service.
         """
         if not (self.rows["status"] == statuses.UNKNOWN).any():
-            raise InvalidInputError("No row is unknown, so there is nothing to send again.")
+            raise InvalidInputError("No row is unknown, so there is nothing to resend.")
         if self._retry is None:
             raise InvalidInputError(
-                "This report cannot send. Plan its unknown rows again: "
+                "This report has no connection to send with. Plan its unknown rows again: "
                 'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...). '
-                "What is in the sequence by then comes back as already_in_sequence."
+                "Rows already in the sequence come back as already_in_sequence."
             )
         options = {"watch": watch, "client": client}
         return self._retry(**{name: value for name, value in options.items() if value is not None})
 
     def __getstate__(self) -> dict[str, Any]:
-        # Without the client, which holds a token.
+        # `_retry` holds the client and its token.
         return self.__dict__ | {"_retry": None}
 
     def _card(self) -> Card:
@@ -254,20 +253,20 @@ class SubmissionReport(Result):
         )
 
 
-class _Memory:
-    """The last report of this process, or the function that makes it during a run."""
+class _LastReport:
+    """The function that makes the last report of this process, also during a run."""
 
     make: Callable[[], SubmissionReport] | None = None
 
 
 def last_report() -> SubmissionReport | None:
-    """Return the report of the last submission of this process, where its caller lost it.
+    """Return the report of the last submission of this process.
 
     Returns
     -------
     SubmissionReport or None
-        What is known now, also of a run that was interrupted or is under way; None where nothing
-        was sent. A dry run does not count.
+        The outcomes so far, even of an interrupted or unfinished run; None if this process sent
+        nothing. Dry runs do not count.
 
     Notes
     -----
@@ -282,7 +281,7 @@ def last_report() -> SubmissionReport | None:
     >>> of.last_report().rows["status"].tolist()
     ['added']
     """
-    make = _Memory.make
+    make = _LastReport.make
     return None if make is None else make()
 
 
@@ -290,19 +289,19 @@ def last_report() -> SubmissionReport | None:
 def remembered(
     make: Callable[[], SubmissionReport],
 ) -> Iterator[Callable[[SubmissionReport], None]]:
-    """Remember a run while it is under way; yield what remembers its report.
+    """Set `last_report()` for a run; yield a function that sets its final report.
 
-    A run that raises an OutreachError sent nothing, and is forgotten.
+    An OutreachError means that nothing was sent, and restores the previous report.
     """
-    before, _Memory.make = _Memory.make, make
+    before, _LastReport.make = _LastReport.make, make
 
     def remember(report: SubmissionReport) -> None:
-        _Memory.make = lambda: report
+        _LastReport.make = lambda: report
 
     try:
         yield remember
     except OutreachError:
-        _Memory.make = before
+        _LastReport.make = before
         raise
 
 
@@ -311,42 +310,30 @@ def make_rows(
     outcomes: Mapping[int, tuple[RowOutcome, int | None, int]],
     kept: Positions | None = None,
 ) -> pd.DataFrame:
-    """Make the rows of a report.
+    """Build `SubmissionReport.rows` from (outcome, chunk, attempts) by position.
 
-    Parameters
-    ----------
-    plan : PreparedLeads
-        Its frame's rows; those that were never to be sent have their outcomes from it.
-    outcomes : mapping of position to (outcome, chunk, attempts)
-        The outcomes of the others; a row that is not in it was `not_sent`.
-    kept : ndarray of int64, optional
-        For each row, the row that is sent for its person; by default the plan's.
-
-    Returns
-    -------
-    DataFrame
-        As `SubmissionReport.rows`: one row per row of the plan's frame, in its order.
+    Other rows have the plan's outcome or are `not_sent`; `kept` replaces the plan's own.
     """
-    told: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0)] * len(plan.frame)
+    values: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0)] * len(plan.frame)
     unsent = plan.outcome_of_unsent(kept)
     for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
-        told[position] = (*known, pd.NA, 0)
+        values[position] = (*known, pd.NA, 0)
     for position, (outcome, chunk, attempts) in outcomes.items():
-        told[position] = (*outcome, pd.NA if chunk is None else chunk, attempts)
-    rows = pd.DataFrame(told, columns=[*OUTCOME_COLUMNS, *REQUEST_COLUMNS], dtype="object")
+        values[position] = (*outcome, pd.NA if chunk is None else chunk, attempts)
+    rows = pd.DataFrame(values, columns=[*OUTCOME_COLUMNS, *REQUEST_COLUMNS], dtype="object")
     return _typed(rows.assign(index=pd.Series(plan.frame.index.to_list(), dtype="object")))
 
 
-def follow_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
-    """Return the rows of a report, with duplicates of a row that was not sent as not sent."""
+def mark_duplicates_of_unsent(rows: pd.DataFrame, kept: Positions) -> pd.DataFrame:
+    """Set the status of duplicates of a row that was not sent to `not_sent`."""
     is_duplicate = rows["status"].eq(statuses.DUPLICATE_IN_FRAME).to_numpy()
     is_unsent = rows["status"].eq(statuses.NOT_SENT).to_numpy()
-    followers = np.flatnonzero(is_duplicate & is_unsent[kept])
-    rows.loc[followers, "status"] = statuses.NOT_SENT
-    rows.loc[followers, "detail"] += ", which was not sent"
+    affected = np.flatnonzero(is_duplicate & is_unsent[kept])
+    rows.loc[affected, "status"] = statuses.NOT_SENT
+    rows.loc[affected, "detail"] += ", which was not sent"
     return rows
 
 
 def _typed(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return rows with the columns and dtypes of a report, renumbered from 0."""
+    """Convert rows to a report's columns and dtypes, with a new index from 0."""
     return rows.reindex(columns=list(_DTYPES)).astype(_DTYPES).reset_index(drop=True)

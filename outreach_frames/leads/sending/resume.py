@@ -1,7 +1,7 @@
-"""Which rows a run sends, and the outcomes of the others, given what a journal has recorded; pure.
+"""Decide from a journal's records which rows a run sends, and the outcomes of the others; pure.
 
-A row is sent only if its person, over the recorded and the present rows, holds no lead that may
-have acted. Recorded leads that were rejected or not sent reached nobody, and are tried again.
+A row is sent only if no lead of its person, in recorded and present rows, may have been added or
+skipped. Recorded leads that were rejected or not sent reached nobody and are retried.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import PreparedLeads
 from outreach_frames.leads.sending.outcome import RowOutcome
 
-_OTHER_IDENTIFIERS: Final = "It was sent {} and is not sent again."
-_CHANGED: Final = "Its {} changed since it was sent, so it was not sent again."
-_OTHER_LEAD: Final = "Another lead of this person may have arrived, so it was not sent again."
+_OTHER_IDENTIFIERS: Final = "It was sent {} and is not resent."
+_CHANGED: Final = "Not resent, because its {} changed since it was sent."
+_OTHER_LEAD: Final = "Not resent, because another lead of this person may have arrived."
 
 _OVERRIDES: Final = {
     statuses.status_of_list(name): override for name, override in spec.CHECK_OVERRIDES.items()
 }
-# Statuses of leads that are, or may be, in the sequence.
-_MAY_BE_THERE: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREADY_IN_SEQUENCE}
+# Statuses of leads that are or may be in the sequence.
+_MAY_BE_ADDED: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREADY_IN_SEQUENCE}
 
 
 class Entry(NamedTuple):
-    """The outcome of a row that was sent: by which request, and after how many."""
+    """The outcome of a row that was sent, the number of its chunk, and its attempts."""
 
     outcome: RowOutcome
     chunk: int | None
@@ -47,7 +47,7 @@ class Entry(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """What was sent of a lead: hashes of its identifiers as written, and its overrides as JSON."""
+    """A lead as sent: hashes of its identifiers' exact text, and its overrides as JSON."""
 
     email: bytes | None
     profnet_url: bytes | None
@@ -55,55 +55,34 @@ class Sent(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """What a journal has recorded.
+    """The content of a journal."""
 
-    Attributes
-    ----------
-    entries : mapping of int to Entry
-        The outcome of each lead.
-    reached : set of int
-        The leads whose persons may have been reached by any request.
-    sent : callable
-        Returns what was sent of a lead.
-    leads : ndarray of int64
-        The lead of each identifier set, in the order in which the sets were recorded.
-    is_sent : ndarray of bool
-        Whether the set is that of the row that was sent.
-    identifiers : Identifiers
-        The sets, as hashes.
-    """
-
+    # The outcome of each lead.
     entries: Mapping[int, Entry]
+    # The leads whose people any request may have reached.
     reached: AbstractSet[int]
     sent: Callable[[int], Sent]
+    # The lead of each identifier set, in the order of recording.
     leads: Rows
+    # Whether the identifier set is that of the sent row.
     is_sent: np.ndarray[Any, np.dtype[np.bool_]]
+    # The identifier sets, as hashes.
     identifiers: Identifiers
 
 
 @dataclass
 class Resumption:
-    """What a run does with each row.
+    """The decision for each row."""
 
-    Attributes
-    ----------
-    rows : ndarray of int64
-        The rows to send, in the order of the frame.
-    kept : ndarray of int64
-        For each row, itself or the row that it is a duplicate of.
-    entries : dict of int to Entry
-        Recorded outcomes, by row; those of rows to send are from earlier runs.
-    leads : dict of int to int
-        The recorded leads of rows to send.
-    extensions : list of (int, int, int or None)
-        Leads, the places of further identifier sets of their persons, and the position of the one
-        identifier of the set that the lead gets; None for the whole set.
-    """
-
+    # The rows to send, in frame order.
     rows: Rows
+    # For each row, itself or the row that it duplicates.
     kept: Rows
+    # The recorded outcomes by row.
     entries: dict[int, Entry] = field(default_factory=dict)
+    # The recorded leads of rows to send.
     leads: dict[int, int] = field(default_factory=dict)
+    # New identifiers of recorded leads: lead, place of the set, kind of identifier or None for all.
     extensions: list[tuple[int, int, int | None]] = field(default_factory=list)
 
 
@@ -112,61 +91,48 @@ def resume(
     identifiers: Identifiers,
     recorded: Recorded,
     *,
-    again: bool,
+    resend_unknown: bool,
     sent_of: Callable[[Sequence[int]], list[Sent]],
 ) -> Resumption:
-    """Decide about every row of a plan.
-
-    Parameters
-    ----------
-    plan : PreparedLeads
-        The rows.
-    identifiers : Identifiers
-        Their identifiers, as hashes: the rows by the plan's keys, then by each of its earlier keys.
-    recorded : Recorded
-        What the journal has.
-    again : bool
-        Whether to send the unknown rows again, and no others.
-    sent_of : callable
-        Returns what would be sent of rows.
-    """
+    """Decide for every row whether it is sent; with `resend_unknown`, only unknown rows are."""
     people = _People(plan, identifiers, recorded)
     resumption = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
     new_rows = _add_new_persons(people, resumption)
-    to_send = [] if again else new_rows
+    to_send = [] if resend_unknown else new_rows
     for lead, rows in people.rows_of_lead().items():
-        shown, note = people.nearest_row(lead, rows), ""
-        if again:
-            resent, note = people.unknown_row(lead, shown, rows, sent_of)
+        row, note = people.nearest_row(lead, rows), ""
+        if resend_unknown:
+            resent, note = people.find_unknown_row(lead, row, rows, sent_of)
         else:
             resent = people.take_overridden_row(lead, rows)
         if resent is not None:
-            shown = resent
-            to_send.append(shown)
-            resumption.leads[shown] = lead
+            row = resent
+            to_send.append(row)
+            resumption.leads[row] = lead
         elif not note:
-            note = people.other_identifiers(lead, shown)
+            note = people.describe_changed_identifiers(lead, row)
         if len(rows) > 1:
-            resumption.kept[[row for row in rows if people.is_valid[row]]] = shown
-        resumption.entries[shown] = _with_note(people.entries[lead], note)
+            resumption.kept[[each for each in rows if people.is_valid[each]]] = row
+        resumption.entries[row] = _with_note(people.entries[lead], note)
     resumption.extensions = list(people.unrecorded_sets())
     chosen = np.array(sorted(to_send), dtype=np.int64)
-    resumption.rows = chosen if again else chosen[plan.is_planned(chosen)]
+    resumption.rows = chosen if resend_unknown else chosen[plan.is_planned(chosen)]
     return resumption
 
 
 class _People:
-    """The persons that recorded and present rows form.
+    """The people of recorded and present rows.
 
-    Each identifier set has a place: first those recorded for leads that may have been reached, then
-    those of the present rows, then those recorded for leads that are tried again.
+    Identifier sets have places: first the recorded sets of leads that may have reached somebody,
+    then the sets of present rows, then the recorded sets of leads that are retried.
     """
 
     def __init__(self, plan: PreparedLeads, identifiers: Identifiers, recorded: Recorded) -> None:
+        # `identifiers` has all rows by the plan's keys, then by each of its earlier keys.
         self.size = len(plan.frame)
         self.is_valid, self.entries = plan.checked.is_valid, recorded.entries
         self._overrides, self._recorded = plan.checked.overrides, recorded
-        self._carries_none = self._overrides.null_count == self.size
+        self._has_no_overrides = self._overrides.null_count == self.size
         is_reached = np.isin(recorded.leads, list(recorded.reached))
         reached, others = np.flatnonzero(is_reached), np.flatnonzero(~is_reached)
         self._every = Identifiers(
@@ -195,33 +161,33 @@ class _People:
         for lead, person in zip(leads.tolist(), persons.tolist(), strict=False):
             self._leads_of_person.setdefault(person, set()).add(lead)
         self._lead_of_row: dict[int, int] = {}
-        self._lead_tried_again: dict[tuple[int, int], int] = {}
+        self._retryable_lead: dict[tuple[int, int], int] = {}
         for place, lead in enumerate(recorded.leads[others].tolist(), self.end):
-            self._lead_tried_again[0, self._first[place]] = lead
-            self._lead_tried_again[1, self._url[place]] = lead
+            self._retryable_lead[0, self._first[place]] = lead
+            self._retryable_lead[1, self._url[place]] = lead
         self._taken: set[int] = set()
         self._resent: set[int] = set()
 
     def _links(self, leads: Rows) -> Rows:
-        """Return what links sets besides their identifiers: the same lead, or the same row."""
+        """Return numbers that link the sets of the same lead or row."""
         _, lead, times = np.unique(leads, return_inverse=True, return_counts=True)
         of_leads = np.where(times[lead] > 1, lead, NONE).astype(np.int64)
         rows = np.arange(self.end - self.begin) % max(self.size, 1)
         is_several = self.end - self.begin > self.size
         return np.concatenate([of_leads, rows + len(leads) if is_several else rows * 0 + NONE])
 
-    def take_lead_tried_again(self, row: int) -> int | None:
-        """Take the lead with a row's email or URL that an earlier run left to be tried again."""
+    def take_retryable_lead(self, row: int) -> int | None:
+        """Take the recorded lead to retry with a row's email or URL, each lead only once."""
         place = self.begin + row
         for kind, numbers in enumerate((self._first, self._url)):
-            lead = self._lead_tried_again.get((kind, numbers[place]))
+            lead = self._retryable_lead.get((kind, numbers[place]))
             if lead is not None and numbers[place] != NONE and lead not in self._taken:
                 self._taken.add(lead)
                 return lead
         return None
 
     def rows_of_lead(self) -> dict[int, list[int]]:
-        """Return the present rows of each recorded lead, in the order of the frame."""
+        """Return the present rows of each recorded lead, in frame order."""
         rows: dict[int, list[int]] = {}
         for row in np.flatnonzero(self.is_known[: self.size]).tolist():
             lead = self._lead_of_row[row] = self._lead(row)
@@ -229,7 +195,7 @@ class _People:
         return rows
 
     def _lead(self, row: int) -> int:
-        """Return the recorded lead that has the outcome of a row of a known person."""
+        """Return the recorded lead that determines a row's outcome."""
         now, *earlier = self._places(row)
         for place in (*earlier, now):
             if self._set[place] in self._lead_of_set:
@@ -239,16 +205,16 @@ class _People:
         return known[0] if known else self._best_lead(row)
 
     def _best_lead(self, row: int) -> int:
-        """Return the lead of a row's person that is preferred of several."""
+        """Return the preferred lead of a row's person."""
         leads = self._leads_of_person[int(self.person_of_place[row])]
         return min(leads, key=lambda lead: (_rank(self.entries[lead]), lead))
 
     def _places(self, row: int) -> range:
-        """Return the places of a row's identifier sets, that by the plan's own columns first."""
+        """Return the places of a row's identifier sets; the plan's own columns come first."""
         return range(self.begin + row, self.end, self.size)
 
     def nearest_row(self, lead: int, rows: Sequence[int]) -> int:
-        """Return the row that was sent as a lead, else the first."""
+        """Return the row that was sent as the lead, else the first row."""
         if len(rows) == 1:
             return rows[0]
         sent = self._set[self._sent_place[lead]]
@@ -259,8 +225,8 @@ class _People:
 
         return min(rows, key=distance)
 
-    def other_identifiers(self, lead: int, row: int) -> str:
-        """Return which identifiers of a row differ from those that its lead was sent with."""
+    def describe_changed_identifiers(self, lead: int, row: int) -> str:
+        """Return a note of the row's identifiers that were not sent with its lead."""
         places = self.begin + row, self._sent_place[lead]
         if self._set[places[0]] == self._set[places[1]]:
             return ""
@@ -281,35 +247,33 @@ class _People:
         return {email: first, profnet_url: url}
 
     def take_overridden_row(self, lead: int, rows: Sequence[int]) -> int | None:
-        """Take the row to send again, by the override of what its lead was skipped for.
-
-        A lead that was refused with that override is tried again as any refused one.
-        """
+        """Take a row of a skipped lead to resend, if it now has the override of that skip."""
         status = self.entries[lead].outcome.status
-        override = "" if status in statuses.TRIED_AGAIN else _OVERRIDES.get(status)
-        if override is None or (override and self._carries_none):
+        # A lead whose resend was refused is retried without a further override.
+        override = "" if status in statuses.RETRYABLE else _OVERRIDES.get(status)
+        if override is None or (override and self._has_no_overrides):
             return None
-        carrying = [
+        candidates = [
             row
             for row in rows
             if self.is_valid[row] and override in (self._overrides[row].as_py() or "")
         ]
         person = int(self.person_of_place[rows[0]])
-        if not carrying or person in self._resent or self._arrived_leads(person):
+        if not candidates or person in self._resent or self._arrived_leads(person):
             return None
         if override and override in (self._recorded.sent(lead).overrides or ""):
             return None
         self._resent.add(person)
-        return carrying[0]
+        return candidates[0]
 
-    def unknown_row(
+    def find_unknown_row(
         self,
         lead: int,
         nearest: int,
         rows: Sequence[int],
         sent_of: Callable[[Sequence[int]], list[Sent]],
     ) -> tuple[int | None, str]:
-        """Return the row that is what was sent of an unknown lead, or why there is no such row."""
+        """Return the unchanged row of an unknown lead, or None and the reason."""
         if self.entries[lead].outcome.status != statuses.UNKNOWN:
             return None, ""
         if self._arrived_leads(int(self.person_of_place[nearest])) > 1:
@@ -320,21 +284,21 @@ class _People:
         for row in valid:
             if now[row][:2] == before[:2]:
                 return row, ""
-        text = now.get(nearest, Sent(None, None, None))
+        current = now.get(nearest, Sent(None, None, None))
         changed = [
             name
-            for name, old, new in zip(spec.LEAD_IDENTIFIERS, before, text, strict=False)
+            for name, old, new in zip(spec.LEAD_IDENTIFIERS, before, current, strict=False)
             if old != new
         ]
         return None, _CHANGED.format(" and ".join(changed))
 
     def _arrived_leads(self, person: int) -> int:
-        """Count the leads of a person that are, or may be, in the sequence."""
+        """Count a person's leads that are or may be in the sequence."""
         entries = [self.entries[lead] for lead in self._leads_of_person[person]]
-        return sum(entry.outcome.status in _MAY_BE_THERE for entry in entries)
+        return sum(entry.outcome.status in _MAY_BE_ADDED for entry in entries)
 
     def unrecorded_sets(self) -> Iterator[tuple[int, int, int | None]]:
-        """Yield leads with the places of their persons' sets that are not recorded."""
+        """Yield the extensions for unrecorded identifier sets of known people."""
         seen = {NONE}
         for place in self._unrecorded.tolist():
             at = self.begin + place
@@ -351,14 +315,14 @@ class _People:
 
 
 def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
-    """Add the persons that nothing is recorded of; return the row to send of each."""
+    """Add people without records; return the row to send for each."""
     rows = np.flatnonzero(people.is_valid & ~people.is_known[: people.size])
     persons = people.person_of_place[rows]
     _, places, inverse = np.unique(persons, return_index=True, return_inverse=True)
     resumption.kept[rows] = rows[places][inverse]
     first: list[int] = np.sort(rows[places]).tolist()
     for row in first:
-        lead = people.take_lead_tried_again(row)
+        lead = people.take_retryable_lead(row)
         if lead is not None:
             resumption.leads[row] = lead
             resumption.entries[row] = people.entries[lead]
@@ -366,7 +330,7 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
 
 
 def _first_leads(numbers: Sequence[int], leads: Rows) -> dict[int, int]:
-    """Return for each recorded number the lead that it was first recorded with."""
+    """Return the lead with which each number was first recorded."""
     recorded = zip(numbers[: len(leads)], leads.tolist(), strict=True)
     found = dict(reversed(list(recorded)))
     found.pop(NONE, None)
@@ -381,7 +345,7 @@ def _with_note(entry: Entry, note: str) -> Entry:
 
 
 def _rank(entry: Entry) -> int:
-    """Return the rank of a lead among those of its person: there, unknown, skipped."""
+    """Return a lead's rank among those of its person: in the sequence, unknown, skipped."""
     if entry.outcome.status in statuses.IN_SEQUENCE:
         return 0
     return 1 if entry.outcome.status == statuses.UNKNOWN else 2

@@ -1,4 +1,4 @@
-"""Send chunks one after the other, and keep the outcome of each row at any moment."""
+"""Send chunks one after the other, with the outcomes available at any time."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from outreach_frames.leads.sending.outcome import (
 )
 from outreach_frames.leads.sending.resume import Entry
 
-# After so many requests in a row that failed alike the service is down, or refuses everything.
+# After so many equal failures in a row the service is down or refuses everything.
 MAX_FAILURES_IN_A_ROW: Final = 3
 
-_NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "It was sent, and no response was read.")
-_IN_DOUBT: Final = "doubt"
+_NO_RESPONSE: Final = RowOutcome(statuses.UNKNOWN, "Sent, but no response was received.")
+_UNCERTAIN: Final = "uncertain"
 
 
 class Chunk(NamedTuple):
-    """The rows of one request, the number of the submission's chunk, and whether it is a part."""
+    """The rows of a request, its chunk number, and whether it is only part of that chunk."""
 
     number: int
     positions: Sequence[int]
@@ -43,37 +43,32 @@ class Chunk(NamedTuple):
 
 
 class NeededFields:
-    """The data fields that a sequence may need, by what the service accepted and refused.
+    """The data fields that a sequence may require, inferred from accepted and refused requests.
 
-    The service refuses a whole request where one lead lacks a needed field, and need not say which.
-    So parts of it are sent, chosen so that each response halves the fields in question. What was
-    learned holds for the rest of the run.
-
-    Parameters
-    ----------
-    brought : mapping of int to int
-        The fields of each row; a set of fields is a number, with one bit for each field.
+    The service refuses a whole request if one lead lacks a required field, and may not name it.
+    Parts of the request are then sent such that each response halves the suspected fields.
     """
 
-    def __init__(self, brought: Mapping[int, int]) -> None:
-        self._brought = brought
-        # Each of these may be needed: no row without it was accepted.
-        self._possible = reduce(or_, brought.values(), 0)
-        # Each of these sets holds a field that is needed.
-        self._guilty: set[int] = set()
+    def __init__(self, fields_of_row: Mapping[int, int]) -> None:
+        # Sets of fields are integers with one bit per field.
+        self._fields_of_row = fields_of_row
+        # Fields that may be required: no row without one of them was accepted.
+        self._possible = reduce(or_, fields_of_row.values(), 0)
+        # Each set contains at least one required field.
+        self._suspect_sets: set[int] = set()
 
-    def accepted(self, rows: Iterable[int]) -> None:
-        """Learn that the service completed a request with these rows."""
-        self._possible = reduce(and_, (self._brought[row] for row in rows), self._possible)
-        # A set that is empty by now says nothing: the service refuses for another reason, too.
-        self._guilty = {fields & self._possible for fields in self._guilty} - {0}
+    def record_accepted(self, rows: Iterable[int]) -> None:
+        """Rule out the fields that an accepted row lacks."""
+        self._possible = reduce(and_, (self._fields_of_row[row] for row in rows), self._possible)
+        # A set without possible fields was refused for another reason.
+        self._suspect_sets = {fields & self._possible for fields in self._suspect_sets} - {0}
 
-    def refused(self, rows: Iterable[int]) -> None:
-        """Learn that a field is missing from at least one of these rows."""
-        self._guilty |= {reduce(or_, map(self._lacking, rows), 0)} - {0}
+    def record_refused(self, rows: Iterable[int]) -> None:
+        """Suspect the fields that any of the refused rows lacks."""
+        self._suspect_sets |= {reduce(or_, map(self._lacking, rows), 0)} - {0}
 
     def split(self, rows: Sequence[int]) -> list[Sequence[int]]:
-        """Return rows in two parts where the service would certainly refuse them for some only."""
+        """Split rows in two if the service would certainly refuse them because of some rows."""
         lacking = {row: self._lacking(row) for row in rows}
         if not self._is_refused(reduce(or_, lacking.values(), 0)):
             return [rows]
@@ -85,10 +80,10 @@ class NeededFields:
         return [[row for row in rows if row in first], [row for row in rows if row not in first]]
 
     def _half(self, lacking: Mapping[int, int]) -> set[int]:
-        """Return rows that lack half of the suspected fields at most, where there are such rows."""
-        # The fields that explain all refusals at once, else those of the narrowest.
-        common = reduce(and_, self._guilty, self._possible)
-        suspects = common or min(self._guilty, key=int.bit_count)
+        """Return rows that lack at most half of the suspected fields, if there are any."""
+        # The fields that explain all refusals at once, else the smallest suspect set.
+        common = reduce(and_, self._suspect_sets, self._possible)
+        suspects = common or min(self._suspect_sets, key=int.bit_count)
 
         def rank(row: int) -> tuple[int, int]:
             return (lacking[row] & suspects).bit_count(), lacking[row].bit_count()
@@ -103,63 +98,40 @@ class NeededFields:
         return {row for row in ranked if not lacking[row] & ~tried}
 
     def _lacking(self, row: int) -> int:
-        return self._possible & ~self._brought[row]
+        return self._possible & ~self._fields_of_row[row]
 
     def _is_refused(self, lacking: int) -> bool:
         """Return whether the service certainly refuses rows that lack these fields."""
-        return any(not fields & ~lacking for fields in self._guilty)
+        return any(not fields & ~lacking for fields in self._suspect_sets)
 
 
 @dataclass(eq=False)
 class Run:
-    """One run of a submission. One thread is in `send`; others may read, and set `over`.
-
-    Attributes
-    ----------
-    plan : PreparedLeads
-        Where the leads are.
-    client : Client
-        The way to the service.
-    journal : Journal or None
-        Written before and after each request, and closed at the end.
-    is_again : bool
-        Whether the rows were sent before, with no known outcome.
-    pending : deque of Chunk
-        The chunks that are still to be sent.
-    entries : dict of int to Entry
-        The outcome of each row that was sent, by earlier runs too: `unknown` while it is being
-        sent.
-    begun : set of int
-        The rows that this run sent.
-    current : sequence of int
-        The rows of the request under way.
-    tally : mapping of str to int
-        How many rows this run is done with, by status; replaced as a whole.
-    notes : list of str
-        What the service said beyond the rows' outcomes.
-    error : OutreachError or None
-        What stopped the run, else the last that left rows `rejected` or `unknown`.
-    requests : int
-        How many requests were begun.
-    over : bool
-        True once no further request is to begin.
-    done : Event
-        Set when the run has ended, and its journal is closed.
-    """
+    """One run of a submission: one thread calls `send`; others may read it and set `over`."""
 
     plan: PreparedLeads
     client: Client
+    # Written before and after each request.
     journal: Journal | None
-    is_again: bool
+    # The rows were sent before with unknown outcome.
+    is_resend: bool
     pending: deque[Chunk]
+    # The outcome of each row sent by this or an earlier run; `unknown` during its request.
     entries: dict[int, Entry]
+    # The rows that this run has sent.
     begun: set[int] = field(default_factory=set)
+    # The rows of the current request.
     current: Sequence[int] = ()
+    # Finished rows of this run by status; replaced as a whole, for other threads.
     tally: Mapping[str, int] = field(default_factory=dict)
+    # Messages of the service that belong to no single row.
     notes: list[str] = field(default_factory=list)
+    # The error that stopped the run, else the last that left rows `rejected` or `unknown`.
     error: OutreachError | None = None
     requests: int = 0
+    # True once no further request may begin.
     over: bool = False
+    # Set once the run has ended and its journal is closed.
     done: threading.Event = field(default_factory=threading.Event)
     _last_failure: str = ""
     _failures_in_a_row: int = 0
@@ -169,7 +141,7 @@ class Run:
         self._needed = NeededFields(self.plan.fields(rows))
 
     def send(self) -> None:
-        """Send chunk after chunk, until all are sent or the run must stop."""
+        """Send the chunks until all are sent or the run must stop."""
         try:
             with self.journal or nullcontext():
                 while self.pending and not self.over:
@@ -183,7 +155,7 @@ class Run:
             self.done.set()
 
     def close(self) -> None:
-        """Close the journal of a run that never began."""
+        """Close the journal of a run that never started."""
         if self.journal is not None:
             self.journal.close()
 
@@ -203,54 +175,53 @@ class Run:
                 body=self.plan.body(chunk.positions),
             )
         except OutreachError as error:
-            self._failed(chunk, error)
+            self._record_error(chunk, error)
         else:
-            self._take_response(chunk, response)
+            self._record_response(chunk, response)
 
-    def _take_response(self, chunk: Chunk, response: Any) -> None:
-        """Record what a 2xx says of each row."""
+    def _record_response(self, chunk: Chunk, response: Any) -> None:
+        """Record the outcome of each row from a 2xx response."""
         read = read_response(self.plan.identifiers(chunk.positions), response)
         is_accepted = any(row.status != statuses.UNKNOWN for row in read.rows)
         if is_accepted:
             self._failures_in_a_row = 0
-            self._needed.accepted(chunk.positions)
+            self._needed.record_accepted(chunk.positions)
         else:
-            said = " ".join(read.notes) or read.rows[0].detail
-            self.error = InvalidResponseError(f"Chunk {chunk.number}: {said}")
-            self._count_failure(_IN_DOUBT)
-        rows = [reclassify_resent(row) for row in read.rows] if self.is_again else read.rows
+            problem = " ".join(read.notes) or read.rows[0].detail
+            self.error = InvalidResponseError(f"Chunk {chunk.number}: {problem}")
+            self._count_failure(_UNCERTAIN)
+        rows = [reclassify_resent(row) for row in read.rows] if self.is_resend else read.rows
         self._finish(chunk, rows, read.notes)
 
-    def _failed(self, chunk: Chunk, error: OutreachError) -> None:
-        """Record the outcome that an error gives the chunk, and decide how to continue."""
-        classification = classify_resend(error) if self.is_again else classify(error)
-        outcome, notes = classification.outcome, classification.notes
-        if classification.then is NextStep.SEARCH:
-            self._needed.refused(chunk.positions)
+    def _record_error(self, chunk: Chunk, error: OutreachError) -> None:
+        """Record the outcome of a failed chunk, and decide how to continue."""
+        classify_error = classify_resend if self.is_resend else classify
+        outcome, next_step, notes = classify_error(error)
+        if next_step is NextStep.FIND_FIELD:
+            self._needed.record_refused(chunk.positions)
             if self._split(chunk):
-                status = statuses.UNKNOWN if self.is_again else statuses.NOT_SENT
-                between = [outcome._replace(status=status)] * len(chunk.positions)
-                self._finish(chunk, between, notes, is_between=True)
+                status = statuses.UNKNOWN if self.is_resend else statuses.NOT_SENT
+                interim = [outcome._replace(status=status)] * len(chunk.positions)
+                self._finish(chunk, interim, notes, is_interim=True)
                 return
         self.error = error
-        if classification.then is NextStep.STOP:
+        if next_step is NextStep.STOP:
             self.over = True
-        elif not (classification.then is NextStep.SEARCH and chunk.is_part):
-            in_doubt = classification.then is NextStep.DOUBT
-            self._count_failure(_IN_DOUBT if in_doubt else str(error))
+        elif not (next_step is NextStep.FIND_FIELD and chunk.is_part):
+            self._count_failure(_UNCERTAIN if next_step is NextStep.TOLERATE else str(error))
         self._finish(chunk, [outcome] * len(chunk.positions), notes)
 
     def _split(self, chunk: Chunk) -> bool:
-        """Replace a chunk that would certainly be refused by parts; return whether it could be."""
+        """Replace a chunk that would certainly be refused by two parts, if possible."""
         parts = self._needed.split(chunk.positions)
         if len(parts) == 1:
             return False
-        # As they are taken from the front, the last one first.
+        # `extendleft` reverses their order.
         self.pending.extendleft(Chunk(chunk.number, part, is_part=True) for part in reversed(parts))
         return True
 
     def _count_failure(self, kind: str) -> None:
-        """End the run where too many requests in a row failed alike."""
+        """Stop the run after too many failures of the same kind in a row."""
         in_a_row = self._failures_in_a_row if kind == self._last_failure else 0
         self._last_failure, self._failures_in_a_row = kind, in_a_row + 1
         self.over |= self._failures_in_a_row == MAX_FAILURES_IN_A_ROW
@@ -261,21 +232,21 @@ class Run:
         outcomes: Sequence[RowOutcome],
         notes: Iterable[str],
         *,
-        is_between: bool = False,
+        is_interim: bool = False,
     ) -> None:
-        """Keep the outcomes of a chunk's rows: in memory first, where it cannot fail."""
-        if not is_between:
+        """Record the outcomes of a chunk's rows: first in memory, where it cannot fail."""
+        if not is_interim:
             self.tally = Counter(self.tally) + Counter(outcome.status for outcome in outcomes)
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position]._replace(outcome=outcome)
         self.current = ()
-        said = [f"Chunk {chunk.number}: {note}" for note in notes]
-        self.notes += said
+        new_notes = [f"Chunk {chunk.number}: {note}" for note in notes]
+        self.notes += new_notes
         if self.journal is not None:
-            self.journal.finish(known, said)
+            self.journal.finish(known, new_notes)
 
 
-# What a monitor requests: to continue, to end after the request under way, or to end at once.
+# A monitor's request: continue, stop after the current request, or stop at once.
 Directive = Literal["continue", "drain", "abort"]
 Monitor = Callable[[Run], Directive]

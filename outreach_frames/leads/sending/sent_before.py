@@ -1,7 +1,4 @@
-"""Persons that this process sent to each sequence of an account, whether in a cell or a widget.
-
-Without a journal nothing outlives the process, and nothing is withheld: this is for a warning.
-"""
+"""The people that this process sent to each sequence, only to warn of sending them twice."""
 
 from __future__ import annotations
 
@@ -19,38 +16,38 @@ from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads
 _Target = tuple[str, str]
 
 _lock = Lock()
-# Functions that return keys: of a run under way, those of the rows that it has sent by then.
-_sent: dict[_Target, list[Callable[[], list[pa.RecordBatch]]]] = {}
-_under_way: set[_Target] = set()
+# Functions that return the keys of sent rows; those of a running submission grow.
+_sent_keys: dict[_Target, list[Callable[[], list[pa.RecordBatch]]]] = {}
+_targets_under_way: set[_Target] = set()
 
 
 @contextmanager
 def recording(
     client: Client, plan: PreparedLeads, sent_rows: Callable[[], Positions]
 ) -> Iterator[None]:
-    """Add the persons of rows that a run sends, or may have sent, during it and afterwards."""
+    """Record the people that a run has sent or may have sent, during the run and afterwards."""
 
-    def sent() -> list[pa.RecordBatch]:
+    def keys_now() -> list[pa.RecordBatch]:
         rows = pa.array(sent_rows())
         return [keys.take(rows) for keys in (plan.keys, *plan.earlier_keys)]
 
     target = _target(client, plan)
     with _lock:
-        _sent.setdefault(target, []).append(sent)
+        _sent_keys.setdefault(target, []).append(keys_now)
     try:
         yield
     finally:
-        keys = sent()
+        final_keys = keys_now()
         with _lock:
-            others = [each for each in _sent.get(target, []) if each is not sent]
-            _sent[target] = [*others, lambda: keys]
+            others = [each for each in _sent_keys.get(target, []) if each is not keys_now]
+            _sent_keys[target] = [*others, lambda: final_keys]
 
 
 def are_sent(client: Client, plan: PreparedLeads, rows: Positions) -> Mask:
-    """Return whether the persons of rows were sent before."""
+    """Return for each row whether its person was sent before."""
     target = _target(client, plan)
     with _lock:
-        before = [keys for sent in _sent.get(target, []) for keys in sent()]
+        before = [keys for keys_now in _sent_keys.get(target, []) for keys in keys_now()]
     if not any(map(len, before)) or not len(rows):
         return np.zeros(len(rows), dtype=bool)
     known = pa.concat_batches(before)
@@ -60,23 +57,23 @@ def are_sent(client: Client, plan: PreparedLeads, rows: Positions) -> Mask:
 
 @contextmanager
 def sending(client: Client, plan: PreparedLeads) -> Iterator[bool]:
-    """Mark a sequence as being sent to; yield False where it already is."""
+    """Mark a sequence as in use by a submission; yield False if it already is."""
     target = _target(client, plan)
     with _lock:
-        is_free = target not in _under_way
-        _under_way.add(target)
+        is_free = target not in _targets_under_way
+        _targets_under_way.add(target)
     try:
         yield is_free
     finally:
         if is_free:
             with _lock:
-                _under_way.discard(target)
+                _targets_under_way.discard(target)
 
 
 def clear() -> None:
-    """Drop everything, as a new process would."""
+    """Drop all records, as a new process would."""
     with _lock:
-        _sent.clear()
+        _sent_keys.clear()
 
 
 def _target(client: Client, plan: PreparedLeads) -> _Target:

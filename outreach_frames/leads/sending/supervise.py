@@ -1,4 +1,4 @@
-"""Watching over a run from the calling thread: progress, requests to end, signals."""
+"""Supervise a run from the calling thread: progress, requests to stop, signals."""
 
 from __future__ import annotations
 
@@ -19,23 +19,21 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 _INTERRUPTED: Final = (
-    "Interrupted. Rows that the request under way held are unknown if it may have arrived; "
-    "what came after it was not sent."
+    "Interrupted. Rows of the current request are unknown if it may have arrived; later rows were "
+    "not sent."
 )
-_CANCELLED: Final = "Cancelled. What came after the last request was not sent."
-# What monitors returned in earlier versions.
+_CANCELLED: Final = "Cancelled. Rows after the last request were not sent."
+# Directives of earlier versions.
 _OLD_DIRECTIVES: Final[Mapping[object, Directive]] = {
     "go on": "continue",
     "finish": "drain",
     "break off": "abort",
 }
-# Seconds between two looks at a run's progress.
-_SLICE: Final = 0.1
-# Seconds that Ctrl-C leaves the request under way for its response: without it, the outcomes of its
-# rows are unknown.
-_GRACE: Final = 1.5
-# Seconds until an interrupted run that does not end is left to itself.
-_PATIENCE: Final = 5.0
+_POLL_SECONDS: Final = 0.1
+# Time for the current request's response after Ctrl-C: without one, its rows are unknown.
+_RESPONSE_SECONDS: Final = 1.5
+# Then time for the cancelled run to end, before it is abandoned.
+_ABANDON_SECONDS: Final = 5.0
 
 
 def supervise(
@@ -45,50 +43,32 @@ def supervise(
     progress: bool | None,
     monitor: Monitor | None,
 ) -> OutreachError | None:
-    """Run a submission in a thread of its own.
+    """Run a submission in a thread; return its error, or raise it if nothing was sent.
 
-    So a signal never falls between two steps that belong together, such as a response and its entry
-    in the journal.
-
-    Returns
-    -------
-    OutreachError or None
-        What ended the run early, or kept rows from being added.
-
-    Raises
-    ------
-    OutreachError
-        Nothing at all was sent.
+    The thread keeps a signal from falling between a response and its journal entry.
     """
-    watched = _Supervision(run, signals, monitor)
-    watched.carry_out(progress)
-    if watched.requested == "abort":
+    supervision = _Supervision(run, signals, monitor)
+    supervision.run_to_end(progress)
+    if supervision.requested == "abort":
         return OutreachError(_INTERRUPTED)
-    fault = watched.fault
+    fault = supervision.fault
     if fault is not None and not isinstance(fault, OutreachError):
         error = OutreachError(
-            f"Unexpected internal error: {type(fault).__name__}. Report it, with the traceback "
-            "that error.__cause__ holds."
+            f"Unexpected internal error: {type(fault).__name__}. Report it with the traceback in "
+            "error.__cause__."
         )
         error.__cause__ = fault
         return error
     if run.error is not None and not run.requests:
         raise run.error
-    if run.error is None and watched.requested == "drain" and run.pending:
+    if run.error is None and supervision.requested == "drain" and run.pending:
         return OutreachError(_CANCELLED)
     return run.error
 
 
 @dataclass
 class _Supervision:
-    """A run under watch, and whether it was asked to end.
-
-    Attributes
-    ----------
-    requested : {"continue", "drain", "abort"}
-    fault : BaseException or None
-        What the run, or its monitor, raised.
-    """
+    """A run, the requested directive, and the exception that the run or its monitor raised."""
 
     run: Run
     signals: HeldSignals
@@ -96,8 +76,8 @@ class _Supervision:
     requested: Directive = "continue"
     fault: BaseException | None = None
 
-    def carry_out(self, progress: bool | None) -> None:
-        """Let the run send until it is done, or to be left."""
+    def run_to_end(self, progress: bool | None) -> None:
+        """Run until all is sent, or the run is stopped or abandoned."""
         run, token = self.run, CancellationToken()
         executor = ThreadPoolExecutor(
             1, "outreach_frames", initializer=bind_thread, initargs=(token, current_status.get())
@@ -106,21 +86,21 @@ class _Supervision:
         rows = sum(len(chunk.positions) for chunk in run.pending)
         try:
             with progress_bar(rows, description="Adding", unit="leads", progress=progress) as bar:
-                self._ask()
+                self._ask_monitor()
                 run.over = self.requested != "continue"
                 future = executor.submit(run.send)
                 self._poll(bar)
-        except KeyboardInterrupt:  # where no handler could be installed
+        except KeyboardInterrupt:  # no signal handler could be installed
             self.requested = "abort"
         finally:
-            # Whatever ends the watch, nothing more is sent without a report.
+            # However supervision ends, nothing more is sent without a report.
             run.over = True
             executor.shutdown(wait=False)
             if future is None:
                 run.close()
         if self.requested == "abort":
-            for seconds in (_GRACE, _PATIENCE):
-                # A further Ctrl-C, from somebody who cannot wait, must not cost the report.
+            for seconds in (_RESPONSE_SECONDS, _ABANDON_SECONDS):
+                # Another Ctrl-C must not cost the report.
                 with suppress(KeyboardInterrupt):
                     run.done.wait(seconds)
                 token.set()
@@ -128,27 +108,27 @@ class _Supervision:
             self.fault = self.fault or future.exception()
 
     def _poll(self, bar: tqdm[NoReturn]) -> None:
-        """Show the run's progress until it is done or to be aborted."""
+        """Show progress until the run is done or an abort is requested."""
         done = False
         while not done:
-            done = self.run.done.wait(_SLICE)
-            _show(self.run.tally, bar)
+            done = self.run.done.wait(_POLL_SECONDS)
+            _update_bar(bar, self.run.tally)
             before = self.requested
-            self._ask()
+            self._ask_monitor()
             if self.requested == "abort":
                 if not done:
                     return
                 self.requested = before
             self.run.over |= self.requested != "continue"
 
-    def _ask(self) -> None:
-        """Ask the monitor; a request to end is never taken back."""
+    def _ask_monitor(self) -> None:
+        """Update the requested directive; a request to stop is final."""
         directive: Directive = "continue"
         if self.monitor is not None and self.fault is None:
             try:
                 answer = self.monitor(self.run)
                 directive = _OLD_DIRECTIVES.get(answer, answer)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the report must not be lost
+            except Exception as error:  # noqa: BLE001 - no error may lose the report
                 self.fault, directive = error, "drain"
         if directive == "abort" or self.signals.count:
             self.requested = "abort"
@@ -156,7 +136,7 @@ class _Supervision:
             self.requested = "drain"
 
 
-def _show(tally: Mapping[str, int], bar: tqdm[NoReturn]) -> None:
+def _update_bar(bar: tqdm[NoReturn], tally: Mapping[str, int]) -> None:
     counts = dict.fromkeys(statuses.KINDS, 0)
     for status, rows in tally.items():
         counts[statuses.kind_of(status)] += rows

@@ -33,7 +33,7 @@ from outreach_frames.widgets.add_to_sequence.tables import (
 )
 
 # Rows that never reached the sequence, or whose request was refused.
-_NEVER_THERE: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.TRIED_AGAIN)
+_NEVER_THERE: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.RETRYABLE)
 # The share of the time that the table of outcomes may take while leads are being sent.
 _TABLE_SHARE: Final = 0.1
 

@@ -16,7 +16,7 @@ from tests.leads.histories.story import OVERRIDES, Pair, Persons, Row, Run
 ALREADY = "already_in_sequence"
 DUPLICATE = "duplicate_in_frame"
 IN_SEQUENCE = {"added", "present"}
-TRIED_AGAIN = {"rejected", "not_sent"}
+RETRYABLE = {"rejected", "not_sent"}
 
 
 class Broken(NamedTuple):
@@ -46,7 +46,7 @@ class Sent:
     @property
     def is_skipped(self) -> bool:
         """Whether the service proved that it skipped the lead."""
-        return not self.may_have_acted and self.known not in TRIED_AGAIN
+        return not self.may_have_acted and self.known not in RETRYABLE
 
 
 @dataclass
@@ -105,7 +105,7 @@ class Oracle:
             self._judge_report(statuses, details)
             self._reports[self.number] = self.run, statuses
         known = Persons([*self.recorded, *self._pairs])
-        reached = {known[one.pair] for one in self.sent if one.known not in TRIED_AGAIN}
+        reached = {known[one.pair] for one in self.sent if one.known not in RETRYABLE}
         self.recorded += [pair for pair in self._pairs if known[pair] in reached]
 
     def end_without_run(self) -> None:
@@ -195,7 +195,7 @@ class Oracle:
     def _judge_detail(self, row: Row, status: str, detail: str) -> None:
         """Require a reason where no identifier of a row was ever sent."""
         was_sent = {key for one in self.sent for key in one.pair} - {None}
-        if status not in TRIED_AGAIN and not was_sent & set(row.pair) and not detail:
+        if status not in RETRYABLE and not was_sent & set(row.pair) and not detail:
             self.fail("detail", f"{row.email}, {row.url} is {status}, and nothing says why")
 
     def _judge_missing(self, everybody: Persons) -> None:
@@ -223,7 +223,7 @@ class Oracle:
         """Require that the same rows in any order send nothing, and change only who is the lead."""
         run, before = self._reports.get(self.number - 1, (Run(""), ()))
         is_same = Counter(run.rows) == Counter(self.run.rows)
-        if not is_same or self.run.how == "retry" or TRIED_AGAIN & {*before, *statuses}:
+        if not is_same or self.run.how == "retry" or RETRYABLE & {*before, *statuses}:
             return
         sent = [one for one in self.sent if one.run == self.number]
         if sent and not any(one.carries for one in sent):
@@ -245,7 +245,7 @@ class Oracle:
         changed |= {
             known[row.pair]
             for row, status in zip(run.rows, before, strict=True)
-            if status in TRIED_AGAIN
+            if status in RETRYABLE
         }
         for email, url in (row.pair for row in self.run.rows[len(run.rows) :]):
             changed |= {known[email, None], known[None, url]}

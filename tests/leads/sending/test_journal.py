@@ -45,7 +45,7 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 def opened(rows):
     journal = Journal(JournalPlace(locate(sys.argv[1])), {SUBMISSION!r})
     emails = [f"lead{{row}}@example.com" for row in range(rows)]
-    journal.resume(make_plan(pd.DataFrame({{"email": emails}}), "s1"), again=False)
+    journal.resume(make_plan(pd.DataFrame({{"email": emails}}), "s1"), resend_unknown=False)
     return journal
 """
 
@@ -70,7 +70,7 @@ def resumed(
 ) -> Iterator[tuple[Journal, Resumption]]:
     """Open the journal and resume a plan."""
     with opened(path) as journal:
-        yield journal, journal.resume(plan, again=again)
+        yield journal, journal.resume(plan, resend_unknown=again)
 
 
 def entries_of(path: Path, plan: SubmissionPlan = LEADS) -> dict[int, Entry]:
@@ -161,7 +161,7 @@ class TestMemory:
             journal.begin(1, [3, 4, 5])
             journal.finish({3: ADDED, 4: RowOutcome("rejected", "no phone", "missing_lead_field")})
             journal.begin(2, [4])
-        interrupted = RowOutcome("unknown", "The run ended while it was being sent.")
+        interrupted = RowOutcome("unknown", "The run ended during its request.")
         for _ in range(2):
             assert entries_of(path) == {
                 3: Entry(ADDED, 1, 1),
@@ -408,7 +408,9 @@ class TestRefused:
     def test_something_else(self, path: Path, content: bytes) -> None:
         """A file that is something else, or empty, is refused and left as it is."""
         path.write_bytes(content)
-        with pytest.raises(InvalidInputError, match="not a journal of a submission, or damaged"):
+        with pytest.raises(
+            InvalidInputError, match="not a journal of a submission, or it is damaged"
+        ):
             opened(path)
         assert path.read_bytes() == content
 
@@ -593,7 +595,7 @@ class TestDisk:
             content = path.read_bytes()
             path.unlink()
             path.write_bytes(content)
-            with pytest.raises(OutreachError, match=r"replaced.*would send all leads again"):
+            with pytest.raises(OutreachError, match=r"replaced.*all leads would be sent twice"):
                 journal.finish({1: ADDED})
             assert journal.is_lost
         for _ in range(2):
@@ -609,7 +611,7 @@ class TestDisk:
             journal.begin(1, [1])
             shutil.rmtree(folder)
             with pytest.raises(
-                OutreachError, match=r"cannot be written again.*send all leads again"
+                OutreachError, match=r"cannot be restored.*all leads would be sent twice"
             ):
                 journal.finish({1: ADDED})
             assert journal.is_lost
@@ -646,11 +648,11 @@ class TestLeads:
         """Return what is known of rows: a status, the number of the same person's row, or None."""
         plan = planned(*rows)
         with Journal(JournalPlace(locate(path)), SUBMISSION, dry_run=True) as journal:
-            found = journal.resume(plan, again=False, dry_run=True)
+            found = journal.resume(plan, resend_unknown=False, dry_run=True)
         tried_again = {
             row
             for row, entry in found.entries.items()
-            if entry.outcome.status in statuses.TRIED_AGAIN
+            if entry.outcome.status in statuses.RETRYABLE
         }
         kept, sent = found.kept.tolist(), set(found.rows.tolist())
         assert sent == {
@@ -792,7 +794,7 @@ class Resumed(RuleBasedStateMachine):
     def open_again(self, *, again: bool) -> None:
         """Open the journal, and compare what it has and lets be sent with the model."""
         self.journal = opened(self.path)
-        found = self.journal.resume(self.plan, again=again)
+        found = self.journal.resume(self.plan, resend_unknown=again)
         assert {row: self.bare(entry) for row, entry in found.entries.items()} == {
             row: self.bare(entry) for row, entry in self.model.items()
         }

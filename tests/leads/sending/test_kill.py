@@ -220,13 +220,13 @@ class Submission:
         """Hold the journal and the requests of a run to what was known before it."""
         submission = {"service": self.url, **self.plan.fingerprint}
         with Journal(JournalPlace(self.folder / "journal"), submission) as journal:
-            found = journal.resume(self.plan, again=False)
+            found = journal.resume(self.plan, resend_unknown=False)
         now = {row: entry.outcome.status for row, entry in found.entries.items()}
         sent, perhaps = set(self.between.sent), self.between.perhaps_added
         rows = self.frame["key"].tolist()
         there = {key(lead) for lead in self.sandbox.leads(self.sequence_id)}
         for row, status in self.known.items():
-            tried_again = status in statuses.TRIED_AGAIN or (what, status) == ("retry", "unknown")
+            tried_again = status in statuses.RETRYABLE or (what, status) == ("retry", "unknown")
             if not tried_again:
                 assert rows[row] not in sent, f"row {row} was {status} and sent again"
                 assert now[row] == status, f"row {row} was {status} and is {now[row]}"
@@ -234,7 +234,7 @@ class Submission:
         for row, status in now.items():
             if status in statuses.IN_SEQUENCE:
                 assert rows[row] in there, f"row {row} is {status}, and not in the sequence"
-            if status in statuses.TRIED_AGAIN:
+            if status in statuses.RETRYABLE:
                 assert rows[row] not in perhaps, f"row {row} is {status}, and may be there"
         assert sent <= {rows[row] for row in now}
         self.known = now

@@ -82,7 +82,7 @@ def test_drain_ends_between_two_requests(word: Directive) -> None:
     assert sent(service) == [["lead0", "lead1"]]
     assert statuses(report) == ["added"] * 2 + ["not_sent"] * 4
     assert "Cancelled" in str(report.error)
-    assert report.rows["detail"].iloc[-1].startswith("The run stopped before: Cancelled")
+    assert report.rows["detail"].iloc[-1].startswith("The run stopped before this row: Cancelled")
 
 
 @pytest.mark.parametrize("wish", ["drain", "abort"])

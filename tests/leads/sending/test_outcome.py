@@ -144,20 +144,20 @@ def test_a_list_name_is_made_printable() -> None:
 @pytest.mark.parametrize(
     ("response", "says"),
     [
-        (success(1), "says 1 added, and 3 leads"),
-        (success(0), "says 0 added, and 3 leads"),
-        (success(4), "says 4 added, and 3 leads"),
-        (success(-3), "says -3 added"),
-        (success(True), "says true added"),
-        (success(3.0), "says 3.0 added"),
-        (success("3"), "says 3 added"),
-        (success(None), "says null added"),
-        (success(3, total=4), "got 4 leads, and 3 were sent"),
-        (success(3, total=2), "got 2 leads, and 3 were sent"),
-        (success(3, total=None), "got null leads"),
-        (success(3, total="3"), "got 3 leads"),
-        (success(3, total=3.0), "got 3.0 leads"),
-        ({"total_added_to_sequence": 3}, "got null leads"),
+        (success(1), "reports 1 leads added, but 3 leads"),
+        (success(0), "reports 0 leads added, but 3 leads"),
+        (success(4), "reports 4 leads added, but 3 leads"),
+        (success(-3), "reports -3 leads added"),
+        (success(True), "reports true leads added"),
+        (success(3.0), "reports 3.0 leads added"),
+        (success("3"), "reports 3 leads added"),
+        (success(None), "reports null leads added"),
+        (success(3, total=4), "reports 4 leads received; 3 were sent"),
+        (success(3, total=2), "reports 2 leads received; 3 were sent"),
+        (success(3, total=None), "reports null leads received"),
+        (success(3, total="3"), "reports 3 leads received"),
+        (success(3, total=3.0), "reports 3.0 leads received"),
+        ({"total_added_to_sequence": 3}, "reports null leads received"),
     ],
 )
 def test_counts_that_prove_nothing(response: dict[str, Any], says: str) -> None:
@@ -178,7 +178,7 @@ def test_listed_leads_keep_their_status_when_the_counts_do_not_fit() -> None:
     """What a list says of a lead by name holds; only the unlisted ones are unknown."""
     response = success(1, already_in_sequence_and_skipped=[{"email": ADA}])
     assert found(response) == ["already_in_sequence", "unknown", "unknown"]
-    assert "1 added, and 2 leads" in outcome(response).rows[1].detail
+    assert "1 leads added, but 2 leads" in outcome(response).rows[1].detail
 
 
 @pytest.mark.parametrize("added", [0, 1, 2])
@@ -195,7 +195,7 @@ def test_a_response_about_others_proves_nothing(name: str) -> None:
     """A response that names who was not sent may be about another request, whatever it counts."""
     read = outcome(success(3, **{name: ["never@example.org"]}))
     assert [row.status for row in read.rows] == ["unknown"] * 3
-    assert f"{name} names what was not sent: never@example.org" in read.notes
+    assert f"{name} names leads that were not sent: never@example.org" in read.notes
     assert "names leads that were not sent" in read.rows[0].detail
 
 
@@ -233,7 +233,7 @@ def test_an_entry_that_is_no_lead(entry: object) -> None:
     response = success(2, in_exclusion_list_and_skipped=[entry])
     assert found(response) == ["unknown"] * 3
     shown = entry if isinstance(entry, str) else json.dumps(entry)
-    assert f"what was not sent: {shown}" in outcome(response).notes[0]
+    assert f"names leads that were not sent: {shown}" in outcome(response).notes[0]
 
 
 def test_an_entry_of_two_rows() -> None:
@@ -241,7 +241,7 @@ def test_an_entry_of_two_rows() -> None:
     torn = {"email": ADA, "profnet_url": BO_URL}
     response = success(2, recently_contacted_and_skipped=[torn])
     assert found(response) == found(success(3, duplicate_emails=[torn])) == ["unknown"] * 3
-    assert "as one lead what was sent as two" in outcome(response).notes[0]
+    assert "names several leads as one" in outcome(response).notes[0]
     assert json.dumps(torn) in outcome(response).notes[0]
 
 
@@ -313,7 +313,7 @@ def test_duplicates_prove_nothing_for_the_rest(added: int, status: str) -> None:
     """A duplicate of what was sent once has a twin among the rest, which may be the one skipped."""
     response = success(added, duplicate_emails=[ADA])
     assert found(response) == [status, "unknown", "unknown"]
-    assert "1 of them as a duplicate" in outcome(response).rows[1].detail
+    assert "1 of them only as a duplicate" in outcome(response).rows[1].detail
 
 
 def test_a_duplicate_that_a_check_skipped_too() -> None:
@@ -331,7 +331,7 @@ def test_a_response_that_makes_no_sense(response: object) -> None:
     read = outcome(response)
     assert [row.status for row in read.rows] == ["unknown"] * 3
     (note,) = read.notes
-    assert "makes no sense" in note
+    assert "is not a valid result" in note
     assert (response if isinstance(response, str) else json.dumps(response)) in note
 
 
@@ -361,7 +361,7 @@ def test_other_fields_are_noted(value: object) -> None:
     read = outcome(success(3, remark=value))
     assert [row.status for row in read.rows] == ["added"] * 3
     (note,) = read.notes
-    assert note.startswith("The service also says remark: ")
+    assert note.startswith("The service also returned remark: ")
     assert (value if isinstance(value, str) else json.dumps(value)) in note
 
 

@@ -400,14 +400,14 @@ def test_retry_unknown() -> None:
 def test_retry_unknown_with_nothing_unknown() -> None:
     """Where nothing is unknown, nothing is sent again."""
     calls: list[str] = []
-    with pytest.raises(InvalidInputError, match="nothing to send again"):
+    with pytest.raises(InvalidInputError, match="nothing to resend"):
         report(["added", "not_sent"], retry=lambda: calls.append("sent")).retry_unknown()
     assert calls == []
 
 
 def test_retry_unknown_of_a_report_that_cannot_send() -> None:
     """A report with no way to the service says what to do instead."""
-    with pytest.raises(InvalidInputError, match="cannot send"):
+    with pytest.raises(InvalidInputError, match="no connection to send with"):
         report(["unknown"]).retry_unknown()
 
 
@@ -460,7 +460,7 @@ def test_a_report_can_be_pickled() -> None:
     assert repr(back) == repr(made)
     assert back.error.validation_errors == error.validation_errors
     assert back.error.status_code == 422
-    with pytest.raises(InvalidInputError, match="cannot send"):
+    with pytest.raises(InvalidInputError, match="no connection to send with"):
         back.retry_unknown()
 
 

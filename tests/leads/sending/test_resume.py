@@ -150,9 +150,9 @@ def test_colleagues_who_share_a_page(path: Path) -> None:
         assert sent(service) == [[(None, W)], [(A, W)], [(B, W)]]
         assert statuses(report) == ["added"] * 3
         other = path.with_name("other")
-        with pytest.warns(OutreachWarning, match="2 of 2 leads were sent"):
+        with pytest.warns(OutreachWarning, match="sent 2 of 2 leads"):
             add(client, with_email[:2], other)
-        with pytest.warns(OutreachWarning, match="1 of 1 lead was sent"):
+        with pytest.warns(OutreachWarning, match="sent 1 of 1 lead"):
             assert statuses(add(client, alone, other)) == ["added"]
         assert sent(service)[-1] == [(None, W)]
 
@@ -163,8 +163,8 @@ def test_colleagues_who_share_a_page(path: Path) -> None:
         ((A, None), ""),
         ((A, U), ""),
         (("A@example.COM", U), ""),
-        ((A2, U), "It was sent with another email and is not sent again."),
-        ((A, V), "It was sent with another profnet_url and is not sent again."),
+        ((A2, U), "It was sent with another email and is not resent."),
+        ((A, V), "It was sent with another profnet_url and is not resent."),
     ],
 )
 def test_the_detail_names_identifiers_that_were_not_sent(row: Row, detail: str, path: Path) -> None:
@@ -180,7 +180,7 @@ def test_the_detail_says_what_was_not_sent_at_all(path: Path) -> None:
     with scripted(only_posts([added])) as service, connected(service) as client:
         add(client, [(A, None), (A, U)], path)
         report = add(client, [(None, U)], path)
-    assert details(report) == ["It was sent without this profnet_url and is not sent again."]
+    assert details(report) == ["It was sent without this profnet_url and is not resent."]
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,7 @@ def test_unknown_rows_are_sent_again_as_they_were(row: Row, changed: str, path: 
         with pytest.warns(OutreachWarning):
             report = report.retry_unknown()
         assert statuses(report) == ["unknown"]
-        assert f"Its {changed} changed since it was sent" in details(report)[0]
+        assert f"its {changed} changed since it was sent" in details(report)[0]
         assert len(sent(service)) == 1
         with pytest.warns(OutreachWarning):
             report = add(client, [row, (A, None)], path)
@@ -223,7 +223,7 @@ def test_an_unknown_row_of_a_person_with_another_lead_is_not_sent_again(path: Pa
         with pytest.warns(OutreachWarning):
             report = report.retry_unknown()
         assert statuses(report) == ["duplicate_in_frame", "unknown", "added"]
-        assert "Another lead of this person" in details(report)[1]
+        assert "another lead of this person" in details(report)[1]
         assert len(sent(service)) == 2
 
 
@@ -326,12 +326,12 @@ def test_a_journal_that_was_used_cannot_be_lost_or_exchanged(
             path.write_bytes(older)
         before = len(sent(service))
         again = report.retry_unknown if moment == "report" else lambda: plan.submit(journal=path)
-        said = {"removed": "is gone", "another": "another journal", "older": "older copy"}
+        said = {"removed": "is missing", "another": "another journal", "older": "older copy"}
         with pytest.raises(InvalidInputError, match=f"{said[loss]}.*Nothing was sent"):
             again()
         assert len(sent(service)) == before
         if loss == "removed":
-            with pytest.warns(OutreachWarning, match="1 of 1 lead was sent"):
+            with pytest.warns(OutreachWarning, match="sent 1 of 1 lead"):
                 new = add(client, [(A, None)], path)
             assert statuses(new) == ["added"]
 
@@ -346,7 +346,7 @@ def test_a_cell_without_a_journal_warns_of_leads_that_were_sent_before() -> None
             return frame_of(rows).outreach.add_to_sequence(sequence, client=client, progress=False)
 
         cell([(A, None), (A, U), (B, None)])
-        with pytest.warns(OutreachWarning, match="1 of 2 leads was sent to this sequence before"):
+        with pytest.warns(OutreachWarning, match="sent 1 of 2 leads to this sequence before"):
             cell([(None, U), (C, None)])
         cell([(A, None)], "s2")
         with pytest.warns(OutreachWarning, match="rejected"):
@@ -455,7 +455,7 @@ def test_a_cell_is_warned_of_leads_that_are_being_sent() -> None:
             first = executor.submit(frame.outreach.add_to_sequence, "s1", **options)
             assert begun.wait(20)
             try:
-                with pytest.warns(OutreachWarning, match="1 of 1 lead was sent"):
+                with pytest.warns(OutreachWarning, match="sent 1 of 1 lead"):
                     frame.outreach.add_to_sequence("s1", **options)
             finally:
                 go_on.set()

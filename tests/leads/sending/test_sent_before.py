@@ -147,7 +147,7 @@ class TestWarning:
                 "s1", client=client, journal=journal, progress=False
             )
         said = [str(each.message) for each in caught]
-        return [words.partition(",")[0] for words in said if "Python process" in words]
+        return [words.partition(".")[0] for words in said if "Python process" in words]
 
     @pytest.mark.parametrize("name", ["", "already_in_sequence_and_skipped"])
     def test_what_may_have_arrived(self, name: str) -> None:
@@ -164,9 +164,12 @@ class TestWarning:
                 assert self.add(client, (A, None), (A, PROFILE)) == []
                 before = 0 if name else 1
                 said = self.add(client, (None, PROFILE), (B, None))
-                assert said == ["1 of 2 leads was sent to this sequence before"] * before
+                assert (
+                    said
+                    == ["This Python process sent 1 of 2 leads to this sequence before"] * before
+                )
                 said = self.add(client, (B, None), (None, PROFILE), (C, None))
-                assert said == ["2 of 3 leads were sent to this sequence before"]
+                assert said == ["This Python process sent 2 of 3 leads to this sequence before"]
                 assert len(sent(service)) == 3
 
     @pytest.mark.parametrize(
@@ -183,7 +186,7 @@ class TestWarning:
             assert self.add(client, (A, None), journal=tmp_path / "j") == []
             assert self.add(client, (A, None), (B, None), journal=tmp_path / "j") == []
             assert self.add(client, (A, None), journal=tmp_path / "other") == [
-                "1 of 1 lead was sent to this sequence before"
+                "This Python process sent 1 of 1 lead to this sequence before"
             ]
 
     def test_unknown_rows_that_are_sent_again(self) -> None:

@@ -113,7 +113,7 @@ class TestCorrectedRows:
             report = add(people(row), client, journal=tmp_path / "j").retry_unknown()
             assert column(report) == ["unknown"]
             assert column(report, "detail")[0].endswith(
-                f" Its {changed} changed since it was sent, so it was not sent again."
+                f" Not resent, because its {changed} changed since it was sent."
             )
             assert len(sent(service)) == 1
             assert column(add(people(before), client, journal=tmp_path / "j")) == ["unknown"]
@@ -140,7 +140,7 @@ class TestCorrectedRows:
             report = add(people(*apart), client, journal=tmp_path / "j").retry_unknown()
             assert column(report) == ["unknown", "duplicate_in_frame"]
             assert column(report, "detail")[0].endswith(
-                "Its profnet_url changed since it was sent, so it was not sent again."
+                "Not resent, because its profnet_url changed since it was sent."
             )
             assert len(sent(service)) == 1
             report = add(people(*apart, sent_row), client, journal=tmp_path / "j")
@@ -231,8 +231,8 @@ class TestReplacedJournal:
     @pytest.mark.parametrize(
         ("change", "words"),
         [
-            (remove, "is gone"),
-            (put_older, "by an older copy of it"),
+            (remove, "is missing"),
+            (put_older, "or an older copy"),
             (put_other, "replaced by another journal"),
         ],
         ids=["removed", "older", "other"],
@@ -269,7 +269,7 @@ class TestReplacedJournal:
             plan = emails("a", "b", "c").outreach.plan("s1", chunk_size=2, client=client)
             report = plan.submit(journal=journal, progress=False)
             journal.rename(tmp_path / "moved")
-            with pytest.raises(InvalidInputError, match="is gone"):
+            with pytest.raises(InvalidInputError, match="is missing"):
                 report.retry_unknown()
             (tmp_path / "moved").rename(journal)
             assert column(report.retry_unknown()) == ["added"] * 2 + ["rejected"]
@@ -282,7 +282,7 @@ class TestReplacedJournal:
         with scripted(only_posts([added] * 3)) as service, connected(service) as client:
             add(emails("a", "b"), client, journal=journal)
             journal.unlink()
-            with pytest.warns(OutreachWarning, match=r"^2 of 3 leads were sent to this sequence"):
+            with pytest.warns(OutreachWarning, match=r"^This Python process sent 2 of 3 leads to"):
                 report = add(emails("c", "B", "a"), client, journal=journal)
             assert column(report) == ["added"] * 3
             assert sent(service)[1:] == [["c", "B"], ["a"]]

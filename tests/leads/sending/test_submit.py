@@ -31,7 +31,7 @@ from outreach_frames.errors import (
 )
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan, make_plan
-from outreach_frames.leads.sending.outcome import THEN_BY_CODE, NextStep
+from outreach_frames.leads.sending.outcome import NEXT_STEP_BY_CODE, NextStep
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.submit import submit
 from outreach_frames.sandbox import Fault, Sandbox
@@ -192,12 +192,12 @@ class TestRefusals:
 
     def test_the_table_is_the_interface_s(self) -> None:
         """Each of the interface's codes has its meaning for the run, and no other code."""
-        assert THEN_BY_CODE.keys() == spec.ADD_LEADS_ERRORS.keys()
+        assert NEXT_STEP_BY_CODE.keys() == spec.ADD_LEADS_ERRORS.keys()
 
     @pytest.mark.parametrize("code", [*spec.ADD_LEADS_ERRORS, "a_code_of_tomorrow"])
     def test_each_code(self, code: str) -> None:
         """A code about the sequence or the account stops the run; another rejects one chunk."""
-        stops = THEN_BY_CODE.get(code) is NextStep.STOP
+        stops = NEXT_STEP_BY_CODE.get(code) is NextStep.STOP
         turns = [added, refused(code), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(6)), code)
@@ -327,7 +327,7 @@ class TestEveryStatus:
             # Where one request is redirected, all are.
             expected = ["unknown", "not_sent" if 300 <= status < 400 else "added"]
         assert column(report) == expected
-        says_so = "may have acted" in column(report, "detail")[0]
+        says_so = "may have added it" in column(report, "detail")[0]
         assert says_so == (expected[0] == "unknown")
 
     @pytest.mark.parametrize(
@@ -539,7 +539,7 @@ class TestRetryUnknown:
             first = stopped(planned(client, leads(2)))
             with pytest.warns(OutreachWarning):
                 second = first.retry_unknown()
-            with pytest.raises(InvalidInputError, match="were sent again before"):
+            with pytest.raises(InvalidInputError, match="were resent before"):
                 first.retry_unknown()
             assert column(second.retry_unknown()) == ["added"] * 2
         assert len(sent(service)) == 3
