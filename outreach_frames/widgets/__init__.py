@@ -1,4 +1,4 @@
-"""Widgets for notebooks: filters, sequences and mailboxes by hand, leaving code that does the same.
+"""Widgets for notebooks that search people, add leads and change mailboxes, and write the code.
 
 >>> import outreach_frames as of
 >>> with of.connect("sandbox", cache=None) as client:

@@ -238,7 +238,7 @@ def test_cancel_and_going_on(notebook: Notebook) -> None:
         sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
         assert sent == [f"lead{row}@example.com" for row in range(ROWS)]
         button(widget, "Check rows").click()
-        expect_text(widget, "None of 501 rows would be sent.")
+        expect_text(widget, "None of 501 rows can be sent.")
         expect_text(widget, "There is nothing to send.")
 
 

@@ -22,7 +22,7 @@ function checkSection(context) {
   const { model, signal, value } = context;
   let plan = null;
   const check = button("Check rows", () => post(model, { action: "check", value: value() }));
-  const dryRun = button("Dry run", () => post(model, { action: "try_out", plan: model.get("state").plan }));
+  const dryRun = button("Dry run", () => post(model, { action: "dry_run", plan: model.get("state").plan }));
   const headline = h("p", { class: "outreach-headline", role: "status" });
   const stale = h("p", { class: "outreach-stale" }, "Out of date: check rows again.");
   const body = h("div", {});
