@@ -211,7 +211,7 @@ def reserve_top(axes: Axes, height: float) -> None:
 
 
 def number_axis(axes: Axes, axis: Axis, number: Number) -> None:
-    """Set as many round ticks as fit, six at maximum."""
+    """Set as many round ticks as fit, at most six."""
     size = points("xtick.labelsize")
     width, height = axes_size(axes)
     if axis is axes.xaxis:

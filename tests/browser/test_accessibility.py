@@ -207,7 +207,7 @@ class TestAddToSequence:
         for name in ("First Name", "first name"):
             widget.get_by_label(name, exact=True).check()
         widget.get_by_label("Leads distribution").select_option(label="custom_mailboxes")
-        expect_text(widget, "The column First Name already has this name.")
+        expect_text(widget, "The column First Name already uses this name. Enter another one.")
         look(notebook, "accessible_adding_open")
         widget.get_by_label("first name", exact=True).uncheck()
         widget.get_by_label("Leads distribution").select_option(index=0)

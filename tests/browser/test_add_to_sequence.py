@@ -223,7 +223,7 @@ def test_cancel_and_going_on(notebook: Notebook) -> None:
         assert gate.arrived.acquire(timeout=30)
         expect(button(widget, "Abort now")).to_be_hidden()
         button(widget, "Cancel").click()
-        expect_text(widget, "Cancelling: the request under way is finished")
+        expect_text(widget, "Cancelling: the current request is completed")
         expect(button(widget, "Abort now")).to_be_visible()
         notebook.screenshot("add_cancelling_light")
         gate.open()

@@ -19,9 +19,9 @@ from outreach_frames.leads.planning.syntax import SIMPLE_URL
 _MAX_CELLS: Final = 500
 _MAX_CHARACTERS: Final = 300
 # The minimum share of matching cells in a column with a matching name.
-_MIN_SHARE_BY_NAME: Final = 0.3
+_MIN_NAMED_SHARE: Final = 0.3
 # The minimum share of matching cells in a column with any name.
-_MIN_SHARE_BY_CONTENT: Final = 0.8
+_MIN_SHARE: Final = 0.8
 # Columns whose shares differ by less match equally well.
 _TIE_MARGIN: Final = 0.2
 
@@ -34,13 +34,13 @@ _EMAIL_WORDS: Final = {
 _EMAIL_FILLERS: Final = {"address", "addresses", "adresse", "id", "optional", "primary", "main"}
 _URL_FILLERS: Final = {"url", "urls", "link", "uri", "page", "public", "optional", "web"}
 # Words in names of columns about addresses or profiles, or about those of other people.
-_EMAIL_STOP_WORDS: Final = (
+_NOT_EMAIL: Final = (
     "status sent opened open clicked replied bounced date time count number valid verified "
     "verification domain type provider limit template subject body text opt consent permission "
     "subscribed unsubscribed score confidence quality source hash owner sender manager assistant "
     "creator created by cc bcc list campaign frequency preference last"
 )
-_URL_STOP_WORDS: Final = (
+_NOT_PROFILE: Final = (
     "company organisation organization school investor image photo picture avatar logo id name "
     "type status views score strength completeness headline about text description owner sender "
     "manager created by date count"
@@ -80,7 +80,7 @@ def _guess_by_name(
     ranks = {name: rank for name, rank in all_ranks.items() if rank is not None}
     if not ranks:
         return Guess()
-    matching = [name for name in ranks if (shares[name] or 0) >= _MIN_SHARE_BY_NAME]
+    matching = [name for name in ranks if (shares[name] or 0) >= _MIN_NAMED_SHARE]
     matching = matching or [name for name in ranks if shares[name] is None]
     if not matching:
         named = _listed(ranks)
@@ -104,8 +104,7 @@ def _guess_by_content(columns: Sequence[str], shares: Mapping[str, float | None]
     matching = [
         name
         for name in columns
-        if (shares[name] or 0) >= _MIN_SHARE_BY_CONTENT
-        and _words(name).isdisjoint(_EMAIL_STOP_WORDS.split())
+        if (shares[name] or 0) >= _MIN_SHARE and _words(name).isdisjoint(_NOT_EMAIL.split())
     ]
     if len(matching) == 1:
         return Guess(matching[0], f"Chosen for {EMAIL} by its cells: {quoted(matching[0])}.")
@@ -123,16 +122,14 @@ def _words(name: str) -> set[str]:
 
 
 def _email_rank(name: str) -> int | None:
-    return (
-        0 if name == EMAIL else _rank(_words(name), _EMAIL_WORDS, _EMAIL_FILLERS, _EMAIL_STOP_WORDS)
-    )
+    return 0 if name == EMAIL else _rank(_words(name), _EMAIL_WORDS, _EMAIL_FILLERS, _NOT_EMAIL)
 
 
 def _url_rank(name: str, networks: Collection[str]) -> int | None:
     # A network's name may look like several words.
     words = _words(name) | set(re.findall(r"[^\W_]+", name.lower()))
     profile = {"profile", *(network.lower() for network in networks)}
-    return 0 if name == PROFNET_URL else _rank(words, profile, _URL_FILLERS, _URL_STOP_WORDS)
+    return 0 if name == PROFNET_URL else _rank(words, profile, _URL_FILLERS, _NOT_PROFILE)
 
 
 def _rank(words: set[str], key: set[str], fillers: set[str], stop_words: str) -> int | None:
@@ -144,9 +141,8 @@ def _rank(words: set[str], key: set[str], fillers: set[str], stop_words: str) ->
 
 def _share(cells: pd.Series[Any], pattern: str) -> float | None:
     """Return the share of a column's texts that match; None without any text."""
-    texts = [
-        cell.strip() for cell in cells.head(_MAX_CELLS) if isinstance(cell, str) and cell.strip()
-    ]
+    first = cells.head(_MAX_CELLS)
+    texts = [cell.strip() for cell in first if isinstance(cell, str) and cell.strip()]
     if not texts:
         return None
     matches = re.compile(pattern).fullmatch

@@ -33,7 +33,7 @@ from outreach_frames.widgets.add_to_sequence.tables import (
 )
 
 # Rows that were not sent, or whose request was refused.
-_NOT_IN_SEQUENCE: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.TRIED_AGAIN)
+_NOT_REACHED: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.TRIED_AGAIN)
 # The share of the sending time that updates of the outcome table may take.
 _TABLE_SHARE: Final = 0.1
 
@@ -62,14 +62,12 @@ class Sender:
         self._value: Mapping[str, Any] = {}
         self._places: dict[str, JournalPlace] = {}
         self._keys: dict[tuple[str | None, str | None], pa.RecordBatch] = {}
-        # The latest plan, without rows that the journal has recorded as sent, and its number.
+        # Without the rows that the journal has recorded as sent.
         self.plan: SubmissionPlan | None = None
         self.number: int = 0
-        # The number of the last plan that was sent.
         self.sent_number: int = 0
         # The number of the plan's leads that this process sent to its sequence before.
         self.sent_before: int = 0
-        # The outcomes of all runs together.
         self.report: SubmissionReport | None = None
         self.outcomes: Outcomes | None = None
         # A run ended without a report; nothing more is sent.
@@ -78,9 +76,7 @@ class Sender:
     @property
     def is_fixed(self) -> bool:
         """Whether rows have arrived in a sequence, so that only remaining rows can be sent."""
-        return (
-            self.report is not None and not self.report.rows["status"].isin(_NOT_IN_SEQUENCE).all()
-        )
+        return self.report is not None and not self.report.rows["status"].isin(_NOT_REACHED).all()
 
     @property
     def sequence_id(self) -> str | None:
@@ -90,7 +86,7 @@ class Sender:
     @property
     def target(self) -> str:
         """The name or id of the plan's sequence, for messages."""
-        return repr(self._current_plan.sequence.name or self._current_plan.sequence_id)
+        return repr(self._plan.sequence.name or self._plan.sequence_id)
 
     def _place(self, sequence_id: str) -> JournalPlace:
         """Return the journal of this frame's runs; in memory, one per sequence."""
@@ -105,24 +101,24 @@ class Sender:
         return self._value[EMAIL], self._value[PROFNET_URL]
 
     @property
-    def _current_plan(self) -> SubmissionPlan:
+    def _plan(self) -> SubmissionPlan:
         assert self.plan is not None
         return self.plan
 
     @property
     def client(self) -> Client:
         """The connection that the plan was made with."""
-        assert self._current_plan.client is not None
-        return self._current_plan.client
+        assert self._plan.client is not None
+        return self._plan.client
 
     @property
     def lead_count(self) -> int:
         """The number of leads in the plan."""
-        return len(self._current_plan.positions)
+        return len(self._plan.positions)
 
     def planner(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
         """Return a function, for any thread, that plans the frame in its present state."""
-        frame = self._current_plan.frame if self.is_fixed else self._frame.copy(deep=False)
+        frame = self._plan.frame if self.is_fixed else self._frame.copy(deep=False)
         columns = value[EMAIL], value[PROFNET_URL]
         others = [keys for known, keys in self._keys.items() if known != columns]
         earlier = tuple(others) if self.is_fixed else ()
@@ -142,7 +138,7 @@ class Sender:
 
     def count_sent_before(self) -> None:
         """Count the plan's leads that this process sent before but the journal lacks."""
-        plan = self._current_plan
+        plan = self._plan
         self.sent_before = int(sent_before.are_sent(self.client, plan, plan.positions).sum())
 
     def button(self) -> str:
@@ -191,36 +187,34 @@ class Sender:
 
     def dry_run(self) -> Outcomes:
         """Return the outcomes of a dry run, which sends nothing."""
-        report = submit(
-            self._current_plan, journal=self._place(self._current_plan.sequence_id), dry_run=True
-        )
+        report = submit(self._plan, journal=self._place(self._plan.sequence_id), dry_run=True)
         return self._outcomes(
-            report.rows, dict.fromkeys(self._current_plan.positions.tolist(), WOULD_BE_SENT)
+            report.rows, dict.fromkeys(self._plan.positions.tolist(), WOULD_BE_SENT)
         )
 
     def mark_sent(self) -> Outcomes:
         """Mark the current plan as sent and return the outcomes so far."""
         self.sent_number = self.number
-        rows = make_rows(self._current_plan, {})
+        rows = make_rows(self._plan, {})
         if self.report is not None:
             # Unknown rows may have been sent again since this plan was made.
-            may_be_in_sequence = ~self.report.rows["status"].isin(_NOT_IN_SEQUENCE)
+            may_be_in_sequence = ~self.report.rows["status"].isin(_NOT_REACHED)
             rows = rows.mask(may_be_in_sequence, self.report.rows)
-        return self._outcomes(rows, dict.fromkeys(self._current_plan.positions.tolist(), WAITING))
+        return self._outcomes(rows, dict.fromkeys(self._plan.positions.tolist(), WAITING))
 
     def send(self, listener: Listener) -> SubmissionReport:
         """Send the plan; callable in any thread."""
         with self._exclusively():
             report = submit(
-                self._current_plan,
-                journal=self._place(self._current_plan.sequence_id),
+                self._plan,
+                journal=self._place(self._plan.sequence_id),
                 progress=False,
                 watch=self._watcher(listener, with_rows=True),
                 is_confirmed=True,
             )
         if not self.is_fixed:
             self._keys = {}
-        self._keys[self._columns] = self._current_plan.keys
+        self._keys[self._columns] = self._plan.keys
         return report
 
     def resend_unknown(self, listener: Listener) -> SubmissionReport:
@@ -232,7 +226,7 @@ class Sender:
     @contextmanager
     def _exclusively(self) -> Iterator[None]:
         """Raise if another widget is sending to the same sequence."""
-        with sent_before.sending(self.client, self._current_plan) as is_free:
+        with sent_before.sending(self.client, self._plan) as is_free:
             if not is_free:
                 raise InvalidInputError(
                     "Another widget of this notebook is sending to this sequence. Nothing was "
@@ -243,7 +237,7 @@ class Sender:
     def set_report(self, report: SubmissionReport) -> None:
         """Set the report of all runs together."""
         self.report = report
-        self.outcomes = Outcomes(report.rows, self._current_plan.frame, self._columns)
+        self.outcomes = Outcomes(report.rows, self._plan.frame, self._columns)
 
     def on_failure(self, error: BaseException) -> None:
         """Allow another run after an error that sent nothing; block all runs after any other."""
@@ -274,16 +268,16 @@ class Sender:
         return watch
 
     def _current_outcomes(self, run: Run) -> Outcomes:
-        waiting = [row for row in self._current_plan.positions.tolist() if row not in run.begun]
+        waiting = [row for row in self._plan.positions.tolist() if row not in run.begun]
         temporary = dict.fromkeys(waiting, WAITING) | dict.fromkeys(run.current, BEING_SENT)
-        return self._outcomes(make_rows(self._current_plan, dict(run.entries)), temporary)
+        return self._outcomes(make_rows(self._plan, dict(run.entries)), temporary)
 
     def _outcomes(self, rows: pd.DataFrame, temporary: Mapping[int, str]) -> Outcomes:
         """Return outcomes, with temporary statuses for some rows."""
         rows = rows.copy()
         rows.loc[list(temporary), "status"] = list(temporary.values())
         rows.loc[list(temporary), "detail"] = ""
-        return Outcomes(rows, self._current_plan.frame, self._columns)
+        return Outcomes(rows, self._plan.frame, self._columns)
 
 
 def _unsent(plan: SubmissionPlan, found: Resumption) -> pd.DataFrame:

@@ -199,7 +199,7 @@ class AddToSequence(Panel):
             self._notify(notice("error", "The rows cannot be checked yet.", problems))
             return
         make = self._sender.planner(self.value, client)
-        self._start("Checking rows", make, partial(self._show_plan, self.value))
+        self._start("Checking rows", make, partial(self._on_plan, self.value))
 
     def dry_run(self, plan: int) -> None:
         """Show the plan's outcomes in a dry run."""
@@ -325,9 +325,7 @@ class AddToSequence(Panel):
             )
         return problems
 
-    def _show_plan(
-        self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]
-    ) -> None:
+    def _on_plan(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
         sender = self._sender
         sender.set_plan(plan, value)
         self._show_report()
