@@ -59,8 +59,7 @@ class Background:
         show_status: Callable[[str], object],
     ) -> None:
         """Do work in a new thread; call `then` and `show_status` on the loop."""
-        # `show_status` gets the reason for a delay, such as a wait that the service requested,
-        # and "" when it is over.
+        # `show_status` gets the reason for a delay, and "" when it is over.
 
         def in_thread() -> tuple[T, list[str]]:
             bind_thread(cancellation, partial(self.deliver, show_status))

@@ -37,11 +37,7 @@ def notice(kind: Kind, text: str, details: Iterable[str] = ()) -> dict[str, Any]
 
 
 def error_notice(error: BaseException) -> dict[str, Any]:
-    """Build a message from an error, with all validation errors of a 422 as details.
-
-    >>> error_notice(OutreachError("No service is connected."))["text"]
-    'No service is connected.'
-    """
+    """Build a message from an error, with all validation errors of a 422 as details."""
     if not isinstance(error, OutreachError):
         return notice(
             "error",

@@ -40,11 +40,7 @@ def call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
 
 
 def one_line_call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
-    """Format a call on one line if it fits, else as `call` does.
-
-    >>> one_line_call("df.outreach.add_to_sequence", [("", "s1"), "client=client"])
-    'df.outreach.add_to_sequence("s1", client=client)'
-    """
+    """Format a call on one line if it fits, else as `call` does."""
     line = f"{function}({', '.join(map(_text, arguments))})"
     return line if len(line) <= LINE_LENGTH else call(function, arguments)
 

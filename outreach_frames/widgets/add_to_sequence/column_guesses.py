@@ -57,12 +57,7 @@ class Guess(NamedTuple):
 def guess_columns(
     frame: pd.DataFrame, columns: Sequence[str], networks: Collection[str] = (spec.NETWORK_NAME,)
 ) -> dict[str, Guess]:
-    """Guess the columns for `email` and `profnet_url`; `networks` names the professional network.
-
-    >>> frame = pd.DataFrame({"Name": ["Ada"], "E-Mail": ["ada@example.org"]})
-    >>> guess_columns(frame, list(frame.columns))["email"].column
-    'E-Mail'
-    """
+    """Guess the columns of `email` and `profnet_url`; `networks` are the network's names."""
     emails = {name: _share(frame[name], SIMPLE_EMAIL) for name in columns}
     urls = {name: _share(frame[name], SIMPLE_URL) for name in columns}
     by_name = _guess_by_name(EMAIL, {name: _email_rank(name) for name in columns}, emails)
@@ -88,8 +83,7 @@ def _guess_by_name(
     best = [name for name in matching if ranks[name] == min(map(ranks.__getitem__, matching))]
     best.sort(key=lambda name: -(shares[name] or 0))
     if len(best) > 1 and (shares[best[0]] or 0) - (shares[best[1]] or 0) < _TIE_MARGIN:
-        text = f"Several columns match {what} equally well: {_listed(best)}. Choose one."
-        return Guess(None, text)
+        return Guess(None, f"Columns match {what} equally well: {_listed(best)}. Choose one.")
     reasons = []
     if others := [name for name in matching if name != best[0]]:
         reasons.append(f"{_listed(others)} would match too")

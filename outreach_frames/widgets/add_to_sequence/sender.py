@@ -43,11 +43,10 @@ Listener = Callable[[Mapping[str, int], Outcomes | None], object]
 
 
 class Sender:
-    """The plans of one frame, each sent at most once.
+    """The plans of one frame, each sent at most once."""
 
-    Once rows have arrived in a sequence, plans use the frame as it was then, that sequence, and
-    only rows that were refused or not sent.
-    """
+    # Once rows have arrived in a sequence, plans use the frame as it was then, that sequence, and
+    # only rows that were refused or not sent.
 
     def __init__(
         self,

@@ -40,11 +40,7 @@ FIELD_RULE: Final = (
 
 
 def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Fill in a choice's defaults and check the types of its parts; the plan checks the names.
-
-    >>> read_value({"email": "E-Mail", "overrides": {"ignore_exclusion_list": True}})["overrides"]
-    {'ignore_exclusion_list': True}
-    """
+    """Fill in a choice's defaults and check the types of its parts; the plan checks the names."""
     if unknown := value.keys() - _DEFAULTS.keys():
         raise InvalidInputError(
             f"{quoted(sorted(map(str, unknown))[0])} is not part of a choice. Use only "
@@ -55,18 +51,16 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
         _check_type(name, full[name], full[name] is None or isinstance(full[name], str), "text")
     _check_type("data", full["data"], _maps_texts(full["data"]), "{field: column}")
     overrides = full["overrides"]
-    is_valid = isinstance(overrides, Mapping) and all(
+    valid = isinstance(overrides, Mapping) and all(
         name in OVERRIDES and isinstance(on, bool) for name, on in overrides.items()
     )
-    expected = f"{{name: True}} with names from {', '.join(OVERRIDES)}"
-    _check_type("overrides", overrides, is_valid, expected)
+    _check_type("overrides", overrides, valid, f"{{name: True}} of {', '.join(OVERRIDES)}")
     distribution = full[DISTRIBUTION]
-    is_valid = distribution is None or distribution in spec.LEADS_DISTRIBUTIONS
-    expected = f"one of {', '.join(spec.LEADS_DISTRIBUTIONS)}"
-    _check_type(DISTRIBUTION, distribution, is_valid, expected)
+    valid = distribution is None or distribution in spec.LEADS_DISTRIBUTIONS
+    _check_type(DISTRIBUTION, distribution, valid, f"one of {', '.join(spec.LEADS_DISTRIBUTIONS)}")
     mailboxes = full[MAILBOXES]
-    is_valid = isinstance(mailboxes, list | tuple) and all(isinstance(m, str) for m in mailboxes)
-    _check_type(MAILBOXES, mailboxes, is_valid, "a list of addresses")
+    valid = isinstance(mailboxes, list | tuple) and all(isinstance(m, str) for m in mailboxes)
+    _check_type(MAILBOXES, mailboxes, valid, "a list of addresses")
     return {
         **full,
         "data": dict(full["data"]),
@@ -76,11 +70,7 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of `make_plan` for a choice.
-
-    >>> plan_arguments(read_value({"sequence_id": "s1", "email": "Mail"}))["email"]
-    'Mail'
-    """
+    """Return the arguments of `make_plan` for a choice."""
     custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
     return {
         **value,
@@ -98,11 +88,7 @@ def code_for(
     with_client: bool = False,
     is_pandas: bool = True,
 ) -> str:
-    """Return Python code for a choice and the frame's columns; "" while no sequence is chosen.
-
-    >>> print(code_for(read_value({"sequence_id": "s1", "email": "Mail"}), ["Mail"]))
-    report = df.outreach.add_to_sequence("s1", email="Mail")
-    """
+    """Return Python code for a choice and the frame's columns; "" while no sequence is chosen."""
     if value["sequence_id"] is None:
         return ""
     arguments = plan_arguments(value)
@@ -163,8 +149,8 @@ def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
     return options
 
 
-def _check_type(name: str, value: object, is_valid: bool, expected: str) -> None:
-    if not is_valid:
+def _check_type(name: str, value: object, valid: bool, expected: str) -> None:
+    if not valid:
         raise InvalidInputError(f"{name} takes {expected}, not {quoted(value)}.")
 
 

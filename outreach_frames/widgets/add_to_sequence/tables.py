@@ -114,7 +114,6 @@ def _headline(plan: SubmissionPlan) -> str:
 
 
 def _meaning(status: str) -> tuple[str, str]:
-    """Return the meaning of a status and the next step in this widget."""
     if status in _TEMPORARY_MEANINGS:
         return _TEMPORARY_MEANINGS[status], ""
     meaning = meaning_of(status)

@@ -302,7 +302,6 @@ class AddToSequence(Panel):
         self._refresh()
 
     def _problems(self, client: Client) -> list[str]:
-        """Return the problems that prevent a plan."""
         value, fixed = self.value, self._sender.sequence_id
         option = self._sequences.get(value["sequence_id"])
         problems: list[str] = []
@@ -391,7 +390,6 @@ class AddToSequence(Panel):
     def _start_run(
         self, action: str, rows: int, send: Callable[[Listener], SubmissionReport]
     ) -> None:
-        """Send rows in a thread and show the progress."""
         self._action, self._directive = action, "continue"
         work = partial(send, partial(self._background.deliver, self._show_progress))
         with self.hold_sync():
@@ -459,7 +457,6 @@ class AddToSequence(Panel):
 
 
 def _report_notices(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:
-    """Build the messages about a report: warnings, validation errors and the count."""
     is_refused = isinstance(report.error, ValidationFailedError)
     details = error_notice(report.error)["details"] if report.error is not None else []
     notices = [notice("error" if is_refused else "warning", text, details) for text in warnings]

@@ -63,11 +63,7 @@ def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
 
 
 def check_new_limit(value: object) -> int:
-    """Check that a limit is a whole number; only the service knows its bounds.
-
-    >>> check_new_limit(60)
-    60
-    """
+    """Check that a limit is a whole number; only the service knows its bounds."""
     limit = check_integer("A daily limit", value)
     if limit not in _INT64:
         raise InvalidInputError(f"A daily limit of {limit:.3g} is too large.")
@@ -75,14 +71,7 @@ def check_new_limit(value: object) -> int:
 
 
 def list_changes(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> list[Change]:
-    """Return the limits, by mailbox id, that differ from the present ones.
-
-    >>> ada = Mailbox("m1", "ada@example.com", "google", "active", 40)
-    >>> list_changes([ada], {"m1": 60})
-    [Change(id='m1', email='ada@example.com', before=40, after=60)]
-    >>> list_changes([ada], {"m1": 40})
-    []
-    """
+    """Return the limits, by mailbox id, that differ from the present ones."""
     return [
         Change(mailbox.id, mailbox.email or "", mailbox.limit, limits[mailbox.id])
         for mailbox in mailboxes
@@ -91,11 +80,7 @@ def list_changes(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> lis
 
 
 def capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> tuple[int, int]:
-    """Return the emails per day of all active mailboxes, now and with new limits.
-
-    >>> capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
-    (40, 60)
-    """
+    """Return the emails per day of all active mailboxes, now and with new limits."""
     active = [one for one in mailboxes if one.status == spec.ACTIVE_MAILBOX_STATUS]
     now = sum(one.limit or 0 for one in active)
     after = sum(limits.get(one.id or "", one.limit or 0) for one in active)
@@ -126,11 +111,7 @@ def describe_capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -
 
 
 def count_mailboxes(number: int, kind: str = "") -> str:
-    """Format a number of mailboxes.
-
-    >>> count_mailboxes(1), count_mailboxes(1200, "active")
-    ('1 mailbox', '1,200 active mailboxes')
-    """
+    """Format a number of mailboxes."""
     kind = f"{kind} " if kind else ""
     return plural(number, f"{kind}mailbox", f"{kind}mailboxes")
 

@@ -58,8 +58,7 @@ class MailboxLimits(Panel):
 
     Notes
     -----
-    Interface: GET /mailboxes, PATCH /mailboxes/{id}. The bounds of a limit are undocumented; the
-    widget shows a refusal at the mailbox.
+    Interface: GET /mailboxes, PATCH /mailboxes/{id}. The bounds of a limit are undocumented.
 
     Examples
     --------
@@ -318,7 +317,6 @@ def _send_one(client: Client, change: Change) -> tuple[Result, OutreachError | N
 
 
 def _response_result(change: Change, mailbox: Mailbox) -> Result:
-    """Return the result of a change from the service's response."""
     if mailbox.id != change.id or mailbox.limit is None:
         words = "May have changed: the response has no limit. Press Reload to see its limit."
         return Result(change, None, "unknown", words)
@@ -330,7 +328,6 @@ def _response_result(change: Change, mailbox: Mailbox) -> Result:
 
 
 def _error_result(change: Change, error: OutreachError) -> Result:
-    """Return the result of a change from an error."""
     shown = error_notice(error)
     details = [one for one in shown["details"] if one not in shown["text"]]
     words = " ".join([shown["text"], *details])

@@ -64,7 +64,6 @@ def _field(field: spec.Filter) -> dict[str, Any]:
 
 
 def _label(field: spec.Filter) -> str:
-    """Return a filter's name in words, without its group."""
     if field.excludes:
         return f"Exclude {_capitalised(_words(field.excludes, field.group), first=False)}"
     return _capitalised(_words(field.name, field.group))
@@ -95,11 +94,7 @@ def _tooltip(field: spec.Filter, commas: bool) -> str:
 
 
 def tidy_filters(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Order filters as in the interface, drop empty ones, and reject values that no form can hold.
-
-    >>> tidy_filters({"company_names": ["Brightforge"], "person_titles": [], "person_name": ""})
-    {'company_names': ['Brightforge']}
-    """
+    """Order filters as in the interface, drop empty ones and reject values no form can hold."""
     check_filters(dict.fromkeys(value))
     kept = {}
     for name, given in value.items():
@@ -135,11 +130,7 @@ def find_problems(value: Mapping[str, Any]) -> dict[str, str]:
 
 
 def find_clashes(value: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return values both included and excluded, ignoring case, per excluding filter.
-
-    >>> find_clashes({"company_names": ["Brightforge"], "company_exclude_names": ["brightforge"]})
-    {'company_exclude_names': ['brightforge']}
-    """
+    """Return values both included and excluded, ignoring case, per excluding filter."""
     found = {}
     for one in spec.FILTERS:
         if not one.excludes:
@@ -157,14 +148,7 @@ def search_code(
     *,
     with_client: bool = False,
 ) -> str:
-    """Write the Python code of a search, without default arguments.
-
-    >>> print(search_code({"person_titles": ["CEO"]}, limit=50))
-    people = of.search_people(
-        person_titles=["CEO"],
-        limit=50,
-    )
-    """
+    """Write the Python code of a search, without default arguments."""
     arguments = dict(filters)
     if limit != DEFAULT_LIMIT:
         arguments["limit"] = limit

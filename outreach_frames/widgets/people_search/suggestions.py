@@ -50,11 +50,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 def suggest(
     *sources: FrameLike | Mapping[str, Iterable[Any]] | None,
 ) -> dict[str, list[str]]:
-    """Return suggestions per filter from frames and mappings, the most frequent first.
-
-    >>> suggest(pd.DataFrame({"title": ["CTO", "CEO", "CEO"]}))
-    {'person_titles': ['CEO', 'CTO']}
-    """
+    """Return suggestions per filter from frames and mappings, the most frequent first."""
     by_filter = [_by_filter(source) for source in sources if source is not None]
     found = {}
     for one in spec.FILTERS:

@@ -68,7 +68,7 @@ class PeopleSearch(Panel):
     client : Client, optional
         By default the one of the last `connect`.
     limit : int or None
-        Maximum number of people to fetch; None fetches all.
+        Maximum number of people to fetch; None fetches all. Can be assigned later.
     suggest_from : DataFrame, also of Polars, DuckDB or Arrow; or mapping, optional
         The source of suggestions: a frame of people or contacts, or a dict of filter names and
         texts. Results of searches are added.
@@ -88,8 +88,6 @@ class PeopleSearch(Panel):
         filters. After Cancel or an error, the people read before.
     code : str
         The equivalent Python code; it passes `client` if the widget was given one.
-    limit : int or None
-        Maximum number of people to fetch; can be assigned.
 
     Raises
     ------
@@ -105,8 +103,6 @@ class PeopleSearch(Panel):
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None) as client:
     ...     builder = of.widgets.PeopleSearch({"person_seniorities": ["vp"]}, client, limit=50)
-    >>> builder.filters
-    {'person_seniorities': ['vp']}
     >>> print(builder.code)
     people = of.search_people(
         person_seniorities=["vp"],
@@ -150,7 +146,7 @@ class PeopleSearch(Panel):
     ) -> None:
         check_one_of("headcount", headcount, HEADCOUNTS)
         self._headcount = headcount
-        self._given_suggestions = suggest(suggest_from)
+        self._suggest_from = suggest(suggest_from)
         super().__init__(
             client, value=check_filters(filters), limit=check_limit(limit), form=build_form()
         )
@@ -161,7 +157,7 @@ class PeopleSearch(Panel):
         self.observe(lambda _: self._background.on_loop(self._on_edit), ["value"])
         self.observe(lambda _: self._background.on_loop(self._update_code), ["value", "limit"])
         self._update_code()
-        self._show("suggestions", suggestions=self._given_suggestions)
+        self._show("suggestions", suggestions=self._suggest_from)
         self._on_edit(delay=0)
 
     @property
@@ -303,7 +299,7 @@ class PeopleSearch(Panel):
             frame, error = caught.partial, caught
         if frame is not None and error is not None:
             frame.attrs["filters"] = search.filters
-        return _Found(search, frame, suggest(self._given_suggestions, frame), error)
+        return _Found(search, frame, suggest(self._suggest_from, frame), error)
 
     def _show_progress(self, rows: int, expected: int) -> None:
         if self.busy:
@@ -340,7 +336,6 @@ class PeopleSearch(Panel):
 
 
 def _result_content(people: pd.DataFrame) -> dict[str, Any]:
-    """Build the page's content for people: their number and the first rows."""
     first = people.head(_SHOWN_ROWS)
     shown = [name for name in _SHOWN_COLUMNS if name in first.columns]
     cells = first[shown].astype(object).where(first[shown].notna(), None).to_numpy()
