@@ -139,7 +139,7 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
             if not accepts:
                 expect_text(option, f"{status}: takes no leads")
         expect(button(widget, "Add leads")).to_be_disabled()
-        expect_text(widget, "Cannot be used: 7 (its name is not text")
+        expect_text(widget, "Cannot be used: 7 (its name is int, not text")
         notebook.screenshot("add_fresh_light")
 
         widget.get_by_text("Data fields").click()
@@ -232,7 +232,7 @@ def test_cancel_and_going_on(notebook: Notebook) -> None:
         assert len(posts(service)) == 1
         expect(widget.get_by_label("Sequence", exact=True)).to_be_disabled()
         button(widget, "Check rows").click()
-        expect_text(widget, "This plan has only rows that were refused or never sent")
+        expect_text(widget, "This plan has only the rows that were refused or not sent")
         button(widget, "Add 251 leads").click()
         expect_text(widget, "501 of 501 rows are in the sequence now.")
         sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
