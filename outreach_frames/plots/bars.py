@@ -138,17 +138,11 @@ def _draw_bars(
             **(row_colors if series == 1 else canvas.series_style(axes, column)),
         )
         if size >= canvas.SMALLEST_FONT - 1:
-            numbers = [number.at_bar(value) for value in values[:, column]]
-            all_texts = labels(shown) if labels else numbers
-            bar_texts = [all_texts[row] for row in rows]
-            axes.bar_label(
-                drawn,
-                bar_texts,
-                padding=_LABEL_GAP,
-                fontsize=size,
-                color=canvas.text_color(axes),
-            )
-            texts += bar_texts
+            all_labels = labels(shown) if labels else [*map(number.at_bar, values[:, column])]
+            shown_labels = [all_labels[row] for row in rows]
+            color = canvas.text_color(axes)
+            axes.bar_label(drawn, shown_labels, padding=_LABEL_GAP, fontsize=size, color=color)
+            texts += shown_labels
     _widen_limits(axes, values, positions, canvas.text_width(texts, size), layout)
     canvas.reserve_top(axes, legend)
     canvas.number_axis(axes, axes.xaxis, number)

@@ -56,8 +56,8 @@ _CHARACTER_EMS: Final = 0.6
 _WIDE_CHARACTER_EMS: Final = 1.0
 _WIDE_CHARACTERS: Final = frozenset("MWmw@%")
 # Shares of the axes' width and height that tick labels may take, with and without a layout engine.
-_LABEL_SHARES_IN_LAYOUT: Final = (0.45, 0.7)
-_LABEL_SHARES_WITHOUT_LAYOUT: Final = (0.145, 0.1)
+_ROOM_WITH_LAYOUT: Final = (0.45, 0.7)
+_ROOM_WITHOUT: Final = (0.145, 0.1)
 # The factor by which a layout engine enlarges axes without labels.
 _GROWTH: Final = 1.25
 # The minimum widths in points for a large legend font, and for two names in a line.
@@ -145,9 +145,7 @@ def axes_size(axes: Axes) -> tuple[float, float]:
 def label_room(axes: Axes) -> tuple[float, float]:
     """Return the points available to tick labels beside and below the axes."""
     width, height = axes_size(axes)
-    beside, below = (
-        _LABEL_SHARES_IN_LAYOUT if _has_layout_engine(axes) else _LABEL_SHARES_WITHOUT_LAYOUT
-    )
+    beside, below = _ROOM_WITH_LAYOUT if _has_layout_engine(axes) else _ROOM_WITHOUT
     return width * beside, height * below
 
 
@@ -174,10 +172,7 @@ def clip_text(text: str, size: float, room: float) -> str:
 
 
 def add_legend(axes: Axes, names: Sequence[str], *, has_other: bool = False) -> float:
-    """Add a legend at the top and return its height in points, for `reserve_top`.
-
-    With `has_other` the last series is "other".
-    """
+    """Add a legend at the top and return its height in points, for `reserve_top`."""
     width, _ = axes_size(axes)
     size = min(points("legend.fontsize"), 11 if width > _WIDE else 7.5)
     handle = 4.5 * size
@@ -211,7 +206,7 @@ def reserve_top(axes: Axes, height: float) -> None:
 
 
 def number_axis(axes: Axes, axis: Axis, number: Number) -> None:
-    """Set as many round ticks as fit, six at maximum."""
+    """Set as many round ticks as fit, at most six."""
     size = points("xtick.labelsize")
     width, height = axes_size(axes)
     if axis is axes.xaxis:
@@ -291,6 +286,5 @@ def _ems(text: str) -> float:
 
 
 def _has_layout_engine(axes: Axes) -> bool:
-    """Return whether a layout engine will make room for labels around the axes."""
     figure: Any = axes.figure.get_figure(root=True)
     return figure.get_layout_engine() is not None

@@ -53,13 +53,11 @@ def headcount(
     level : {"department", "job_function"}
         What a bar shows.
     company : str or list of str, optional
-        One company's name, or up to six to compare side by side; by default all companies
-        together, each counted once.
+        One company's name, or up to six to compare; by default all together, each counted once.
     share : bool
         Show shares of each company's people instead of numbers.
     top : int
-        Maximum number of departments or job functions, the largest first; the others are summed
-        as "other". Low axes show fewer.
+        Maximum number of bars, the largest first; the others are summed as "other".
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 

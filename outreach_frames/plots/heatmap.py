@@ -57,11 +57,9 @@ def headcount_heatmap(
     company : str or list of str, optional
         The companies to show; by default all.
     share : bool
-        Show shares of each company's people, to compare companies of different sizes, instead of
-        numbers.
+        Show shares of each company's people instead of numbers.
     top : int
-        Maximum number of rows, and of columns, the largest first; the others are summed as
-        "other". Small axes show fewer.
+        Maximum number of rows and columns, the largest first; the others are summed as "other".
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 

@@ -101,9 +101,7 @@ SHARE: Final = Number(share_text, share_tick, whole=False)
 def drawable(texts: Iterable[object]) -> list[str]:
     """Return texts as single lines; replace characters that no font has and warn about them."""
     plain = [_plain(text) for text in texts]
-    missing = {mark for text in plain for mark in text} - _drawable_characters(
-        fallback_families(plain)
-    )
+    missing = {mark for text in plain for mark in text} - _glyphs(fallback_families(plain))
     if missing:
         marks = sorted(missing)[:_LISTED_CHARACTERS]
         more = ", …" if len(missing) > len(marks) else ""
@@ -135,11 +133,7 @@ def escape_formulas(text: str) -> str:
 
 
 def unique(texts: Iterable[str]) -> list[str]:
-    """Append numbers to repeated texts.
-
-    >>> unique(["Sales", "Sales", "Legal"])
-    ['Sales', 'Sales (2)', 'Legal']
-    """
+    """Append numbers to repeated texts."""
     taken: dict[str, None] = {}
     for text in texts:
         name, number = text, 1
@@ -153,7 +147,7 @@ def unique(texts: Iterable[str]) -> list[str]:
 def fallback_families(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the style's font families and the fallbacks for characters that they lack."""
     families = tuple(mpl.rcParams["font.family"])
-    missing = {mark for text in texts for mark in text} - _drawable_characters(families)
+    missing = {mark for text in texts for mark in text} - _glyphs(families)
     installed = font_manager.fontManager.get_font_names() if missing else []
     for family in _FALLBACK_FAMILIES:
         if family in installed and missing & _characters(family):
@@ -170,7 +164,7 @@ def _plain(text: object) -> str:
     return shown or NOT_GIVEN
 
 
-def _drawable_characters(families: tuple[str, ...]) -> frozenset[str]:
+def _glyphs(families: tuple[str, ...]) -> frozenset[str]:
     return frozenset[str]().union(*(_characters(family) for family in families))
 
 

@@ -51,8 +51,7 @@ def segments(
         What a bar shows: "people", "companies", "share", "median_employees" or
         "median_<department>".
     top : int
-        Maximum number of segments, the largest first. The others are summed as "other" (people and
-        share) or dropped; the title has the number of segments.
+        Maximum number of segments, the largest first; others are summed (people, share) or dropped.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -173,8 +172,7 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     Returns
     -------
     Axes
-        One bar per full year, 20 and more in one bar, and a line at the median. The title has the
-        number of people with an unknown start.
+        One bar per full year, the last for 20+, and the median. The title counts unknown starts.
 
     Raises
     ------

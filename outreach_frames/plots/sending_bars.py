@@ -45,8 +45,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
     Parameters
     ----------
     data : SubmissionReport or DataFrame, also of Polars, DuckDB or Arrow
-        The report that `df.outreach.add_to_sequence` returns, its `.rows`, `.frame` or
-        `.summary()`.
+        The report of `df.outreach.add_to_sequence`, its `.rows`, `.frame` or `.summary()`.
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
@@ -100,8 +99,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     data : DataFrame, also of Polars, DuckDB or Arrow
         The table that `sending_capacity` returns.
     top : int
-        Maximum number of mailboxes with a separate colour, up to six, those with the most emails
-        first; the others are summed as "other".
+        Maximum number of separate mailboxes, the largest first, up to six; the others are summed.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 

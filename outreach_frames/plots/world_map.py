@@ -53,8 +53,7 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`).
     top : int
-        Maximum number of places labelled with name and number of people, the largest first; labels
-        that do not fit are dropped.
+        Maximum number of labelled places, the largest first; labels that do not fit are dropped.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
@@ -152,7 +151,6 @@ def _widen(limits: tuple[float, float], degrees: float) -> tuple[float, float]:
 
 
 def _span(values: pd.Series) -> tuple[float, float]:
-    """Return the limits of the map in one direction."""
     low, high = float(values.min()) - _MARGIN, float(values.max()) + _MARGIN
     return _widen((low, high), _MIN_SPAN - (high - low))
 
@@ -215,7 +213,6 @@ def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any])
 
 @cache
 def _land() -> Path:
-    """Return the outlines of the continents and larger islands, in degrees."""
     text = resources.files("outreach_frames.plots").joinpath("land.json").read_text("utf-8")
     rings = [np.array(ring) for ring in json.loads(text)]
     # A ring that crosses the date line continues beyond 180 degrees: repeat it on the other side.

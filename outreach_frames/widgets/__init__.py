@@ -1,11 +1,4 @@
-"""Widgets for notebooks: filters, sequences and mailboxes by hand, leaving code that does the same.
-
->>> import outreach_frames as of
->>> with of.connect("sandbox", cache=None) as client:
-...     builder = of.widgets.PeopleSearch({"person_seniorities": ["vp"]}, client=client)
->>> builder.filters
-{'person_seniorities': ['vp']}
-"""
+"""Widgets for notebooks that search people, add leads and change mailboxes, and write the code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long work of a widget in a thread, with its results delivered on the kernel's own loop."""
+"""A widget's long work in a thread, with results delivered on the kernel's event loop."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.warnings import collect_warnings
 
 T = TypeVar("T")
-# The result of some work, and the warnings that came with it.
+# A result and its warnings.
 Done = Future[tuple[T, list[str]]]
 
 
 class Background:
-    """Does a widget's long work, so that its buttons keep working.
+    """Run a widget's long work in threads, and everything that changes the widget on its loop."""
 
-    Everything that changes the widget runs on the loop that it was made on, one call after the
-    other. Without a loop, as in a plain script, each call runs in the thread that makes it.
-    """
+    # Without an event loop, as in a script, each call runs in the calling thread.
 
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -33,7 +31,7 @@ class Background:
 
     @property
     def over(self) -> bool:
-        """Whether the loop has ended, as in a kernel that is shutting down."""
+        """Whether the loop has ended, for example because the kernel is shutting down."""
         return self._loop is not None and not self._loop.is_running()
 
     def deliver(self, function: Callable[..., object], *arguments: Any) -> None:
@@ -46,8 +44,8 @@ class Background:
                 self._loop.call_soon_threadsafe(function, *arguments)
 
     def on_loop(self, function: Callable[..., object], *arguments: Any) -> None:
-        """Call a function at once in the loop's own thread, else as soon as the loop is free."""
-        # Messages of the page may come in another thread: Lab talks to widgets in a subshell.
+        """Call a function at once if in the loop's thread, else as soon as the loop is free."""
+        # Messages from the page may arrive in another thread: JupyterLab uses a subshell.
         if threading.current_thread() is self._thread:
             function(*arguments)
         else:
@@ -60,20 +58,8 @@ class Background:
         then: Callable[[Done[T]], object],
         show_status: Callable[[str], object],
     ) -> None:
-        """Do some work in a thread of its own.
-
-        Parameters
-        ----------
-        cancellation : CancellationToken
-            Aborts the work's requests and waits.
-        work : callable
-            Called in the thread; may report progress with `deliver`.
-        then : callable
-            Called on the loop with the future of the work's result and warnings once it is done.
-        show_status : callable
-            Called on the loop with why the work takes longer, such as a wait that the service asked
-            for, and with "" when that is over.
-        """
+        """Do work in a new thread; call `then` and `show_status` on the loop."""
+        # `show_status` gets the reason for a delay, and "" when it is over.
 
         def in_thread() -> tuple[T, list[str]]:
             bind_thread(cancellation, partial(self.deliver, show_status))

@@ -1,4 +1,4 @@
-"""What all widgets share: their files, their messages, and how a click becomes a call."""
+"""The base of all widgets: assets, messages, and method calls from the page."""
 
 from __future__ import annotations
 
@@ -21,17 +21,14 @@ T = TypeVar("T")
 Kind = Literal["info", "warning", "error"]
 
 
-def source(*names: str) -> str:
-    """Return the text of files in this folder, joined.
-
-    A module in a notebook has no address of its own, so it cannot import its neighbours.
-    """
+def read_assets(*names: str) -> str:
+    """Return files of this folder as one text, as a notebook's module cannot import others."""
     folder = files("outreach_frames.widgets")
     return "\n".join(folder.joinpath(name).read_text(encoding="utf-8") for name in names)
 
 
 def notice(kind: Kind, text: str, details: Iterable[str] = ()) -> dict[str, Any]:
-    """Return a message for the analyst, as the page shows it.
+    """Build a message for the page.
 
     >>> notice("info", "Saved.")
     {'kind': 'info', 'text': 'Saved.', 'details': []}
@@ -40,85 +37,71 @@ def notice(kind: Kind, text: str, details: Iterable[str] = ()) -> dict[str, Any]
 
 
 def error_notice(error: BaseException) -> dict[str, Any]:
-    """Return an error as a message for the page, with each validation error of a 422 on its own.
-
-    >>> error_notice(OutreachError("No service is connected."))["text"]
-    'No service is connected.'
-    """
+    """Build a message from an error, with all validation errors of a 422 as details."""
     if not isinstance(error, OutreachError):
         return notice(
             "error",
-            f"Unexpected internal error: {type(error).__name__}. Nothing else was done. Please "
-            "report it with the traceback from the notebook's log.",
+            f"Unexpected internal error: {type(error).__name__}. Nothing else was done. Report it "
+            "with the traceback from the notebook's log.",
         )
     problems = error.validation_errors if isinstance(error, ValidationFailedError) else ()
     return notice("error", str(error), [f"{one.error_code}: {one.message}" for one in problems])
 
 
 class Panel(anywidget.AnyWidget):
-    """A widget of this package: its messages, and how a click in the page becomes a call.
+    """A widget whose page calls the methods named in `actions` and shows their errors."""
 
-    A subclass names its methods in `actions`; the page calls one by sending
-    ``{"action": name, ...}``, and the rest becomes the method's keyword arguments. An error that
-    the method raises is shown in the widget.
-
-    Attributes
-    ----------
-    notices : list of dict
-        The messages at the top of the page: `kind`, `text`, `details`.
-    busy : str
-        What is under way, in words; empty when nothing is.
-    progress : list of int
-        How much of it is done, and of how much in all; 0 where that is not known.
-    status : str
-        Why it takes longer than usual; empty where there is nothing to say.
-    """
-
-    # These may quote the service, so they go to the page as messages: a synced trait would lie,
-    # unseen, in a notebook that is saved with its widgets' state.
-    unsaved: ClassVar[tuple[str, ...]] = ("notices", "status")
+    # These traits may quote the service. They are sent as messages, because a notebook saved with
+    # its widgets' state would contain synced traits.
+    message_traits: ClassVar[tuple[str, ...]] = ("notices", "status")
+    # The page sends {"action": name, **arguments}.
     actions: ClassVar[tuple[str, ...]] = ()
-    # These do not wait for the cell that may be running.
+    # Actions that do not wait for a running cell.
     immediate: ClassVar[tuple[str, ...]] = ("cancel",)
 
     notices: traitlets.List[dict[str, Any]] = traitlets.List(traitlets.Dict())
+    # The work under way, in words, or "".
     busy: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
+    # Done and total; a total of 0 is unknown.
     progress: traitlets.List[int] = traitlets.List(traitlets.Int(), [0, 0]).tag(sync=True)
+    # Why the work takes longer than usual, or "".
     status: traitlets.Unicode[str, str | bytes] = traitlets.Unicode()
-    # The page counts up after each result: a host that runs cells again when the page changes a
-    # trait, as marimo does, then runs those that use the result.
+    # The page increments this after each result, so that hosts such as marimo, which rerun cells
+    # when the page changes a trait, rerun the cells that use the result.
     seen: traitlets.Int[int, int] = traitlets.Int().tag(sync=True)
 
     def __init__(self, client: Client | None, **traits: Any) -> None:
         super().__init__(**traits)
-        self._given_client = client
+        self._client_argument = client
         self._background = Background()
-        # Cancels what is under way, or what was.
+        # Cancels the current or the last work.
         self._task = CancellationToken()
         self._shown: dict[str, dict[str, Any]] = {}
-        self.observe(lambda change: self._show(change.name, value=change.new), list(self.unsaved))
+        self.observe(
+            lambda change: self._show(change.name, value=change.new), list(self.message_traits)
+        )
         self.on_msg(self._on_message)
 
     def ready(self) -> None:
-        """Send a new view in the page everything that was shown and is not in a trait."""
+        """Send a new view all content that is not in a synced trait."""
         for kind, content in list(self._shown.items()):
             self.send({"kind": kind, **content})
 
     def _show(self, kind: str, **content: Any) -> None:
-        """Send content to all views, later ones included; a saved notebook does not hold it."""
+        """Send content to all present and future views; a saved notebook does not contain it."""
         self._shown[kind] = content
         self.send({"kind": kind, **content})
 
     def _is_sending(self) -> bool:
-        # Only what changes something has a total from its beginning.
+        # Only work that changes something starts with a total.
         return bool(self.busy) and self.progress[1] > 0
 
-    def _tell_host(self) -> None:
-        """Have the host run the cells again that use this widget, where it does that."""
+    def _notify_host(self) -> None:
+        """Make reactive hosts rerun the cells that use this widget."""
         self.send({"kind": "changed"})
 
     def _client(self) -> Client:
-        return resolve(self._given_client)
+        return resolve(self._client_argument)
 
     def _notify(self, *notices: dict[str, Any], warnings: Iterable[str] = ()) -> None:
         """Replace the messages at the top of the page."""
@@ -133,7 +116,7 @@ class Panel(anywidget.AnyWidget):
                     self._background.on_loop(self._call, name, arguments)
 
     def _call(self, name: str, arguments: Mapping[Any, Any]) -> None:
-        with self._showing_errors():
+        with self._show_errors():
             getattr(self, name)(**arguments)
 
     def _start(
@@ -145,12 +128,8 @@ class Panel(anywidget.AnyWidget):
         *,
         total: int = 0,
     ) -> None:
-        """Do long work in a thread unless some is under way.
-
-        `then` is called with the result and the warnings that came with it, `failed` with an error,
-        which is shown too. Both are called on the kernel's loop. `total` is where the progress
-        ends, if that is known.
-        """
+        """Do long work in a thread unless some is under way; show an error."""
+        # `then` gets the result and its warnings; `then` and `failed` run on the kernel's loop.
         if self.busy:
             return
         self.progress = [0, total]
@@ -160,7 +139,7 @@ class Panel(anywidget.AnyWidget):
         def done(future: Done[T]) -> None:
             self.busy, self.status = "", ""
             try:
-                with self._showing_errors():
+                with self._show_errors():
                     error = future.exception()
                     if error is None:
                         then(*future.result())
@@ -168,7 +147,7 @@ class Panel(anywidget.AnyWidget):
                     failed(error)
                     raise error
             finally:
-                self._tell_host()
+                self._notify_host()
 
         def show_status(words: str) -> None:
             if self.busy:
@@ -178,8 +157,8 @@ class Panel(anywidget.AnyWidget):
         self._background.start(self._task, work, done, show_status)
 
     @contextmanager
-    def _showing_errors(self) -> Iterator[None]:
-        """Show what is raised; what is not an error of this package goes on to the log."""
+    def _show_errors(self) -> Iterator[None]:
+        """Show errors; re-raise those of other packages, for the log."""
         try:
             yield
         except Exception as error:

@@ -1,7 +1,7 @@
-// What all widgets share. It is put in front of each widget's own file, as one module.
-// Texts go into the page as text only: what the service says is never markup.
+// Shared by all widgets: prepended to each widget's file to form one module.
+// Texts of the service are inserted as text, never as markup.
 
-/** Make an element: `on...` are listeners, true/false attributes are switches, the rest is text. */
+/** Make an element; `on...` attributes are listeners, booleans are properties. */
 function h(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
@@ -11,30 +11,30 @@ function h(tag, attributes = {}, ...children) {
       element.setAttribute(name, value === true ? "" : String(value));
     }
   }
-  put(element, children);
+  setChildren(element, children);
   return element;
 }
 
-/** Give an element these children instead of its own; null is left out. */
-function put(element, ...children) {
+/** Replace an element's children; null is skipped. */
+function setChildren(element, ...children) {
   element.replaceChildren(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
 }
 
-// Each widget has a copy of this module of its own.
+// Each widget has its own copy of this module.
 const idPrefix = `outreach-${Math.random().toString(36).slice(2)}`;
 let lastId = 0;
 
-/** Return an id that no other element of the page has. */
+/** Return an id that is unique in the page. */
 function newId() {
   return `${idPrefix}-${++lastId}`;
 }
 
-/** Return whether an element has the focus, also where the host shows widgets in a shadow tree. */
+/** Return whether an element has the focus, even in a shadow tree. */
 function hasFocus(element) {
   return element.getRootNode().activeElement === element;
 }
 
-/** Return text for a number. */
+/** Format a number. */
 function number(value) {
   return value.toLocaleString("en");
 }
@@ -43,10 +43,7 @@ function button(label, onclick, options = {}) {
   return h("button", { type: "button", onclick, ...options }, label);
 }
 
-/**
- * Make a button that acts once for each number that is current when it is clicked: a second click
- * does nothing, even before the kernel says that it acted.
- */
+/** Make a button that acts once per current number: a second click does nothing. */
 function onceButton(current, act, options = {}) {
   let used = null;
   const element = button(
@@ -74,40 +71,40 @@ function searchInput(placeholder, oninput, options = {}) {
   return h("input", { type: "search", placeholder, oninput, ...options });
 }
 
-/** Make an input for a whole number. Scrolling over it scrolls the page and changes no number. */
+/** Make an input for a whole number that ignores the mouse wheel. */
 function numberInput(attributes) {
   const input = h("input", { type: "number", step: "1", ...attributes });
   input.addEventListener("wheel", () => input.blur());
   return input;
 }
 
-/** Fill a list with texts or elements; an empty one is hidden. */
-function fill(list, items) {
-  put(list, items.map((item) => h("li", {}, item)));
+/** Fill a list with texts or elements; hide it if empty. */
+function fillList(list, items) {
+  setChildren(list, items.map((item) => h("li", {}, item)));
   list.hidden = items.length === 0;
 }
 
-/** Show what is wrong with an input; an empty text says that nothing is. */
+/** Show an input's problem, or "" for none. */
 function showProblem(input, problem, words) {
   problem.textContent = words;
   problem.hidden = !words;
   input.setAttribute("aria-invalid", String(Boolean(words)));
 }
 
-/** Make an element the root of a widget; what is typed in it triggers no shortcut of Lab. */
+/** Make an element the root of a widget and suppress JupyterLab's shortcuts in it. */
 function makeRoot(element, label) {
-  // A widget's own styles go by the second class.
+  // The second class selects the widget's own styles.
   element.classList.add("outreach", `outreach-${label.toLowerCase().replaceAll(" ", "-")}`);
   element.setAttribute("role", "group");
   element.setAttribute("aria-label", label);
-  // Lab looks for this from the focused element upwards, and finds a shortcut's element first.
+  // JupyterLab searches upwards from the focused element, so set the attribute there too.
   const suppress = (one) => one.setAttribute("data-lm-suppress-shortcuts", "true");
   suppress(element);
   element.addEventListener("focusin", (event) => suppress(event.target));
 }
 
-/** Call a function now and whenever one of the traits changes, until the signal aborts. */
-function follow(model, traits, signal, update) {
+/** Call a function now and after each change of a trait, until the signal aborts. */
+function onTraits(model, traits, signal, update) {
   for (const trait of traits) model.on(`change:${trait}`, update);
   signal.addEventListener("abort", () => {
     for (const trait of traits) model.off(`change:${trait}`, update);
@@ -115,14 +112,14 @@ function follow(model, traits, signal, update) {
   update();
 }
 
-/** Change a trait, in the kernel too. */
+/** Change a trait in the page and the kernel. */
 function setTrait(model, name, value) {
   model.set(name, value);
   model.save_changes();
 }
 
-/** Call a function for each of the kernel's messages of one kind, until the signal aborts. */
-function hear(model, kind, signal, update) {
+/** Call a function for each kernel message of one kind, until the signal aborts. */
+function onMessage(model, kind, signal, update) {
   const listener = (message) => {
     if (message && message.kind === kind) update(message);
   };
@@ -132,8 +129,8 @@ function hear(model, kind, signal, update) {
 
 const noticeAreas = new WeakMap();
 
-/** Return a message as an element. */
-function noticeOf({ kind, text, details }) {
+/** Return the element of a notice. */
+function noticeElement({ kind, text, details }) {
   return h(
     "div",
     { class: `outreach-notice outreach-${kind}`, role: kind === "error" ? "alert" : "status" },
@@ -146,23 +143,23 @@ function noticeOf({ kind, text, details }) {
 function noticeArea(model, signal) {
   const area = h("div", { class: "outreach-notices", "aria-live": "polite" });
   noticeAreas.set(model, area);
-  hear(model, "notices", signal, ({ value }) => put(area, value.map(noticeOf)));
-  // Python has something new: see `seen` there.
-  hear(model, "changed", signal, () => setTrait(model, "seen", model.get("seen") + 1));
+  onMessage(model, "notices", signal, ({ value }) => setChildren(area, value.map(noticeElement)));
+  // Tells reactive hosts about a new result: see `seen` in Python.
+  onMessage(model, "changed", signal, () => setTrait(model, "seen", model.get("seen") + 1));
   return area;
 }
 
-/** Send the kernel a message; where it was restarted nobody listens, and the page says so. */
+/** Send the kernel a message; show an error if the kernel was restarted. */
 function post(model, message) {
   try {
     model.send(message);
   } catch {
-    const text = "Nothing was done: the kernel behind this widget was restarted or has ended. Run the cell again.";
-    put(noticeAreas.get(model), noticeOf({ kind: "error", text, details: [] }));
+    const text = "Nothing was done: this widget's kernel was restarted or has ended. Run the cell again.";
+    setChildren(noticeAreas.get(model), noticeElement({ kind: "error", text, details: [] }));
   }
 }
 
-/** Return the area that says what is under way, with its progress and buttons to end it. */
+/** Return the area for the work under way, with its progress and cancel buttons. */
 function busyArea(model, signal, buttons = button("Cancel", () => post(model, { action: "cancel" }))) {
   const words = h("span", {});
   const bar = h("progress", { "aria-label": "Progress" });
@@ -178,15 +175,15 @@ function busyArea(model, signal, buttons = button("Cancel", () => post(model, { 
     const counted = total ? `${number(done)} of ${number(total)}` : "";
     words.textContent = [model.get("busy"), counted, status].filter(Boolean).join(" · ");
   };
-  follow(model, ["busy", "progress"], signal, update);
-  hear(model, "status", signal, ({ value }) => {
+  onTraits(model, ["busy", "progress"], signal, update);
+  onMessage(model, "status", signal, ({ value }) => {
     status = value;
     update();
   });
   return area;
 }
 
-/** Copy text, also where the page may not use the clipboard's own interface. */
+/** Copy text to the clipboard, even where the Clipboard API is not allowed. */
 async function copyText(text) {
   try {
     await navigator.clipboard.writeText(text);
@@ -200,7 +197,7 @@ async function copyText(text) {
   }
 }
 
-/** Return the area for Python code that does the same, with a button that copies it. */
+/** Return the area for the equivalent Python code, with a copy button. */
 function codeArea() {
   const code = h("code", {});
   const copy = button("Copy code", async () => {
@@ -218,20 +215,20 @@ function codeArea() {
   return { element, show: (text) => (code.textContent = text) };
 }
 
-/** Return the area for the code of a trait. */
+/** Return the area for the code in the `code` trait. */
 function followedCode(model, signal) {
   const { element, show } = codeArea();
-  follow(model, ["code"], signal, () => show(model.get("code")));
+  onTraits(model, ["code"], signal, () => show(model.get("code")));
   return element;
 }
 
-/** Return a region for a table; it scrolls. */
+/** Return a scrolling region for a table. */
 function region(label, name = "", ...children) {
   const attributes = { class: `outreach-table ${name}`, tabindex: "0", role: "region", "aria-label": label };
   return h("div", attributes, children);
 }
 
-/** Return a table; `columns` are texts, `rows` lists of texts, or null where missing. */
+/** Return a table of texts; null is a missing text. */
 function tableOf(columns, rows) {
   return h(
     "table",

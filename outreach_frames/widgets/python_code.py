@@ -1,4 +1,4 @@
-"""Python code that does the same as a widget, laid out as formatters do."""
+"""The Python code that widgets show, formatted as by a code formatter."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INDENT: Final = "    "
 
 
 def literal(value: object) -> str:
-    """Return a value as Python; text in double quotes unless that takes more backslashes.
+    """Format a value as Python, in double quotes unless single ones need fewer backslashes.
 
     >>> literal({"first_name": ["Ada", None]})
     '{"first_name": ["Ada", None]}'
@@ -25,17 +25,8 @@ def literal(value: object) -> str:
 
 
 def call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
-    """Return a call with one argument on each line.
+    """Format a call, one argument per line: code, or a prefix such as ``limit=`` and a value.
 
-    Parameters
-    ----------
-    function : str
-        What is called.
-    arguments : sequence of str or (str, object)
-        Each a piece of code, or what stands before a value, such as ``limit=``, and the value.
-
-    Examples
-    --------
     >>> print(call("of.search_people", [("person_titles=", ["CEO"]), "client=client"]))
     of.search_people(
         person_titles=["CEO"],
@@ -49,11 +40,7 @@ def call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
 
 
 def one_line_call(function: str, arguments: Sequence[str | tuple[str, object]]) -> str:
-    """Return a call on one line where it fits, else as `call` does.
-
-    >>> one_line_call("df.outreach.add_to_sequence", [("", "s1"), "client=client"])
-    'df.outreach.add_to_sequence("s1", client=client)'
-    """
+    """Format a call on one line if it fits, else as `call` does."""
     line = f"{function}({', '.join(map(_text, arguments))})"
     return line if len(line) <= LINE_LENGTH else call(function, arguments)
 
@@ -63,7 +50,7 @@ def _text(argument: str | tuple[str, object]) -> str:
 
 
 def _lines(argument: str | tuple[str, object]) -> list[str]:
-    """Return an argument on one line, or with one item on each where it is too long."""
+    """Format an argument on one line, or one item per line if it is too long."""
     line = f"{_text(argument)},"
     if isinstance(argument, str) or len(_INDENT) + len(line) <= LINE_LENGTH:
         return [line]
@@ -85,7 +72,7 @@ def _items(value: Mapping[Any, Any] | Sequence[Any]) -> list[str]:
 
 
 def _quoted(text: str) -> str:
-    # With both quotes in a text, repr escapes the single ones and nothing but those.
+    # If a text has both quotes, repr escapes only the single ones.
     inner = repr(text + "'\"")[1:-4]
     if text.count('"') > text.count("'"):
         return f"'{inner}'"

@@ -159,7 +159,7 @@ class TestMailboxLimits:
         numbers = widget.get_by_role("spinbutton")
         numbers.nth(0).fill("61")
         numbers.nth(1).fill("1.5")
-        expect_text(widget, "Give a whole number.")
+        expect_text(widget, "Enter a whole number.")
         widget.get_by_role("checkbox").nth(2).check()
         assert out_of_reach(widget) == []
         look(notebook, "accessible_limits_changed")
@@ -207,7 +207,7 @@ class TestAddToSequence:
         for name in ("First Name", "first name"):
             widget.get_by_label(name, exact=True).check()
         widget.get_by_label("Leads distribution").select_option(label="custom_mailboxes")
-        expect_text(widget, "The column First Name already has this name.")
+        expect_text(widget, "The column First Name already uses this name. Enter another one.")
         look(notebook, "accessible_adding_open")
         widget.get_by_label("first name", exact=True).uncheck()
         widget.get_by_label("Leads distribution").select_option(index=0)
@@ -252,8 +252,8 @@ class TestAddToSequence:
         keyboard.press("Control+A")
         keyboard.type(str(tmp_path / "outcome"))
         press(button(widget, "Save failed rows as CSV"))
-        expect_text(widget, "failed.csv, the others beside it")
+        expect_text(widget, "failed.csv, other rows in files beside it")
         press(button(widget, "Save failed rows as CSV"))
         press(button(widget, "Replace them"))
-        expect_text(widget, "failed.csv, the others beside it")
+        expect_text(widget, "failed.csv, other rows in files beside it")
         assert len(own_sandbox.leads(identity)) == 2

@@ -139,7 +139,7 @@ def test_check_and_dry_run_send_nothing(notebook: Notebook) -> None:
             if not accepts:
                 expect_text(option, f"{status}: takes no leads")
         expect(button(widget, "Add leads")).to_be_disabled()
-        expect_text(widget, "Cannot be used: 7 (its name is not text")
+        expect_text(widget, "Cannot be used: 7 (its name is int, not text")
         notebook.screenshot("add_fresh_light")
 
         widget.get_by_text("Data fields").click()
@@ -223,7 +223,7 @@ def test_cancel_and_going_on(notebook: Notebook) -> None:
         assert gate.arrived.acquire(timeout=30)
         expect(button(widget, "Abort now")).to_be_hidden()
         button(widget, "Cancel").click()
-        expect_text(widget, "Cancelling: the request under way is finished")
+        expect_text(widget, "Cancelling: the current request is completed")
         expect(button(widget, "Abort now")).to_be_visible()
         notebook.screenshot("add_cancelling_light")
         gate.open()
@@ -232,13 +232,13 @@ def test_cancel_and_going_on(notebook: Notebook) -> None:
         assert len(posts(service)) == 1
         expect(widget.get_by_label("Sequence", exact=True)).to_be_disabled()
         button(widget, "Check rows").click()
-        expect_text(widget, "This plan has only rows that were refused or never sent")
+        expect_text(widget, "This plan has only the rows that were refused or not sent")
         button(widget, "Add 251 leads").click()
         expect_text(widget, "501 of 501 rows are in the sequence now.")
         sent = [lead["email"] for body in posts(service) for lead in body["leads"]]
         assert sent == [f"lead{row}@example.com" for row in range(ROWS)]
         button(widget, "Check rows").click()
-        expect_text(widget, "None of 501 rows would be sent.")
+        expect_text(widget, "None of 501 rows can be sent.")
         expect_text(widget, "There is nothing to send.")
 
 

@@ -184,7 +184,7 @@ def test_each_row_has_its_own_result(notebook: Notebook) -> None:
         widget.get_by_role("button", name="Change 3 mailboxes").click()
         expect_text(row_of(widget, "cyd"), "Changed: the service now reports 60.")
         expect_text(row_of(widget, "ada"), "too_high: At most 50.")
-        expect_text(row_of(widget, "bob"), "May have changed nevertheless")
+        expect_text(row_of(widget, "bob"), "May have changed: press Reload")
         widget.get_by_role("button", name="Change 2 mailboxes").wait_for()
         notebook.screenshot("mailbox_limits_results")
 
@@ -270,7 +270,7 @@ def test_what_is_no_whole_number_is_not_sent(notebook: Notebook) -> None:
         set_all(widget, 60)
         field = widget.get_by_label("New limit of bob@example.com")
         field.fill("62.5")
-        expect_text(row_of(widget, "bob"), "Give a whole number.")
+        expect_text(row_of(widget, "bob"), "Enter a whole number.")
         assert widget.get_by_role("button", name="Change 2 mailboxes").is_disabled()
         field.fill("")
         button = widget.get_by_role("button", name="Change 2 mailboxes", disabled=False)

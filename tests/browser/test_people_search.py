@@ -13,7 +13,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.sandbox import Sandbox
-from outreach_frames.widgets.base import source
+from outreach_frames.widgets.base import read_assets
 from tests.browser.lab import DARK, Notebook, connect_to
 from tests.filter_values import good_value
 from tests.scripted import Received, Reply, delayed, json, scripted
@@ -683,7 +683,7 @@ def test_it_can_be_read_where_lab_names_no_colours(
 ) -> None:
     """In another host, dark or not, the text stands out from its ground."""
     page = notebook.page.context.new_page()
-    sheet = source("common.css", "people_search/widget.css")
+    sheet = read_assets("common.css", "people_search/widget.css")
     shown = "<button>Search</button><div class='ops-tags'>CEO</div>"
     body = f"<div class='outreach outreach-people-search'>{shown}</div>"
     page.set_content(f"<style>{style}</style><style>{sheet}</style>{body}")

@@ -384,7 +384,7 @@ def test_another_connection_is_met_by_no_click() -> None:
         page.click("reload")
         await page.idle()
         await page.check()
-        assert "went to another sequence" in page.notices
+        assert "were sent to another sequence" in page.notices
         connect(first)
         page.click("reload")
         await page.idle()
@@ -421,16 +421,16 @@ def test_a_kernel_that_goes_down_sends_no_more() -> None:
 
 
 def test_a_run_that_ends_without_a_report_ends_all_sending() -> None:
-    """Where it is not known what was sent nothing is sent again; an error from before is known."""
+    """After an unexpected error nothing more is sent; after a known one sending goes on."""
     value = read_value({"sequence_id": "s1", "email": "email"})
     with serving() as (_, client):
         sender = Sender(leads(2), lambda: "continue")
-        for error, why in ((OutreachError("known"), ""), (RuntimeError("what?"), "not known")):
-            sender.take(sender.planning(value, client)(), value)
-            sender.begin()
-            sender.failed(error)
+        for error, why in ((OutreachError("known"), ""), (RuntimeError("what?"), "is unknown")):
+            sender.set_plan(sender.planner(value, client)(), value)
+            sender.mark_sent()
+            sender.on_failure(error)
             assert why in sender.why_not(sender.number, value, again=True)
-            assert sender.is_lost == bool(why)
+            assert sender.is_outcome_unknown == bool(why)
 
 
 def test_a_journal(tmp_path: Path) -> None:
@@ -558,7 +558,7 @@ def test_any_frame_can_be_shown(frame: pd.DataFrame) -> None:
         page = Page(frame, client)
         await page.check()
         if page.widget.plan is not None:
-            page.click("try_out", plan=page.state["plan"])
+            page.click("dry_run", plan=page.state["plan"])
             assert sum(count for _, count, *_ in page.told["outcome"]["summary"]) == len(frame)
             page.send()
             await page.idle()
@@ -582,7 +582,7 @@ def test_people_and_token_are_in_no_trait(tmp_path: Path) -> None:
     async def test() -> None:
         page = Page(leads(2), client)
         await page.check()
-        page.click("try_out", plan=page.state["plan"])
+        page.click("dry_run", plan=page.state["plan"])
         page.send()
         await page.idle()
         page.click("ready")
@@ -593,7 +593,7 @@ def test_people_and_token_are_in_no_trait(tmp_path: Path) -> None:
         assert "lead1" in json.dumps(page.told)
         assert TOKEN not in json.dumps(page.told)
         for folder, words in (
-            (" ", "Name a folder"),
+            (" ", "The folder for the files has no name"),
             ("~nobody-of-this-name/a", "cannot be saved"),
             ("a\0b", "cannot be saved"),
         ):

@@ -96,7 +96,7 @@ def test_whether_rows_have_arrived(
         duplicate = "not_sent" if status == "not_sent" else "duplicate_in_frame"
         assert page.statuses == [status, "invalid", duplicate]
         await page.check(sequence_id="s2")
-        assert ("went to another sequence" in page.notices) == arrived
+        assert ("were sent to another sequence" in page.notices) == arrived
         assert page.state["button"] == ("" if arrived else "Add 1 lead to 'The s2'")
 
     with serving(reply) as (_, client):

@@ -54,7 +54,7 @@ def test_the_table_of_a_second_run_has_all_rows_while_it_is_sent() -> None:
         page.click("cancel")
         await page.idle()
         await page.check()
-        page.click("try_out", plan=page.state["plan"])
+        page.click("dry_run", plan=page.state["plan"])
         assert counts_of(page.told["outcome"]) == {"added": CHUNK, "would be sent": CHUNK + 2}
         page.messages.clear()
         page.send()

@@ -18,7 +18,7 @@ from outreach_frames.leads.sending import sent_before
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.state import (
-    code_of,
+    code_for,
     column_options,
     mailbox_options,
     plan_arguments,
@@ -100,20 +100,20 @@ def test_two_that_fit() -> None:
     assert "equally well: 'Work Email', 'Private Email'" in twins.note
     emptier = guessed(**{"Work Email": ADDRESSES, "Other Email": [*WORDS[:2], ADDRESSES[0]]})
     assert emptier["email"].column == "Work Email"
-    assert "'Other Email' would fit too" in emptier["email"].note
+    assert "'Other Email' would match too" in emptier["email"].note
     plain = guessed(**{"work email": ADDRESSES, "email": ADDRESSES})["email"]
     assert plain.column == "email"
-    assert "'work email' would fit too" in plain.note
+    assert "'work email' would match too" in plain.note
     blank = guessed(**{"work email": ADDRESSES, "email": ["", " ", ""]})["email"]
     assert blank.column == "work email"
-    assert "the cells of 'email' look different" in blank.note
+    assert "the cells of 'email' do not match" in blank.note
 
 
 def test_cells_that_look_different() -> None:
     """A column whose cells are not addresses is not taken, and a note says so."""
     found = guessed(**{"Mail": ["by post", "by post", "none"]})["email"]
     assert found.column is None
-    assert "'Mail' look different" in found.note
+    assert "'Mail' do not match" in found.note
 
 
 @pytest.mark.parametrize("name", ["Manager Email", "Email Owner", "created_by", "Sender", "cc"])
@@ -148,7 +148,7 @@ def test_code_does_the_same(column: str, long: bool) -> None:
             "mailboxes": ["anna@example.org"] if long else [],
         }
     )
-    code = code_of(value, [column], journal="a.journal" if long else None, with_client=long)
+    code = code_for(value, [column], journal="a.journal" if long else None, with_client=long)
     (statement,) = ast.parse(code).body
     assert isinstance(statement, ast.Assign)
     assert isinstance(statement.value, ast.Call)
@@ -170,10 +170,10 @@ def test_code_does_the_same(column: str, long: bool) -> None:
 def test_default_columns_are_named_where_they_are_not_meant() -> None:
     """A default column that is there and not chosen is left out by name; no sequence, no code."""
     value = read_value({"sequence_id": "s", "profnet_url": "profnet_url"})
-    assert code_of(value, ["email", "profnet_url"]) == (
+    assert code_for(value, ["email", "profnet_url"]) == (
         'report = df.outreach.add_to_sequence("s", email=None)'
     )
-    assert code_of(read_value({}), []) == ""
+    assert code_for(read_value({}), []) == ""
 
 
 def test_code_runs(sandbox: Sandbox, client: Client) -> None:
@@ -189,7 +189,7 @@ def test_code_runs(sandbox: Sandbox, client: Client) -> None:
     )
     before = len(sandbox.leads(value["sequence_id"]))
     names: dict[str, Any] = {"df": df, "client": client}
-    exec(code_of(value, df.columns, with_client=True), names)
+    exec(code_for(value, df.columns, with_client=True), names)
     (lead,) = sandbox.leads(value["sequence_id"])[before:]
     assert lead["email"] == "code.runs@example.com"
     assert names["report"].rows["status"].tolist() == ["added"]
@@ -276,7 +276,7 @@ def test_mailboxes() -> None:
     options = mailbox_options(pd.concat([frame, frame]))
     assert [option["active"] for option in options] == [True, False, False, False]
     assert [option["why"] for option in options] == [
-        "", "inactive", "needs reconnection", "status not known",
+        "", "inactive", "needs reconnection", "status unknown",
     ]  # fmt: skip
 
 
@@ -295,7 +295,7 @@ def test_problems_are_cut() -> None:
     content = plan_content(plan)
     assert len(content["problems"]) == PROBLEMS_SHOWN
     assert content["problem_count"] - content["more_problems"] == PROBLEMS_SHOWN
-    assert content["headline"] == f"None of {PROBLEMS_SHOWN} rows would be sent."
+    assert content["headline"] == f"None of {PROBLEMS_SHOWN} rows can be sent."
 
 
 def test_a_plan_of_some_rows() -> None:

@@ -85,11 +85,11 @@ def test_the_capacity_says_which_mailboxes_count() -> None:
         mailbox("m4", 50, "needs_reconnection"),
     ]
     assert describe_capacity(listed, {}) == (
-        "1,000 emails a day. The 2 active mailboxes count; 2 of another status do not; "
-        "1 of the active has no limit."
+        "1,000 emails per day. The 2 active mailboxes count; 2 with another status do not; "
+        "1 active has no limit."
     )
     assert describe_capacity(listed, {"m2": 20}).startswith(
-        "1,000 emails a day, 1,020 with the changes."
+        "1,000 emails per day, 1,020 with the changes."
     )
 
 
@@ -136,8 +136,8 @@ def test_results_in_words() -> None:
     change = Change("m1", "ada@example.com", None, 60)
     results = [Result(change, None, kind, "") for kind in kinds]
     assert describe_results(results) == (
-        "Of 6 mailboxes: 2 changed; 1 changed to a limit other than the requested one; "
-        "1 not changed; 1 may have changed: Reload shows its limit; 1 not sent."
+        "Of 6 mailboxes: 2 changed; 1 changed to another limit than requested; "
+        "1 not changed; 1 may have changed: press Reload to see the limits; 1 not sent."
     )
 
 
@@ -451,7 +451,7 @@ def test_mailboxes_that_went_are_told(client: Client) -> None:
         widget.value = {"gone": 5}
         widget.reload()
         await idle(widget)
-        assert widget.notices[0]["text"] == "1 mailbox with a new limit is no longer there."
+        assert widget.notices[0]["text"] == "1 mailbox with a new limit is no longer listed."
         assert widget.changes.empty
 
     in_a_kernel(use)
@@ -548,7 +548,7 @@ def test_what_is_typed_and_is_not_a_limit_is_marked(client: Client) -> None:
         # Without a kernel there is nobody to send messages to.
         widget.send = told.append
         widget.edit({first: "", second: 33, "nobody": 5})
-        assert told[-1]["problems"] == {first: "Give a whole number."}
+        assert told[-1]["problems"] == {first: "Enter a whole number."}
         assert widget.value == {second: 33}
         widget.apply(widget.revision)
         assert "Check them again" in widget.notices[0]["text"]
@@ -574,7 +574,7 @@ def test_several_mailboxes_that_went_are_counted(client: Client) -> None:
         widget.value = {"gone": 5, "too": 6}
         widget.reload()
         await idle(widget)
-        assert widget.notices[0]["text"] == "2 mailboxes with a new limit are no longer there."
+        assert widget.notices[0]["text"] == "2 mailboxes with a new limit are no longer listed."
 
     in_a_kernel(use)
 

@@ -279,7 +279,7 @@ def test_nobody_found_is_told(client: Client) -> None:
         builder.search()
         await until(lambda: builder.results is not None)
         assert builder.results.shape == (0, len(of.search_people(limit=1).columns))
-        assert "Nobody matches" in texts(builder)
+        assert "No people match" in texts(builder)
         assert builder.total == 0
 
     with pytest.warns(of.errors.OutreachWarning):
@@ -352,7 +352,7 @@ def test_cancel_keeps_what_was_read() -> None:
             assert len(builder.results) == 100
             assert builder.results.attrs["filters"] == builder.filters
             assert texts(builder).startswith("Cancelled.")
-            assert "100 people, not all" in texts(builder)
+            assert "partial: it has 100 people" in texts(builder)
 
     in_a_kernel(scenario)
 
@@ -369,7 +369,7 @@ def test_an_error_midway_keeps_what_was_read() -> None:
             builder.search()
             await until(lambda: builder.results is not None)
             assert "401" in texts(builder)
-            assert "100 people, not all" in texts(builder)
+            assert "partial: it has 100 people" in texts(builder)
 
     in_a_kernel(scenario)
 
@@ -396,7 +396,7 @@ def test_an_error_at_once_leaves_the_results_before() -> None:
             fresh.search()
             await until(lambda: not fresh.busy)
             assert fresh.results is None
-            assert "Nobody was read" in texts(fresh)
+            assert "No people were read" in texts(fresh)
 
     in_a_kernel(scenario)
 

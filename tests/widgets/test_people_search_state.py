@@ -18,11 +18,11 @@ from outreach_frames.common.arguments import HEADCOUNTS
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.widgets.people_search.state import (
     DEFAULT_LIMIT,
-    clashes,
-    describe_form,
-    problems,
+    build_form,
+    find_clashes,
+    find_problems,
     search_code,
-    tidy,
+    tidy_filters,
 )
 from outreach_frames.widgets.people_search.suggestions import COLUMNS, MAX_SUGGESTIONS, suggest
 from tests.filter_values import good_value
@@ -64,7 +64,7 @@ def fields_of(form: dict[str, Any]) -> list[dict[str, Any]]:
 
 def test_the_form_has_every_filter_once() -> None:
     """Each filter of the interface is one field of its group, under a label of its own."""
-    form = describe_form()
+    form = build_form()
     assert form["order"] == [one.name for one in spec.FILTERS]
     assert [group["name"] for group in form["groups"]] == list(spec.FILTER_GROUPS)
     for group in form["groups"]:
@@ -79,7 +79,7 @@ def test_the_form_has_every_filter_once() -> None:
 @pytest.mark.parametrize("one", spec.FILTERS, ids=lambda one: one.name)
 def test_a_field_says_what_the_interface_says(one: spec.Filter) -> None:
     """A field has its type, suggestions, format and closed list, and its name and note to read."""
-    (field,) = [field for field in fields_of(describe_form()) if field["name"] == one.name]
+    (field,) = [field for field in fields_of(build_form()) if field["name"] == one.name]
     assert (field["type"], field["format"], field["excludes"]) == (
         one.type,
         one.format,
@@ -98,7 +98,7 @@ def test_a_new_filter_appears_by_itself() -> None:
         spec.Filter("company_exclude_moods", "array", "company", excludes="company_moods"),
         spec.Filter("weather_is_fair", "boolean", "weather", note="as the service sees it"),
     )
-    form = describe_form((*spec.FILTERS, *added))
+    form = build_form((*spec.FILTERS, *added))
     assert form["order"][-3:] == [one.name for one in added]
     company = form["groups"][1]
     assert [field["label"] for field in company["rows"][-1]] == ["Moods", "Exclude moods"]
@@ -112,7 +112,7 @@ def test_a_new_filter_appears_by_itself() -> None:
 @pytest.mark.parametrize("one", EXCLUDING, ids=lambda one: one.name)
 def test_including_and_excluding_stand_side_by_side(one: spec.Filter) -> None:
     """An excluding filter is in the row of the one that it is the opposite of."""
-    rows = [row for group in describe_form()["groups"] for row in group["rows"]]
+    rows = [row for group in build_form()["groups"] for row in group["rows"]]
     assert [[field["name"] for field in row] for row in rows if len(row) > 1].count(
         [one.excludes, one.name]
     ) == 1
@@ -133,7 +133,7 @@ def test_including_and_excluding_stand_side_by_side(one: spec.Filter) -> None:
 )
 def test_commas_belong_to_places_and_names(name: str, commas: bool) -> None:
     """A comma ends a value, but not where values have commas; the field's title says which."""
-    (field,) = [field for field in fields_of(describe_form()) if field["name"] == name]
+    (field,) = [field for field in fields_of(build_form()) if field["name"] == name]
     assert field["commas"] == commas
     assert ("Tab or comma" in field["title"]) == commas
 
@@ -141,23 +141,23 @@ def test_commas_belong_to_places_and_names(name: str, commas: bool) -> None:
 @pytest.mark.parametrize("one", spec.FILTERS, ids=lambda one: one.name)
 def test_empty_filters_are_absent(one: spec.Filter) -> None:
     """What is not filled in is not a filter; False is one."""
-    assert tidy({one.name: {"string": "", "array": []}.get(one.type)}) == {}
-    assert tidy({one.name: None}) == {}
+    assert tidy_filters({one.name: {"string": "", "array": []}.get(one.type)}) == {}
+    assert tidy_filters({one.name: None}) == {}
     if one.type == "boolean":
-        assert tidy({one.name: False}) == {one.name: False}
+        assert tidy_filters({one.name: False}) == {one.name: False}
 
 
 def test_filters_are_in_the_interfaces_order() -> None:
     """The order in which fields are filled in does not matter, and nothing else changes."""
     backwards = dict(reversed(ALL.items()))
-    assert list(tidy(backwards)) == list(ALL)
-    assert tidy(backwards) == ALL
+    assert list(tidy_filters(backwards)) == list(ALL)
+    assert tidy_filters(backwards) == ALL
 
 
 def test_columns_and_numpys_booleans_become_plain() -> None:
     """A value from a frame is a list of text or a boolean."""
     given = {"person_titles": pd.Series(["CEO"]), "person_title_exact_match": np.True_}
-    tidied = tidy(given)
+    tidied = tidy_filters(given)
     assert tidied == {"person_titles": ["CEO"], "person_title_exact_match": True}
     assert [type(value) for value in tidied.values()] == [list, bool]
 
@@ -175,13 +175,13 @@ def test_columns_and_numpys_booleans_become_plain() -> None:
 def test_what_no_form_could_hold_is_refused(value: dict[str, Any]) -> None:
     """A filter that does not exist or has another type is an error that names it."""
     with pytest.raises(InvalidInputError, match=next(iter(value))):
-        tidy(value)
+        tidy_filters(value)
 
 
 def test_a_value_is_a_copy() -> None:
     """What is changed in the given list afterwards does not change the filters."""
     titles = ["CEO"]
-    tidied = tidy({"person_titles": titles})
+    tidied = tidy_filters({"person_titles": titles})
     titles.append("CTO")
     assert tidied == {"person_titles": ["CEO"]}
 
@@ -193,23 +193,23 @@ def test_problems_are_told_by_field() -> None:
         "company_domains": ["brightforge"],
         "person_titles": ["CEO", " "],
     }
-    found = problems(tidy(value))
+    found = find_problems(tidy_filters(value))
     assert set(found) == {"company_ids", "company_domains", "person_titles"}
     assert all(name in words for name, words in found.items())
-    assert problems(ALL) == {}
+    assert find_problems(ALL) == {}
 
 
 @pytest.mark.parametrize("one", EXCLUDING, ids=lambda one: one.name)
 def test_included_and_excluded_at_once_is_a_clash(one: spec.Filter) -> None:
     """A value in both is told, whatever its case; others are not."""
     value = {one.excludes: ["Alpha", "Beta"], one.name: ["alpha", "Gamma"]}
-    assert clashes(value) == {one.name: ["alpha"]}
-    assert clashes({one.name: ["alpha"]}) == {}
+    assert find_clashes(value) == {one.name: ["alpha"]}
+    assert find_clashes({one.name: ["alpha"]}) == {}
 
 
 def test_values_in_different_fields_are_no_clash() -> None:
     """All filters set to the same text clash only where one excludes the other."""
-    assert set(clashes(ALL)) == {one.name for one in EXCLUDING}
+    assert set(find_clashes(ALL)) == {one.name for one in EXCLUDING}
 
 
 def searched_with(code: str) -> dict[str, Any]:

@@ -1,8 +1,8 @@
-// The first three sections: the sequence, the columns, and the settings.
+// Sections 1 to 3: sequence, columns and settings.
 
 const MANY_OPTIONS = 8;
 
-/** Write a value so that equal values read the same, whatever the order of their keys. */
+/** Serialise a value with sorted keys, for comparisons. */
 function canonical(value) {
   return JSON.stringify(value, (_key, part) =>
     part && typeof part === "object" && !Array.isArray(part)
@@ -11,7 +11,7 @@ function canonical(value) {
   );
 }
 
-/** Return a check box, and an element that labels it. */
+/** Return a check box and its label element. */
 function tickBox(onchange, label, options = {}) {
   const tick = h("input", { type: "checkbox", onchange, ...options });
   return { tick, element: h("label", {}, tick, h("span", {}, label)) };
@@ -44,10 +44,10 @@ function sequenceSection(context) {
     const { is_fixed } = model.get("state");
     const busy = Boolean(model.get("busy"));
     const chosen = value().sequence_id;
-    const wanted = filter.value.trim().toLowerCase();
-    const shown = sequences.filter((one) => one.id === chosen || one.label.toLowerCase().includes(wanted));
+    const query = filter.value.trim().toLowerCase();
+    const shown = sequences.filter((one) => one.id === chosen || one.label.toLowerCase().includes(query));
     const known = sequences.some((one) => one.id === chosen);
-    put(
+    setChildren(
       select,
       h("option", { value: "" }, "Choose a sequence"),
       chosen && !known ? h("option", { value: chosen }, chosen) : null,
@@ -58,10 +58,10 @@ function sequenceSection(context) {
     filter.hidden = sequences.length <= MANY_OPTIONS;
     hint.textContent = [
       is_fixed
-        ? "Rows of this frame are in this sequence, so the rest can only go there too. For another sequence, make a new widget."
+        ? "Rows of this frame are in this sequence, so the remaining rows can only be sent there. Make a new widget for another sequence."
         : "",
       sequences.find((one) => one.id === chosen)?.hint ?? "",
-      wanted ? `${number(shown.length)} of ${number(sequences.length)} shown.` : "",
+      query ? `${number(shown.length)} of ${number(sequences.length)} shown.` : "",
     ]
       .filter(Boolean)
       .join(" ");
@@ -70,18 +70,17 @@ function sequenceSection(context) {
     reload.disabled = busy;
   }
 
-  hear(model, "sequences", signal, (message) => {
+  onMessage(model, "sequences", signal, (message) => {
     sequences = message.options;
     show();
   });
   return { element: section("1 Sequence", tools(filter, select, reload), hint), show };
 }
 
-/** Return the section that chooses the columns; `hasTwins` says whether two fields share a name. */
+/** Return the section that chooses the columns. */
 function columnsSection(context) {
   const { model, signal, form, value, setValue } = context;
-  // A row for each column that can be used, with what is ticked and typed: while two fields share a
-  // name, that cannot be the widget's value.
+  // One row per usable column, with its draft: duplicate field names cannot be in the widget's value.
   let rows = [];
   const guesses = h("ul", { class: "outreach-muted" });
   const unusable = h("ul", { class: "outreach-muted" });
@@ -99,19 +98,19 @@ function columnsSection(context) {
 
   const ticked = () => rows.filter((row) => row.on);
   const draftData = () => Object.fromEntries(ticked().map((row) => [row.field, row.name]));
-  const hasTwins = () => Object.keys(draftData()).length < ticked().length;
+  const hasDuplicateFields = () => Object.keys(draftData()).length < ticked().length;
 
   function problemOf({ name, field }) {
-    if (form.identifiers.includes(field)) return `${field} identifies a lead; choose its column above.`;
+    if (form.identifiers.includes(field)) return `${field} is an identifier. Choose its column above.`;
     if (!pattern.test(field) || field.length > form.field_length) return `Use ${form.field_rule}.`;
     const first = ticked().find((other) => other.field === field).name;
-    return first !== name ? `The column ${first} already has this name.` : "";
+    return first !== name ? `The column ${first} already uses this name. Enter another one.` : "";
   }
 
   function fieldRow({ name, label, field }) {
     const edit = (part) => {
       Object.assign(row, part);
-      if (!hasTwins()) setValue({ data: draftData() });
+      if (!hasDuplicateFields()) setValue({ data: draftData() });
       context.update();
     };
     const { tick, element: tickLabel } = tickBox(() => edit({ on: tick.checked }), label);
@@ -130,7 +129,7 @@ function columnsSection(context) {
 
   function readDraft() {
     const data = value().data;
-    if (hasTwins() || canonical(data) === canonical(draftData())) return;
+    if (hasDuplicateFields() || canonical(data) === canonical(draftData())) return;
     const named = new Map(Object.entries(data).map(([field, name]) => [name, field]));
     for (const row of rows) {
       row.on = named.has(row.name);
@@ -139,7 +138,7 @@ function columnsSection(context) {
   }
 
   function showFields() {
-    const wanted = filter.value.trim().toLowerCase();
+    const query = filter.value.trim().toLowerCase();
     for (const row of rows) {
       const { name, label, on, field, tick, input, problem, element } = row;
       tick.checked = on;
@@ -147,7 +146,7 @@ function columnsSection(context) {
       if (!hasFocus(input)) input.value = field;
       showProblem(input, problem, on ? problemOf(row) : "");
       const identifies = form.identifiers.some((identifier) => value()[identifier] === name);
-      element.hidden = !on && (identifies || !label.toLowerCase().includes(wanted));
+      element.hidden = !on && (identifies || !label.toLowerCase().includes(query));
     }
     const count = ticked().length;
     const most = count > form.max_fields ? `: ${form.max_fields} at most` : "";
@@ -166,21 +165,21 @@ function columnsSection(context) {
     showFields();
   }
 
-  hear(model, "columns", signal, ({ options }) => {
+  onMessage(model, "columns", signal, ({ options }) => {
     const known = new Map(rows.map((row) => [row.name, row]));
     const usable = options.filter((one) => one.name !== null);
     const others = options.filter((one) => one.name === null);
     rows = usable.map((one) => known.get(one.name) ?? fieldRow(one));
     for (const { select } of identifiers) {
       const named = rows.map((row, place) => h("option", { value: place }, row.label));
-      put(select, h("option", { value: "" }, "none"), named);
+      setChildren(select, h("option", { value: "" }, "none"), named);
     }
-    put(fields, rows.map((row) => row.element));
+    setChildren(fields, rows.map((row) => row.element));
     filter.hidden = options.length <= 2 * MANY_OPTIONS;
-    fill(unusable, others.map((one) => `Cannot be used: ${one.label} (${one.problem}).`));
+    fillList(unusable, others.map((one) => `Cannot be used: ${one.label} (${one.problem}).`));
     context.update();
   });
-  hear(model, "guesses", signal, ({ notes }) => fill(guesses, notes));
+  onMessage(model, "guesses", signal, ({ notes }) => fillList(guesses, notes));
   const element = section(
     "2 Columns",
     tools(identifiers.map(({ name, select }) => h("label", {}, `${name} `, select))),
@@ -195,7 +194,7 @@ function columnsSection(context) {
     ),
     unusable,
   );
-  return { element, show, hasTwins };
+  return { element, show, hasDuplicateFields };
 }
 
 /** Return the section for overrides and mailboxes. */
@@ -234,7 +233,7 @@ function settingsSection(context) {
       const words = [label, why ? h("span", { class: "outreach-muted" }, ` (${why})`) : null];
       return { email, ...tickBox(setMailboxes, words, { disabled: !active }) };
     });
-    put(
+    setChildren(
       mailboxes,
       h("legend", {}, "Mailboxes to spread the leads over"),
       ticks.length ? ticks.map((one) => one.element) : muted("The account has no mailboxes."),
@@ -256,7 +255,7 @@ function settingsSection(context) {
     summary.textContent = `Overrides and mailboxes (${words.join(", ")})`;
   }
 
-  hear(model, "mailboxes", signal, (message) => {
+  onMessage(model, "mailboxes", signal, (message) => {
     makeMailboxes(message.options);
     show();
   });

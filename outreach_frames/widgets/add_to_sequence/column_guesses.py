@@ -1,4 +1,4 @@
-"""Guesses which columns of a frame identify its leads, from their names and then their cells."""
+"""Guess which columns of a frame identify its leads, from their names and cells."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from outreach_frames.identity.keys import SIMPLE_EMAIL
 from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
 from outreach_frames.leads.planning.syntax import SIMPLE_URL
 
-# How many cells of a column are examined, and how long they may be.
-_CELLS: Final = 500
-_CHARACTERS: Final = 300
-# The share of cells that must look right in a column with a fitting name.
-_ENOUGH: Final = 0.3
-# The share from which a column fits whatever its name is.
-_PLENTY: Final = 0.8
-# Two columns whose shares differ by less fit equally well.
-_SAME: Final = 0.2
+# Only the first cells of a column are examined; longer texts do not match.
+_MAX_CELLS: Final = 500
+_MAX_CHARACTERS: Final = 300
+# The minimum share of matching cells in a column with a matching name.
+_MIN_NAMED_SHARE: Final = 0.3
+# The minimum share of matching cells in a column with any name.
+_MIN_SHARE: Final = 0.8
+# Columns whose shares differ by less match equally well.
+_TIE_MARGIN: Final = 0.2
 
 # "E-Mail", "e mail" and "eMail" are one word.
 _E_MAIL: Final = re.compile(r"(?<![^\W_])e[\W_]*mail", re.IGNORECASE)
@@ -31,9 +31,9 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[^\W\d_]+|\d+")
 _EMAIL_WORDS: Final = {
     word + ending for word in ("email", "mail") for ending in ("", "s", "address", "adresse")
 }
-_FILLERS: Final = {"address", "addresses", "adresse", "id", "optional", "primary", "main"}
-_LINK_WORDS: Final = {"url", "urls", "link", "uri", "page", "public", "optional", "web"}
-# Words of columns about addresses or profiles, or with those of somebody else.
+_EMAIL_FILLERS: Final = {"address", "addresses", "adresse", "id", "optional", "primary", "main"}
+_URL_FILLERS: Final = {"url", "urls", "link", "uri", "page", "public", "optional", "web"}
+# Words in names of columns about addresses or profiles, or about those of other people.
 _NOT_EMAIL: Final = (
     "status sent opened open clicked replied bounced date time count number valid verified "
     "verification domain type provider limit template subject body text opt consent permission "
@@ -48,7 +48,7 @@ _NOT_PROFILE: Final = (
 
 
 class Guess(NamedTuple):
-    """The guessed column, None where that is not clear, and what to know about it."""
+    """The guessed column, None if ambiguous, and a note for the analyst."""
 
     column: str | None = None
     note: str = ""
@@ -57,74 +57,53 @@ class Guess(NamedTuple):
 def guess_columns(
     frame: pd.DataFrame, columns: Sequence[str], networks: Collection[str] = (spec.NETWORK_NAME,)
 ) -> dict[str, Guess]:
-    """Guess which columns hold the leads' addresses and profile URLs.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The leads. Where several names fit, the share of cells that look right decides.
-    columns : sequence of str
-        The columns that can be chosen.
-    networks : collection of str
-        The names of the professional network.
-
-    Returns
-    -------
-    dict of str to Guess
-        For `email` and `profnet_url`. No column is guessed where two fit equally well.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"Name": ["Ada"], "E-Mail": ["ada@example.org"]})
-    >>> guess_columns(frame, list(frame.columns))["email"].column
-    'E-Mail'
-    """
+    """Guess the columns of `email` and `profnet_url`; `networks` are the network's names."""
     emails = {name: _share(frame[name], SIMPLE_EMAIL) for name in columns}
     urls = {name: _share(frame[name], SIMPLE_URL) for name in columns}
-    by_name = _guess(EMAIL, {name: _email_rank(name) for name in columns}, emails)
+    by_name = _guess_by_name(EMAIL, {name: _email_rank(name) for name in columns}, emails)
     return {
-        EMAIL: by_name if by_name != Guess() else _by_content(columns, emails),
-        PROFNET_URL: _guess(
+        EMAIL: by_name if by_name != Guess() else _guess_by_content(columns, emails),
+        PROFNET_URL: _guess_by_name(
             PROFNET_URL, {name: _url_rank(name, networks) for name in columns}, urls
         ),
     }
 
 
-def _guess(
+def _guess_by_name(
     what: str, all_ranks: Mapping[str, int | None], shares: Mapping[str, float | None]
 ) -> Guess:
     ranks = {name: rank for name, rank in all_ranks.items() if rank is not None}
     if not ranks:
         return Guess()
-    fitting = [name for name in ranks if (shares[name] or 0) >= _ENOUGH]
-    fitting = fitting or [name for name in ranks if shares[name] is None]
-    if not fitting:
+    matching = [name for name in ranks if (shares[name] or 0) >= _MIN_NAMED_SHARE]
+    matching = matching or [name for name in ranks if shares[name] is None]
+    if not matching:
         named = _listed(ranks)
-        return Guess(None, f"No column is chosen for {what}: the cells of {named} look different.")
-    best = [name for name in fitting if ranks[name] == min(map(ranks.__getitem__, fitting))]
+        return Guess(None, f"No column is chosen for {what}: the cells of {named} do not match.")
+    best = [name for name in matching if ranks[name] == min(map(ranks.__getitem__, matching))]
     best.sort(key=lambda name: -(shares[name] or 0))
-    if len(best) > 1 and (shares[best[0]] or 0) - (shares[best[1]] or 0) < _SAME:
-        return Guess(None, f"Several columns fit {what} equally well: {_listed(best)}. Choose one.")
+    if len(best) > 1 and (shares[best[0]] or 0) - (shares[best[1]] or 0) < _TIE_MARGIN:
+        return Guess(None, f"Columns match {what} equally well: {_listed(best)}. Choose one.")
     reasons = []
-    if others := [name for name in fitting if name != best[0]]:
-        reasons.append(f"{_listed(others)} would fit too")
-    if passed_over := [name for name in ranks if ranks[name] < ranks[best[0]]]:
-        reasons.append(f"the cells of {_listed(passed_over)} look different")
+    if others := [name for name in matching if name != best[0]]:
+        reasons.append(f"{_listed(others)} would match too")
+    if better_named := [name for name in ranks if ranks[name] < ranks[best[0]]]:
+        reasons.append(f"the cells of {_listed(better_named)} do not match")
     return Guess(
         best[0], f"Chosen for {what}: {'; '.join([quoted(best[0]), *reasons])}." * bool(reasons)
     )
 
 
-def _by_content(columns: Sequence[str], shares: Mapping[str, float | None]) -> Guess:
-    full = [
+def _guess_by_content(columns: Sequence[str], shares: Mapping[str, float | None]) -> Guess:
+    matching = [
         name
         for name in columns
-        if (shares[name] or 0) >= _PLENTY and _words(name).isdisjoint(_NOT_EMAIL.split())
+        if (shares[name] or 0) >= _MIN_SHARE and _words(name).isdisjoint(_NOT_EMAIL.split())
     ]
-    if len(full) == 1:
-        return Guess(full[0], f"Chosen for {EMAIL} by its cells: {quoted(full[0])}.")
-    if full:
-        return Guess(None, f"Several columns hold addresses: {_listed(full)}. Choose one.")
+    if len(matching) == 1:
+        return Guess(matching[0], f"Chosen for {EMAIL} by its cells: {quoted(matching[0])}.")
+    if matching:
+        return Guess(None, f"Several columns hold addresses: {_listed(matching)}. Choose one.")
     return Guess()
 
 
@@ -133,32 +112,32 @@ def _listed(names: Collection[str]) -> str:
 
 
 def _words(name: str) -> set[str]:
-    """Return a name's words in lower case."""
     return {word.lower() for word in _WORDS.findall(_E_MAIL.sub("email", name))}
 
 
 def _email_rank(name: str) -> int | None:
-    return 0 if name == EMAIL else _rank(_words(name), _EMAIL_WORDS, _FILLERS, _NOT_EMAIL)
+    return 0 if name == EMAIL else _rank(_words(name), _EMAIL_WORDS, _EMAIL_FILLERS, _NOT_EMAIL)
 
 
 def _url_rank(name: str, networks: Collection[str]) -> int | None:
-    # The name of a network may look like several words.
+    # A network's name may look like several words.
     words = _words(name) | set(re.findall(r"[^\W_]+", name.lower()))
     profile = {"profile", *(network.lower() for network in networks)}
-    return 0 if name == PROFNET_URL else _rank(words, profile, _LINK_WORDS, _NOT_PROFILE)
+    return 0 if name == PROFNET_URL else _rank(words, profile, _URL_FILLERS, _NOT_PROFILE)
 
 
-def _rank(words: set[str], wanted: set[str], fillers: set[str], others: str) -> int | None:
-    """Return 1 for a plain name, 2 for a specific one, None for the name of something else."""
-    if words.isdisjoint(wanted) or not words.isdisjoint(others.split()):
+def _rank(words: set[str], key: set[str], fillers: set[str], stop_words: str) -> int | None:
+    """Return 1 for a plain name, 2 for one with further words, None for another meaning."""
+    if words.isdisjoint(key) or not words.isdisjoint(stop_words.split()):
         return None
-    return 1 if words <= wanted | fillers else 2
+    return 1 if words <= key | fillers else 2
 
 
 def _share(cells: pd.Series[Any], pattern: str) -> float | None:
-    """Return the share of a column's texts that look right; None where it has none."""
-    texts = [cell.strip() for cell in cells.head(_CELLS) if isinstance(cell, str) and cell.strip()]
+    """Return the share of a column's texts that match; None without any text."""
+    first = cells.head(_MAX_CELLS)
+    texts = [cell.strip() for cell in first if isinstance(cell, str) and cell.strip()]
     if not texts:
         return None
-    is_right = re.compile(pattern).fullmatch
-    return fmean(len(text) <= _CHARACTERS and bool(is_right(text)) for text in texts)
+    matches = re.compile(pattern).fullmatch
+    return fmean(len(text) <= _MAX_CHARACTERS and bool(matches(text)) for text in texts)

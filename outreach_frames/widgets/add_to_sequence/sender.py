@@ -1,4 +1,4 @@
-"""Decides which plan of a frame may be sent, and sends it once."""
+"""Send the plans of a frame, each at most once."""
 
 from __future__ import annotations
 
@@ -32,48 +32,21 @@ from outreach_frames.widgets.add_to_sequence.tables import (
     Outcomes,
 )
 
-# Rows that never reached the sequence, or whose request was refused.
-_NEVER_THERE: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.RETRYABLE)
-# The share of the time that the table of outcomes may take while leads are being sent.
+# Rows that were not sent, or whose request was refused.
+_NOT_REACHED: Final = (statuses.INVALID, statuses.DUPLICATE_IN_FRAME, *statuses.RETRYABLE)
+# The share of the sending time that updates of the outcome table may take.
 _TABLE_SHARE: Final = 0.1
 
 
-# Called with how many rows are done, by status, and now and then with the outcomes so far.
+# Called with the number of finished rows by status, and from time to time with the outcomes.
 Listener = Callable[[Mapping[str, int], Outcomes | None], object]
 
 
 class Sender:
-    """The plans of one frame, one after the other, each sent once.
+    """The plans of one frame, each sent at most once."""
 
-    Until rows have arrived in a sequence, a plan uses the frame as it is. Afterwards it uses the
-    frame as it was, for that sequence, and only the rows that were refused or never sent.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        The leads.
-    directive : callable
-        Returns what a run is to do now.
-    journal : Path, optional
-        As for `submit`; absolute. Without one, a journal in memory knows the runs of this frame.
-
-    Attributes
-    ----------
-    plan : SubmissionPlan or None
-        The latest plan, without the rows that the journal has recorded as sent.
-    report : SubmissionReport or None
-        The outcome of every row in all runs together.
-    number : int
-        The plan's number, which a request to send it must name.
-    sent_number : int
-        The number of the plan that was sent last.
-    sent_before : int
-        How many of the plan's leads this process has sent to its sequence before.
-    outcomes : Outcomes or None
-        The outcomes of the last report.
-    is_lost : bool
-        Whether a run ended without a report, after which nothing is sent any more.
-    """
+    # Once rows have arrived in a sequence, plans use the frame as it was then, that sequence, and
+    # only rows that were refused or not sent.
 
     def __init__(
         self,
@@ -83,35 +56,39 @@ class Sender:
     ) -> None:
         self._frame = frame
         self._directive = directive
+        # An absolute path; without one, a journal in memory records the runs.
         self.journal = journal
         self._value: Mapping[str, Any] = {}
         self._places: dict[str, JournalPlace] = {}
         self._keys: dict[tuple[str | None, str | None], pa.RecordBatch] = {}
+        # Without the rows that the journal has recorded as sent.
         self.plan: SubmissionPlan | None = None
         self.number: int = 0
         self.sent_number: int = 0
+        # The number of the plan's leads that this process sent to its sequence before.
         self.sent_before: int = 0
         self.report: SubmissionReport | None = None
         self.outcomes: Outcomes | None = None
-        self.is_lost: bool = False
+        # A run ended without a report; nothing more is sent.
+        self.is_outcome_unknown: bool = False
 
     @property
-    def goes_on(self) -> bool:
-        """Whether rows have arrived, so that only the rest can be sent."""
-        return self.report is not None and not self.report.rows["status"].isin(_NEVER_THERE).all()
+    def is_fixed(self) -> bool:
+        """Whether rows have arrived in a sequence, so that only remaining rows can be sent."""
+        return self.report is not None and not self.report.rows["status"].isin(_NOT_REACHED).all()
 
     @property
     def sequence_id(self) -> str | None:
-        """The sequence in which rows have arrived."""
-        return self.report.sequence_id if self.report is not None and self.goes_on else None
+        """The id of the sequence in which rows have arrived."""
+        return self.report.sequence_id if self.report is not None and self.is_fixed else None
 
     @property
     def target(self) -> str:
-        """The plan's sequence, for a message."""
-        return repr(self._made.sequence.name or self._made.sequence_id)
+        """The name or id of the plan's sequence, for messages."""
+        return repr(self._plan.sequence.name or self._plan.sequence_id)
 
     def _place(self, sequence_id: str) -> JournalPlace:
-        """Return the journal of this frame's runs; in memory there is one for each sequence."""
+        """Return the journal of this frame's runs; in memory, one per sequence."""
         name = sequence_id if self.journal is None else ""
         if name not in self._places:
             path = None if self.journal is None else locate(self.journal)
@@ -123,27 +100,27 @@ class Sender:
         return self._value[EMAIL], self._value[PROFNET_URL]
 
     @property
-    def _made(self) -> SubmissionPlan:
+    def _plan(self) -> SubmissionPlan:
         assert self.plan is not None
         return self.plan
 
     @property
     def client(self) -> Client:
         """The connection that the plan was made with."""
-        assert self._made.client is not None
-        return self._made.client
+        assert self._plan.client is not None
+        return self._plan.client
 
     @property
     def lead_count(self) -> int:
-        """How many leads the plan sends."""
-        return len(self._made.positions)
+        """The number of leads in the plan."""
+        return len(self._plan.positions)
 
-    def planning(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
-        """Return a function that makes a plan of the frame as it is now, in any thread."""
-        frame = self._made.frame if self.goes_on else self._frame.copy(deep=False)
+    def planner(self, value: Mapping[str, Any], client: Client) -> Callable[[], SubmissionPlan]:
+        """Return a function, for any thread, that plans the frame in its present state."""
+        frame = self._plan.frame if self.is_fixed else self._frame.copy(deep=False)
         columns = value[EMAIL], value[PROFNET_URL]
         others = [keys for known, keys in self._keys.items() if known != columns]
-        earlier = tuple(others) if self.goes_on else ()
+        earlier = tuple(others) if self.is_fixed else ()
 
         def make() -> SubmissionPlan:
             plan = make_plan(frame, client=client, earlier_keys=earlier, **plan_arguments(value))
@@ -152,15 +129,15 @@ class Sender:
 
         return make
 
-    def take(self, plan: SubmissionPlan, value: Mapping[str, Any]) -> None:
-        """Make a plan the current one."""
+    def set_plan(self, plan: SubmissionPlan, value: Mapping[str, Any]) -> None:
+        """Set the current plan and the choice that it was made from."""
         self.plan, self._value = plan, value
         self.number += 1
-        self.look_back()
+        self.count_sent_before()
 
-    def look_back(self) -> None:
-        """Count the plan's leads that this process sent before, and that the journal lacks."""
-        plan = self._made
+    def count_sent_before(self) -> None:
+        """Count the plan's leads that this process sent before but the journal lacks."""
+        plan = self._plan
         self.sent_before = int(sent_before.are_sent(self.client, plan, plan.positions).sum())
 
     def button(self) -> str:
@@ -168,118 +145,108 @@ class Sender:
         return f"Add {plural(self.lead_count, 'lead')} to {self.target}"
 
     def why_not(self, number: int, value: Mapping[str, Any], *, again: bool) -> str:
-        """Return why a plan cannot be sent; empty if it can.
-
-        Parameters
-        ----------
-        number : int
-            The number of the plan that is meant.
-        value : mapping
-            The choice that is meant.
-        again : bool
-            Whether leads that were sent before are to be sent again.
-        """
+        """Return why the plan of this number and choice cannot be sent, or ""."""
         return next(self._reasons(number, value, again=again), "")
 
     def _reasons(self, number: int, value: Mapping[str, Any], *, again: bool) -> Iterator[str]:
-        if self.is_lost:
+        if self.is_outcome_unknown:
             yield (
-                "The outcome of the last run is not known, so nothing more is sent from here. Look "
-                "in the service's web app, and continue with a new widget."
+                "The outcome of the last run is unknown, so this widget sends nothing more. Check "
+                "the sequence in the web app, then continue with a new widget."
             )
         if self.plan is None:
             yield "Check rows first."
             return
         if number == self.sent_number:
-            yield "This plan was sent. Check rows again to send what is left."
+            yield "This plan was sent. Check rows again to send the remaining rows."
         if number != self.number or value != self._value:
             yield "The plan is out of date. Check rows again."
         status = self.plan.sequence.status
         if status is not None and not spec.SEQUENCE_STATUSES.get(status, True):
-            yield f"The sequence is {status} and takes no leads."
+            yield f"The sequence is {status} and takes no leads. Choose another sequence."
         if not self.lead_count:
             yield "There is nothing to send."
         place = self._place(self.plan.sequence_id)
         if place.mark is not None and not place.exists():
-            yield f"The journal {self.journal} is gone. Without it, rows would be sent twice."
+            yield f"The journal {self.journal} is missing. Restore it; else rows are sent twice."
         if self.sent_before and not again:
             yield "Some of these leads were already sent to this sequence. Confirm to send again."
 
-    def note(self) -> str:
-        """Return what to know about the plan's rows."""
-        if self.goes_on:
+    def plan_note(self) -> str:
+        """Return a note about rows that the plan excludes, or ""."""
+        if self.is_fixed:
             return (
-                "This plan has only rows that were refused or never sent, with their cells as they "
-                "were then; rows that were added or skipped, or may have arrived, are not sent "
+                "This plan has only the rows that were refused or not sent, with the values that "
+                "they had then. Rows that were added or skipped, or may have arrived, are not sent "
                 "again. To start over with all rows, make a new widget."
             )
         if self.journal is not None and self._place("").exists():
-            return f"Rows that the journal {self.journal} has recorded as sent are left out."
+            return f"Rows that the journal {self.journal} records as sent are excluded."
         return ""
 
-    def tried_out(self) -> Outcomes:
-        """Return the outcomes of a dry run; nothing is sent."""
-        report = submit(self._made, journal=self._place(self._made.sequence_id), dry_run=True)
+    def dry_run(self) -> Outcomes:
+        """Return the outcomes of a dry run, which sends nothing."""
+        report = submit(self._plan, journal=self._place(self._plan.sequence_id), dry_run=True)
         return self._outcomes(
-            report.rows, dict.fromkeys(self._made.positions.tolist(), WOULD_BE_SENT)
+            report.rows, dict.fromkeys(self._plan.positions.tolist(), WOULD_BE_SENT)
         )
 
-    def begin(self) -> Outcomes:
-        """Mark the current plan as sent, and return the outcomes so far."""
+    def mark_sent(self) -> Outcomes:
+        """Mark the current plan as sent and return the outcomes so far."""
         self.sent_number = self.number
-        rows = make_rows(self._made, {})
+        rows = make_rows(self._plan, {})
         if self.report is not None:
-            # Unknown rows may have been sent once more since this plan was made.
-            is_there = ~self.report.rows["status"].isin(_NEVER_THERE)
-            rows = rows.mask(is_there, self.report.rows)
-        return self._outcomes(rows, dict.fromkeys(self._made.positions.tolist(), WAITING))
+            # Unknown rows may have been sent again since this plan was made.
+            may_be_in_sequence = ~self.report.rows["status"].isin(_NOT_REACHED)
+            rows = rows.mask(may_be_in_sequence, self.report.rows)
+        return self._outcomes(rows, dict.fromkeys(self._plan.positions.tolist(), WAITING))
 
     def send(self, listener: Listener) -> SubmissionReport:
-        """Send the plan, in any thread."""
-        with self._alone():
+        """Send the plan; callable in any thread."""
+        with self._exclusively():
             report = submit(
-                self._made,
-                journal=self._place(self._made.sequence_id),
+                self._plan,
+                journal=self._place(self._plan.sequence_id),
                 progress=False,
                 watch=self._watcher(listener, with_rows=True),
                 is_confirmed=True,
             )
-        if not self.goes_on:
+        if not self.is_fixed:
             self._keys = {}
-        self._keys[self._columns] = self._made.keys
+        self._keys[self._columns] = self._plan.keys
         return report
 
-    def send_again(self, listener: Listener) -> SubmissionReport:
-        """Send the unknown rows once more, in any thread."""
+    def resend_unknown(self, listener: Listener) -> SubmissionReport:
+        """Send the unknown rows again; callable in any thread."""
         assert self.report is not None
-        with self._alone():
+        with self._exclusively():
             return self.report.retry_unknown(watch=self._watcher(listener, with_rows=False))
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """Refuse to send while another widget sends to the same sequence."""
-        with sent_before.sending(self.client, self._made) as is_free:
+    def _exclusively(self) -> Iterator[None]:
+        """Raise if another widget is sending to the same sequence."""
+        with sent_before.sending(self.client, self._plan) as is_free:
             if not is_free:
                 raise InvalidInputError(
-                    "Another widget of this notebook is sending to this sequence. Wait until it "
-                    "is done. Nothing was sent."
+                    "Another widget of this notebook is sending to this sequence. Nothing was "
+                    "sent. Wait until it is done."
                 )
             yield
 
-    def take_report(self, report: SubmissionReport) -> None:
-        """Take the report of all runs together."""
+    def set_report(self, report: SubmissionReport) -> None:
+        """Set the report of all runs together."""
         self.report = report
-        self.outcomes = Outcomes(report.rows, self._made.frame, self._columns)
+        self.outcomes = Outcomes(report.rows, self._plan.frame, self._columns)
 
-    def failed(self, error: BaseException) -> None:
-        """Continue after a failure that sent nothing; after any other, never send again."""
+    def on_failure(self, error: BaseException) -> None:
+        """Allow another run after an error that sent nothing; block all runs after any other."""
         if isinstance(error, OutreachError):
             self.number += 1
         else:
-            self.is_lost = True
+            self.is_outcome_unknown = True
 
     def _watcher(self, listener: Listener, *, with_rows: bool) -> Callable[[Run], Directive]:
-        """Return a function that reports the progress of a run, and returns what it is to do."""
+        """Return a function that reports a run's progress and returns its directive."""
         seen: object = None
         in_table: object = None
         next_table = 0.0
@@ -289,7 +256,7 @@ class Sender:
             now = (run.tally, tuple(run.current))
             outcomes = None
             if with_rows and now != in_table and (begun := time.monotonic()) >= next_table:
-                outcomes = self._so_far(run)
+                outcomes = self._current_outcomes(run)
                 ended = time.monotonic()
                 in_table, next_table = now, ended + (ended - begun) / _TABLE_SHARE
             if now != seen or outcomes is not None:
@@ -299,21 +266,21 @@ class Sender:
 
         return watch
 
-    def _so_far(self, run: Run) -> Outcomes:
-        waiting = [row for row in self._made.positions.tolist() if row not in run.begun]
-        shown = dict.fromkeys(waiting, WAITING) | dict.fromkeys(run.current, BEING_SENT)
-        return self._outcomes(make_rows(self._made, dict(run.entries)), shown)
+    def _current_outcomes(self, run: Run) -> Outcomes:
+        waiting = [row for row in self._plan.positions.tolist() if row not in run.begun]
+        temporary = dict.fromkeys(waiting, WAITING) | dict.fromkeys(run.current, BEING_SENT)
+        return self._outcomes(make_rows(self._plan, dict(run.entries)), temporary)
 
-    def _outcomes(self, rows: pd.DataFrame, shown: Mapping[int, str]) -> Outcomes:
-        """Return outcomes, some of them with a status for now."""
+    def _outcomes(self, rows: pd.DataFrame, temporary: Mapping[int, str]) -> Outcomes:
+        """Return outcomes, with temporary statuses for some rows."""
         rows = rows.copy()
-        rows.loc[list(shown), "status"] = list(shown.values())
-        rows.loc[list(shown), "detail"] = ""
-        return Outcomes(rows, self._made.frame, self._columns)
+        rows.loc[list(temporary), "status"] = list(temporary.values())
+        rows.loc[list(temporary), "detail"] = ""
+        return Outcomes(rows, self._plan.frame, self._columns)
 
 
 def _unsent(plan: SubmissionPlan, found: Resumption) -> pd.DataFrame:
-    """Return the outcomes of the rows that a run would not send."""
+    """Return the outcomes of the rows that a run would skip."""
     rows = make_rows(plan, found.entries, found.kept)[list(OUTCOME_COLUMNS)]
     others: pd.DataFrame = rows.drop(index=found.rows.tolist())
     return others.reset_index(names="position")

@@ -1,4 +1,4 @@
-"""What is chosen for adding leads, as Python too, and what there is to choose from; pure."""
+"""The choices for adding leads, the available options, and the Python code; pure."""
 
 from __future__ import annotations
 
@@ -40,45 +40,27 @@ FIELD_RULE: Final = (
 
 
 def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a choice with all of its parts, defaults for those left out.
-
-    Parameters
-    ----------
-    value : mapping
-        Any of sequence_id, email, profnet_url (str or None), data ({field: column}), overrides
-        ({override: bool}), leads_distribution (str or None), mailboxes (list of str).
-
-    Raises
-    ------
-    InvalidInputError
-        A part does not exist or is of the wrong type. Names of fields and columns are left to the
-        plan.
-
-    Examples
-    --------
-    >>> read_value({"email": "E-Mail", "overrides": {"ignore_exclusion_list": True}})["overrides"]
-    {'ignore_exclusion_list': True}
-    """
+    """Fill in a choice's defaults and check the types of its parts; the plan checks the names."""
     if unknown := value.keys() - _DEFAULTS.keys():
         raise InvalidInputError(
-            f"{quoted(sorted(map(str, unknown))[0])} is not part of a choice. There are: "
+            f"{quoted(sorted(map(str, unknown))[0])} is not part of a choice. Use only "
             f"{', '.join(_DEFAULTS)}."
         )
     full = {**_DEFAULTS, **value}
     for name in ("sequence_id", EMAIL, PROFNET_URL):
-        _require(name, full[name], full[name] is None or isinstance(full[name], str), "text")
-    _require("data", full["data"], _is_texts(full["data"]), "{field: column}")
+        _check_type(name, full[name], full[name] is None or isinstance(full[name], str), "text")
+    _check_type("data", full["data"], _maps_texts(full["data"]), "{field: column}")
     overrides = full["overrides"]
-    right = isinstance(overrides, Mapping) and all(
+    valid = isinstance(overrides, Mapping) and all(
         name in OVERRIDES and isinstance(on, bool) for name, on in overrides.items()
     )
-    _require("overrides", overrides, right, f"{{name: True}} of {', '.join(OVERRIDES)}")
+    _check_type("overrides", overrides, valid, f"{{name: True}} of {', '.join(OVERRIDES)}")
     distribution = full[DISTRIBUTION]
-    right = distribution is None or distribution in spec.LEADS_DISTRIBUTIONS
-    _require(DISTRIBUTION, distribution, right, f"one of {', '.join(spec.LEADS_DISTRIBUTIONS)}")
+    valid = distribution is None or distribution in spec.LEADS_DISTRIBUTIONS
+    _check_type(DISTRIBUTION, distribution, valid, f"one of {', '.join(spec.LEADS_DISTRIBUTIONS)}")
     mailboxes = full[MAILBOXES]
-    right = isinstance(mailboxes, list | tuple) and all(isinstance(one, str) for one in mailboxes)
-    _require(MAILBOXES, mailboxes, right, "a list of addresses")
+    valid = isinstance(mailboxes, list | tuple) and all(isinstance(m, str) for m in mailboxes)
+    _check_type(MAILBOXES, mailboxes, valid, "a list of addresses")
     return {
         **full,
         "data": dict(full["data"]),
@@ -88,11 +70,7 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a choice as all arguments of `make_plan`.
-
-    >>> plan_arguments(read_value({"sequence_id": "s1", "email": "Mail"}))["email"]
-    'Mail'
-    """
+    """Return the arguments of `make_plan` for a choice."""
     custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
     return {
         **value,
@@ -102,7 +80,7 @@ def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def code_of(
+def code_for(
     value: Mapping[str, Any],
     columns: Collection[Hashable],
     *,
@@ -110,48 +88,26 @@ def code_of(
     with_client: bool = False,
     is_pandas: bool = True,
 ) -> str:
-    """Return Python code for a choice; empty while no sequence is chosen.
-
-    Parameters
-    ----------
-    value : mapping
-        The choice, as `read_value` returns it.
-    columns : collection
-        The frame's columns; an identifier's default column is left out.
-    journal : str or Path, optional
-        The journal's path.
-    with_client : bool
-        Whether the call names its client.
-    is_pandas : bool
-        Whether the frame has the accessor; one of another library goes through `outreach`.
-
-    Examples
-    --------
-    >>> print(code_of(read_value({"sequence_id": "s1", "email": "Mail"}), ["Mail"]))
-    report = df.outreach.add_to_sequence("s1", email="Mail")
-    """
+    """Return Python code for a choice and the frame's columns; "" while no sequence is chosen."""
     if value["sequence_id"] is None:
         return ""
     arguments = plan_arguments(value)
-    given: list[str | tuple[str, object]] = [("", arguments.pop("sequence_id"))]
+    code: list[str | tuple[str, object]] = [("", arguments.pop("sequence_id"))]
     for name in (EMAIL, PROFNET_URL):
         chosen = arguments.pop(name)
-        # The default is a column of the same name, where there is one.
+        # The default is a column of the same name, if the frame has it.
         if chosen != (name if name in columns else None):
-            given.append((f"{name}=", chosen))
-    given += [(f"{name}=", chosen) for name, chosen in arguments.items() if chosen is not None]
+            code.append((f"{name}=", chosen))
+    code += [(f"{name}=", chosen) for name, chosen in arguments.items() if chosen is not None]
     if journal is not None:
-        given.append(("journal=", str(journal)))
-    given += ["client=client"] * with_client
+        code.append(("journal=", str(journal)))
+    code += ["client=client"] * with_client
     accessor = "df.outreach" if is_pandas else "of.outreach(df)"
-    return one_line_call(f"report = {accessor}.add_to_sequence", given)
+    return one_line_call(f"report = {accessor}.add_to_sequence", code)
 
 
 def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the sequences to choose from, by name: id, label, name, accepts, why, hint.
-
-    `why` says why a sequence cannot be chosen, `hint` what to know about one that can.
-    """
+    """Return the sequences as options, sorted by name; `why` says why one cannot be chosen."""
     rows = sequences.to_dict(orient="records")
     named = [{name: _plain(cell) for name, cell in row.items()} for row in rows]
     names = Counter(row["name"] for row in named)
@@ -160,13 +116,13 @@ def sequence_options(sequences: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def mailbox_options(mailboxes: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the mailboxes to choose from: email, label, active, why; each address once."""
+    """Return the mailboxes as options, each address once."""
     options: dict[str, dict[str, Any]] = {}
     for row in mailboxes[["email", "status"]].to_dict(orient="records"):
         email, status = _plain(row["email"]), _plain(row["status"])
         active = status == spec.MAILBOX_STATUSES[0]
         if email is not None and not (email in options and options[email]["active"]):
-            why = "" if active else (status or "status not known").replace("_", " ")
+            why = "" if active else (status or "status unknown").replace("_", " ")
             options[email] = {
                 "email": email,
                 "label": shorten(email),
@@ -177,11 +133,7 @@ def mailbox_options(mailboxes: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
-    """Return the columns to choose from: name, field, problem.
-
-    `name` is None for a column that cannot be chosen, `label` is its text for the page; `field` is
-    the proposed name of its field.
-    """
+    """Return the columns as options, with proposed field names; unusable ones have no name."""
     times = Counter(labels)
     options = []
     for label in dict.fromkeys(labels):
@@ -197,34 +149,31 @@ def column_options(labels: Sequence[Any]) -> list[dict[str, Any]]:
     return options
 
 
-def _require(name: str, value: object, right: bool, wanted: str) -> None:
-    if not right:
-        raise InvalidInputError(f"{name} takes {wanted}, not {quoted(value)}.")
+def _check_type(name: str, value: object, valid: bool, expected: str) -> None:
+    if not valid:
+        raise InvalidInputError(f"{name} takes {expected}, not {quoted(value)}.")
 
 
-def _is_texts(value: object) -> bool:
+def _maps_texts(value: object) -> bool:
     return isinstance(value, Mapping) and all(
         isinstance(part, str) for pair in value.items() for part in pair
     )
 
 
-def _sequence_option(row: Mapping[Any, str | None], is_twin: bool) -> dict[str, Any]:
+def _sequence_option(row: Mapping[Any, str | None], has_same_name: bool) -> dict[str, Any]:
     status, identity = row["status"], row["id"]
     why = hint = ""
     if identity is None:
         why = "it has no id"
     elif status is None:
-        hint = "Its status is not known; whether it takes leads shows when they are sent."
+        hint = "Its status is unknown; the service may refuse leads."
     elif status not in spec.SEQUENCE_STATUSES:
-        hint = (
-            f"Its status, {quoted(status)}, is not familiar; whether it takes leads shows when "
-            "they are sent."
-        )
+        hint = f"Its status, {quoted(status)}, is undocumented; the service may refuse leads."
     elif not spec.SEQUENCE_STATUSES[status]:
         why = f"{status}: takes no leads"
     name = row["name"] or identity or "no name"
     parts = [name]
-    if is_twin:
+    if has_same_name:
         created = (row["created_at"] or "")[:10]
         parts += [part for part in (row["created_by_user_email"], created, identity) if part]
     return {
@@ -243,7 +192,7 @@ def _plain(value: Any) -> str | None:
 
 def _column_problem(label: object, times: int) -> str:
     if not isinstance(label, str):
-        return f"its name is not text but {type(label).__name__}: rename it to use it"
+        return f"its name is {type(label).__name__}, not text: rename it to use it"
     if times > 1:
         return f"{times} columns have this name: rename them to use them"
     if has_lone_surrogate(label):

@@ -1,4 +1,4 @@
-"""What the page shows of a plan and a report: plain texts and numbers, and the first rows."""
+"""The page's content for plans and outcomes: texts, numbers and the first rows."""
 
 from __future__ import annotations
 
@@ -18,26 +18,28 @@ OUTCOMES_SHOWN: Final = 500
 _PROBLEM: Final = ["row", "index", "column", "message"]
 _OUTCOME: Final = ["index", "status", "detail", "error_code"]
 
-# The status of a row while its plan is being sent, or in a dry run.
+# Temporary statuses of rows while a plan is being sent, and in a dry run.
 WAITING: Final = "waiting"
 BEING_SENT: Final = "being sent"
 WOULD_BE_SENT: Final = "would be sent"
 
-_MEANINGS_FOR_NOW: Final = {
+_TEMPORARY_MEANINGS: Final = {
     WAITING: "Not sent yet.",
-    BEING_SENT: "In the request under way.",
-    WOULD_BE_SENT: "Ready to be sent; the service checks more than can be foreseen here.",
+    BEING_SENT: "In the current request.",
+    WOULD_BE_SENT: "Ready to be sent. The service may still skip or reject it.",
 }
-_NEXT_HERE: Final = {
-    statuses.INVALID: "Choose other columns and check again, or correct them in a new widget.",
-    statuses.REJECTED: "Correct what the detail says, and check rows again: they can be sent.",
-    statuses.UNKNOWN: "Look in the web app, or send them once more below.",
-    statuses.NOT_SENT: "Check rows again: they can be sent.",
+# What to do next in this widget, instead of the text for scripts.
+_NEXT_STEPS: Final = {
+    statuses.INVALID: "Choose other columns and check rows again, or correct the rows and make a "
+    "new widget.",
+    statuses.REJECTED: "Correct the problem in the detail, then check rows again to send them.",
+    statuses.UNKNOWN: "Check the web app, or send these rows once more below.",
+    statuses.NOT_SENT: "Check rows again to send them.",
 }
 
 
 def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
-    """Return what the page shows of a plan: headline, facts, and the first problems by row."""
+    """Build the page's content for a plan: headline, facts and the first problems."""
     problems = plan.problems
     shown = problems.head(PROBLEMS_SHOWN)
     return {
@@ -53,27 +55,21 @@ def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
 
 
 class Outcomes(NamedTuple):
-    """The `rows` of a report, the frame they are about, and the columns that identify its rows.
-
-    A status may also be one of those above.
-    """
+    """The rows of a report, which may have temporary statuses, and their frame."""
 
     rows: pd.DataFrame
     frame: pd.DataFrame
-    columns: tuple[str | None, ...]
+    columns: tuple[str | None, ...]  # the identifiers
 
 
 def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
-    """Return what the page shows of outcomes: counts by status, and the first rows.
-
-    Only the rows of `status` are shown, or all where no row has it.
-    """
+    """Build the page's content for outcomes: counts by status and the first rows of `status`."""
     rows = outcomes.rows
     counts = rows["status"].value_counts(sort=False)
     known = (*statuses.STATUSES, WOULD_BE_SENT, BEING_SENT, WAITING)
     order = [one for one in known if one in counts.index]
     order += [one for one in counts.index if one not in order]
-    # A list of the service may have any name, and is a status then.
+    # Unknown lists of the service become statuses, under any name.
     shown_as = {one: printable(one) for one in order}
     chosen = rows[rows["status"].map(shown_as) == status]
     if chosen.empty:
@@ -92,13 +88,13 @@ def outcome_content(outcomes: Outcomes, status: str = "") -> dict[str, Any]:
 
 
 def failed_rows(report: SubmissionReport) -> pd.DataFrame:
-    """Return the rows of a report that were not added and not skipped, with their reasons."""
+    """Return the rows that were neither added nor skipped, with their reasons."""
     is_failed = report.rows["status"].map(statuses.kind_of) == "failed"
     return report.frame[is_failed.to_numpy()]
 
 
 def _identifiers(outcomes: Outcomes, positions: list[int]) -> dict[int, str]:
-    """Return what identifies rows, as in their cells: the first of the columns with text."""
+    """Return the first identifier of each row that has one."""
     taken: dict[int, str] = {}
     for name in outcomes.columns:
         if name is not None:
@@ -112,17 +108,16 @@ def _identifiers(outcomes: Outcomes, positions: list[int]) -> dict[int, str]:
 def _headline(plan: SubmissionPlan) -> str:
     sent, rows = len(plan.positions), len(plan.frame)
     if not sent:
-        return f"None of {plural(rows, 'row')} would be sent."
+        return f"None of {plural(rows, 'row')} can be sent."
     requests = plural(len(plan.chunks()), "request")
     return f"{sent:,} of {plural(rows, 'row')} will be sent, in {requests}."
 
 
 def _meaning(status: str) -> tuple[str, str]:
-    """Return what a status means, and what to do next in this widget."""
-    if status in _MEANINGS_FOR_NOW:
-        return _MEANINGS_FOR_NOW[status], ""
+    if status in _TEMPORARY_MEANINGS:
+        return _TEMPORARY_MEANINGS[status], ""
     meaning = meaning_of(status)
-    return printable(meaning.means), _NEXT_HERE.get(status, meaning.next)
+    return printable(meaning.means), _NEXT_STEPS.get(status, meaning.next)
 
 
 def _cell(value: Any) -> str:

@@ -1,28 +1,28 @@
-// The last three sections: what is checked, what is sent, and what became of it.
+// Sections 4 to 6: checking, sending and outcomes.
 
 const PROBLEM_COLUMNS = ["Row", "Label", "Column", "Problem"];
-const SUMMARY_COLUMNS = ["Status", "Rows", "What it means", "What to do"];
-const OUTCOME_COLUMNS = ["Row", "Label", "Who", "Status", "Detail", "Code"];
+const SUMMARY_COLUMNS = ["Status", "Rows", "Meaning", "What to do"];
+const OUTCOME_COLUMNS = ["Row", "Label", "Identifier", "Status", "Detail", "Code"];
 const ENDINGS = {
   cancelling:
-    "Cancelling: the request under way is finished, even if it has to wait its turn; nothing is sent after it. " +
-    "Abort now ends it at once; its rows become unknown if it may have arrived.",
+    "Cancelling: the current request is completed, even if it has to wait; nothing is sent after it. " +
+    "Abort now ends it at once; its rows become unknown if they may have arrived.",
   aborting: "Aborting: nothing more is sent.",
 };
 
-/** Replace the content of a region that scrolls, and keep its scroll position. */
+/** Replace the content of a scrolling region and keep its scroll position. */
 function refill(region, table) {
   const { scrollTop } = region;
-  put(region, table);
+  setChildren(region, table);
   region.scrollTop = scrollTop;
 }
 
-/** Return the section that checks the rows; `isFresh` says whether its plan is of the choice shown. */
+/** Return the section that checks rows; `isFresh` returns whether its plan matches the choice. */
 function checkSection(context) {
   const { model, signal, value } = context;
   let plan = null;
   const check = button("Check rows", () => post(model, { action: "check", value: value() }));
-  const dryRun = button("Dry run", () => post(model, { action: "try_out", plan: model.get("state").plan }));
+  const dryRun = button("Dry run", () => post(model, { action: "dry_run", plan: model.get("state").plan }));
   const headline = h("p", { class: "outreach-headline", role: "status" });
   const stale = h("p", { class: "outreach-stale" }, "Out of date: check rows again.");
   const body = h("div", {});
@@ -30,11 +30,11 @@ function checkSection(context) {
   function showPlan() {
     const { problems, problem_count: count, more_problems: more, facts, note } = plan;
     headline.textContent = plan.headline;
-    put(
+    setChildren(
       body,
       note ? muted(note) : null,
       h("dl", {}, facts.map(([name, text]) => [h("dt", {}, name), h("dd", {}, text)])),
-      count ? null : muted("No row has a problem."),
+      count ? null : muted("No problems found."),
       count
         ? h(
             "details",
@@ -49,15 +49,15 @@ function checkSection(context) {
 
   const isFresh = () => plan !== null && canonical(plan.value) === canonical(value());
 
-  function show({ busy, running, twins, state }) {
+  function show({ busy, running, hasDuplicates, state }) {
     const isSent = state.plan > 0 && state.sent === state.plan && !running;
-    check.disabled = busy || twins;
-    dryRun.disabled = busy || !isFresh() || twins || isSent;
+    check.disabled = busy || hasDuplicates;
+    dryRun.disabled = busy || !isFresh() || hasDuplicates || isSent;
     body.hidden = headline.hidden = plan === null || isSent;
     stale.hidden = plan === null || isFresh() || running || isSent;
   }
 
-  hear(model, "plan", signal, (message) => {
+  onMessage(model, "plan", signal, (message) => {
     plan = message;
     showPlan();
     context.planned();
@@ -66,7 +66,7 @@ function checkSection(context) {
   return { element, show, isFresh };
 }
 
-/** Return the section that sends what was checked. */
+/** Return the section that sends the plan. */
 function sendSection(context) {
   const { model, signal, value } = context;
   const send = onceButton(
@@ -84,12 +84,12 @@ function sendSection(context) {
   const ending = h("p", { role: "status" });
   const sending = h("div", {}, busyArea(model, signal, [cancel, abort]), ending);
 
-  function show({ busy, running, twins, isFresh, state }) {
-    const ready = Boolean(state.button) && isFresh && !twins;
-    const isMeant = !state.sent_before || again.checked;
+  function show({ busy, running, hasDuplicates, isFresh, state }) {
+    const ready = Boolean(state.button) && isFresh && !hasDuplicates;
+    const isConfirmed = !state.sent_before || again.checked;
     send.element.textContent = state.button || "Add leads";
-    send.element.disabled = busy || !ready || !isMeant || send.isUsed();
-    whyNot.textContent = busy ? "" : twins ? "Two columns have the same field name." : state.why_not;
+    send.element.disabled = busy || !ready || !isConfirmed || send.isUsed();
+    whyNot.textContent = busy ? "" : hasDuplicates ? "Two columns have the same field name." : state.why_not;
     againLabel.hidden = !ready || !state.sent_before || busy;
     againWords.textContent = ` ${number(state.sent_before)} of these leads were already sent to this sequence from this notebook. Send them again anyway.`;
     journal.textContent = state.journal
@@ -99,11 +99,11 @@ function sendSection(context) {
     cancel.hidden = state.phase !== "sending";
     abort.hidden = state.phase !== "cancelling";
     ending.textContent = ENDINGS[state.phase] ?? "";
-    // The button that has the focus is disabled now.
+    // Move the focus from the button that is now disabled.
     if (state.phase === "sending" && hasFocus(send.element)) cancel.focus();
   }
 
-  hear(model, "refused", signal, () => {
+  onMessage(model, "refused", signal, () => {
     send.reset();
     context.update();
   });
@@ -111,7 +111,7 @@ function sendSection(context) {
   return { element, show, planned: () => (again.checked = false) };
 }
 
-/** Return the section that shows what became of the rows. */
+/** Return the section that shows the outcomes. */
 function outcomeSection(context) {
   const { model, signal } = context;
   let outcome = { mode: "" };
@@ -124,7 +124,7 @@ function outcomeSection(context) {
   });
   const moreRows = muted();
   const notes = h("ul", {});
-  const notesArea = h("div", {}, h("p", {}, "What the service said:"), notes);
+  const notesArea = h("div", {}, h("p", {}, "Notes from the service:"), notes);
   const save = saveArea(context);
   const retry = retryArea(context);
 
@@ -139,20 +139,20 @@ function outcomeSection(context) {
     const total = outcome.summary.reduce((sum, [, count]) => sum + count, 0);
     const option = (status, label, count) => h("option", { value: status }, `${label} (${number(count)})`);
     const options = outcome.summary.map(([status, count]) => option(status, status, count));
-    put(filter, option("", "all", total), options);
+    setChildren(filter, option("", "all", total), options);
     filter.value = outcome.status;
     const where = mode === "sent" ? ", in .report.frame" : "";
     moreRows.textContent = outcome.more
       ? `${number(outcome.more)} more row${outcome.more === 1 ? "" : "s"}${where}.`
       : "";
-    fill(notes, outcome.notes);
+    fillList(notes, outcome.notes);
     notesArea.hidden = notes.hidden;
     save.hidden = mode !== "sent";
     const unknown = outcome.summary.find(([status]) => status === "unknown")?.[1] ?? 0;
     retry.showRows(mode === "sent" ? unknown : 0);
   }
 
-  hear(model, "outcome", signal, (message) => {
+  onMessage(model, "outcome", signal, (message) => {
     outcome = message;
     showOutcome();
   });
@@ -171,13 +171,13 @@ function outcomeSection(context) {
   return { element, show: retry.show };
 }
 
-/** Return the line that saves the outcomes as files. */
+/** Return the line that saves the outcomes as CSV files. */
 function saveArea({ model, signal }) {
   const folder = h("input", { type: "text", value: "outreach_results", "aria-label": "Folder for the CSV files" });
   const save = (replace) => post(model, { action: "save", folder: folder.value, replace });
   const saved = h("span", { role: "status" });
   const replace = button("Replace them", () => save(true), { hidden: true });
-  hear(model, "saved", signal, (message) => {
+  onMessage(model, "saved", signal, (message) => {
     saved.textContent = message.existing.length
       ? `${message.existing.join(", ")} already in ${message.folder}.`
       : message.words;
@@ -186,14 +186,14 @@ function saveArea({ model, signal }) {
   return tools(h("label", {}, "Folder ", folder), button("Save failed rows as CSV", () => save(false)), saved, replace);
 }
 
-/** Return the area that sends unknown rows once more, after a question. */
+/** Return the area that sends unknown rows once more after a confirmation. */
 function retryArea({ model }) {
   const words = h(
     "p",
     {},
-    "These rows were sent, and no response proves what became of them. The service skips leads that are in the " +
-      "sequence with the same fields, but anybody who was added and has been removed since, or is stored with " +
-      "other fields, may be contacted twice. Look in the web app first.",
+    "These rows were sent, but their outcome is unknown. The service skips leads that are in the sequence with " +
+      "the same fields. Leads that were removed since, or are stored with other fields, may be contacted twice. " +
+      "Check the web app first.",
   );
   const yes = onceButton(
     () => model.get("state").report,
@@ -249,7 +249,7 @@ function renderAddToSequence({ model, el, signal }) {
   const outcome = outcomeSection(context);
   const reading = h("div", {}, busyArea(model, signal));
 
-  /** Show what can be done now. */
+  /** Show the available actions. */
   function update() {
     const state = model.get("state");
     const running = Boolean(state.phase);
@@ -258,7 +258,7 @@ function renderAddToSequence({ model, el, signal }) {
       state,
       running,
       busy: Boolean(model.get("busy")),
-      twins: columns.hasTwins(),
+      hasDuplicates: columns.hasDuplicateFields(),
       isFresh: check.isFresh(),
     };
     sequence.show();
@@ -278,7 +278,7 @@ function renderAddToSequence({ model, el, signal }) {
     outcome.element,
     followedCode(model, signal),
   );
-  follow(model, ["value", "state", "busy"], signal, update);
+  onTraits(model, ["value", "state", "busy"], signal, update);
   post(model, { action: "ready" });
 }
 

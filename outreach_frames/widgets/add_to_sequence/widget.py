@@ -1,4 +1,4 @@
-"""AddToSequence: add a frame's rows to a sequence by hand; checked, shown, and sent once."""
+"""AddToSequence: check a frame's rows and add them to a sequence by hand."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from outreach_frames.widgets.add_to_sequence.column_guesses import guess_columns
 from outreach_frames.widgets.add_to_sequence.sender import Listener, Sender
 from outreach_frames.widgets.add_to_sequence.state import (
     FIELD_RULE,
-    code_of,
+    code_for,
     column_options,
     mailbox_options,
     read_value,
@@ -40,9 +40,9 @@ from outreach_frames.widgets.add_to_sequence.tables import (
     outcome_content,
     plan_content,
 )
-from outreach_frames.widgets.base import Panel, error_notice, notice, source
+from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
 
-# What the page needs to know about the interface.
+# The facts of the interface that the page needs.
 _FORM: Final[dict[str, Any]] = {
     "identifiers": list(spec.LEAD_IDENTIFIERS),
     "overrides": [{"name": field.name, "note": field.note} for field in spec.OVERRIDES],
@@ -57,7 +57,7 @@ _FORM: Final[dict[str, Any]] = {
     "max_fields": spec.MAX_DATA_FIELDS,
 }
 
-# What the page calls the directives of a run.
+# The page's names for the directives of a run.
 _PHASES: Final[Mapping[Directive, str]] = {
     "continue": "sending",
     "drain": "cancelling",
@@ -66,13 +66,12 @@ _PHASES: Final[Mapping[Directive, str]] = {
 
 
 class AddToSequence(Panel):
-    """Add a frame's rows to a sequence by hand, and see what becomes of each.
+    """Add a frame's rows to a sequence by hand and see the outcome of each row.
 
-    Nothing is sent until you press the button that says how many leads go to which sequence. It
-    sends the plan that is shown: the frame as it was when its rows were checked. A plan is sent
-    once. Afterwards only rows that were refused or never sent can be sent, to the same sequence:
-    rows that were added or skipped are settled, and rows that may have arrived are sent again only
-    by a button of their own.
+    Nothing is sent until you press the button that names the number of leads and the sequence. It
+    sends the plan that is shown, with the rows as they were when checked, once. Afterwards you can
+    send only the rows that were refused or not sent, to the same sequence. Rows that were added or
+    skipped are not sent again; rows that may have arrived have a separate button.
 
     Parameters
     ----------
@@ -81,7 +80,7 @@ class AddToSequence(Panel):
     client : Client, optional
         By default the one of the last `connect`.
     journal : str or Path, optional
-        A file that records what became of each row, whatever ends the run, even the kernel's end.
+        A file that records the outcome of each row, even if the kernel ends during the run.
 
     Attributes
     ----------
@@ -91,11 +90,11 @@ class AddToSequence(Panel):
     plan : SubmissionPlan or None
         The latest plan.
     report : SubmissionReport or None
-        What became of every row in all runs together; None before anything was sent.
+        The outcome of every row in all runs together; None before the first run.
     failed : DataFrame
         The rows that were neither added nor skipped, with status, detail and error_code.
     code : str
-        Python that does the same.
+        The equivalent Python code.
 
     Notes
     -----
@@ -117,7 +116,7 @@ class AddToSequence(Panel):
         "ready",
         "reload",
         "check",
-        "try_out",
+        "dry_run",
         "submit",
         "cancel",
         "abort",
@@ -128,8 +127,8 @@ class AddToSequence(Panel):
 
     immediate: ClassVar[tuple[str, ...]] = ("cancel", "abort")
 
-    _esm = source("common.js", "add_to_sequence/choice.js", "add_to_sequence/widget.js")
-    _css = source("common.css", "add_to_sequence/widget.css")
+    _esm = read_assets("common.js", "add_to_sequence/choice.js", "add_to_sequence/widget.js")
+    _css = read_assets("common.css", "add_to_sequence/widget.css")
 
     value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     code: traitlets.Unicode[str, str | bytes] = traitlets.Unicode().tag(sync=True)
@@ -139,13 +138,13 @@ class AddToSequence(Panel):
     def __init__(
         self, df: FrameLike, client: Client | None = None, *, journal: str | Path | None = None
     ) -> None:
-        # What a run is to do; a widget that is refused below is closed all the same.
+        # Set first, because `close` needs it even if the arguments are rejected below.
         self._directive: Directive = "continue"
         self._df = as_frame(df, "AddToSequence")
         self._is_pandas = self._df is df
-        # Absolute from here on: the working folder may change before rows are sent.
-        place = None if journal is None else expanded(journal).absolute()
-        self._sender = Sender(self._df, self._current_directive, place)
+        # Absolute, because the working folder may change before rows are sent.
+        path = None if journal is None else expanded(journal).absolute()
+        self._sender = Sender(self._df, self._read_directive, path)
         self._report_number = 0
         self._action = ""
         self._read_from: Client | None = None
@@ -166,7 +165,7 @@ class AddToSequence(Panel):
 
     @property
     def report(self) -> SubmissionReport | None:
-        """What became of every row in all runs together; None before anything was sent."""
+        """The outcome of every row in all runs together; None before the first run."""
         return self._sender.report
 
     @property
@@ -175,12 +174,12 @@ class AddToSequence(Panel):
         return self._df.iloc[:0] if self.report is None else failed_rows(self.report)
 
     def close(self) -> None:
-        """Close the widget; the request under way is the last one."""
+        """Close the widget and send nothing after the current request."""
         self._directive = "drain"
         super().close()
 
     def ready(self) -> None:
-        """Send a new view in the page everything it shows."""
+        """Send a new view all content."""
         self._show_columns()
         super().ready()
         if "sequences" not in self._shown:
@@ -191,7 +190,7 @@ class AddToSequence(Panel):
         self._load(refresh=True)
 
     def check(self, value: Mapping[str, Any]) -> None:
-        """Plan the rows; nothing is sent."""
+        """Plan the rows without sending them."""
         if self.busy:
             return
         self.value = dict(value)
@@ -199,30 +198,30 @@ class AddToSequence(Panel):
         if problems := self._problems(client):
             self._notify(notice("error", "The rows cannot be checked yet.", problems))
             return
-        make = self._sender.planning(self.value, client)
-        self._start("Checking rows", make, partial(self._planned, self.value))
+        make = self._sender.planner(self.value, client)
+        self._start("Checking rows", make, partial(self._on_plan, self.value))
 
-    def try_out(self, plan: int) -> None:
-        """Show what would become of each row; nothing is sent."""
+    def dry_run(self, plan: int) -> None:
+        """Show the plan's outcomes in a dry run."""
         if not self.busy and self.plan is not None and plan == self._sender.number:
-            outcomes = self._sender.tried_out()
+            outcomes = self._sender.dry_run()
             self._show_outcomes("dry", "Dry run: nothing was sent.", outcomes)
 
     def submit(self, plan: int, value: Mapping[str, Any], again: bool = False) -> None:
-        """Send the plan that the page showed under a number; a second call does nothing."""
+        """Send the plan of this number and choice; a second call does nothing."""
         sender = self._sender
         if self.busy or plan == sender.sent_number:
             return
         chosen = read_value(value)
         if self.plan is not None:
             # Another widget may have sent them since the rows were checked.
-            sender.look_back()
+            sender.count_sent_before()
         why = sender.why_not(plan, chosen, again=again)
         if not why and chosen != self.value:
-            why = "The choice has changed meanwhile. Check rows again."
+            why = "The choice has changed. Check rows again."
         if not why and sender.client is not self._client():
             why = (
-                "These rows were checked with a connection other than the current one. Reload, and "
+                "These rows were checked with a connection other than the current one. Reload and "
                 "check rows again."
             )
         if why:
@@ -230,32 +229,39 @@ class AddToSequence(Panel):
             self._refresh()
             self.send({"kind": "refused"})
             return
-        self._show_outcomes("live", "Sending.", sender.begin())
+        self._show_outcomes("live", "Sending.", sender.mark_sent())
         rows = sender.lead_count
-        self._run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
+        self._start_run(f"Adding {plural(rows, 'lead')} to {sender.target}", rows, sender.send)
 
     def retry(self, report: int) -> None:
-        """Send the unknown rows of the report of a number once more."""
+        """Send the unknown rows of the report of this number once more."""
         sender = self._sender
-        if self.busy or self.report is None or sender.is_lost or report != self._report_number:
+        if (
+            self.busy
+            or self.report is None
+            or sender.is_outcome_unknown
+            or report != self._report_number
+        ):
             return
         rows = int((self.report.rows["status"] == statuses.UNKNOWN).sum())
-        self._run(f"Sending {plural(rows, 'unknown row')} once more", rows, sender.send_again)
+        self._start_run(
+            f"Sending {plural(rows, 'unknown row')} once more", rows, sender.resend_unknown
+        )
 
     def cancel(self) -> None:
-        """Send nothing after the request under way, or cancel what is being read."""
+        """Send nothing after the current request, or cancel reading."""
         if not self._is_sending():
             self._task.set()
         elif self._directive == "continue":
-            self._direct("drain")
+            self._set_directive("drain")
 
     def abort(self) -> None:
-        """Abort the request under way of a cancelled run."""
+        """Abort the current request of a cancelled run."""
         if self._is_sending() and self._directive == "drain":
-            self._direct("abort")
+            self._set_directive("abort")
 
     def show(self, status: str) -> None:
-        """Show the rows of one status, or all."""
+        """Show the rows of one status, or all rows."""
         if self._outcomes is not None:
             content = outcome_content(self._outcomes, status)
             self._show("outcome", **{**self._shown["outcome"], **content})
@@ -265,19 +271,19 @@ class AddToSequence(Panel):
         if self.report is None or self.busy:
             return
         if not folder.strip():
-            raise InvalidInputError("Name a folder for the files.")
+            raise InvalidInputError("The folder for the files has no name. Enter one.")
         try:
-            place = Path(folder.strip()).expanduser().resolve()
+            target = Path(folder.strip()).expanduser().resolve()
             files = [f"{kind}.csv" for kind in statuses.KINDS]
-            existing = [name for name in files if (place / name).exists()]
+            existing = [name for name in files if (target / name).exists()]
         except (OSError, RuntimeError, ValueError) as error:
             raise InvalidInputError(f"Files cannot be saved in {folder}: {error}") from error
         if existing and not replace:
             self._show("saved", folder=folder, existing=existing, words="")
             return
-        self.report.to_csv(place)
+        self.report.to_csv(target)
         rows = plural(len(self.failed), "failed row")
-        words = f"Saved in {place}: {rows} in failed.csv, the others beside it."
+        words = f"Saved in {target}: {rows} in failed.csv, other rows in files beside it."
         self._show("saved", folder=folder, existing=[], words=words)
 
     @traitlets.validate("value")
@@ -286,17 +292,16 @@ class AddToSequence(Panel):
 
     @traitlets.observe("value")
     def _on_value(self, _change: object) -> None:
-        self.code = code_of(
+        self.code = code_for(
             self.value,
             self._df.columns,
             journal=self._sender.journal,
-            with_client=self._given_client is not None,
+            with_client=self._client_argument is not None,
             is_pandas=self._is_pandas,
         )
         self._refresh()
 
     def _problems(self, client: Client) -> list[str]:
-        """Return why no plan can be made from the choice."""
         value, fixed = self.value, self._sender.sequence_id
         option = self._sequences.get(value["sequence_id"])
         problems: list[str] = []
@@ -305,30 +310,30 @@ class AddToSequence(Panel):
         elif option is not None and not option["accepts"]:
             problems.append(f"{option['name']!r} is {option['why']}. Choose another sequence.")
         if self._read_from not in {None, client}:
-            # The same id may stand for another sequence in another account.
+            # The same id may belong to another sequence in another account.
             problems.append(
-                "The sequences were read with a connection other than the current one. Reload, and "
+                "The sequences were read with a connection other than the current one. Reload and "
                 "choose again."
             )
         if fixed is not None and (
             fixed != value["sequence_id"] or self._sender.client.base_url != client.base_url
         ):
             problems.append(
-                "Rows of this frame went to another sequence, so the rest can only go there too. "
-                "For this sequence, make a new widget."
+                "Rows of this frame were sent to another sequence, so the remaining rows can only "
+                "be sent there. Make a new widget for this sequence."
             )
         return problems
 
-    def _planned(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
+    def _on_plan(self, value: Mapping[str, Any], plan: SubmissionPlan, warnings: list[str]) -> None:
         sender = self._sender
-        sender.take(plan, value)
+        sender.set_plan(plan, value)
         self._show_report()
-        self._show("plan", value=value, note=sender.note(), **plan_content(plan))
+        self._show("plan", value=value, note=sender.plan_note(), **plan_content(plan))
         self._notify(warnings=warnings)
         self._refresh()
 
     def _refresh(self) -> None:
-        """Send the page what can be done now."""
+        """Send the page the available actions."""
         sender = self._sender
         why = sender.why_not(sender.number, self.value, again=True)
         self.state = {
@@ -339,7 +344,7 @@ class AddToSequence(Panel):
             "why_not": why,
             "sent_before": sender.sent_before,
             "phase": _PHASES[self._directive] if self._is_sending() else "",
-            "is_fixed": sender.goes_on,
+            "is_fixed": sender.is_fixed,
             "journal": str(sender.journal or ""),
         }
 
@@ -351,7 +356,7 @@ class AddToSequence(Panel):
             try:
                 return client, listed, mailboxes(**options)
             except OutreachError as error:
-                # Mailboxes are only needed for a distribution of one's own.
+                # Mailboxes are only needed for a custom distribution.
                 return client, listed, error
 
         def loaded(
@@ -370,24 +375,25 @@ class AddToSequence(Panel):
 
         self._start("Reading sequences and mailboxes", work, loaded)
 
-    def _current_directive(self) -> Directive:
-        """Return what a run is to do; once the kernel shuts down, nobody learns what was sent."""
+    def _read_directive(self) -> Directive:
+        """Return the run's directive; stop sending once the kernel shuts down."""
         is_over = self._directive == "continue" and self._background.over
         return "drain" if is_over else self._directive
 
-    def _direct(self, directive: Directive) -> None:
+    def _set_directive(self, directive: Directive) -> None:
         self._directive = directive
         self._refresh()
         if not self.busy:
-            # The run ended while the click arrived in another thread.
+            # The run ended while another thread handled the click.
             self._refresh()
 
-    def _run(self, action: str, rows: int, send: Callable[[Listener], SubmissionReport]) -> None:
-        """Send rows in a thread, and show the progress."""
+    def _start_run(
+        self, action: str, rows: int, send: Callable[[Listener], SubmissionReport]
+    ) -> None:
         self._action, self._directive = action, "continue"
         work = partial(send, partial(self._background.deliver, self._show_progress))
         with self.hold_sync():
-            self._start(action, work, self._sent, self._failed, total=rows)
+            self._start(action, work, self._on_sent, self._on_failed, total=rows)
             self._refresh()
 
     def _show_progress(self, tally: Mapping[str, int], outcomes: Outcomes | None) -> None:
@@ -401,32 +407,32 @@ class AddToSequence(Panel):
         so_far = ", ".join(f"{rows:,} {kind}" for kind, rows in kinds.items())
         busy = f"{self._action}: {so_far}"
         if busy != self.busy:
-            # A response ends the wait for it.
+            # New outcomes mean that the wait is over.
             self.busy, self.status = busy, ""
         if outcomes is not None:
             self._show_outcomes("live", "Sending.", outcomes)
 
-    def _sent(self, report: SubmissionReport, warnings: list[str]) -> None:
-        self._sender.take_report(report)
-        self._end()
+    def _on_sent(self, report: SubmissionReport, warnings: list[str]) -> None:
+        self._sender.set_report(report)
+        self._show_run_result()
         self._notify(*_report_notices(report, warnings))
 
-    def _failed(self, error: BaseException) -> None:
-        self._sender.failed(error)
-        self._end()
+    def _on_failed(self, error: BaseException) -> None:
+        self._sender.on_failure(error)
+        self._show_run_result()
 
-    def _end(self) -> None:
-        """Show what can be done after a run, and what became of the rows if that is known."""
+    def _show_run_result(self) -> None:
+        """Show the available actions after a run, and the outcomes if known."""
         self._report_number += 1
         self._refresh()
-        if not self._sender.is_lost:
+        if not self._sender.is_outcome_unknown:
             self._show_report()
 
     def _show_report(self) -> None:
-        """Show what became of the rows, or nothing if none was sent."""
+        """Show the outcomes; show nothing before the first run."""
         outcomes, report = self._sender.outcomes, self.report
         if outcomes is not None and report is not None:
-            self._show_outcomes("sent", "What became of the rows.", outcomes, report.notes)
+            self._show_outcomes("sent", "Outcomes of all runs.", outcomes, report.notes)
         else:
             self._outcomes = None
             self._show("outcome", mode="")
@@ -451,12 +457,11 @@ class AddToSequence(Panel):
 
 
 def _report_notices(report: SubmissionReport, warnings: Iterable[str]) -> list[dict[str, Any]]:
-    """Return the messages about a report: warnings, all validation errors, and the count."""
     is_refused = isinstance(report.error, ValidationFailedError)
     details = error_notice(report.error)["details"] if report.error is not None else []
     notices = [notice("error" if is_refused else "warning", text, details) for text in warnings]
     in_sequence = statuses.IN_SEQUENCE | {statuses.ALREADY_IN_SEQUENCE}
-    there = int(report.rows["status"].isin(in_sequence).sum())
+    count = int(report.rows["status"].isin(in_sequence).sum())
     rows = plural(len(report.rows), "row")
-    are = "is" if len(report.rows) == 1 else "are"
-    return [*notices, notice("info", f"{there:,} of {rows} {are} in the sequence now.")]
+    verb = "is" if len(report.rows) == 1 else "are"
+    return [*notices, notice("info", f"{count:,} of {rows} {verb} in the sequence now.")]

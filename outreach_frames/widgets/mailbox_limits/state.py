@@ -1,4 +1,4 @@
-"""Changes of daily limits: what changes, what it adds up to, the code, and the results."""
+"""Changes of daily limits: differences, daily capacity, Python code and results; pure."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Outcome = Literal["changed", "differs", "failed", "unknown", "not_sent"]
 CHANGE_DTYPES = {"id": "str", "email": "str", "from": "Int64", "to": "Int64"}
 RESULT_DTYPES = {"id": "str", "email": "str", "limit": "Int64", "status": "str", "detail": "str"}
 
-# Anything beyond is a slip of the keyboard, and does not fit into the frames' Int64.
+# Larger numbers are typing errors and do not fit into the frames' Int64.
 _INT64 = range(-(2**63), 2**63)
 
 
 class Change(NamedTuple):
-    """One mailbox's limit: what it is (None where the service does not say) and what it will be."""
+    """A mailbox's limit now (None if unknown) and after the change."""
 
     id: str
     email: str
@@ -32,7 +32,7 @@ class Change(NamedTuple):
 
 
 class Result(NamedTuple):
-    """What became of one change; `limit` is what the service reports now, None if it is silent."""
+    """The result of a change, with the limit that the service reports now, if any."""
 
     change: Change
     limit: int | None
@@ -41,7 +41,7 @@ class Result(NamedTuple):
 
 
 class Mailbox(NamedTuple):
-    """What the widget shows of a mailbox; None where the service does not say."""
+    """The facts of a mailbox that the widget shows; None is unknown."""
 
     id: str | None
     email: str | None
@@ -51,7 +51,7 @@ class Mailbox(NamedTuple):
 
 
 def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
-    """Return what a frame of `of.mailboxes` holds, in its order."""
+    """Read the mailboxes of a frame of `of.mailboxes`."""
     columns = (
         frame[name].tolist()
         for name in ("id", "email", "email_provider", "status", "daily_email_limit")
@@ -63,26 +63,15 @@ def read_mailboxes(frame: pd.DataFrame) -> list[Mailbox]:
 
 
 def check_new_limit(value: object) -> int:
-    """Return a limit that can be requested; only the service knows its bounds.
-
-    >>> check_new_limit(60)
-    60
-    """
+    """Check that a limit is a whole number; only the service knows its bounds."""
     limit = check_integer("A daily limit", value)
     if limit not in _INT64:
-        raise InvalidInputError(f"A daily limit of {limit:.3g} is too large a number.")
+        raise InvalidInputError(f"A daily limit of {limit:.3g} is too large.")
     return limit
 
 
 def list_changes(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> list[Change]:
-    """Return what would change if these mailboxes, by id, got these limits.
-
-    >>> ada = Mailbox("m1", "ada@example.com", "google", "active", 40)
-    >>> list_changes([ada], {"m1": 60})
-    [Change(id='m1', email='ada@example.com', before=40, after=60)]
-    >>> list_changes([ada], {"m1": 40})
-    []
-    """
+    """Return the limits, by mailbox id, that differ from the present ones."""
     return [
         Change(mailbox.id, mailbox.email or "", mailbox.limit, limits[mailbox.id])
         for mailbox in mailboxes
@@ -91,11 +80,7 @@ def list_changes(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> lis
 
 
 def capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> tuple[int, int]:
-    """Return how many emails all active mailboxes may send in a day: now, and with new limits.
-
-    >>> capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
-    (40, 60)
-    """
+    """Return the emails per day of all active mailboxes, now and with new limits."""
     active = [one for one in mailboxes if one.status == spec.ACTIVE_MAILBOX_STATUS]
     now = sum(one.limit or 0 for one in active)
     after = sum(limits.get(one.id or "", one.limit or 0) for one in active)
@@ -103,39 +88,36 @@ def capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> tuple[i
 
 
 def describe_capacity(mailboxes: Iterable[Mailbox], limits: Mapping[str, int]) -> str:
-    """Return the daily capacity in words, and which mailboxes count towards it.
+    """Describe the daily capacity and the mailboxes that count towards it.
 
     >>> describe_capacity([Mailbox("m1", "ada@example.com", "google", "active", 40)], {"m1": 60})
-    '40 emails a day, 60 with the changes. The 1 active mailbox counts.'
+    '40 emails per day, 60 with the changes. The 1 active mailbox counts.'
     """
     listed = list(mailboxes)
     now, after = capacity(listed, limits)
     active = [one for one in listed if one.status == spec.ACTIVE_MAILBOX_STATUS]
-    silent = sum(one.limit is None for one in active)
+    without_limit = sum(one.limit is None for one in active)
     others = len(listed) - len(active)
-    parts = [f"{now:,} emails a day"]
+    parts = [f"{now:,} emails per day"]
     if list_changes(listed, limits):
         parts.append(f", {after:,} with the changes")
-    parts.append(f". The {count_mailboxes(len(active), 'active')} count{_s(len(active))}")
+    parts.append(f". The {count_mailboxes(len(active), 'active')} count{_verb_ending(len(active))}")
     if others:
-        parts.append(f"; {others:,} of another status {'does' if others == 1 else 'do'} not")
-    if silent:
-        parts.append(f"; {silent:,} of the active {'has' if silent == 1 else 'have'} no limit")
+        parts.append(f"; {others:,} with another status {'does' if others == 1 else 'do'} not")
+    if without_limit:
+        verb = "has" if without_limit == 1 else "have"
+        parts.append(f"; {without_limit:,} active {verb} no limit")
     return "".join(parts) + "."
 
 
 def count_mailboxes(number: int, kind: str = "") -> str:
-    """Return a number of mailboxes in words.
-
-    >>> count_mailboxes(1), count_mailboxes(1200, "active")
-    ('1 mailbox', '1,200 active mailboxes')
-    """
+    """Format a number of mailboxes."""
     kind = f"{kind} " if kind else ""
     return plural(number, f"{kind}mailbox", f"{kind}mailboxes")
 
 
 def describe_results(results: Iterable[Result]) -> str:
-    """Return in words what became of the changes.
+    """Describe the results of changes.
 
     >>> change = Change("m1", "ada@example.com", 40, 60)
     >>> describe_results([Result(change, 60, "changed", "")])
@@ -144,9 +126,9 @@ def describe_results(results: Iterable[Result]) -> str:
     listed = list(results)
     words = {
         "changed": "changed",
-        "differs": "changed to a limit other than the requested one",
+        "differs": "changed to another limit than requested",
         "failed": "not changed",
-        "unknown": "may have changed: Reload shows its limit",
+        "unknown": "may have changed: press Reload to see the limits",
         "not_sent": "not sent",
     }
     counts = {status: sum(one.status == status for one in listed) for status in words}
@@ -157,7 +139,7 @@ def describe_results(results: Iterable[Result]) -> str:
 
 
 def changes_code(changes: Iterable[Change]) -> str:
-    """Return Python code that makes these changes.
+    """Write Python code that makes these changes.
 
     >>> print(changes_code([Change("m1", "ada@example.com", 40, 60)]))
     import outreach_frames as of
@@ -183,10 +165,10 @@ def results_frame(results: Iterable[Result]) -> pd.DataFrame:
 
 
 def _comment(email: str) -> str:
-    # Addresses come from the service, and a line break in one would end the comment.
+    # Addresses come from the service: a line break in one would end the comment.
     shown = printable(email)
     return f"  # {shown}" if shown else ""
 
 
-def _s(number: int) -> str:
+def _verb_ending(number: int) -> str:
     return "s" if number == 1 else ""

@@ -1,8 +1,8 @@
 const COLUMNS = ["Address", "Provider", "Status", "Daily limit", "New limit"];
 const UNKNOWN = "not given";
 
-/** Return an input's limit: null where it is empty, "" where it is not a number. */
-function askedLimit(input) {
+/** Return an input's limit: null if empty, "" if not a number. */
+function readLimit(input) {
   if (input.validity.badInput) return "";
   return input.value === "" ? null : Number(input.value);
 }
@@ -15,11 +15,11 @@ function limitInput(label, listeners) {
   return numberInput({ class: "outreach-limit", "aria-label": label, ...listeners });
 }
 
-/** Make the two rows of a mailbox, the second for its result, with functions that update them. */
+/** Make the two rows of a mailbox, the second for its result, with update functions. */
 function mailboxRow(mailbox, onSelect, onLimit) {
   const name = mailbox.email ?? UNKNOWN;
   const select = h("input", { type: "checkbox", "aria-label": `Select ${name}`, onchange: onSelect });
-  const input = limitInput(`New limit of ${name}`, { oninput: () => onLimit(mailbox.id, askedLimit(input)) });
+  const input = limitInput(`New limit of ${name}`, { oninput: () => onLimit(mailbox.id, readLimit(input)) });
   const problem = h("span", { class: "outreach-problem", id: newId() });
   const result = h("td", { class: "outreach-result", colspan: COLUMNS.length + 1 });
   const resultRow = h("tr", { hidden: true }, result);
@@ -47,7 +47,7 @@ function mailboxRow(mailbox, onSelect, onLimit) {
     showLimit: (limit, words) => {
       showProblem(input, problem, words ?? "");
       element.classList.toggle("outreach-changed", limit !== undefined);
-      // What is being typed stays.
+      // Keep text that is being typed.
       if (!words && !hasFocus(input)) input.value = limit ?? "";
     },
     showResult: (shown) => {
@@ -103,7 +103,7 @@ function renderMailboxLimits({ model, el, signal }) {
   const selected = () => rows.filter((row) => row.select.checked);
 
   function setSelected() {
-    const limit = askedLimit(bulk);
+    const limit = readLimit(bulk);
     const ids = selected().map((row) => row.mailbox.id);
     if (ids.length === 0 || limit === null) return;
     post(model, { action: "edit", limits: Object.fromEntries(ids.map((id) => [id, limit])) });
@@ -144,7 +144,7 @@ function renderMailboxLimits({ model, el, signal }) {
       showLimit(plan.limits[mailbox.id], plan.problems[mailbox.id]);
     }
     const limits = ({ before, after }) => h("strong", {}, `${shownLimit(before)} → ${number(after)}`);
-    fill(changes, plan.changes.map((one) => [`${one.email || one.id}: `, limits(one)]));
+    fillList(changes, plan.changes.map((one) => [`${one.email || one.id}: `, limits(one)]));
     nothing.hidden = !changes.hidden;
     apply.element.textContent = plan.button;
     capacity.textContent = plan.capacity;
@@ -152,9 +152,9 @@ function renderMailboxLimits({ model, el, signal }) {
     showButtons();
   }
 
-  hear(model, "mailboxes", signal, (message) => {
+  onMessage(model, "mailboxes", signal, (message) => {
     for (const row of rows) row.showResult(message.results[row.mailbox.id]);
-    // The same list may come twice; what is being typed stays.
+    // Keep text that is being typed if the same list arrives again.
     const list = JSON.stringify(message.mailboxes);
     if (list === listed) return;
     listed = list;
@@ -162,7 +162,7 @@ function renderMailboxLimits({ model, el, signal }) {
     const field = focused && hasFocus(focused.input) ? "input" : "select";
     const chosen = status.value;
     const options = message.statuses.map((name) => h("option", { value: name }, labelOf(name)));
-    put(status, h("option", { value: "" }, "all"), options);
+    setChildren(status, h("option", { value: "" }, "all"), options);
     status.value = message.statuses.includes(chosen) ? chosen : "";
     const before = new Set(selected().map((row) => row.mailbox.id));
     rows = message.mailboxes.map((mailbox) => {
@@ -171,16 +171,16 @@ function renderMailboxLimits({ model, el, signal }) {
       row.select.checked = before.has(mailbox.id);
       return row;
     });
-    put(table, head, rows.map((row) => row.element));
+    setChildren(table, head, rows.map((row) => row.element));
     showRows();
     showPlan();
     if (focused) rows.find((row) => row.mailbox.id === focused.mailbox.id)?.[field].focus();
   });
-  hear(model, "plan", signal, (message) => {
+  onMessage(model, "plan", signal, (message) => {
     plan = message;
     showPlan();
   });
-  hear(model, "result", signal, (message) => {
+  onMessage(model, "result", signal, (message) => {
     rows.find((row) => row.mailbox.id === message.id)?.showResult(message);
   });
 
@@ -198,7 +198,7 @@ function renderMailboxLimits({ model, el, signal }) {
     tools(apply.element, discard),
     code.element,
   );
-  follow(model, ["busy", "progress"], signal, showButtons);
+  onTraits(model, ["busy", "progress"], signal, showButtons);
   post(model, { action: "ready" });
 }
 

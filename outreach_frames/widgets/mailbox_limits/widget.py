@@ -1,4 +1,4 @@
-"""MailboxLimits: change the daily limits of the account's mailboxes by hand."""
+"""MailboxLimits: change the daily limits of mailboxes by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError, ServiceError
 from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit, stops_all
-from outreach_frames.widgets.base import Panel, error_notice, notice, source
+from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
 from outreach_frames.widgets.mailbox_limits.state import (
     Change,
     Mailbox,
@@ -30,19 +30,19 @@ from outreach_frames.widgets.mailbox_limits.state import (
     results_frame,
 )
 
-# The same id may stand for another mailbox in another account.
+# The same id may belong to another mailbox in another account.
 _OTHER_CONNECTION = (
     "These mailboxes were read with a connection other than the current one. Nothing was sent. "
     "Reload and check the changes again."
 )
-_NOT_AS_SHOWN = "The changes differ from those that were shown. Nothing was sent. Check them again."
+_CHANGES_DIFFER = "The changes differ from those shown. Nothing was sent. Check them again."
 
 
 class MailboxLimits(Panel):
-    """Change daily limits of mailboxes in a notebook, and see each one's result.
+    """Change daily limits of mailboxes in a notebook and see the result of each change.
 
-    The mailboxes are read at once. Nothing is sent until you press the button that says how many
-    mailboxes it changes.
+    The mailboxes are read at once. Nothing is sent until you press the button with the number of
+    mailboxes to change.
 
     Parameters
     ----------
@@ -54,12 +54,11 @@ class MailboxLimits(Panel):
     value : dict of str to int
         The new limits by mailbox id; can be assigned.
     revision : int
-        Increases whenever the pending changes differ; the button sends what it showed, or nothing.
+        Increases with every edit; the button sends the changes that it showed, or nothing.
 
     Notes
     -----
-    Interface: GET /mailboxes, PATCH /mailboxes/{id}. The interface gives no bounds for a limit; a
-    refusal by the service is shown at the mailbox.
+    Interface: GET /mailboxes, PATCH /mailboxes/{id}. The bounds of a limit are undocumented.
 
     Examples
     --------
@@ -74,8 +73,8 @@ class MailboxLimits(Panel):
 
     actions: ClassVar[tuple[str, ...]] = ("ready", "edit", "discard", "reload", "apply", "cancel")
 
-    _esm = source("common.js", "mailbox_limits/widget.js")
-    _css = source("common.css", "mailbox_limits/widget.css")
+    _esm = read_assets("common.js", "mailbox_limits/widget.js")
+    _css = read_assets("common.css", "mailbox_limits/widget.css")
 
     value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
 
@@ -86,7 +85,7 @@ class MailboxLimits(Panel):
         self._listed: list[Mailbox] = []
         self._problems: dict[str, str] = {}
         self._results: dict[str, Result] = {}
-        self._made: dict[str, Change] = {}
+        self._applied: dict[str, Change] = {}
         self._shown_changes: list[Change] = []
         self.revision: int = 0
         self._sent_revision = -1
@@ -96,7 +95,7 @@ class MailboxLimits(Panel):
 
     @property
     def mailboxes(self) -> pd.DataFrame:
-        """The mailboxes as last read, with the limits that were changed since."""
+        """The mailboxes as last read, with the limits changed since."""
         if self._frame is None:
             self._take(*self._read())
         assert self._frame is not None
@@ -109,23 +108,23 @@ class MailboxLimits(Panel):
 
     @property
     def results(self) -> pd.DataFrame:
-        """What became of the last changes, one row per mailbox.
+        """The results of the last changes, one row per mailbox.
 
-        id, email (str), limit (Int64: what the service reports now), status (str: `changed`;
-        `differs`, where the service reports a limit other than the requested one; `failed`;
-        `unknown`, where it may have changed; `not_sent`), detail (str).
+        id, email (str), limit (Int64: the limit that the service reports now), status (str:
+        `changed`; `differs`: the service reports another limit than the requested one; `failed`;
+        `unknown`: it may have changed; `not_sent`), detail (str).
         """
         return results_frame(self._results.values())
 
     @property
     def code(self) -> str:
-        """Python code for the changes that were made here and the pending ones."""
-        wanted = {change.id: change for change in self._changes()}
-        return changes_code((self._made | wanted).values())
+        """Python code for the changes made here and the pending changes."""
+        pending = {change.id: change for change in self._changes()}
+        return changes_code((self._applied | pending).values())
 
     def reload(self) -> None:
-        """Read the mailboxes again; pending changes are kept."""
-        self._start("Reading the mailboxes", self._read, self._take_read)
+        """Read the mailboxes again and keep pending changes."""
+        self._start("Reading the mailboxes", self._read, self._on_read)
 
     def edit(self, limits: Mapping[str, object]) -> None:
         """Set new limits by mailbox id; None discards one."""
@@ -140,7 +139,7 @@ class MailboxLimits(Panel):
                 try:
                     value[identity] = check_new_limit(limit)
                 except InvalidInputError:
-                    self._problems[identity] = "Give a whole number."
+                    self._problems[identity] = "Enter a whole number."
         self._set_value(value)
 
     def discard(self) -> None:
@@ -150,14 +149,14 @@ class MailboxLimits(Panel):
             self._set_value({})
 
     def apply(self, revision: int) -> None:
-        """Send the changes that the page showed at a revision; a second call does nothing."""
+        """Send the changes of this revision; a second call does nothing."""
         if self.busy or revision == self._sent_revision:
             return
         changes = self._changes()
-        # A `value` changed in place leaves the revision as it was.
+        # A `value` changed in place does not change the revision.
         if revision != self.revision or self._problems or changes != self._shown_changes:
-            self._notify(notice("warning", _NOT_AS_SHOWN))
-            self._changed()
+            self._notify(notice("warning", _CHANGES_DIFFER))
+            self._on_changes()
             return
         if not changes:
             return
@@ -173,20 +172,20 @@ class MailboxLimits(Panel):
         self._start(
             f"Changing {count_mailboxes(len(changes))}",
             partial(self._send_all, client, changes),
-            self._sent,
-            partial(self._failed, changes),
+            self._on_sent,
+            partial(self._on_failed, changes),
             total=len(changes),
         )
 
     def cancel(self) -> None:
-        """Send no further changes; the request under way is finished."""
+        """Send nothing after the current request."""
         self._is_cancelled = True
         if self.status or not self._is_sending():
             self._task.set()
 
     @traitlets.observe("value")
     def _on_value(self, _change: object) -> None:
-        self._background.on_loop(self._changed)
+        self._background.on_loop(self._on_changes)
 
     @traitlets.validate("value")
     def _check_value(self, proposal: Mapping[str, Any]) -> dict[str, int]:
@@ -194,16 +193,16 @@ class MailboxLimits(Panel):
 
     def _set_value(self, value: dict[str, int]) -> None:
         if value == self.value:
-            self._changed()
+            self._on_changes()
         else:
             self.value = value
 
     def _changes(self) -> list[Change]:
         return list_changes(self._listed, self.value)
 
-    def _changed(self) -> None:
+    def _on_changes(self) -> None:
         self.revision += 1
-        self._tell_host()
+        self._notify_host()
         self._show_plan()
 
     def _read(self) -> tuple[Client, pd.DataFrame]:
@@ -212,23 +211,23 @@ class MailboxLimits(Panel):
 
     def _take(self, client: Client, frame: pd.DataFrame) -> None:
         self._read_from, self._frame, self._listed = client, frame, read_mailboxes(frame)
-        self._changed()
+        self._on_changes()
         self._show_mailboxes()
 
-    def _take_read(self, read: tuple[Client, pd.DataFrame], warnings: list[str]) -> None:
+    def _on_read(self, read: tuple[Client, pd.DataFrame], warnings: list[str]) -> None:
         self._take(*read)
         if gone := len(self.value.keys() - {one.id for one in self._listed}):
             verb = "is" if gone == 1 else "are"
-            missing = f"{count_mailboxes(gone)} with a new limit {verb} no longer there."
+            missing = f"{count_mailboxes(gone)} with a new limit {verb} no longer listed."
             warnings = [*warnings, missing]
         self._notify(warnings=warnings)
 
     def _send_all(self, client: Client, changes: Sequence[Change]) -> BaseException | None:
-        """Send changes one after the other; return the error that stopped them early."""
+        """Send changes one after the other and return the error that stopped them, if any."""
         stopped_by: OutreachError | None = None
         for change in changes:
             if stopped_by is not None:
-                result = _not_sent(change, "Not sent: the error before would stop this one too.")
+                result = _not_sent(change, "Not sent: the previous error also affects this one.")
             elif self._is_cancelled:
                 result = _not_sent(change, "Not sent: cancelled.")
             else:
@@ -236,41 +235,41 @@ class MailboxLimits(Panel):
                 stopped_by = error if error is not None and stops_all(error) else None
                 if error is not None and self._task.is_set and result.status == "failed":
                     stopped_by, result = None, _not_sent(change, "Not sent: cancelled.")
-            self._background.deliver(self._note, result)
+            self._background.deliver(self._record_result, result)
         return stopped_by
 
-    def _note(self, result: Result) -> None:
+    def _record_result(self, result: Result) -> None:
         change = result.change
         self._results[change.id] = result
         self.progress = [len(self._results), self.progress[1]]
         self.status = ""
         if result.limit is not None:
-            self._made[change.id] = change
-        # For views that are made before the end, too.
-        self._shown["mailboxes"]["results"][change.id] = _shown(result)
-        self.send({"kind": "result", "id": change.id, **_shown(result)})
+            self._applied[change.id] = change
+        # Also for views that open during the run.
+        self._shown["mailboxes"]["results"][change.id] = _result_content(result)
+        self.send({"kind": "result", "id": change.id, **_result_content(result)})
 
-    def _sent(self, stopped_by: BaseException | None, warnings: list[str]) -> None:
-        self._settle()
+    def _on_sent(self, stopped_by: BaseException | None, warnings: list[str]) -> None:
+        self._apply_results()
         results = self._results.values()
-        good = all(one.status == "changed" for one in results)
-        notices = [notice("info" if good else "warning", describe_results(results))]
+        all_changed = all(one.status == "changed" for one in results)
+        notices = [notice("info" if all_changed else "warning", describe_results(results))]
         if stopped_by is not None:
             notices.insert(0, error_notice(stopped_by))
         self._notify(*notices, warnings=warnings)
 
-    def _failed(self, changes: Sequence[Change], error: BaseException) -> None:
-        """Give every change that has no result yet one that says what is known of it."""
-        without = [change for change in changes if change.id not in self._results]
-        for change in without[:1]:
-            words = f"May have changed: {type(error).__name__}. Reload shows its limit."
-            self._note(Result(change, None, "unknown", words))
-        for change in without[1:]:
-            self._note(_not_sent(change, "Not sent: an error stopped the run."))
-        self._settle()
+    def _on_failed(self, changes: Sequence[Change], error: BaseException) -> None:
+        """Record a result for every change without one after an unexpected error."""
+        remaining = [change for change in changes if change.id not in self._results]
+        for change in remaining[:1]:
+            words = f"May have changed: {type(error).__name__}. Press Reload to see its limit."
+            self._record_result(Result(change, None, "unknown", words))
+        for change in remaining[1:]:
+            self._record_result(_not_sent(change, "Not sent: an error stopped the run."))
+        self._apply_results()
 
-    def _settle(self) -> None:
-        """Adopt the limits that the service reported; what it did not change stays pending."""
+    def _apply_results(self) -> None:
+        """Set the limits that the service reported; keep other changes pending."""
         done = {key: one for key, one in self._results.items() if one.limit is not None}
         assert self._frame is not None
         frame = self._frame.copy()
@@ -292,7 +291,7 @@ class MailboxLimits(Panel):
             "mailboxes",
             mailboxes=[_page_row(one) for one in self._listed],
             statuses=[printable(status) for status in known if status is not None],
-            results={key: _shown(one) for key, one in self._results.items()},
+            results={key: _result_content(one) for key, one in self._results.items()},
         )
 
     def _show_plan(self) -> None:
@@ -313,14 +312,13 @@ def _send_one(client: Client, change: Change) -> tuple[Result, OutreachError | N
     try:
         updated = set_daily_email_limit(change.id, change.after, client=client)
     except OutreachError as error:
-        return _refused(change, error), error
-    return _reported(change, read_mailboxes(updated)[0]), None
+        return _error_result(change, error), error
+    return _response_result(change, read_mailboxes(updated)[0]), None
 
 
-def _reported(change: Change, mailbox: Mailbox) -> Result:
-    """Return what a response to a change says."""
+def _response_result(change: Change, mailbox: Mailbox) -> Result:
     if mailbox.id != change.id or mailbox.limit is None:
-        words = "May have changed: the response does not say. Reload shows its limit."
+        words = "May have changed: the response has no limit. Press Reload to see its limit."
         return Result(change, None, "unknown", words)
     if mailbox.limit != change.after:
         words = f"The service now reports {mailbox.limit:,}, not {change.after:,}."
@@ -329,13 +327,12 @@ def _reported(change: Change, mailbox: Mailbox) -> Result:
     return Result(change, mailbox.limit, "changed", words)
 
 
-def _refused(change: Change, error: OutreachError) -> Result:
-    """Return what an error says about a change."""
+def _error_result(change: Change, error: OutreachError) -> Result:
     shown = error_notice(error)
     details = [one for one in shown["details"] if one not in shown["text"]]
     words = " ".join([shown["text"], *details])
     if isinstance(error, ServiceError) and error.may_have_acted:
-        words = f"May have changed nevertheless: Reload shows its limit. {words}"
+        words = f"May have changed: press Reload to see its limit. {words}"
         return Result(change, None, "unknown", words)
     return Result(change, None, "failed", f"Not changed. {words}")
 
@@ -345,12 +342,12 @@ def _not_sent(change: Change, words: str) -> Result:
 
 
 def _page_row(row: Mailbox | Change) -> dict[str, Any]:
-    """Return a row for the page; all text but the id with its control characters visible."""
+    """Return a row for the page, with visible control characters except in the id."""
     return {
         name: printable(value) if isinstance(value, str) and name != "id" else value
         for name, value in row._asdict().items()
     }
 
 
-def _shown(result: Result) -> dict[str, str]:
+def _result_content(result: Result) -> dict[str, str]:
     return {"status": result.status, "detail": printable(result.detail)}

@@ -1,4 +1,4 @@
-"""The state of a people search that is being edited; pure, without widget or service."""
+"""The form, checks and Python code of an edited people search; pure."""
 
 from __future__ import annotations
 
@@ -15,29 +15,14 @@ DEFAULT_LIMIT: Final = 1000
 DEFAULT_HEADCOUNT: Final[Headcount] = get_args(Headcount)[0]
 
 _UPPERCASE = {"ids": "IDs", "urls": "URLs"}
-# Values of filters with one of these words may contain a comma: "Austin, Texas", "Acme, Inc.".
+# Values of filters with these words may contain commas: "Austin, Texas", "Acme, Inc.".
 _WORDS_OF_COMMA_VALUES = frozenset({"locations", "names", "investors"})
 
 
-def describe_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
-    """Return the form that edits search filters, for the page.
+def build_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
+    """Build the page's form: groups of rows, each a filter and the one that excludes its values.
 
-    Parameters
-    ----------
-    filters : sequence of Filter
-        The fields, in the order of the request body. A group that the interface lacks comes last.
-
-    Returns
-    -------
-    dict
-        `order`: all names; `groups`: each with `name`, `title` and `rows`, lists of one or two
-        fields (`name`, `label`, `type`, `title`, `format`, `values`, `suggestions`, `excludes`,
-        `commas`: whether a typed comma ends a value). An including filter stands beside the
-        one that excludes.
-
-    Examples
-    --------
-    >>> form = describe_form()
+    >>> form = build_form()
     >>> [field["label"] for field in form["groups"][1]["rows"][0]]
     ['Names', 'Exclude names']
     """
@@ -69,17 +54,16 @@ def _field(field: spec.Filter) -> dict[str, Any]:
         "name": field.name,
         "label": _label(field),
         "type": field.type,
-        "title": _title(field, commas),
+        "title": _tooltip(field, commas),
         "format": field.format,
         "values": list(field.values),
         "suggestions": list(field.suggestions),
         "excludes": field.excludes,
-        "commas": commas,
+        "commas": commas,  # whether a typed comma ends a value
     }
 
 
 def _label(field: spec.Filter) -> str:
-    """Return a filter's name in words, without the group's."""
     if field.excludes:
         return f"Exclude {_capitalised(_words(field.excludes, field.group), first=False)}"
     return _capitalised(_words(field.name, field.group))
@@ -95,57 +79,45 @@ def _capitalised(words: Sequence[str], first: bool = True) -> str:
     return text[:1].upper() + text[1:] if first else text
 
 
-def _title(field: spec.Filter, commas: bool) -> str:
-    """Return a field's tooltip: its name in code, its note, and how a value is entered."""
+def _tooltip(field: spec.Filter, commas: bool) -> str:
+    """Return a field's tooltip: its name in code, its note, and how to enter values."""
     parts = [f"{field.name}: {field.note}" if field.note else field.name]
     if field.type == "array":
         parts.append(
-            "Press Enter, Tab or comma to add a value; a pasted list is split at line breaks, tabs "
-            "and, on a single line, commas."
+            "Press Enter, Tab or comma to add a value. A pasted list is split at line breaks and "
+            "tabs, and a single line at commas."
             if commas
-            else "Press Enter or Tab to add a value, which may contain commas; a pasted list is "
+            else "Press Enter or Tab to add a value. It may contain commas. A pasted list is "
             "split at line breaks and tabs."
         )
     return ". ".join(parts)
 
 
-def tidy(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Return edited filters in the interface's order, without empty ones.
-
-    Raises
-    ------
-    InvalidInputError
-        A filter does not exist, or has a value that no form can hold. Values that are not valid
-        yet, such as half an id, are left to `problems`.
-
-    Examples
-    --------
-    >>> tidy({"company_names": ["Brightforge"], "person_titles": [], "person_name": ""})
-    {'company_names': ['Brightforge']}
-    """
+def tidy_filters(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Order filters as in the interface, drop empty ones and reject values no form can hold."""
     check_filters(dict.fromkeys(value))
     kept = {}
     for name, given in value.items():
         if given is None:
             continue
-        if not _fits(given, spec.FILTERS_BY_NAME[name].type):
+        if not _fits_form(given, spec.FILTERS_BY_NAME[name].type):
             kept.update(check_filters({name: given}))
         elif given not in ("", []):
             kept[name] = list(given) if isinstance(given, list) else given
     return {one.name: kept[one.name] for one in spec.FILTERS if one.name in kept}
 
 
-def _fits(given: object, kind: spec.JsonType) -> bool:
-    """Whether a form can hold this as it is."""
+def _fits_form(given: object, kind: spec.JsonType) -> bool:
+    """Return whether a form can show the value unchanged."""
     if kind == "array":
         return isinstance(given, list) and all(isinstance(text, str) for text in given)
     return isinstance(given, bool if kind == "boolean" else str)
 
 
-def problems(value: Mapping[str, Any]) -> dict[str, str]:
-    """Return why filters cannot be used, by filter.
+def find_problems(value: Mapping[str, Any]) -> dict[str, str]:
+    """Return why filters are invalid, by filter.
 
-    >>> problems({"company_ids": ["Brightforge"]})["company_ids"]
+    >>> find_problems({"company_ids": ["Brightforge"]})["company_ids"]
     "company_ids takes ids (UUIDs) as the service gives them, not 'Brightforge'."
     """
     found = {}
@@ -157,12 +129,8 @@ def problems(value: Mapping[str, Any]) -> dict[str, str]:
     return found
 
 
-def clashes(value: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the values that are both included and excluded, ignoring case, by excluding filter.
-
-    >>> clashes({"company_names": ["Brightforge"], "company_exclude_names": ["brightforge"]})
-    {'company_exclude_names': ['brightforge']}
-    """
+def find_clashes(value: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return values both included and excluded, ignoring case, per excluding filter."""
     found = {}
     for one in spec.FILTERS:
         if not one.excludes:
@@ -180,16 +148,7 @@ def search_code(
     *,
     with_client: bool = False,
 ) -> str:
-    r"""Return the Python code of a search, without arguments that are defaults.
-
-    `with_client` says whether the call names its client.
-
-    >>> print(search_code({"person_titles": ["CEO"]}, limit=50))
-    people = of.search_people(
-        person_titles=["CEO"],
-        limit=50,
-    )
-    """
+    """Write the Python code of a search, without default arguments."""
     arguments = dict(filters)
     if limit != DEFAULT_LIMIT:
         arguments["limit"] = limit

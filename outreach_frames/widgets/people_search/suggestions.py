@@ -26,11 +26,11 @@ _PLACES: Final = (
     "location",
 )
 
-# A frame that pandas read from Parquet has arrays in place of lists.
+# pandas reads lists in Parquet files as arrays.
 _LISTS: Final = (list, tuple, np.ndarray)
 
-# The columns of people or contacts that suggest values for a filter; the part after a dot is a
-# member of the column's elements. An excluding filter uses those of its including one.
+# The columns of people or contacts that suggest values for a filter; after a dot, a field of the
+# column's elements. An excluding filter has the same columns as the filter that it excludes from.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "person_titles": ("title",),
     "person_locations": _PLACES,
@@ -50,35 +50,13 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
 def suggest(
     *sources: FrameLike | Mapping[str, Iterable[Any]] | None,
 ) -> dict[str, list[str]]:
-    """Return suggestions by filter, the most frequent first.
-
-    Parameters
-    ----------
-    *sources : mapping, None or DataFrame, also of Polars, DuckDB or Arrow
-        Frames of people or contacts, whose columns in `COLUMNS` are used where present; mappings
-        of filter name to texts.
-
-    Returns
-    -------
-    dict
-        At most `MAX_SUGGESTIONS` texts for each filter that has any.
-
-    Raises
-    ------
-    InvalidInputError
-        A source is neither a frame nor a mapping, or names a filter that does not exist.
-
-    Examples
-    --------
-    >>> suggest(pd.DataFrame({"title": ["CTO", "CEO", "CEO"]}))
-    {'person_titles': ['CEO', 'CTO']}
-    """
-    given = [_by_filter(source) for source in sources if source is not None]
+    """Return suggestions per filter from frames and mappings, the most frequent first."""
+    by_filter = [_by_filter(source) for source in sources if source is not None]
     found = {}
     for one in spec.FILTERS:
         if one.type != "array":
             continue
-        texts = chain.from_iterable(source.get(one.name, ()) for source in given)
+        texts = chain.from_iterable(source.get(one.name, ()) for source in by_filter)
         counts = Counter(_usable(texts, one.format))
         if counts:
             found[one.name] = [text for text, _ in counts.most_common(MAX_SUGGESTIONS)]
@@ -108,7 +86,7 @@ def _from_frame(frame: pd.DataFrame) -> dict[str, list[Any]]:
 
 def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
     name, _, member = column.partition(".")
-    # By position, because a name may occur twice.
+    # By position, because a name may be duplicated.
     positions = [position for position, label in enumerate(frame.columns) if label == name]
     cells = [cell for position in positions[:1] for cell in frame.iloc[:, position].dropna()]
     if not member:
@@ -117,9 +95,9 @@ def _texts(frame: pd.DataFrame, column: str) -> list[Any]:
     return [element.get(member) for element in elements if isinstance(element, Mapping)]
 
 
-def _usable(texts: Iterable[Any], wanted: spec.Format) -> Iterable[str]:
+def _usable(texts: Iterable[Any], expected: spec.Format) -> Iterable[str]:
     for text in texts:
         if isinstance(text, str) and text.strip():
-            usable = bare_domain(text) if wanted == "domain" else text.strip()
+            usable = bare_domain(text) if expected == "domain" else text.strip()
             if usable:
                 yield usable

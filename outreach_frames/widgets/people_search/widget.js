@@ -1,12 +1,12 @@
-const MOST_OPTIONS = 50;
+const MAX_OPTIONS = 50;
 
-/** Return text as it is compared with what is typed: underscores count as spaces. */
+/** Normalise text for comparison with typed text: lowercase, underscores as spaces. */
 const folded = (text) => text.toLowerCase().replaceAll("_", " ");
 
-/** Return text without surrounding spaces and trailing commas. */
+/** Trim spaces and trailing commas. */
 const trimmed = (text) => text.trim().replace(/[\s,]+$/, "");
 
-/** Split pasted text into values at line breaks and tabs, a single line also at commas. */
+/** Split pasted text into values at line breaks and tabs, and a single line at commas. */
 function splitPasted(text, commas, known) {
   const whole = text.trim();
   const lines = /[\n\r\t]/.test(text);
@@ -15,7 +15,7 @@ function splitPasted(text, commas, known) {
   return { values, isList: lines || values.length > 1 };
 }
 
-/** Return the filters with one changed, in the interface's order, without empty ones. */
+/** Return the filters with one changed, in the interface's order, without empty filters. */
 function changed(model, name, value) {
   const filters = { ...model.get("value"), [name]: value };
   const order = model.get("form").order.filter((one) => {
@@ -25,7 +25,7 @@ function changed(model, name, value) {
   return Object.fromEntries(order.map((one) => [one, filters[one]]));
 }
 
-/** The options that match what is typed, in a layer above the page, and the active one. */
+/** Return a list of options in a layer above the page, one of which may be active. */
 function optionList(input, label, pick) {
   const list = h("ul", { id: newId(), class: "ops-options", role: "listbox", "aria-label": label });
   const more = h("div", { class: "ops-more outreach-muted" });
@@ -67,8 +67,8 @@ function optionList(input, label, pick) {
     if (!texts.length) return close();
     const option = (text) =>
       h("li", { id: newId(), role: "option", "aria-selected": "false", onclick: () => pick(text) }, text);
-    put(list, texts.slice(0, MOST_OPTIONS).map(option));
-    const rest = texts.length - MOST_OPTIONS;
+    setChildren(list, texts.slice(0, MAX_OPTIONS).map(option));
+    const rest = texts.length - MAX_OPTIONS;
     more.hidden = rest <= 0;
     more.textContent = `and ${number(rest)} more: type to narrow`;
     if (!isOpen()) {
@@ -81,14 +81,14 @@ function optionList(input, label, pick) {
   };
   const move = (step) => {
     const count = list.children.length;
-    // One place is for no option: what is typed.
+    // One position is for no option: the typed text.
     activate(((active + 1 + step + count + 1) % (count + 1)) - 1);
   };
   input.setAttribute("aria-controls", list.id);
   return { layer, isOpen, open, close, move, active: () => list.children[active]?.textContent ?? null };
 }
 
-/** Return an input for several values: tags, free text and suggestions. */
+/** Return an input for several values, with tags, free text and suggestions. */
 function tagInput(field, labelId, context) {
   const { model, signal } = context;
   const input = h("input", {
@@ -120,7 +120,7 @@ function tagInput(field, labelId, context) {
     const refused = given.filter((text) => !isUsable(text));
     input.value = refused.join(", ");
     input.setCustomValidity(refused.length ? "Choose one from the list." : "");
-    // Reporting takes the focus, which must not happen when somebody leaves the field.
+    // Reporting moves the focus here, so do it only if the input still has it.
     if (refused.length && hasFocus(input)) input.reportValidity();
     options.close();
     if (usable.length) write([...new Set([...values(), ...usable])]);
@@ -129,7 +129,7 @@ function tagInput(field, labelId, context) {
   const remove = (index) => write(values().filter((_, at) => at !== index));
 
   input.addEventListener("keydown", (event) => {
-    // In one browser the key that ends a composition comes after it, with this old code.
+    // One browser sends the key that ends a composition after it, with code 229.
     if (event.isComposing || event.keyCode === 229) return;
     const { key } = event;
     const typed = trimmed(input.value);
@@ -170,11 +170,11 @@ function tagInput(field, labelId, context) {
   });
   input.addEventListener("blur", () => {
     options.close();
-    // Switching to another window does not end the typing.
+    // Switching to another window does not add the typed text.
     if (!hasFocus(input)) add([trimmed(input.value)]);
   });
-  // The focus stays in the input. Otherwise pressing the button would add what is typed and make
-  // the tags anew before the button is released.
+  // Keep the focus in the input. Otherwise pressing a button would add the typed text and rebuild
+  // the tags before the button is released.
   tags.addEventListener("mousedown", (event) => event.preventDefault());
   box.addEventListener("click", (event) => event.target === box && input.focus());
   signal.addEventListener("abort", options.close);
@@ -192,7 +192,7 @@ function tagInput(field, labelId, context) {
     const now = values();
     let same = 0;
     while (same < Math.min(now.length, shown.length) && now[same] === shown[same]) same += 1;
-    // Tags that stay are kept as elements: one of them may be about to get the focus.
+    // Keep unchanged tags as elements, because one may be about to get the focus.
     for (const gone of [...tags.children].slice(same)) gone.remove();
     tags.append(...now.slice(same).map((text, at) => tag(text, same + at)));
     shown = now;
@@ -253,18 +253,18 @@ function fieldOf(field, context) {
   input.id = inputId;
   input.setAttribute("aria-describedby", problem.id);
   input.setAttribute("title", field.title);
-  follow(model, ["value"], signal, show);
-  follow(model, ["marks"], signal, () => {
+  onTraits(model, ["value"], signal, show);
+  onTraits(model, ["marks"], signal, () => {
     showProblem(input, problem, model.get("marks").problems?.[field.name] ?? "");
   });
   return h("div", { class: "ops-field" }, label, element, problem);
 }
 
-/** Return one or two fields side by side, with a warning about values that both have. */
+/** Return one or two fields side by side, with a warning about values in both. */
 function rowOf(fields, context) {
   const { model, signal } = context;
   const warning = h("p", { class: "ops-clash", role: "status" });
-  follow(model, ["marks"], signal, () => {
+  onTraits(model, ["marks"], signal, () => {
     const both = fields.flatMap((field) => model.get("marks").clashes?.[field.name] ?? []);
     warning.hidden = !both.length;
     warning.textContent = both.length ? `Both included and excluded: ${both.join(" · ")}` : "";
@@ -277,7 +277,7 @@ function rowOf(fields, context) {
   );
 }
 
-/** Return a group of fields that folds; it is open where a field is set. */
+/** Return a collapsible group of fields; it opens when a field is set. */
 function groupOf(group, isFirst, context) {
   const { model, signal } = context;
   const count = h("span", { class: "ops-set" });
@@ -289,7 +289,7 @@ function groupOf(group, isFirst, context) {
     h("div", { class: "ops-fields" }, group.rows.map((row) => rowOf(row, context))),
   );
   let before = 0;
-  follow(model, ["value"], signal, () => {
+  onTraits(model, ["value"], signal, () => {
     const now = names.filter((name) => name in model.get("value")).length;
     if (now && !before) details.open = true;
     before = now;
@@ -299,7 +299,7 @@ function groupOf(group, isFirst, context) {
   return details;
 }
 
-/** Return the line with the total, how many to fetch, and the button. */
+/** Return the line with the total, the limit and the Search button. */
 function searchBar(context) {
   const { model, signal } = context;
   const total = h("span", { class: "ops-total", role: "status" });
@@ -320,22 +320,22 @@ function searchBar(context) {
     const isOutdated = JSON.stringify(counted.filters) !== JSON.stringify(model.get("value"));
     const { state, text, notes } = isOutdated ? { state: "counting", text: "Counting …", notes: [] } : counted;
     total.className = `ops-total ops-${state}`;
-    put(total, h("span", {}, text), notes.map((note) => h("span", { class: "ops-note" }, note)));
+    setChildren(total, h("span", {}, text), notes.map((note) => h("span", { class: "ops-note" }, note)));
     again.hidden = state !== "failed";
   };
-  follow(model, ["value"], signal, showTotal);
-  hear(model, "count", signal, ({ value }) => {
+  onTraits(model, ["value"], signal, showTotal);
+  onMessage(model, "count", signal, ({ value }) => {
     counted = value;
     showTotal();
   });
-  follow(model, ["value"], signal, () => (clear.disabled = !Object.keys(model.get("value")).length));
+  onTraits(model, ["value"], signal, () => (clear.disabled = !Object.keys(model.get("value")).length));
   const allow = () => (search.disabled = Boolean(model.get("busy")) || !problem.hidden);
-  follow(model, ["busy"], signal, allow);
+  onTraits(model, ["busy"], signal, allow);
   const showValidity = (isUsable) => {
-    showProblem(limit, problem, isUsable ? "" : "Give a whole number from 1; empty fetches all.");
+    showProblem(limit, problem, isUsable ? "" : "Enter a whole number from 1, or nothing to fetch all.");
     allow();
   };
-  follow(model, ["limit"], signal, () => {
+  onTraits(model, ["limit"], signal, () => {
     const value = model.get("limit");
     if (limit.value !== String(value ?? "")) limit.value = value ?? "";
     showValidity(true);
@@ -346,7 +346,7 @@ function searchBar(context) {
     if (isUsable) setTrait(model, "limit", limit.value ? Number(limit.value) : null);
   };
   const start = () => {
-    // The values go with the message, because it may overtake the last change of the trait.
+    // Send the values too, because the message may overtake the last change of a trait.
     if (!search.disabled) post(model, { action: "search_page", value: model.get("value"), limit: model.get("limit") });
   };
   return h(
@@ -370,24 +370,24 @@ function presetBar(context) {
   const write = (replace) =>
     post(model, { action: "save_preset", path: name.value, value: model.get("value"), replace });
   const save = button("Save", () => write(false));
-  // A button of its own: a double click on Save must not confirm the replacement.
+  // A separate button: a double click on Save must not confirm the replacement.
   const replace = button("Replace", () => {
     write(true);
     save.focus();
   });
   const load = button("Load", () => post(model, { action: "load", path: name.value }));
   const show = () => (replace.hidden = !name.value || model.get("preset_to_replace") !== name.value);
-  follow(model, ["preset_to_replace"], signal, show);
+  onTraits(model, ["preset_to_replace"], signal, show);
   return tools(h("label", {}, "Preset file ", name), save, load, replace);
 }
 
-/** Return the area for the first people found. */
+/** Return the area for the first people of the results. */
 function resultArea(context) {
   const { model, signal } = context;
   const area = h("div", { class: "ops-results" });
-  hear(model, "results", signal, ({ words, columns, rows }) => {
+  onMessage(model, "results", signal, ({ words, columns, rows }) => {
     const table = rows.length ? region("First people found", "", tableOf(columns, rows)) : null;
-    put(area, muted(words, { role: "status" }), table);
+    setChildren(area, muted(words, { role: "status" }), table);
   });
   return area;
 }
@@ -401,9 +401,9 @@ function render({ model, el, signal }) {
     write: (name, value) => context.writeAll(changed(model, name, value)),
     writeAll: (value) => setTrait(model, "value", value),
   };
-  hear(model, "suggestions", signal, (message) => (context.suggestions = message.suggestions));
+  onMessage(model, "suggestions", signal, (message) => (context.suggestions = message.suggestions));
   const groups = model.get("form").groups.map((group, index) => groupOf(group, index === 0, context));
-  put(
+  setChildren(
     el,
     searchBar(context),
     busyArea(model, signal),

@@ -1,4 +1,4 @@
-"""PeopleSearch: build search filters by hand, and see how many people they find."""
+"""PeopleSearch: build search filters by hand, count and fetch people."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from outreach_frames.resources.search_arguments import check_filters, check_limi
 from outreach_frames.resources.split_search import SplittableSearch
 from outreach_frames.tables.interchange import FrameLike
 from outreach_frames.widgets.background import Done
-from outreach_frames.widgets.base import Panel, error_notice, notice, source
+from outreach_frames.widgets.base import Panel, error_notice, notice, read_assets
 from outreach_frames.widgets.people_search.state import (
     DEFAULT_HEADCOUNT,
     DEFAULT_LIMIT,
-    clashes,
-    describe_form,
-    problems,
+    build_form,
+    find_clashes,
+    find_problems,
     search_code,
-    tidy,
+    tidy_filters,
 )
 from outreach_frames.widgets.people_search.suggestions import suggest
 
@@ -48,7 +48,7 @@ _SHOWN_COLUMNS = {
 
 
 class _Found(NamedTuple):
-    """The result of a search: `frame` is what was read, up to the error where there is one."""
+    """The result of a search; after an error, `frame` has the people read before."""
 
     search: SplittableSearch
     frame: pd.DataFrame | None
@@ -57,9 +57,9 @@ class _Found(NamedTuple):
 
 
 class PeopleSearch(Panel):
-    """Build a people search by hand in a notebook, see how many people it finds, and fetch them.
+    """Build a people search by hand in a notebook, count its people and fetch them.
 
-    The number of people follows every change. `code` is Python that does the same.
+    People are counted after each change. `code` is the equivalent Python code.
 
     Parameters
     ----------
@@ -68,28 +68,26 @@ class PeopleSearch(Panel):
     client : Client, optional
         By default the one of the last `connect`.
     limit : int or None
-        How many people Search fetches at most; None fetches all.
+        Maximum number of people to fetch; None fetches all. Can be assigned later.
     suggest_from : DataFrame, also of Polars, DuckDB or Arrow; or mapping, optional
-        What to suggest: a frame of people or contacts, or a dict of filter names and texts.
-        Results of searches are suggested too.
+        The source of suggestions: a frame of people or contacts, or a dict of filter names and
+        texts. Results of searches are added.
     headcount : {"all", "department", "none"}
-        Which of the company's headcount columns the results have, as in `search_people`.
+        The company's headcount columns in the results, as in `search_people`.
 
     Attributes
     ----------
     value : dict
         The filters being edited; can be assigned.
     filters : dict
-        The same, checked, as the body of a search.
+        The same filters, checked, as the body of a search.
     total : int or None
-        How many people the service counts; None while that is unknown.
+        The service's count of people; None while unknown.
     results : DataFrame or None
         The people of the last search, as `search_people` returns them; `.attrs["filters"]` has its
-        filters. After Cancel or an error, what was read until then.
+        filters. After Cancel or an error, the people read before.
     code : str
-        Python that does the same; it names the client, as `client`, if one was given.
-    limit : int or None
-        How many people Search fetches at most; can be assigned.
+        The equivalent Python code; it passes `client` if the widget was given one.
 
     Raises
     ------
@@ -105,8 +103,6 @@ class PeopleSearch(Panel):
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None) as client:
     ...     builder = of.widgets.PeopleSearch({"person_seniorities": ["vp"]}, client, limit=50)
-    >>> builder.filters
-    {'person_seniorities': ['vp']}
     >>> print(builder.code)
     people = of.search_people(
         person_seniorities=["vp"],
@@ -115,7 +111,7 @@ class PeopleSearch(Panel):
     )
     """
 
-    unsaved: ClassVar[tuple[str, ...]] = (*Panel.unsaved, "count")
+    message_traits: ClassVar[tuple[str, ...]] = (*Panel.message_traits, "count")
     actions: ClassVar[tuple[str, ...]] = (
         "ready",
         "count_again",
@@ -125,8 +121,8 @@ class PeopleSearch(Panel):
         "load",
     )
 
-    _esm = source("common.js", "people_search/widget.js")
-    _css = source("common.css", "people_search/widget.css")
+    _esm = read_assets("common.js", "people_search/widget.js")
+    _css = read_assets("common.css", "people_search/widget.css")
 
     value: traitlets.Dict[str, Any] = traitlets.Dict().tag(sync=True)
     limit: traitlets.Int[int | None, int | None] = traitlets.Int(
@@ -152,21 +148,21 @@ class PeopleSearch(Panel):
         self._headcount = headcount
         self._suggest_from = suggest(suggest_from)
         super().__init__(
-            client, value=check_filters(filters), limit=check_limit(limit), form=describe_form()
+            client, value=check_filters(filters), limit=check_limit(limit), form=build_form()
         )
         self._results: pd.DataFrame | None = None
-        # What is being counted; results of an earlier count are dropped.
+        # The current count; results of earlier counts are dropped.
         self._counting = CancellationToken()
-        # The page's changes may come in any thread.
+        # Changes from the page may arrive in any thread.
         self.observe(lambda _: self._background.on_loop(self._on_edit), ["value"])
-        self.observe(lambda _: self._background.on_loop(self._write_code), ["value", "limit"])
-        self._write_code()
+        self.observe(lambda _: self._background.on_loop(self._update_code), ["value", "limit"])
+        self._update_code()
         self._show("suggestions", suggestions=self._suggest_from)
         self._on_edit(delay=0)
 
     @property
     def filters(self) -> dict[str, Any]:
-        """The filters as the body of a search; raises InvalidInputError if they cannot be used."""
+        """The filters as the body of a search; raises InvalidInputError if they are invalid."""
         return check_filters(self.value)
 
     @property
@@ -175,27 +171,27 @@ class PeopleSearch(Panel):
         return self._results
 
     def count_again(self) -> None:
-        """Count again how many people the filters find."""
+        """Count the people again."""
         self._on_edit(delay=0)
 
     def search_page(self, value: Mapping[str, Any], limit: int | None) -> None:
-        """Search with what the page shows, which may not have arrived as traits yet."""
+        """Search with the page's values, which may not have arrived as traits yet."""
         if not self.busy:
             self.value, self.limit = dict(value), limit
             self.search()
 
     def search(self) -> None:
-        """Start fetching the people; `results` has them afterwards."""
+        """Start fetching people; read them from `results` afterwards."""
         if self.busy:
             return
         client = self._client()
         search = SplittableSearch(
             Search(client, self.filters, self.limit, page_size=None, refresh=False)
         )
-        self._start("Reading people", partial(self._read, search), self._take)
+        self._start("Reading people", partial(self._fetch, search), self._show_found)
 
     def cancel(self) -> None:
-        """Cancel the search under way; what was read is kept."""
+        """Cancel the current search and keep the people read so far."""
         self._task.set()
 
     def save(self, path: str | Path) -> Path:
@@ -203,18 +199,18 @@ class PeopleSearch(Panel):
         return save_filters(path, self.filters)
 
     def load(self, path: str | Path) -> None:
-        """Load filters from a file, as `load_filters` does; a damaged file changes nothing."""
-        self.value = load_filters(_file(path))
+        """Load filters from a file, as `load_filters` does; an invalid file changes nothing."""
+        self.value = load_filters(_preset_path(path))
         self.preset_to_replace = ""
         self._notify(notice("info", f"Loaded {path}."))
 
     def save_preset(self, path: str, value: Mapping[str, Any], replace: bool = False) -> None:
-        """Save the page's filters; ask before replacing a file."""
+        """Save the page's filters and ask before replacing a file."""
         self.value = dict(value)
-        file = _file(path)
+        file = _preset_path(path)
         self.preset_to_replace = ""
-        if not replace and _exists(file):
-            self.filters  # noqa: B018 - what cannot be saved is an error, not a question
+        if not replace and _file_exists(file):
+            self.filters  # noqa: B018 - raise for invalid filters before asking
             self.preset_to_replace = path
             self._notify(notice("warning", f"{path} exists. Replace it?"))
             return
@@ -223,38 +219,38 @@ class PeopleSearch(Panel):
 
     @traitlets.validate("value")
     def _tidy_value(self, proposal: Mapping[str, Any]) -> dict[str, Any]:
-        return tidy(proposal["value"])
+        return tidy_filters(proposal["value"])
 
     @traitlets.validate("limit")
     def _check_limit(self, proposal: Mapping[str, Any]) -> int | None:
         return check_limit(proposal["value"])
 
-    def _write_code(self) -> None:
-        # Without it the code would search the account of the last connect.
-        with_client = self._given_client is not None
+    def _update_code(self) -> None:
+        # Without its client, the code would search the account of the last connect.
+        with_client = self._client_argument is not None
         self.code = search_code(self.value, self.limit, self._headcount, with_client=with_client)
 
     def _on_edit(self, *, delay: float = _DEBOUNCE_SECONDS) -> None:
-        unusable = problems(self.value)
-        self.marks = {"problems": unusable, "clashes": clashes(self.value)}
+        invalid = find_problems(self.value)
+        self.marks = {"problems": invalid, "clashes": find_clashes(self.value)}
         self._counting.set()
         self.total = None
-        if unusable:
+        if invalid:
             self._show_count("waiting", "Not counted: correct the marked fields first.")
             return
         self._show_count("counting", "Counting …")
         try:
-            self._start_count(self._client(), self.filters, delay)
+            self._count_later(self._client(), self.filters, delay)
         except OutreachError as error:
             self._show_count("failed", str(error))
 
     def _show_count(self, state: str, text: str, notes: Iterable[str] = ()) -> None:
-        # With the filters, because the page may be ahead of a busy kernel.
+        # The filters show an outdated count to a page that is ahead of a busy kernel.
         shown = {"state": state, "text": printable(text), "notes": [*map(printable, notes)]}
         self.count = {**shown, "filters": self.value}
 
-    def _start_count(self, client: Client, filters: Mapping[str, Any], delay: float) -> None:
-        """Count in a thread of its own, whatever else is under way, once nobody edits any more."""
+    def _count_later(self, client: Client, filters: Mapping[str, Any], delay: float) -> None:
+        """Count in a separate thread after a delay without edits."""
         counting = self._counting = CancellationToken()
 
         def work() -> int:
@@ -266,7 +262,7 @@ class PeopleSearch(Panel):
         def done(future: Done[int]) -> None:
             if not counting.is_set:
                 counting.set()
-                self._take_count(future)
+                self._show_count_result(future)
 
         def show_status(words: str) -> None:
             if not counting.is_set:
@@ -274,7 +270,7 @@ class PeopleSearch(Panel):
 
         self._background.start(counting, work, done, show_status)
 
-    def _take_count(self, future: Done[int]) -> None:
+    def _show_count_result(self, future: Done[int]) -> None:
         error = future.exception()
         if error is None:
             self._show_total(*future.result())
@@ -288,7 +284,7 @@ class PeopleSearch(Panel):
         self.total = total
         self._show_count("done", plural(total, "person", "people"), warnings)
 
-    def _read(self, search: SplittableSearch) -> _Found:
+    def _fetch(self, search: SplittableSearch) -> _Found:
         rows = 0
 
         def show(read: int) -> None:
@@ -309,7 +305,7 @@ class PeopleSearch(Panel):
         if self.busy:
             self.progress = [rows, expected]
 
-    def _take(self, found: _Found, warnings: list[str]) -> None:
+    def _show_found(self, found: _Found, warnings: list[str]) -> None:
         search, frame, suggestions, error = found
         rows = 0 if frame is None else len(frame)
         self._notify(*self._notices(rows, error), warnings=warnings)
@@ -318,7 +314,7 @@ class PeopleSearch(Panel):
             self._show("suggestions", suggestions=suggestions)
             self._show("results", **_result_content(frame))
         if error is None and search.total is not None and search.filters == self.value:
-            # Better than a count that is under way.
+            # The search's total replaces the current count.
             self._counting.set()
             self._show_total(search.total)
 
@@ -326,21 +322,20 @@ class PeopleSearch(Panel):
         people = plural(rows, "person", "people")
         if error is None:
             if not rows:
-                return [notice("info", "Nobody matches: .results is empty.")]
+                return [notice("info", "No people match: .results is empty.")]
             return [notice("info", f"Read {people}: see .results, and below.")]
         if rows:
-            kept = f"What was read before is in .results: {people}, not all."
+            kept = f".results is partial: it has {people}."
         elif self._results is not None:
-            kept = "Nobody was read; .results still has the previous search."
+            kept = "No people were read; .results still has the previous search."
         else:
-            kept = "Nobody was read."
+            kept = "No people were read."
         if self._task.is_set:
             return [notice("info", f"Cancelled. {kept}")]
         return [error_notice(error), notice("warning", kept)]
 
 
 def _result_content(people: pd.DataFrame) -> dict[str, Any]:
-    """Return what the page shows of people: how many there are, and the first of them."""
     first = people.head(_SHOWN_ROWS)
     shown = [name for name in _SHOWN_COLUMNS if name in first.columns]
     cells = first[shown].astype(object).where(first[shown].notna(), None).to_numpy()
@@ -354,14 +349,14 @@ def _result_content(people: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-def _exists(file: Path) -> bool:
-    # Where that cannot be found out, saving says why.
+def _file_exists(file: Path) -> bool:
+    # After an error here, saving raises a better one.
     with suppress(OSError, RuntimeError):
         return file.expanduser().exists()
     return False
 
 
-def _file(path: str | Path) -> Path:
+def _preset_path(path: str | Path) -> Path:
     if not str(path).strip():
-        raise InvalidInputError("Give the preset file a name, such as people.json.")
+        raise InvalidInputError("The preset file has no name. Enter one, such as people.json.")
     return Path(path)
