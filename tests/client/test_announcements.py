@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
-import subprocess
-import sys
 
 import pytest
 
+from tests import forked
 from tests.scripted import json, scripted
 
 pytestmark = pytest.mark.long
@@ -26,8 +25,7 @@ def test_a_wait_is_told_on_a_terminal(on_terminal: bool) -> None:
     replies = [json({}, 429, {"Retry-After": "2"}), json({"sequences": []})]
     seen, screen = pty.openpty() if on_terminal else os.pipe()
     with scripted(replies) as service:
-        command = [sys.executable, "-c", CALL, service.url]
-        subprocess.run(command, stderr=screen, check=True, timeout=60)
+        assert forked.run(CALL, service.url, stderr=screen).returncode == 0
     os.close(screen)
     told = b""
     try:
