@@ -9,13 +9,15 @@ import random
 import secrets
 import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +129,19 @@ def last_page(journal: Path) -> int:
     return int(json.loads(row[0])["progress"]["page"]) if row else 0
 
 
+def hear_all(service: Service) -> None:
+    """Wait until the service has read whatever processes had sent that were killed."""
+    host, _, port = service.url.removeprefix("http://").partition(":")
+    # It takes connections in turn: once it replies to this one, it has all those before.
+    with socket.create_connection((host, int(port))) as connection, suppress(ConnectionError):
+        connection.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+        connection.recv(1)
+    deadline = time.monotonic() + LONG
+    while service.open_sockets and time.monotonic() < deadline:
+        time.sleep(0.001)
+    assert not service.open_sockets
+
+
 def export_with_kills(
     runner: Runner, service: Service, path: Path, rng: random.Random, most: int
 ) -> int:
@@ -134,6 +149,7 @@ def export_with_kills(
     kills = 0
     while True:
         kept = pages_kept(path)
+        hear_all(service)
         service.requests.clear()
         ended = runner.run(path, rng.uniform(0.005, 0.35) if kills < most else LONG)
         asked = [request.json["page"] for request in service.requests if request.body]

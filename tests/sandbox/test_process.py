@@ -330,7 +330,7 @@ class TestFile:
             "import sys; from outreach_frames.sandbox import serve; serve(0, 9000, db=sys.argv[1])"
         )
         process = forked.Process(code, db)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 120
         while not any(path.stat().st_size for path in tmp_path.iterdir()):
             assert time.monotonic() < deadline
             time.sleep(0.001)

@@ -795,6 +795,10 @@ class TestInterrupting:
         print(report.error)
     """
 
+    @pytest.fixture(autouse=True)
+    def _pressed(self) -> None:
+        self.pressed = threading.Event()
+
     def interrupted(
         self, turns: list[Any], journal: Path, requests: int, times: int = 1
     ) -> tuple[Counter[str], str]:
@@ -803,10 +807,10 @@ class TestInterrupting:
             process = run_script(self.CODE, service, journal)
             while len(sent(service)) < requests:
                 time.sleep(0.01)
-            time.sleep(0.2)
             for _ in range(times):
                 process.send_signal(signal.SIGINT)
-                time.sleep(0.2)
+                self.pressed.set()
+                time.sleep(0.2)  # else they would count as one
             said, _ = process.communicate()
             assert len(sent(service)) == requests
         rows, error = said.splitlines()
@@ -814,7 +818,12 @@ class TestInterrupting:
 
     def test_the_response_comes(self, tmp_path: Path) -> None:
         """The request under way gets a moment for its response, and no other is sent."""
-        turns = [added, lambda received: script.delayed(0.8, added(received))]
+
+        def later(received: Received) -> Reply:
+            assert self.pressed.wait(60)
+            return script.delayed(0.5, added(received))
+
+        turns = [added, later]
         rows, error = self.interrupted(turns, tmp_path / "j", requests=2)
         assert rows == {"added": 40, "not_sent": 1960}
         assert "Interrupted" in error
