@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -42,12 +44,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.inner)
 
 
+def pytest_collection_finish() -> None:
+    """Keep what was imported and collected out of every later look for garbage."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the default cache out of the user's own cache folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _ctrl_c_is_heard() -> Iterator[None]:
+    """Have Ctrl-C interrupt tests and their processes, also where a shell had it ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture(autouse=True)

@@ -131,10 +131,11 @@ def _whole(reply: Reply) -> bytes:
 
 @dataclass
 class Service:
-    """A running service: its address, and the requests that it received in whole."""
+    """A running service: its address, the requests received in whole, and who is connected."""
 
     url: str
     requests: list[Received] = field(default_factory=list)
+    open_sockets: set[socket.socket] = field(default_factory=set)
 
     @property
     def targets(self) -> list[str]:
@@ -151,20 +152,14 @@ def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
     """
     turns = iter(()) if callable(script) else iter(script)
     lock, stopped = threading.Lock(), threading.Event()
-    open_sockets: set[socket.socket] = set()
 
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
         disable_nagle_algorithm = True
 
-        def setup(self) -> None:
-            super().setup()
-            with lock:
-                open_sockets.add(self.request)
-
         def finish(self) -> None:
             with lock:
-                open_sockets.discard(self.request)
+                service.open_sockets.discard(self.request)
             with suppress(OSError):
                 super().finish()
 
@@ -206,6 +201,11 @@ def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
         daemon_threads = False
         request_queue_size = 128
 
+        def process_request(self, request: Any, client_address: Any) -> None:
+            with lock:
+                service.open_sockets.add(request)
+            super().process_request(request, client_address)
+
     with Server(("127.0.0.1", 0), Handler) as server:
         service = Service(f"http://127.0.0.1:{server.server_port}{base_path}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005})
@@ -217,7 +217,7 @@ def scripted(script: Script, *, base_path: str = "") -> Iterator[Service]:
             server.shutdown()
             thread.join()
             with lock:
-                remaining = list(open_sockets)
+                remaining = list(service.open_sockets)
             for connection in remaining:
                 with suppress(OSError):
                     connection.shutdown(socket.SHUT_RDWR)

@@ -15,6 +15,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
+from tests import forked
 
 pytestmark = pytest.mark.long
 
@@ -75,8 +76,7 @@ def test_commands_show_tables(
 def test_a_warning_is_one_line(tmp_path: Path) -> None:
     """What Python would show as a warning with a line of code is one line of the program."""
     arguments = ["search", "--sandbox", "--limit", "3"]
-    command = [sys.executable, "-m", "outreach_frames", *arguments]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    told = forked.run_command(*arguments).stderr
     assert told.startswith("outreach-frames: 3 of 2,000 people were read")
     assert "Warning" not in told
 
@@ -193,11 +193,9 @@ def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:
 
 def test_the_sandbox_command_keeps_a_chosen_token_to_itself() -> None:
     """With a token that somebody chose, what is printed has a variable in its place."""
-    command = [sys.executable, "-m", "outreach_frames", "sandbox", "--people", "20"]
+    command = ["sandbox", "--people", "20", "--api-key", "my-own-key"]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(
-        [*command, "--api-key", "my-own-key"], stdout=subprocess.PIPE, text=True, env=environment
-    ) as process:
+    with forked.start_command(*command, stdout=subprocess.PIPE, env=environment) as process:
         assert process.stdout is not None
         told = ""
         for line in process.stdout:
@@ -213,8 +211,7 @@ def test_the_sandbox_command_keeps_a_chosen_token_to_itself() -> None:
 @pytest.mark.usefixtures("environment")
 def test_warnings_name_options() -> None:
     """Who types commands reads of options, not of Python's arguments."""
-    command = [sys.executable, "-m", "outreach_frames", "search", "--limit", "3"]
-    told = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stderr
+    told = forked.run_command("search", "--limit", "3").stderr
     assert "Pass --all to read all" in told
     assert "limit=None" not in told
 

@@ -17,7 +17,7 @@ from outreach_frames import spec
 from outreach_frames.cli import main
 from outreach_frames.errors import OutreachWarning
 from outreach_frames.sandbox import Sandbox
-from tests import scripted
+from tests import forked, scripted
 
 CONFERENCE = Path(__file__).parents[1] / "data" / "conference_leads.csv"
 COLUMNS = ["--email", "E-Mail Address ", "--profnet-url", "Profile link (optional)"]
@@ -330,14 +330,14 @@ def command_line(folder: Path, sequence: str) -> list[str]:
     """Return a command for a process of its own, with an address that has letters beyond ASCII."""
     path = folder / "leads.csv"
     path.write_text("email\nn/aŁ\n", "utf-8")
-    command = [sys.executable, "-m", "outreach_frames", "add-leads", str(path)]
+    command = ["add-leads", str(path)]
     return [*command, "--sequence", sequence, "--results", str(folder / "results")]
 
 
 def test_a_terminal_that_lacks_letters_loses_nothing(tmp_path: Path, sequence: str) -> None:
     """Where a letter cannot be printed it is written as Python would; files and exit code stand."""
     ended = subprocess.run(
-        command_line(tmp_path, sequence),
+        [sys.executable, "-m", "outreach_frames", *command_line(tmp_path, sequence)],
         env={**os.environ, "PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"},
         capture_output=True,
         timeout=60,
@@ -353,19 +353,13 @@ def test_an_output_that_is_gone_loses_nothing(tmp_path: Path, sequence: str) -> 
     reader, writer = os.pipe()
     os.close(reader)
     with os.fdopen(writer, "wb") as gone:
-        ended = subprocess.run(
-            command_line(tmp_path, sequence),
-            stdout=gone,
-            stderr=subprocess.PIPE,
-            timeout=60,
-            check=False,
-        )
+        ended = forked.run_command(*command_line(tmp_path, sequence), stdout=gone)
     assert ended.returncode == 4, ended.stderr
     assert len(pd.read_csv(tmp_path / "results" / "failed.csv")) == 1
 
 
-@pytest.mark.parametrize("start", [[], ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]], ids=len)
-def test_a_request_to_end_still_writes_results(tmp_path: Path, start: list[str]) -> None:
+@pytest.mark.parametrize("background", [False, True])
+def test_a_request_to_end_still_writes_results(tmp_path: Path, background: bool) -> None:
     """After SIGTERM the files say of every row what became of it, in the background, too."""
     begun = threading.Event()
 
@@ -378,11 +372,13 @@ def test_a_request_to_end_still_writes_results(tmp_path: Path, start: list[str])
     path = tmp_path / "leads.csv"
     path.write_text("email\n" + "".join(f"p{n}@x.example\n" for n in range(3)))
     results = tmp_path / "results"
-    command = [sys.executable, "-m", "outreach_frames", "add-leads", str(path), "--sequence", "s"]
+    command = ["add-leads", str(path), "--sequence", "s"]
     command += ["--chunk-size", "1", "--results", str(results)]
     with scripted.scripted(reply) as service:
         environment = {"OUTREACH_BASE_URL": service.url, "OUTREACH_API_KEY": "token"}
-        process = subprocess.Popen([*start, *command], env={**os.environ, **environment})
+        process = forked.start_command(
+            *command, env={**os.environ, **environment}, background=background
+        )
         try:
             assert begun.wait(30)
             process.send_signal(signal.SIGTERM)
@@ -397,9 +393,9 @@ def test_a_request_to_end_still_writes_results(tmp_path: Path, start: list[str])
     ]
 
 
-@pytest.mark.parametrize("start", [[], ["sh", "-c", "trap '' INT; exec \"$@\"", "sh"]], ids=len)
+@pytest.mark.parametrize("background", [False, True])
 def test_a_request_to_end_before_the_first_lead_sends_nothing(
-    tmp_path: Path, start: list[str]
+    tmp_path: Path, background: bool
 ) -> None:
     """SIGTERM while the sequence is looked up ends the command, in the background, too."""
     begun = threading.Event()
@@ -410,10 +406,12 @@ def test_a_request_to_end_before_the_first_lead_sends_nothing(
 
     path = tmp_path / "leads.csv"
     path.write_text("email\np@x.example\n")
-    command = [sys.executable, "-m", "outreach_frames", "add-leads", str(path), "--sequence", "s"]
+    command = ["add-leads", str(path), "--sequence", "s"]
     with scripted.scripted(reply) as service:
         environment = {"OUTREACH_BASE_URL": service.url, "OUTREACH_API_KEY": "token"}
-        process = subprocess.Popen([*start, *command], env={**os.environ, **environment})
+        process = forked.start_command(
+            *command, env={**os.environ, **environment}, background=background
+        )
         try:
             assert begun.wait(30)
             process.send_signal(signal.SIGTERM)

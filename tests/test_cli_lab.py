@@ -21,6 +21,7 @@ import requests
 
 from outreach_frames.cli import main
 from outreach_frames.commands.lab import copy_examples
+from tests import forked
 
 pytestmark = pytest.mark.long
 
@@ -225,9 +226,7 @@ def test_a_package_is_missing(tmp_path: Path, command: str, missing: str, extra:
         "from outreach_frames.cli import main\n"
         f"sys.exit(main([{command!r}]))"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
-    )
+    done = forked.run(code, cwd=tmp_path)
     assert done.returncode == 2
     assert f'pip install "outreach-frames[{extra}]"' in done.stderr
     assert "Traceback" not in done.stderr

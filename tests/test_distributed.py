@@ -7,8 +7,6 @@ import gzip
 import json
 import lzma
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +25,7 @@ from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import read_people_page
+from tests import forked
 from tests.conftest import PEOPLE
 from tests.examples import share_of_examples
 from tests.reading.pages import body
@@ -352,7 +351,7 @@ def test_without_dask_the_error_says_what_to_install():
         "try:\n    read_people('x.ndjson')\n"
         "except ModuleNotFoundError as error:\n    print(error)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = forked.run(code)
     assert 'pip install "outreach-frames[dask]"' in done.stdout
 
 

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import repeat
@@ -25,6 +23,7 @@ from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.sandbox import Sandbox
+from tests import forked
 from tests import scripted as script
 from tests.examples import share_of_examples
 from tests.gallery import frames as gallery
@@ -72,7 +71,7 @@ METHODS: dict[str, Callable[[Accessor, pd.DataFrame, Path], Any]] = {
 
 
 def test_every_method_gives_the_same(
-    people: pd.DataFrame, client: Client, sandbox: Sandbox, library: Any, tmp_path: Path
+    people: pd.DataFrame, client: Client, sandbox: Sandbox, tmp_path: Path
 ) -> None:
     """`outreach(frame)` has the methods of `df.outreach`, with the same results for equal rows."""
     contacts = of.contacts(sandbox.contact_ids[:5])
@@ -83,8 +82,9 @@ def test_every_method_gives_the_same(
         frame = contacts if name in ("phone_numbers", "recent_activity") else some
         call = METHODS.get(name, lambda method, _, __: method())
         expected = call(getattr(frame.outreach, name), some, tmp_path)
-        found = call(getattr(of.outreach(library(frame)), name), some, tmp_path)
-        pd.testing.assert_frame_equal(found, expected, obj=name)
+        for library, make in LIBRARIES.items():
+            found = call(getattr(of.outreach(make(frame)), name), some, tmp_path)
+            pd.testing.assert_frame_equal(found, expected, obj=f"{name} of {library}")
 
 
 def test_other_tables_may_be_of_any_library(people: pd.DataFrame, library: Any) -> None:
@@ -265,7 +265,7 @@ def test_a_journal_goes_on_with_another_library(tmp_path: Path) -> None:
         }
     )
     file, journal = leads.outreach.to_parquet(tmp_path / "leads.parquet"), tmp_path / "journal"
-    processes: list[subprocess.Popen[bytes]] = []
+    processes: list[forked.Process] = []
 
     def crash(_received: Received) -> Reply:
         processes[0].kill()
@@ -276,8 +276,7 @@ def test_a_journal_goes_on_with_another_library(tmp_path: Path) -> None:
         scripted(only_posts([added, added, crash, *repeat(added, 5)])) as service,
         connected(service) as client,
     ):
-        command = [sys.executable, "-c", CRASHING, service.url, str(file), str(journal)]
-        processes.append(subprocess.Popen(command))
+        processes.append(forked.Process(CRASHING, service.url, file, journal))
         assert processes[0].wait() == -signal.SIGKILL
         assert sent(service) == [["lead0", "lead1"], ["lead2", "lead3"], ["lead4", "lead5"]]
         options: Any = {"data": ["year", "since", "kind"], "journal": journal, "chunk_size": 2}

@@ -11,7 +11,8 @@ from pathlib import Path
 import outreach_frames as of
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "outreach_frames"
+# The one that is tried, which may be installed.
+PACKAGE = Path(of.__file__).parent
 PUBLIC_PACKAGES = {PACKAGE, *(PACKAGE / name for name in ("plots", "sandbox", "widgets"))}
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import os
 import pty
-import subprocess
-import sys
 
 import pytest
 
+from tests import forked
 from tests.scripted import Reply, json, scripted
 
 pytestmark = pytest.mark.long
@@ -45,8 +44,8 @@ def told_on(on_terminal: bool, replies: list[Reply], first_backoff: float = 0.5)
     """Return what a process writes to its terminal, or to a pipe, while it lists sequences."""
     seen, screen = pty.openpty() if on_terminal else os.pipe()
     with scripted(replies) as service:
-        command = [sys.executable, "-c", CALL, service.url, str(first_backoff)]
-        subprocess.run(command, stderr=screen, check=True, timeout=60)
+        ran = forked.run(CALL, service.url, str(first_backoff), stderr=screen)
+        assert ran.returncode == 0
     os.close(screen)
     told = b""
     try:

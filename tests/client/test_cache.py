@@ -7,8 +7,6 @@ import os
 import pickle
 import sqlite3
 import stat
-import subprocess
-import sys
 import threading
 import time
 import warnings
@@ -31,6 +29,7 @@ from outreach_frames.errors import (
     NotFoundError,
     OutreachWarning,
 )
+from tests import forked
 from tests.client.connection import LIMIT, TOKEN, connected
 from tests.scripted import Received, Reply, Service, delayed, json, reset, respond, scripted
 
@@ -429,7 +428,8 @@ def _use(file: Path, start: Any, complaints: Any) -> None:
 
 def test_processes_share_a_file(file: Path) -> None:
     """Processes that open the same new file at the same moment do not disturb each other."""
-    context = multiprocessing.get_context("spawn")
+    # Its processes share their imports, which all take longer than the opening.
+    context = multiprocessing.get_context("forkserver")
     start, complaints = context.Barrier(3), context.Queue()
     processes = [context.Process(target=_use, args=(file, start, complaints)) for _ in range(3)]
     for process in processes:
@@ -460,12 +460,11 @@ with contextlib.closing(sqlite3.connect(sys.argv[1])) as connection:
 
 def test_another_client_here_takes_no_lock_from_the_first(file: Path) -> None:
     """What one of two clients stores is seen by other processes, however often those have come."""
-    command = [sys.executable, "-c", READ_ELSEWHERE, str(file)]
     first, second = ResponseCache(file), ResponseCache(file)
     seen = []
     for number, cache in enumerate([first, second, first]):
         cache.set(str(number), b"1", 60)
-        seen.append(int(subprocess.run(command, capture_output=True, check=True).stdout))
+        seen.append(int(forked.run(READ_ELSEWHERE, file).stdout))
     first.close()
     second.close()
     assert seen == [1, 2, 3]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import threading
 import time
 
@@ -13,6 +11,7 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.deadlines import Clock, Exchange
 from outreach_frames.errors import RequestTimeoutError
+from tests import forked
 from tests.scripted import Received, Reply, drip, json, scripted
 
 
@@ -80,5 +79,5 @@ def test_a_forked_process_has_a_clock_too() -> None:
         "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))\n"
     )
     with scripted(slow) as service:
-        run = subprocess.run([sys.executable, "-c", code, service.url], timeout=60, check=False)
-    assert run.returncode == 0
+        run = forked.run(code, service.url)
+    assert run.returncode == 0, run.stderr

@@ -26,8 +26,11 @@ def main(url: str) -> None:
         if line.strip() == "reap":
             say(f"reaped {os.waitpid(pid, 0)[1]}")
             continue
+        told, tell = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.close(tell)
+            os.read(told, 1)  # its id is said before how it ends
             try:
                 with Client(url, "token", cache=None) as client:
                     of.export_people(line.strip(), page_size=20, client=client, progress=False)
@@ -37,6 +40,8 @@ def main(url: str) -> None:
             finally:
                 os._exit(0)
         say(str(pid))
+        os.close(tell)
+        os.close(told)
 
 
 def say(what: str) -> None:

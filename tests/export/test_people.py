@@ -36,6 +36,7 @@ from outreach_frames.errors import (
 from outreach_frames.reading.pages import as_one_page
 from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.sandbox import Sandbox
+from tests import forked
 from tests.conftest import PEOPLE
 from tests.resources.search_service import connected, numbers, person, result, service_of
 from tests.scripted import Received, Reply, Service, json, reset, respond, scripted
@@ -722,8 +723,7 @@ def test_a_full_disk_is_told_in_words(sandbox: Sandbox, tmp_path: Path) -> None:
             print(type(error).__name__, error, *error.__notes__)
     """
     path = tmp_path / "people.csv"
-    command = [sys.executable, "-c", code, sandbox.url, sandbox.api_key, str(path)]
-    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    told = forked.run(code, sandbox.url, sandbox.api_key, path).stdout
     assert told.startswith(f"InvalidInputError {path} cannot be written: File too large. ")
     assert "people are kept in" in told
     with of.connect(sandbox.url, sandbox.api_key, cache=None):

@@ -1,13 +1,13 @@
 """Fails each file operation of what a module does, in turn, once and for good.
 
-    python -m tests.faults.every_operation MODULE FOLDER [all] [preload]
+    python -m tests.faults.every_operation MODULE FOLDER [third | all] [preload]
 
 The module has a context manager `cases` that yields a function: given an empty folder it returns
 an object with `attempt()`, which must bear the fault and is called twice, and `recover()`, which
 runs with nothing wrong and holds the outcome to what is promised. It may have `ERRORS` of its own.
 Each operation fails in one way, of which the next operation has another: one of the errors, once or
-for good; with `all` it fails in every way. Operations are those of our own code, or with `preload`
-all of the process.
+for good; with `all` it fails in every way, and with `third` only each third operation fails at all.
+Operations are those of our own code, or with `preload` all of the process.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Faulty(Protocol):
         """Fail the operation of that number; 0 for none."""
 
 
-def main(module: str, root: Path, faulty: Faulty, *, in_all_ways: bool) -> None:
+def main(
+    module: str, root: Path, faulty: Faulty, *, in_all_ways: bool = False, step: int = 1
+) -> None:
     """Go through all operations; print how many there are."""
     faulty.watch(root)
     subject = importlib.import_module(module)
@@ -45,7 +47,7 @@ def main(module: str, root: Path, faulty: Faulty, *, in_all_ways: bool) -> None:
         ways = list(product(errors, (False, True)))
         for turn in range(len(ways) if in_all_ways else 1):
             spared = 0
-            for number in count(1):
+            for number in count(1, step):
                 error, lasting = ways[(number + turn) % len(ways)]
                 where = f"{errno.errorcode[error]} lasting={lasting} operation={number}"
                 folder = root / f"{error}-{lasting}-{number}"
@@ -64,7 +66,7 @@ def main(module: str, root: Path, faulty: Faulty, *, in_all_ways: bool) -> None:
                     raise
                 spared = 0 if struck else spared + 1
                 if spared == len(ways):  # whatever comes of a fault, there are no more operations
-                    print(f"{number - spared} operations")
+                    print(f"{number - spared * step} operations")
                     break
 
 
@@ -73,4 +75,10 @@ if __name__ == "__main__":
         from tests.faults.preload import Preloaded as Library
     else:
         from tests.faults.shim import Shim as Library
-    main(sys.argv[1], Path(sys.argv[2]), Library(), in_all_ways="all" in sys.argv[3:])
+    main(
+        sys.argv[1],
+        Path(sys.argv[2]),
+        Library(),
+        in_all_ways="all" in sys.argv[3:],
+        step=3 if "third" in sys.argv[3:] else 1,
+    )

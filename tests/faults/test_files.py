@@ -17,7 +17,9 @@ MODULES = [
 ]
 
 
-@pytest.mark.parametrize("ways", ["one", pytest.param("all", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "ways", ["third", *(pytest.param(ways, marks=pytest.mark.slow) for ways in ("one", "all"))]
+)
 @pytest.mark.parametrize("module", MODULES)
 def test_any_file_operation_may_fail(module: str, ways: str, tmp_path: Path) -> None:
     """Whatever cannot be done with files, what was promised of them holds."""

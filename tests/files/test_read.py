@@ -9,7 +9,6 @@ import re
 import resource
 import signal
 import subprocess
-import sys
 import time
 
 import numpy as np
@@ -25,6 +24,7 @@ from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text, read_prospects
 from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import read_people_page
+from tests import forked
 from tests.examples import share_of_examples
 from tests.files.frames import INDEXES, assert_same, prospects, round_trip, write
 from tests.reading.pages import body
@@ -232,10 +232,10 @@ while True:
 def test_killed_while_writing_leaves_a_whole_file(tmp_path, suffix, delay):
     """A process killed while it writes leaves the old file or the new one."""
     path = write(pd.DataFrame({"a": ["old"] * 3}), tmp_path / f"x{suffix}")
-    process = subprocess.Popen([sys.executable, "-c", KILLED, str(path)], stdout=subprocess.PIPE)
+    process = forked.Process(KILLED, path, stdout=subprocess.PIPE)
     with process:
         assert process.stdout is not None
-        assert process.stdout.readline() == b"ready\n"
+        assert process.stdout.readline() == "ready\n"
         time.sleep(delay)
         process.kill()
     frame = read_prospects(path)

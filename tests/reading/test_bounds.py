@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ from outreach_frames.reading.lenient_reader import (
 from outreach_frames.reading.pages import as_one_page, read_people_page, read_people_pages
 from outreach_frames.reading.raw_people import read_people_lines
 from outreach_frames.tables.json_values import LossyParseError, parse_json
+from tests import forked
 from tests.benchmarks.pages import people_pages
 from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
@@ -221,10 +220,12 @@ def test_integers_beyond_64_bits_are_text(text: str, parsed: object) -> None:
 
 # Measured from what the reader has taken to be ready, not from what it was started by.
 MEASURE = """if True:
-    import json, re, sys
+    import json, re, sys, warnings
     from pathlib import Path
     import outreach_frames as of
     from outreach_frames.client.client import Client
+
+    warnings.simplefilter("ignore")
 
     def peak():
         return int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1])
@@ -262,8 +263,7 @@ def measured(pages: list[bytes]) -> tuple[int, int | None, str]:
         return respond(first or pages[min(request.json["page"], len(pages)) - 1])
 
     with scripted(reply) as service:
-        command = [sys.executable, "-W", "ignore", "-c", MEASURE, service.url]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        done = forked.run(MEASURE, service.url)
     memory, columns, message = json.loads(done.stdout)
     return memory, columns, message
 

@@ -19,6 +19,7 @@ import pytest
 import requests
 
 from outreach_frames.sandbox import Fault, Sandbox, serve
+from tests import forked
 from tests.sandbox.http import Api, connect, head
 
 pytestmark = pytest.mark.long
@@ -328,8 +329,8 @@ class TestFile:
         code = (
             "import sys; from outreach_frames.sandbox import serve; serve(0, 9000, db=sys.argv[1])"
         )
-        process = subprocess.Popen([sys.executable, "-c", code, str(db)])
-        deadline = time.monotonic() + 20
+        process = forked.Process(code, db)
+        deadline = time.monotonic() + 120
         while not any(path.stat().st_size for path in tmp_path.iterdir()):
             assert time.monotonic() < deadline
             time.sleep(0.001)
@@ -357,11 +358,7 @@ def test_killed_while_adding(tmp_path: Path) -> None:
     numbers = count()
     acknowledged: set[str] = set()
     for delay in (0.05, 0.12, 0.2):
-        process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(SERVE), str(db)],
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        process = forked.Process(textwrap.dedent(SERVE), db, stdout=subprocess.PIPE)
         assert process.stdout is not None
         url, token, sequence_id = process.stdout.readline().split()
         timer = threading.Timer(delay, process.kill)

@@ -33,8 +33,11 @@ def main(url: str, token: str, sequence_id: str, folder: Path, chunk_size: int) 
         if line.strip() == "reap":
             say(f"reaped {os.waitpid(pid, 0)[1]}")
             continue
+        told, tell = os.pipe()
         pid = os.fork()
         if pid == 0:
+            os.close(tell)
+            os.read(told, 1)  # its id is said before how it ends
             try:
                 run(plan, Client(url, token, cache=None, backoff=0.001), folder, line.strip())
                 say("ended")
@@ -43,6 +46,8 @@ def main(url: str, token: str, sequence_id: str, folder: Path, chunk_size: int) 
             finally:
                 os._exit(0)
         say(str(pid))
+        os.close(tell)
+        os.close(told)
 
 
 def run(plan: SubmissionPlan, client: Client, folder: Path, what: str) -> None:

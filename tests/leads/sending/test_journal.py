@@ -8,7 +8,6 @@ import signal
 import sqlite3
 import stat
 import subprocess
-import sys
 import tempfile
 import textwrap
 from collections.abc import Iterator
@@ -30,6 +29,7 @@ from outreach_frames.leads.sending.journal import Journal
 from outreach_frames.leads.sending.journal_place import JournalPlace, is_journal, locate
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.resume import Entry, Resumption
+from tests import forked
 from tests.examples import share_of_examples
 
 SUBMISSION = {"service": "https://x.example", "sequence": "a1", "settings": "b2"}
@@ -79,23 +79,20 @@ def entries_of(path: Path, plan: SubmissionPlan = LEADS) -> dict[int, Entry]:
         return found.entries
 
 
-def command(code: str, path: Path) -> list[str]:
-    """Return how to run a script that gets the journal's path."""
-    return [sys.executable, "-c", SETUP + textwrap.dedent(code), str(path)]
+def script(code: str) -> str:
+    """Return a script that gets the journal's path."""
+    return SETUP + textwrap.dedent(code)
 
 
 def run(code: str, path: Path) -> str:
     """Run a script in a process of its own; return what it printed."""
-    return subprocess.run(
-        command(code, path), capture_output=True, text=True, timeout=60, check=False
-    ).stdout
+    return forked.run(script(code), path).stdout
 
 
 @contextmanager
-def process(code: str, path: Path) -> Iterator[subprocess.Popen[str]]:
+def process(code: str, path: Path) -> Iterator[forked.Process]:
     """Let a script run beside the test."""
-    pipe = subprocess.PIPE
-    with subprocess.Popen(command(code, path), stdin=pipe, stdout=pipe, text=True) as running:
+    with forked.Process(script(code), path, stdout=subprocess.PIPE) as running:
         try:
             yield running
         finally:
@@ -332,7 +329,7 @@ class TestOwners:
         code = """
             journal = opened(1000)
             print("open", flush=True)
-            sys.stdin.read()
+            signal.pause()
         """
         with process(code, path) as owner:
             assert owner.stdout is not None
@@ -531,7 +528,7 @@ def test_killed_within_a_commit(path: Path) -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
         journal.begin(2, range(10, 20_000))
     """
-    done = subprocess.run(command(killed, path), capture_output=True, text=True, check=False)
+    done = forked.run(script(killed), path)
     assert done.returncode == -signal.SIGXFSZ, done.stderr
     assert path.with_name(f"{path.name}-journal").stat().st_size
     assert sorted(entries_of(path)) == list(range(10))

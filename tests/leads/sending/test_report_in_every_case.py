@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachError, OutreachWarning
 from outreach_frames.leads.sending.report import SubmissionReport
+from tests import forked
 from tests import scripted as script
 from tests.leads.sending.lead_service import added, connected, only_posts, sent
 from tests.scripted import Received, Reply, scripted
@@ -55,14 +55,7 @@ def add(**options):
 
 def run(code: str, url: str, **options: Any) -> subprocess.CompletedProcess[str]:
     """Run a script in a process of its own."""
-    return subprocess.run(
-        [sys.executable, "-c", SETUP + textwrap.dedent(code), url],
-        stdout=subprocess.PIPE,
-        text=True,
-        timeout=60,
-        check=False,
-        **{"stderr": subprocess.PIPE, **options},
-    )
+    return forked.run(SETUP + textwrap.dedent(code), url, **options)
 
 
 def test_warnings_that_are_errors() -> None:
