@@ -280,7 +280,7 @@ def serve(
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(
             f"The sandbox needs a package that is not installed ({error}). "
-            'Run pip install "outreach-frames[sandbox]".',
+            'Install it: pip install "outreach-frames[sandbox]"',
             name=error.name,
         ) from error
 
