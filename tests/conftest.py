@@ -50,6 +50,11 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_sessionfinish() -> None:
+    """Let all be collected in the end, so that no library complains of what is left."""
+    gc.unfreeze()
+
+
 @pytest.fixture(scope="session", autouse=True)
 def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the default cache out of the user's own cache folder."""

@@ -54,6 +54,7 @@ def test_the_version_is_said_once() -> None:
     assert f"\nversion: {of.__version__}\n" in citation.read_text(encoding="utf-8")
 
 
+@pytest.mark.long
 def test_importing_is_light() -> None:
     """Importing the package loads no plotting, widgets, server or cache library."""
     code = "import sys, outreach_frames; print(*{name.split('.')[0] for name in sys.modules})"

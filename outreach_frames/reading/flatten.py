@@ -130,7 +130,9 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     people = concat_tables([fold_columns(table, excess) for table in tables] if excess else tables)
     documented = [name for name in names if name in _DOCUMENTED]
     order = [*documented, *undocumented[:MAX_UNDOCUMENTED_COLUMNS], FURTHER_FIELDS]
-    return people.select([name for name in order if name in people.column_names])
+    # Arrow rebuilds the list of names on each access.
+    present = set(people.column_names)
+    return people.select([name for name in order if name in present])
 
 
 def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:

@@ -30,6 +30,8 @@ from tests.reading.test_flatten import COLUMNS, body
 from tests.scripted import json as json_reply
 from tests.scripted import respond, scripted
 
+pytestmark = pytest.mark.long
+
 MOST = MAX_UNDOCUMENTED_COLUMNS
 WIDE = {f"f{number}": number for number in range(MOST + 500)}
 REST = {f"f{number}": number for number in range(MOST, MOST + 500)}
