@@ -113,7 +113,7 @@ def _compare_texts(texts: Sequence[str], field: spec.Field, place: str) -> Itera
         yield Deviation("format", place, f"is not in the format {field.format} in {share}")
     if field.constant and any(text != field.constant for text in texts):
         yield Deviation("format", place, f"is not always {field.constant}")
-    known = field.values or _SUGGESTIONS.get(place, ())
+    known = field.values or _SUGGESTIONS.get(place.rpartition("[].")[2], ())
     unknown = [text for text in dict.fromkeys(texts) if known and text not in known]
     if unknown:
         labels = [repr(text) for text in unknown if _PLAIN.fullmatch(text)][:_SHOWN_VALUES]
