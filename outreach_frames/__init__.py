@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from outreach_frames.history.snapshots import snapshot_people, snapshots
     from outreach_frames.leads.sending.report import last_report
     from outreach_frames.personal_data import clear_cache, forget
+    from outreach_frames.service_check import check
     from outreach_frames.tables.interchange import FrameLike
 
     __version__: str
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FrameLike",
     "OutreachError",
+    "check",
     "clear_cache",
     "columns",
     "compare_people",
@@ -80,6 +82,7 @@ __all__ = [
 _LAZY_MODULES = frozenset({"distributed", "keys", "plots", "sandbox", "widgets"})
 _LAZY_MEMBERS = {
     "FrameLike": "tables.interchange",
+    "check": "service_check",
     "clear_cache": "personal_data",
     "columns": "analysis.interface_columns",
     "compare_people": "history.compare",

@@ -39,6 +39,7 @@ from outreach_frames.common.text import plural, printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.files.read import read_as_text
+from outreach_frames.service_check import FAILED, WARNING
 
 EXIT_OK = 0
 EXIT_FAILURE = 1
@@ -127,6 +128,17 @@ def make_parser() -> argparse.ArgumentParser:
     for command in COMMANDS:
         command.define(commands)
     return parser
+
+
+def _run_check(options: argparse.Namespace) -> int:
+    """Print the findings, those that need attention with their advice."""
+    found = call(of.check, options)
+    for row in found.to_dict("records"):
+        print_result(f"{row['status']:8} {row['check']}: {row['detail']}")
+        if row["advice"]:
+            print_result(f"{'':8} {row['advice']}")
+    unwanted = WARNING if options.strict else FAILED
+    return EXIT_FAILURE if (found["status"] >= unwanted).any() else EXIT_OK
 
 
 def _run_search(options: argparse.Namespace) -> None:
@@ -246,6 +258,19 @@ COMMANDS: Final = (
     ),
     RUN_SANDBOX,
     LAB,
+    Command(
+        "check",
+        "check whether the service can be used",
+        "Check the connection, and whether the service's responses are as documented. It reads "
+        "with at most 15 requests. The output has no values of people or mailboxes.",
+        (
+            option("--emails", nargs="+", metavar="EMAIL", help="up to 5 contacts to look up"),
+            option("--lead-list-id", metavar="ID", help="a lead list to read"),
+            option("--strict", action="store_true", help="exit with 1 after warnings too"),
+            SANDBOX_OPTION,
+        ),
+        _run_check,
+    ),
     *map(_list_command, spec.LISTS),
     Command(
         "search",

@@ -80,7 +80,7 @@ TASKS: Final = (
         "Every function asks the service by the connection that was made last, or by the one that "
         "it is given as ``client=``. Where none was made, the environment's "
         f"``{BASE_URL_VARIABLE}`` and ``{API_KEY_VARIABLE}`` are used.",
-        ("of.connect", "Client"),
+        ("of.connect", "of.check", "Client"),
     ),
     Task(
         "people",

@@ -9,7 +9,7 @@ import hashlib
 import http.client
 import importlib.metadata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from os import PathLike
@@ -87,6 +87,15 @@ class _Call:
     def url(self) -> str:
         assert self.request.url is not None
         return self.request.url
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """A response with what a check of the service needs; `headers` ignores case."""
+
+    url: str
+    headers: Mapping[str, str]
+    body: bytes = field(repr=False)
 
 
 class _Adapter(HTTPAdapter):
@@ -193,6 +202,11 @@ class Client:
         """Whether the client is closed."""
         return self._throttle.cancellation.is_set
 
+    @property
+    def has_proxy(self) -> bool:
+        """Whether requests go through a proxy."""
+        return bool(self._proxies)
+
     def close(self) -> None:
         """Abort running requests, and close the connections, the cache and the sandbox."""
         self._throttle.cancellation.set()
@@ -250,6 +264,24 @@ class Client:
             if call.url in seen or len(seen) == links.MAX_PAGES:
                 raise links.endless(call.label, len(seen))
             seen.add(call.url)
+
+    def observe(
+        self,
+        endpoint: spec.Endpoint,
+        *,
+        path: Mapping[str, str] | None = None,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        url: str | None = None,
+    ) -> Observation:
+        """Send a read once, without retry and cache; `url` is a resolved link to a further page."""
+        call = self._call(endpoint, path, query, body)
+        if url is not None:
+            call = self._prepared(endpoint, call.label, url, call.content)
+        self._throttle.wait_for_turn(call.label, WaitBudget(self.max_wait))
+        headers = requests.structures.CaseInsensitiveDict[str]()
+        _, content = self._exchange(call, headers)
+        return Observation(call.url, headers, self._names.incoming(content))
 
     def write(
         self,
@@ -391,8 +423,10 @@ class Client:
                 self._throttle.back_off(attempt, budget)
         raise AssertionError("the last attempt returns or raises")
 
-    def _exchange(self, call: _Call) -> tuple[int, bytes]:
-        """Send a request once; return status and body of a successful response."""
+    def _exchange(
+        self, call: _Call, headers: MutableMapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """Send a request once; return status and body of a good response, and fill `headers`."""
         response: requests.Response | None = None
         fault: Exception | None = None
         body, retry_after = b"", None
@@ -410,6 +444,8 @@ class Client:
                     proxies=self._proxies,
                 )
                 with closing(response):
+                    if headers is not None:
+                        headers.update(response.headers)
                     retry_after = parse_retry_after(response.headers.get(spec.RETRY_AFTER_HEADER))
                     self._throttle.pause(retry_after or 0)
                     chunks = response.raw.stream(_CHUNK_BYTES, decode_content=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
@@ -15,12 +16,17 @@ from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, concat_people
+from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.search import Search, report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
 from outreach_frames.resources.split_search import SplittableSearch
 from outreach_frames.tables.schema import empty_table, to_frame
 
+_COLUMNS: Final = spec.columns(spec.PERSON)
+_LOGGER: Final = logging.getLogger(__name__)
+# Undocumented columns that this process has logged.
+_logged: set[str] = set()
 _DEPARTMENT_PREFIX = "company_department_headcount_"
 _FUNCTION_PREFIX = "company_job_function_headcount_"
 _DROPPED: Mapping[str, tuple[str, ...]] = {
@@ -79,8 +85,9 @@ def search_people(
         Nested fields are joined with `_`, such as company_location_details_city. Text is str,
         counts Int64, other numbers Float64, flags boolean, dates datetime64; lists such as
         experiences, educations and languages are Arrow lists. The last column is that of
-        `split_by`, an ordered category. `.attrs` has filters, limit, total, errors and
-        fetched_at: when the service returned the first page, up to an hour ago if it was cached.
+        `split_by`, an ordered category. `.attrs` has filters, limit, total, errors,
+        fetched_at: when the service returned the first page, up to an hour ago if it was cached,
+        and undocumented: the columns that the interface document does not have.
 
     Raises
     ------
@@ -146,8 +153,18 @@ def read_frame(
             del table
     frame = frame_so_far()
     search.report(len(frame))
-    frame.attrs.update(search.attrs)
+    frame.attrs.update(search.attrs, undocumented=undocumented_columns(frame))
     return frame
+
+
+def undocumented_columns(people: pd.DataFrame) -> list[str]:
+    """List the columns of fields that the interface document does not have, and log them once."""
+    known = {*_COLUMNS, *(f"{name}{RAW_SUFFIX}" for name in _COLUMNS), *spec.FILTERS_BY_NAME}
+    found = [name for name in people.columns if name not in known]
+    if new := set(found) - _logged:
+        _logged.update(new)
+        _LOGGER.info("undocumented fields of people: %s", ", ".join(sorted(new)))
+    return found
 
 
 def with_headcount(people: pd.DataFrame, headcount: Headcount) -> pd.DataFrame:

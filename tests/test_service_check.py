@@ -1,0 +1,402 @@
+"""The check of the service: what deviates is named, and a good service has no warning."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from email.utils import format_datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import orjson
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.cli import main
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.sandbox import Sandbox
+from outreach_frames.service_check import COLUMNS, STATUSES
+from tests.scripted import Received, Reply, Service, json, passed_on, respond, scripted
+
+Change = Callable[[dict[str, Any]], object]
+SEARCH = spec.SEARCH_PEOPLE.label
+SEQUENCES = spec.LIST_SEQUENCES.label
+MAILBOXES = spec.LIST_MAILBOXES.label
+BY_EMAIL = spec.GET_CONTACT_BY_EMAIL.label
+CONTACTS = spec.GET_CONTACTS.label
+LEAD_LIST = spec.GET_LEAD_LIST.label
+STARTS = {
+    SEARCH: "/people/search",
+    SEQUENCES: "/sequences",
+    MAILBOXES: "/mailboxes",
+    BY_EMAIL: "/contacts/email/",
+    CONTACTS: "/contacts?",
+    LEAD_LIST: "/lead-lists/",
+}
+
+
+def dated(body: bytes, shift_hours: float = 0) -> Reply:
+    """Reply with a body and the time, as every web server does."""
+    moment = datetime.datetime.now(datetime.UTC) + datetime.timedelta(hours=shift_hours)
+    return respond(body, headers={"Date": format_datetime(moment, usegmt=True)})
+
+
+@contextmanager
+def deviating(
+    target: Sandbox, reply: Callable[[Received], Reply]
+) -> Iterator[tuple[Service, Client]]:
+    """Run a service whose replies are changed ones of the sandbox, and a client of it."""
+    with scripted(reply) as service:
+        with Client(service.url, target.api_key, cache=None, backoff=0) as client:
+            yield service, client
+
+
+def checked(target: Sandbox, client: Client) -> pd.DataFrame:
+    """Check a service with known contacts and a known lead list."""
+    with Client(target.url, target.api_key, cache=None) as direct:
+        emails = of.contacts(ids=target.contact_ids[:5], client=direct)["email"].dropna().tolist()
+    return of.check(emails=emails, lead_list_id=target.lead_list_ids[0], client=client)
+
+
+def changing(target: Sandbox, label: str, change: Change) -> Callable[[Received], Reply]:
+    """Return a script that changes the JSON of one operation's responses."""
+
+    def reply(request: Received) -> Reply:
+        _, body = passed_on(request, target.url).parts
+        document = orjson.loads(body)
+        if request.target.startswith(STARTS[label]):
+            change(document)
+        return dated(orjson.dumps(document))
+
+    return reply
+
+
+def each(key: str, change: Callable[[dict[str, Any]], object]) -> Change:
+    """Change each record of a list in a response."""
+    return lambda document: [change(record) for record in document[key]]
+
+
+def put(*path: str, value: Any) -> Change:
+    """Set a member, at any depth."""
+
+    def change(record: dict[str, Any]) -> None:
+        for name in path[:-1]:
+            record = record[name]
+        record[path[-1]] = value
+
+    return change
+
+
+def drop(*path: str) -> Change:
+    """Remove a member, at any depth."""
+
+    def change(record: dict[str, Any]) -> None:
+        for name in path[:-1]:
+            record = record[name]
+        del record[path[-1]]
+
+    return change
+
+
+people = partial(each, "results")
+sequences = partial(each, "sequences")
+mailboxes = partial(each, "mailboxes")
+
+# The operation, the change, and the finding: its status and a part of its detail.
+CHANGES: dict[str, tuple[str, Change, str, str]] = {
+    "person without a field": (SEARCH, people(drop("headline")), "warning", "results[].headline"),
+    "company without a field": (SEARCH, people(drop("company", "size")), "warning", "company.size"),
+    "place without a field": (
+        SEARCH, people(drop("location_details", "city")), "warning", "location_details.city"
+    ),
+    "one person without company": (
+        SEARCH, lambda page: page["results"][3].update(company=7), "warning", "results[].company"
+    ),
+    "number as text": (
+        SEARCH, people(put("company", "followers", value="1,000")), "warning", "string instead of"
+    ),
+    "text as number": (SEARCH, people(put("title", value=7)), "warning", "results[].title"),
+    "flag as text": (SEARCH, people(put("company", "is_b2b", value="yes")), "warning", "is_b2b"),
+    "list as text": (
+        SEARCH, people(put("company", "keywords", value="a, b")), "warning", "company.keywords"
+    ),
+    "list of numbers": (
+        SEARCH, people(put("company", "keywords", value=[1])), "warning", "company.keywords[]"
+    ),
+    "object as list": (
+        SEARCH, people(put("location_details", value=[])), "warning", "array instead of object"
+    ),
+    "decimal headcount": (
+        SEARCH, people(put("company", "department_headcount", "legal", value=1.5)),
+        "warning", "department_headcount.legal",
+    ),
+    "local date": (
+        SEARCH, people(put("current_position_start_date", value="24.12.2020")),
+        "warning", "current_position_start_date",
+    ),
+    "date with time": (
+        SEARCH, people(put("company", "latest_funding_date", value="2020-12-24T00:00:00Z")),
+        "warning", "latest_funding_date",
+    ),
+    "numbers as ids": (SEARCH, people(put("id", value=7)), "warning", "results[].id"),
+    "ids of another form": (SEARCH, people(put("id", value="p-7")), "warning", "results[].id"),
+    "another constant": (SEARCH, people(put("object", value="prospect")), "warning", "object"),
+    "new field": (SEARCH, people(put("pronouns", value="x")), "note", "results[].pronouns"),
+    "new department": (
+        SEARCH, people(put("company", "department_headcount", "robotics", value=1)),
+        "note", "department_headcount.robotics",
+    ),
+    "new function": (
+        SEARCH, people(put("company", "job_function_headcount", "legal", "robots", value=1)),
+        "note", "legal.robots",
+    ),
+    "new size": (SEARCH, people(put("company", "size", value="1-5")), "note", "company.size"),
+    "wrong total": (SEARCH, put("_pagination", "total", value=7), "warning", "total is 7"),
+    "wrong pages": (SEARCH, put("_pagination", "total_pages", value=1), "warning", "1 pages"),
+    "pages from 0": (SEARCH, put("_pagination", "page", value=0), "warning", "requested 1"),
+    "total as text": (SEARCH, put("_pagination", "total", value="400"), "warning", "total"),
+    "no total": (SEARCH, drop("_pagination", "total"), "warning", "_pagination.total"),
+    "short page": (SEARCH, lambda page: page["results"].pop(), "warning", "99 people"),
+    "no results": (SEARCH, drop("results"), "failed", "results"),
+    "results as object": (SEARCH, put("results", value={}), "failed", "results"),
+    "no pagination": (SEARCH, drop("_pagination"), "failed", "_pagination"),
+    "new status": (SEQUENCES, sequences(put("status", value="frozen")), "note", "'frozen'"),
+    "sequence without name": (SEQUENCES, sequences(drop("name")), "warning", "sequences[].name"),
+    "local time": (
+        SEQUENCES, sequences(put("created_at", value="2026-01-02 03:04")), "warning", "created_at"
+    ),
+    "sequences under another name": (
+        SEQUENCES, lambda page: page.update(items=page.pop("sequences")), "failed", "sequences"
+    ),
+    "foreign link": (
+        SEQUENCES, put("_links", "next", "href", value="https://other.example/sequences"),
+        "warning", "other.example",
+    ),
+    "link that is no text": (
+        SEQUENCES, put("_links", "next", "href", value=7), "warning", "unknown format"
+    ),
+    "more than requested": (
+        MAILBOXES, lambda page: page["mailboxes"].append(page["mailboxes"][0]), "warning",
+        "page[size]",
+    ),
+    "fewer than requested": (
+        MAILBOXES, lambda page: page["mailboxes"].pop(), "warning", "a page of 1"
+    ),
+    "new provider": (
+        MAILBOXES, mailboxes(put("email_provider", value="private")), "note", "email_provider"
+    ),
+    "user as text": (MAILBOXES, mailboxes(put("user", value="u")), "warning", "mailboxes[].user"),
+    "limit as text": (
+        MAILBOXES, mailboxes(put("daily_email_limit", value="50")), "warning", "daily_email_limit"
+    ),
+    "contact without email": (BY_EMAIL, drop("email"), "warning", "email"),
+    "local contact time": (
+        BY_EMAIL, put("last_contacted_at", value="yesterday"), "warning", "last_contacted_at"
+    ),
+    "contact missing": (
+        CONTACTS, lambda page: page["contacts"].pop(), "warning", "known contacts missing"
+    ),
+    "new list type": (LEAD_LIST, put("type", value="crm_c"), "note", "'crm_c'"),
+    "list without owner": (LEAD_LIST, drop("owner"), "warning", "owner"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_a_deviation_is_named(name: str, sandbox: Sandbox) -> None:
+    """One row of the operation names the field or link that deviates, with the right status."""
+    label, change, status, detail = CHANGES[name]
+    with deviating(sandbox, changing(sandbox, label, change)) as (_, client):
+        found = checked(sandbox, client)
+    rows = found[(found["check"] == label) & (found["status"] == status)]
+    assert rows["detail"].str.contains(detail, regex=False).any(), found.to_string()
+    others = found[(found["check"] != label) & (found["status"] > "ok")]
+    assert others.empty, others.to_string()
+    assert status in ("note", "failed") or (rows["advice"] != "").all()
+
+
+def test_a_good_service_has_no_warning(sandbox: Sandbox) -> None:
+    """The sandbox, whatever its world is, and with few people, has rows of status ok alone."""
+    for number, seed in ((1, 1), (100, 2), (250, 3)):
+        with of.sandbox.serve(people=number, seed=seed) as other:
+            with Client(other.url, other.api_key, cache=None) as client:
+                found = checked(other, client)
+        assert found["status"].max() == "ok", found.to_string()
+    with Client(sandbox.url, sandbox.api_key, cache=None) as client:
+        found = of.check(client=client)
+    assert found.columns.tolist() == list(COLUMNS)
+    assert found["status"].cat.categories.tolist() == list(STATUSES)
+    assert found["status"].cat.ordered
+    unchecked = found.loc[found["status"] == "note", "check"].tolist()
+    assert unchecked == [BY_EMAIL, CONTACTS, LEAD_LIST]
+
+
+def test_an_empty_account_is_no_problem(sandbox: Sandbox) -> None:
+    """Where a list has no records, a note says that its fields were not checked."""
+    empty = changing(sandbox, MAILBOXES, lambda page: page.update(mailboxes=[], _links={}))
+    with deviating(sandbox, empty) as (_, client):
+        found = of.check(client=client).set_index("check")
+    assert found.loc[MAILBOXES, "status"] == "note"
+    assert "no mailboxes" in found.loc[MAILBOXES, "detail"]
+
+
+def test_it_reads_with_few_requests_and_shows_no_person(sandbox: Sandbox) -> None:
+    """At most 15 requests, all of them reads; no name, address or URL is in the result."""
+    with deviating(sandbox, lambda request: passed_on(request, sandbox.url)) as (service, client):
+        found = checked(sandbox, client)
+    assert len(service.requests) <= 15
+    assert {request.method for request in service.requests} <= {"GET", "POST"}
+    assert {r.path for r in service.requests if r.method == "POST"} == {"/people/search"}
+    with Client(sandbox.url, sandbox.api_key, cache=None) as client:
+        everybody = of.search_people(limit=None, client=client)
+        senders = of.mailboxes(client=client)
+    texts = {*everybody["name"], *everybody["company_name"], *senders["email"]}
+    shown = found.to_string()
+    assert not [text for text in texts if text in shown]
+
+
+def test_names_and_values_that_may_be_personal_are_not_shown(sandbox: Sandbox) -> None:
+    """An address used as the name of a field, or as a status, is counted and not shown."""
+    change = sequences(
+        lambda one: one.update({"ann@acme.example": 1, "status": "ben@acme.example"})
+    )
+    with deviating(sandbox, changing(sandbox, SEQUENCES, change)) as (_, client):
+        shown = of.check(client=client).to_string()
+    assert "acme" not in shown
+    assert "a name of 16 characters" in shown
+    assert "1 other value" in shown
+
+
+@pytest.mark.parametrize(
+    ("status", "check"), [(401, "token"), (403, "token"), (500, SEQUENCES), (404, SEQUENCES)]
+)
+def test_what_cannot_be_used_has_failed(sandbox: Sandbox, status: int, check: str) -> None:
+    """A refused token is one row for all; another status is a row for each operation."""
+    with deviating(sandbox, lambda request: json({}, status)) as (_, client):
+        found = checked(sandbox, client)
+    failed = found.loc[found["status"] == "failed", "check"].tolist()
+    operations = [SEQUENCES, MAILBOXES, SEARCH, BY_EMAIL, LEAD_LIST]
+    # No contact is found where all are said not to exist.
+    expected = [one for one in operations if status != 404 or one != BY_EMAIL]
+    assert failed == (["token"] if check == "token" else expected)
+    assert (found.loc[found["status"] == "failed", "advice"] != "").all()
+
+
+def test_an_unreachable_service_is_one_row() -> None:
+    """Where nothing listens, one row says so and names the address."""
+    with scripted([]) as service:
+        url = service.url
+    with Client(url, "token", cache=None, backoff=0) as client:
+        found = of.check(client=client)
+    (row,) = found[found["status"] == "failed"].itertuples()
+    assert row.check == "connection"
+    assert urlsplit(url).netloc in row.detail
+
+
+@pytest.mark.parametrize(
+    ("headers", "check", "status"),
+    [
+        ({"Content-Type": "text/html"}, SEQUENCES, "warning"),
+        ({"Retry-After": "soon"}, SEQUENCES, "warning"),
+        ({"Date": "ahead"}, "clock", "warning"),
+        ({"Date": "behind"}, "clock", "warning"),
+        ({"Date": "now"}, "clock", "ok"),
+        ({"Date": "yesterday"}, "clock", "note"),
+    ],
+    ids=str,
+)
+def test_headers_are_checked(
+    sandbox: Sandbox, headers: dict[str, str], check: str, status: str
+) -> None:
+    """The media type, Retry-After, and the service's clock."""
+    shifts = {"ahead": 3, "behind": -3, "now": 0}
+    now = datetime.datetime.now(datetime.UTC)
+    sent = {
+        name: format_datetime(now + datetime.timedelta(hours=shifts[value]), usegmt=True)
+        if value in shifts
+        else value
+        for name, value in headers.items()
+    }
+
+    def reply(request: Received) -> Reply:
+        return respond(passed_on(request, sandbox.url).parts[1], headers=sent)
+
+    with deviating(sandbox, reply) as (_, client):
+        found = of.check(client=client)
+    assert found.set_index("check")["status"].groupby(level=0).max()[check] == status
+
+
+def test_a_base_path_and_absolute_links_are_fine(sandbox: Sandbox) -> None:
+    """Links under a base path, with or without it, and absolute ones lead to the next page."""
+    for prefix in ("", "/api/v1", "{url}/api/v1"):
+
+        def reply(request: Received, prefix: str = prefix) -> Reply:
+            inner = replace_target(request, request.target.removeprefix("/api/v1"))
+            body = passed_on(inner, sandbox.url).parts[1]
+            start = prefix.format(url=f"http://{request.headers['Host']}")
+            return dated(body.replace(b'"href":"/', f'"href":"{start}/'.encode()))
+
+        with scripted(reply) as service:
+            with Client(f"{service.url}/api/v1", sandbox.api_key, cache=None) as client:
+                found = checked(sandbox, client)
+        assert found["status"].max() == "ok", found.to_string()
+
+
+def replace_target(request: Received, target: str) -> Received:
+    """Return a request for another target."""
+    return Received(request.method, target, request.headers, request.body, request.connection)
+
+
+@pytest.mark.parametrize("arguments", [{"emails": ["a"] * 6}, {"emails": [1]}, {"lead_list_id": 7}])
+def test_invalid_arguments_are_errors(sandbox: Sandbox, arguments: dict[str, Any]) -> None:
+    """Nothing is sent where an argument cannot be used."""
+    with deviating(sandbox, lambda request: passed_on(request, sandbox.url)) as (service, client):
+        with pytest.raises(InvalidInputError):
+            of.check(client=client, **arguments)
+        assert service.requests == []
+
+
+@pytest.mark.parametrize(
+    ("change", "codes"),
+    [
+        (put("new", value=1), (0, 0)),
+        (sequences(drop("name")), (0, 1)),
+        (drop("sequences"), (1, 1)),
+    ],
+)
+def test_the_command_prints_findings_and_exits_by_them(
+    change: Change,
+    codes: tuple[int, int],
+    sandbox: Sandbox,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A failure, or with --strict a warning, is exit code 1; each finding is on a line."""
+    with deviating(sandbox, changing(sandbox, SEQUENCES, change)) as (service, client):
+        monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
+        monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
+        assert (main(["check", "--strict"]), main(["check"])) == codes[::-1]
+        shown = capsys.readouterr().out
+        for finding in of.check(client=client).itertuples():
+            assert f"{finding.status:8} {finding.check}: " in shown
+
+
+def test_frames_name_undocumented_columns(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A search names the columns of undocumented fields in `.attrs`, and logs each once."""
+    change = people(lambda one: one.update(shoe_size=42, languages=one["languages"]))
+    with deviating(sandbox, changing(sandbox, SEARCH, change)) as (_, client):
+        with caplog.at_level("INFO", "outreach_frames"):
+            found = [of.search_people(limit=None, client=client) for _ in range(2)]
+    assert [frame.attrs["undocumented"] for frame in found] == [["shoe_size"]] * 2
+    assert sum("shoe_size" in record.getMessage() for record in caplog.records) <= 1
+    with Client(sandbox.url, sandbox.api_key, cache=None) as client:
+        plain = of.search_people(
+            limit=None, client=client, person_seniorities=["vp"], split_by="person_seniorities"
+        )
+    assert plain.attrs["undocumented"] == []
