@@ -10,6 +10,7 @@ keeps its exact name. Several entries are read at once.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 import struct
 import threading
@@ -32,6 +33,7 @@ from outreach_frames.common.sqlite_file import read_header, transaction
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
 
+_LOGGER: Final = logging.getLogger(__name__)
 MAX_BYTES: Final = 1_000_000_000
 _PURGE_EVERY = MAX_BYTES // 10
 _BUSY_SECONDS: Final = 0.9
@@ -99,6 +101,7 @@ class ResponseCache:
         self._unpurged = 0
         with self._use_store():
             self._store = _open(self.path)
+            _LOGGER.debug("cache opened")
             self._purge(self._store)
 
     @property

@@ -8,6 +8,8 @@ from __future__ import annotations
 import hashlib
 import http.client
 import importlib.metadata
+import logging
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, MutableMapping
 from contextlib import closing, suppress
@@ -51,6 +53,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+# Logs have paths as in the interface document: no ids, addresses, queries or bodies.
+_LOGGER: Final = logging.getLogger(__name__)
 # Endpoints whose data rarely changes.
 _HOURLY: Final = (
     spec.GET_CONTACTS.name,
@@ -280,7 +284,7 @@ class Client:
             call = self._prepared(endpoint, call.label, url, call.content)
         self._throttle.wait_for_turn(call.label, WaitBudget(self.max_wait))
         headers = requests.structures.CaseInsensitiveDict[str]()
-        _, content = self._exchange(call, headers)
+        _, content = self._logged_exchange(call, headers)
         return Observation(call.url, headers, self._names.incoming(content))
 
     def write(
@@ -363,8 +367,12 @@ class Client:
         body = None if self.cache is None else self.cache.get(self._call_key(call))
         if body == _NOT_FOUND:
             raise status_error(call.label, 404, b"", retry_after=None, redact=self._token.redact)
+        if body is None:
+            return None
         with suppress(InvalidResponseError):
-            return None if body is None else parse(self._names.incoming(body))
+            value = parse(self._names.incoming(body))
+            _LOGGER.debug("%s: %d bytes from the cache", call.endpoint.label, len(body))
+            return value
         return None
 
     def _read(
@@ -407,7 +415,7 @@ class Client:
         for attempt in range(1, MAX_TRIES + 1):
             self._throttle.wait_for_turn(call.label, budget)
             try:
-                status, body = self._exchange(call)
+                status, body = self._logged_exchange(call)
                 value = self._parsed(call, status, body, parse)
                 if attempt > 1:
                     notify("")
@@ -419,9 +427,28 @@ class Client:
                     raise
                 asked = error.retry_after
                 notify(f"{error} Trying again.")
+                _LOGGER.info("%s: retry %d of %d", call.endpoint.label, attempt, MAX_TRIES - 1)
             if asked is None:
                 self._throttle.back_off(attempt, budget)
         raise AssertionError("the last attempt returns or raises")
+
+    def _logged_exchange(
+        self, call: _Call, headers: MutableMapping[str, str] | None = None
+    ) -> tuple[int, bytes]:
+        """Send a request once, and log its status, time and size."""
+        start = time.perf_counter()
+        status, body = None, b""
+        try:
+            status, body = self._exchange(call, headers)
+        except ServiceError as error:
+            status = error.status_code
+            raise
+        finally:
+            seconds = time.perf_counter() - start
+            _LOGGER.debug(
+                "%s: status %s, %.3f s, %d bytes", call.endpoint.label, status, seconds, len(body)
+            )
+        return status, body
 
     def _exchange(
         self, call: _Call, headers: MutableMapping[str, str] | None = None

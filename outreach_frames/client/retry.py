@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import random
 import re
@@ -20,6 +21,7 @@ from outreach_frames.common.cancellation import (
 from outreach_frames.common.progress import announce
 from outreach_frames.errors import WaitTooLongError
 
+_LOGGER = logging.getLogger(__name__)
 # Longer waits cannot be interrupted by Ctrl-C on some systems.
 _SLICE = 0.5
 # Shorter waits are not announced.
@@ -96,6 +98,7 @@ class Throttle:
                     retryable=True,
                     may_have_acted=False,
                 )
+            _LOGGER.info("waiting %.1f s, as the service asks", seconds)
             self._announce_wait(f"The service asks to wait {math.ceil(seconds)} s.", seconds)
             budget.wait(seconds, cancellation)
             waited = True
@@ -108,6 +111,7 @@ class Throttle:
         """Pause for a random time after an attempt; its upper bound doubles each time."""
         pause = random.uniform(0, self._first_backoff * 2 ** (attempt - 1))
         pause = min(pause, budget.remaining)
+        _LOGGER.info("waiting %.1f s before a retry", pause)
         if pause >= _MIN_ANNOUNCED_SECONDS and current_status.get() is None:
             announce(f"A request failed; trying again in {math.ceil(pause)} s.")
         budget.wait(pause, LinkedTokens(self.cancellation))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from outreach_frames.reading.stored_pages import FORMAT, pack_page, unpack_page
 if TYPE_CHECKING:
     from outreach_frames.client.cache import ResponseCache
 
+_LOGGER: Final = logging.getLogger(__name__)
 _LIFETIME: Final = LIFETIMES[spec.SEARCH_PEOPLE.name]
 
 
@@ -68,7 +70,9 @@ class StoredSearch:
             for number in numbers
             if (entry := entries.get(self._key(number))) and entry.expires_unix == expires
         }
-        return {number: page for number, page in found.items() if page is not None}
+        pages = {number: page for number, page in found.items() if page is not None}
+        _LOGGER.debug("%s: pages from the cache: %d", spec.SEARCH_PEOPLE.label, len(pages))
+        return pages
 
     def add(self, numbers: Sequence[int], singles: Iterable[PeoplePage]) -> None:
         """Cache pages by their numbers; numbers without a page are ignored."""

@@ -15,6 +15,7 @@ an address, but no leads and no token. Only its owner can read it.
 from __future__ import annotations
 
 import hashlib
+import logging
 import secrets
 import shutil
 import sqlite3
@@ -47,6 +48,7 @@ from outreach_frames.leads.sending.journal_place import (
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.resume import Entry, Recorded, Resumption, Sent, resume
 
+_LOGGER: Final = logging.getLogger(__name__)
 _BEGIN: Final = """
 INSERT INTO leads (lead, chunk, attempts, sent_at, email, profnet_url, overrides)
 VALUES (?, ?, 1, ?, ?, ?, ?)
@@ -104,6 +106,7 @@ class Journal:
                     raise sqlite3.DatabaseError("its entries do not match its leads") from error
                 self.notes: list[Any] = [text for (text,) in self._rows("SELECT text FROM notes")]
             self._stack = stack.pop_all()
+            _LOGGER.info("journal opened; it has %d leads", len(self._recorded.entries))
 
     def resume(
         self, plan: PreparedLeads, *, resend_unknown: bool, dry_run: bool = False

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from outreach_frames.leads.sending.outcome import (
 )
 from outreach_frames.leads.sending.resume import Entry
 
+_LOGGER: Final = logging.getLogger(__name__)
 # After so many equal failures in a row the service is down or refuses everything.
 MAX_FAILURES_IN_A_ROW: Final = 3
 
@@ -235,8 +237,9 @@ class Run:
         is_interim: bool = False,
     ) -> None:
         """Record the outcomes of a chunk's rows: first in memory, where it cannot fail."""
+        counts = Counter(outcome.status for outcome in outcomes)
         if not is_interim:
-            self.tally = Counter(self.tally) + Counter(outcome.status for outcome in outcomes)
+            self.tally = Counter(self.tally) + counts
         known = dict(zip(chunk.positions, outcomes, strict=True))
         for position, outcome in known.items():
             self.entries[position] = self.entries[position]._replace(outcome=outcome)
@@ -245,6 +248,7 @@ class Run:
         self.notes += new_notes
         if self.journal is not None:
             self.journal.finish(known, new_notes)
+        _LOGGER.info("chunk %d: %d leads, %s", chunk.number, len(chunk.positions), dict(counts))
 
 
 # A monitor's request: continue, stop after the current request, or stop at once.

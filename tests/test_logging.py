@@ -1,0 +1,89 @@
+"""The package's logs: requests, waits, retries, chunks and files, and never a value."""
+
+from __future__ import annotations
+
+import logging
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.sandbox import Sandbox
+from tests.scripted import json, scripted
+
+
+def records(caplog: pytest.LogCaptureFixture) -> list[tuple[str, str, str]]:
+    """Return the package's records: the room, the level, and the message."""
+    found = [one for one in caplog.records if one.name.startswith("outreach_frames.")]
+    return [(one.name.split(".")[1], one.levelname, one.getMessage()) for one in found]
+
+
+def test_requests_are_logged_by_their_template(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """Each request has method, path template, status, seconds and bytes; cached ones say so."""
+    with caplog.at_level("DEBUG", "outreach_frames"):
+        with Client(sandbox.url, sandbox.api_key, cache=tmp_path / "cache") as client:
+            for _ in range(2):
+                of.contacts(emails=["nobody@acme.example"], client=client, progress=False)
+                of.contacts(ids=sandbox.contact_ids[:3], client=client, progress=False)
+                of.search_people(limit=None, client=client, progress=False)
+    logged = records(caplog)
+    assert ("client", "DEBUG", "cache opened") in logged
+    shape = r"(GET|POST) [/\w{}-]+: status \d+, \d+\.\d{3} s, \d+ bytes"
+    requests = [text for _, _, text in logged if re.fullmatch(shape, text)]
+    assert {text.partition(":")[0] for text in requests} == {
+        "GET /contacts/email/{email}",
+        "GET /contacts",
+        "POST /people/search",
+    }
+    cached = [text for _, level, text in logged if "from the cache" in text and level == "DEBUG"]
+    assert any(text.startswith("GET /contacts:") for text in cached)
+    pages = [text.rpartition(" ")[2] for text in cached if text.startswith("POST /people/search:")]
+    assert sum(map(int, pages)) == 4
+
+
+def test_waits_and_retries_are_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """A retry names the operation and its number, a wait its seconds."""
+    replies = [json({}, 500), json({}, 429, {"Retry-After": "0.2"}), json({"sequences": []})]
+    with caplog.at_level("INFO", "outreach_frames"), scripted(replies) as service:
+        with Client(service.url, "token", cache=None, backoff=0.01) as client:
+            of.sequences(client=client, progress=False)
+    texts = [text for room, level, text in records(caplog) if (room, level) == ("client", "INFO")]
+    assert texts[0] == "GET /sequences: retry 1 of 4"
+    assert texts[2] == "GET /sequences: retry 2 of 4"
+    assert re.fullmatch(r"waiting 0\.\d s before a retry", texts[1])
+    assert texts[3] == "waiting 0.2 s, as the service asks"
+
+
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_no_value_is_logged(
+    sandbox: Sandbox, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """Chunks and the journal are logged by counts; no address, name, id, query or token is."""
+    with caplog.at_level("DEBUG", "outreach_frames"):
+        with Client(sandbox.url, sandbox.api_key, cache=None) as client:
+            sequence = of.sequences(status="active", client=client)["id"].iloc[0]
+            leads = pd.DataFrame({"email": [f"logged{number}@acme.example" for number in range(3)]})
+            leads.outreach.add_to_sequence(
+                sequence, journal=tmp_path / "logged.journal", client=client, progress=False
+            )
+            people = of.search_people(person_name="Logged", client=client)
+    assert people.empty
+    logged = records(caplog)
+    assert ("leads", "INFO", "journal opened; it has 0 leads") in logged
+    assert ("leads", "INFO", "chunk 1: 3 leads, {'added': 3}") in logged
+    everything = "\n".join(text for _, _, text in logged)
+    for value in ("acme", "logged", "Logged", sequence, sandbox.api_key, "page%5B", "active"):
+        assert value not in everything
+
+
+def test_nothing_is_logged_by_default(sandbox: Sandbox, capfd: pytest.CaptureFixture[str]) -> None:
+    """Without a handler and level of the user's own, nothing appears."""
+    assert logging.getLogger("outreach_frames").level == logging.NOTSET
+    with Client(sandbox.url, sandbox.api_key, cache=None) as client:
+        of.sequences(client=client, progress=False)
+    assert capfd.readouterr() == ("", "")
