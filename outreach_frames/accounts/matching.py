@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.accounts.companies import drop_free_mail
 from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
@@ -214,12 +215,16 @@ def _match(ours: Keys, other: pd.DataFrame, columns: _Columns, table: str) -> Ma
 
 def _read_keys(frame: pd.DataFrame, columns: Mapping[str, Hashable]) -> Keys:
     """Read the keys from columns by kind; other kinds are missing."""
-    return Keys(
+    read = Keys(
         *(
             keys(texts_of(column_of(frame, columns[kind]))) if kind in columns else _missing(frame)
             for kind, keys in _KEYS.items()
         )
     )
+    if _DOMAIN in columns:
+        column = column_of(frame, columns[_DOMAIN])
+        read = read._replace(domain=drop_free_mail(column, read.domain)[0])
+    return read
 
 
 def _missing(frame: pd.DataFrame) -> pa.Array:
