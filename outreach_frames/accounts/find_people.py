@@ -11,7 +11,7 @@ import pandas as pd
 from outreach_frames.accounts.agenda import Company
 from outreach_frames.accounts.companies import IDENTIFIER_KINDS, read_accounts
 from outreach_frames.accounts.finder import Finder
-from outreach_frames.accounts.result import AccountPeople, people_table
+from outreach_frames.accounts.result import AccountPeople, list_once, people_table
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
@@ -20,6 +20,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
 from outreach_frames.resources.paging import now, report_errors
+from outreach_frames.resources.people import with_headcount
 from outreach_frames.resources.search import report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters, check_limit
 from outreach_frames.resources.split_search import check_split_by
@@ -139,9 +140,13 @@ def find_people(
 
         def result() -> AccountPeople:
             found = {company.account.row: company.outcome() for company in companies}
-            people = people_table(finder.batches, headcount, dtype_backend, split_by, values)
+            rows, explained = list_once(
+                finder.batches, {**outcomes, **found}, searched, accounts.index, most
+            )
+            people = people_table(finder.batches, rows, dtype_backend, split_by, values)
+            people = with_headcount(people, headcount)
             people.attrs.update(filters=body, fetched_at=now(), errors=finder.errors)
-            return AccountPeople(accounts, people, {**outcomes, **found}, requests=finder.requests)
+            return AccountPeople(accounts, people, explained, requests=finder.requests)
 
         try:
             finder.run(body, split_by, values)
