@@ -46,8 +46,9 @@ def find_people(
 ) -> AccountPeople:
     """Find the first few people at each company of a table, in few requests.
 
-    Several companies share one search where possible, and a company that the table lists twice is
-    searched once. The result is the same as that of one search per company.
+    Several companies share one search where possible, and an identifier that the table lists twice
+    is searched once. The people are the same as those of one search per company. Each person is
+    listed once: if rows name one company in several ways, the first row has its people.
 
     Parameters
     ----------
@@ -57,9 +58,11 @@ def find_people(
         Search filters by name that people must match, for example from `load_filters`.
     domain : str, optional
         The column with web addresses, domains, or email addresses; the registered domain is sent.
+        An email address of a free mail provider, such as gmail.com, has no company's domain.
     company_id, company_profnet_url : str, optional
-        The column with the service's company ids, or with companies' profile URLs. A URL is sent
-        unchanged, and with https, without tracking and trailing slash, with and without www.
+        The column with the service's company ids, or with companies' profile URLs. An id is sent in
+        lower case. A URL is sent unchanged, and with https, without tracking and trailing slash,
+        with and without www.
     name : str, optional
         The column with company names. Each name takes its own request, and finds every company that
         the service matches to it.
@@ -100,11 +103,18 @@ def find_people(
         The service or the connection failed; `.partial` is an AccountPeople with the people found
         before, and no account_status for unfinished companies.
 
+    Warns
+    -----
+    OutreachWarning
+        The domain column has email addresses of free mail providers; they are not searched.
+
     Notes
     -----
     Interface: POST /people/search. If several columns are named, a row is searched by its first
     identifier in the order company_id, company_profnet_url, domain, name. Sends at most one request
-    per company and value of `split_by`, plus 10 %; usually far fewer. With
+    per company, page of people and value of `split_by`, plus 10 %, rounded up per identifier
+    column; usually far fewer. Rows are one company if the same companies were found, by id, else by
+    profile URL, else by domain. With
     `company_domains_match_subsidiaries_and_affiliates` each company takes its own request, since
     people at a subsidiary do not show which domain matched.
 

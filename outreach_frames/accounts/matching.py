@@ -85,7 +85,8 @@ def match(
 
     Notes
     -----
-    Keys are those of `of.keys`. By domain, everybody at a company matches.
+    Keys are those of `of.keys`, but an email address of a free mail provider, such as gmail.com,
+    has no domain; a warning counts them. By domain, everybody at a company matches.
 
     Examples
     --------
@@ -152,8 +153,9 @@ def without(
     Warns
     -----
     OutreachWarning
-        Rows have no key and are kept without a comparison, or the other table has emails and this
-        one does not, as with the people of a search.
+        Rows have no key and are kept without a comparison, a domain column has email addresses of
+        free mail providers, or the other table has emails and this one does not, as with the people
+        of a search.
 
     Notes
     -----
