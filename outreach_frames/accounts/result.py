@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.accounts.companies import DUPLICATE, FOUND, INVALID, NOBODY, STATUSES, Outcome
+from outreach_frames.accounts.companies import (
+    DUPLICATE,
+    FOUND,
+    INVALID,
+    NOBODY,
+    STATUSES,
+    Account,
+    Outcome,
+    id_keys,
+    row_label,
+)
 from outreach_frames.accounts.finder import PeopleBatch
 from outreach_frames.analysis.brief import brief
-from outreach_frames.common.arguments import Headcount
 from outreach_frames.common.card import Card, Fact
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.files.result import Result
+from outreach_frames.identity.domains import domain_keys
+from outreach_frames.identity.keys import (
+    company_url_keys,
+    filled_texts,
+    profnet_url_keys,
+)
 from outreach_frames.reading.flatten import DtypeBackend, concat_tables, people_frame
-from outreach_frames.resources.people import with_headcount
 from outreach_frames.tables.columns import append_columns, text_names
 from outreach_frames.tables.schema import empty_table
 
@@ -31,6 +47,11 @@ MEANINGS: Final = {
     INVALID: "Not searched: the row has no usable company identifier.",
     DUPLICATE: "Same company as an earlier row, which has the people.",
 }
+# The columns that identify a person and the company.
+_IDENTITY: Final = [
+    *("id", "profnet_url", "company_id", "company_website", "company_profnet_url"),
+    "company_name",
+]
 _DETAILS_SHOWN: Final = 2
 _COMPANIES_SHOWN: Final = 3
 
@@ -118,16 +139,117 @@ class AccountPeople(Result):
         return [*shown, f"and {plural(more, 'other')}"] if more else shown
 
 
+def list_once(
+    batches: Sequence[PeopleBatch],
+    outcomes: Mapping[int, Outcome],
+    accounts: Sequence[Account],
+    index: pd.Index[Any],
+    per_company: int | None,
+) -> tuple[np.ndarray[Any, Any], Mapping[int, Outcome]]:
+    """List each person of a company once; return the account row per person, -1 for repetitions.
+
+    The first row that found a person lists the person. Rows that found the same companies are one
+    account, the first row's, with one limit `per_company`.
+    """
+    if not batches:
+        return np.empty(0, np.int64), outcomes
+    found = _identities(batches)
+    by_row = found.drop_duplicates([ROW, "company"]).groupby(ROW)
+    companies: dict[Any, list[str]] = by_row["company"].agg(list).to_dict()
+    names: dict[Any, list[str]] = by_row["name"].agg(list).to_dict()
+    first = _first_rows(companies, outcomes)
+    found["account"] = found[ROW].map(first)
+    rows = np.full(len(found), -1)
+    found = found.sort_values(["account", ROW], kind="stable")
+    found = found[~found.duplicated(["account", "person", "company"])]
+    found = found[found.groupby("account").cumcount() < (per_company or np.inf)]
+    found["listed"] = found.groupby(["person", "company"])["account"].transform("first")
+    listed: dict[Any, list[int]] = found.groupby("account")["listed"].agg(list).to_dict()
+    found = found[found["listed"] == found["account"]]
+    rows[found.index] = found["account"]
+    outcomes = dict(outcomes)
+    for row, key in ((one.row, one.key) for one in accounts if one.kind.argument == "name"):
+        called = names.get(row, [])
+        if len(called) == 1 and called[0] and called[0].strip().lower() != key:
+            outcomes[row] = _noted(outcomes[row], f"found company is called {quoted(called[0])}")
+    return rows, _explain(outcomes, listed, first, names, index)
+
+
+def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
+    """Return the account row, the person and the company of all found people, in their order."""
+    table = concat_tables([batch.people.select(_IDENTITY) for batch in batches])
+    ids, urls, company_ids, websites, company_urls, names = (
+        filled_texts(column.cast(pa.large_string()).combine_chunks()) for column in table.columns
+    )
+    numbers = pa.array([f"#{number}" for number in range(len(ids))], pa.large_string())
+    persons = pc.coalesce(ids, profnet_url_keys(urls), numbers)
+    companies = pc.coalesce(id_keys(company_ids), company_ids)
+    if companies.null_count:
+        keys = company_url_keys(company_urls), domain_keys(websites)
+        companies = pc.coalesce(companies, *keys, pa.scalar("", companies.type))
+    columns = {"person": persons, "company": companies, "name": names.fill_null("")}
+    found = pd.DataFrame(
+        {name: texts.to_numpy(zero_copy_only=False) for name, texts in columns.items()}
+    )
+    return found.assign(**{ROW: np.concatenate([batch.account_rows for batch in batches])})
+
+
+def _first_rows(
+    companies: Mapping[int, Sequence[str]], outcomes: Mapping[int, Outcome]
+) -> dict[int, int]:
+    """Return for each row the first finished row that found the same companies."""
+    first: dict[int, int] = {}
+    rows: dict[frozenset[str], int] = {}
+    for row, found in companies.items():
+        is_known = outcomes[row].status is not None and "" not in found
+        first[row] = rows.setdefault(frozenset(found), row) if is_known else row
+    return first
+
+
+def _explain(
+    outcomes: Mapping[int, Outcome],
+    listed: Mapping[int, Sequence[int]],
+    first: Mapping[int, int],
+    names: Mapping[int, Sequence[str]],
+    index: pd.Index[Any],
+) -> dict[int, Outcome]:
+    """Make rows without new people duplicates, and add to the details where people are listed."""
+    homes: dict[int, int] = {}  # by duplicate row, the first row with its people
+    explained = {}
+    for row in sorted(outcomes):
+        outcome = outcomes[row]
+        same = first.get(row, row) if outcome.first is None else outcome.first
+        home = homes.get(same, same)
+        others = sorted(place for place in listed.get(row, ()) if place != row)
+        if others and (row in listed[row] or outcome.status is None):
+            share = f"{len(others):,} of {len(listed[row]):,} people are listed earlier"
+            outcome = _noted(outcome, f"{share}, the first at row {row_label(index, others[0])}")
+        elif others:
+            home = others[0]
+        if home not in (row, outcome.first):
+            homes[row] = home
+            name = (names.get(row) or names[same])[0]
+            text = f"same company as row {row_label(index, home)}"
+            outcome = _noted(outcome, f"{text}: {quoted(name)}" if name else text)
+            outcome = replace(outcome, status=DUPLICATE, total=None)
+        explained[row] = outcome
+    return explained
+
+
+def _noted(outcome: Outcome, note: str) -> Outcome:
+    return replace(outcome, detail="; ".join(filter(None, [outcome.detail, note])))
+
+
 def people_table(
     batches: Sequence[PeopleBatch],
-    headcount: Headcount,
+    rows: np.ndarray[Any, Any],
     dtype_backend: DtypeBackend,
     split_by: str | None,
     values: Sequence[Any],
 ) -> pd.DataFrame:
     """Combine the people of all searches into one frame, ordered by account and rank."""
-    rows = np.concatenate([np.empty(0, np.int64), *(batch.account_rows for batch in batches)])
     order = np.argsort(rows, kind="stable")
+    order = order[rows[order] >= 0]
     tables = [batch.people for batch in batches] or [empty_table(spec.PERSON)]
     people = people_frame([concat_tables(tables).take(pa.array(order))], dtype_backend)
     added = pd.DataFrame({ROW: rows[order]})
@@ -144,7 +266,7 @@ def people_table(
         added[split_by] = pd.Categorical.from_codes(
             codes[order].astype(np.int64), pd.Index(values), ordered=True
         )
-    return append_columns(with_headcount(people, headcount), added)
+    return append_columns(people, added)
 
 
 def _outcome_table(

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import outreach_frames as of
 from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
-from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.errors import InvalidInputError, OutreachError, OutreachWarning
 from tests.accounts.world import SENIORITIES, Firm, World, world_of
 from tests.examples import share_of_examples
 from tests.resources.search_service import connected
@@ -55,6 +55,16 @@ def one_by_one(
             ids |= dict.fromkeys(person["id"] for person in world.search(filters))
         found.append(list(ids)[:most])
     return found
+
+
+def listed_once(found: Sequence[list[str]]) -> list[list[str]]:
+    """Leave out of each row whom an earlier row has."""
+    seen: set[str] = set()
+    once = []
+    for ids in found:
+        once.append([one for one in ids if one not in seen])
+        seen.update(ids)
+    return once
 
 
 def by_account(result: AccountPeople, rows: int) -> list[list[str]]:
@@ -95,7 +105,7 @@ def pages_one_by_one(everybody: list[list[str]], most: int | None) -> int:
 @share_of_examples(0.3)
 @given(data=st.data(), world=worlds())
 def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -> None:
-    """Whatever the companies are, each has the people that a search of its own finds, in order."""
+    """Each row has the people that its own search finds, in order, less those of earlier rows."""
     kind = data.draw(st.sampled_from(["domain", *FILTER_OF]), label="kind")
     most = data.draw(st.sampled_from([1, 2, 3, 10, 50, 150, None]), label="most")
     values = data.draw(st.sampled_from([None, SENIORITIES, ["vp", "director"]]), label="values")
@@ -114,15 +124,204 @@ def test_it_equals_a_search_of_each_company(data: st.DataObject, world: World) -
             **{kind: "key"}, per_company=most, headcount="none", **options
         )
     expected = one_by_one(world, kind, keys, most, values, split=split)
-    assert by_account(result, len(keys)) == expected
-    assert result.accounts["account_people"].tolist() == [len(ids) for ids in expected]
+    once = listed_once(expected)
+    assert by_account(result, len(keys)) == once
+    assert result.accounts["account_people"].tolist() == [len(ids) for ids in once]
+    assert result.accounts["account_status"].tolist() == [
+        "found" if mine else "duplicate_in_frame" if ids else "nobody"
+        for ids, mine in zip(expected, once, strict=True)
+    ]
     everybody = one_by_one(world, kind, keys, None, values, split=split)
     for ids, total in zip(everybody, result.accounts["account_total"], strict=True):
         assert pd.isna(total) or total == len(ids)
     assert result.requests == len(service.requests)
     if not split:
-        # A search that did not tell whose people it found may come on top of few companies.
+        # One joint search is tried even for few companies, and may not show whose people it found.
         assert result.requests <= 1.1 * pages_one_by_one(everybody, most) + 1
+
+
+WRITTEN = {
+    "company_id": [str, str.upper, "{{{}}}".format, lambda text: text.replace("-", "")],
+    "company_profnet_url": [str, str.upper, "{}/?utm_source=x".format],
+    "domain": [str, str.upper, "https://www.{}/about".format, "info@{}".format],
+    "name": [str, str.upper, " {} ".format],
+}
+
+
+@share_of_examples(0.3)
+@given(data=st.data(), world=worlds(), has_ids=st.booleans())
+def test_a_company_named_in_several_ways_is_listed_once(
+    data: st.DataObject, world: World, has_ids: bool
+) -> None:
+    """Whatever names a company, nobody is listed twice, nobody is lost, and all counts add up."""
+    firms = [firm for firm in world.firms if len(firm.seniorities) < 1000]
+    world = replace(world, firms=firms)
+    if not has_ids:
+        for _, person in world.people:
+            person["company"]["id"] = None
+    attributes = {"company_id": "id", "company_profnet_url": "profnet_url"}
+    rows: list[tuple[str, str, str]] = []
+    for firm in data.draw(st.lists(st.sampled_from(firms), max_size=10)) if firms else []:
+        kind = data.draw(st.sampled_from(list(FILTER_OF)))
+        known = [getattr(firm, attributes.get(kind, kind))]
+        key = data.draw(st.sampled_from([*known, *(firm.found_by if kind == "domain" else ())]))
+        if key:
+            rows.append((kind, key, data.draw(st.sampled_from(WRITTEN[kind]))(key)))
+    most = data.draw(st.sampled_from([1, 3, 10, None]), label="most")
+    options: dict[str, Any] = {}
+    values = data.draw(st.sampled_from([None, ["vp", "director"]]), label="values")
+    if values:
+        options = {"person_seniorities": values, "split_by": "person_seniorities"}
+
+    def reply(request: Received) -> Reply:
+        # Names and URLs are matched in any case.
+        body = request.json
+        known = {
+            getattr(firm, name).lower(): getattr(firm, name)
+            for firm in firms
+            for name in ("name", "profnet_url")
+        }
+        for name in ("company_names", "company_profnet_urls"):
+            if name in body:
+                body[name] = [known.get(value.lower(), value) for value in body[name]]
+        return world.reply(replace(request, body=dumps(body).encode()))
+
+    with scripted(reply) as service, connected(service):
+        columns = {
+            kind: [text if kind == one else None for one, _, text in rows] for kind in FILTER_OF
+        }
+        accounts = pd.DataFrame(columns, dtype="str")
+        result = accounts.outreach.find_people(
+            per_company=most, headcount="none", **{kind: kind for kind in FILTER_OF}, **options
+        )
+    people, outcomes = result.people, result.accounts
+    if not values:
+        everybody = [
+            one_by_one(world, kind, [key], None, None, split=False)[0] for kind, key, _ in rows
+        ]
+        assert result.requests <= 1.1 * pages_one_by_one(everybody, most) + len(FILTER_OF)
+    assert not people["id"].duplicated().any()
+    alone = {
+        one
+        for kind, key, _ in rows
+        for ids in one_by_one(world, kind, [key], most, values, split=bool(values))
+        for one in ids
+    }
+    assert set(people["id"]) == alone
+    counts = people["account_row"].value_counts().reindex(range(len(rows)), fill_value=0)
+    assert outcomes["account_people"].tolist() == counts.tolist()
+    assert result.summary()["people"].sum() == len(people)
+    ranks = people.groupby("account_row")["account_rank"].agg(list)
+    assert all(each == list(range(1, len(each) + 1)) for each in ranks)
+    assert (outcomes["account_people"] > 0).eq(outcomes["account_status"] == "found").all()
+    later = outcomes[outcomes["account_status"] == "duplicate_in_frame"]
+    for row, detail in zip(later.index, later["account_detail"], strict=True):
+        named = int(detail.rpartition(" as row ")[2].partition(":")[0])
+        assert named < row
+        assert (
+            outcomes["account_status"].iloc[named] == "found"
+            or "nobody" in (outcomes["account_status"].iloc[named])
+        )
+
+
+ACME = Firm(1, "acme.example", "Acme Holding", ["vp", "director"] * 2, ("acme.co", "Acme"))
+OTHER = Firm(2, "other.example", "Other", ["vp"])
+ONE_COMPANY: list[dict[str, str]] = [
+    {"company_id": ACME.id},
+    {"company_id": f"{{{ACME.id.upper()}}}"},
+    {"company_profnet_url": ACME.profnet_url},
+    {"domain": "acme.example"},
+    {"domain": "acme.co"},
+    {"name": "Acme Holding"},
+]
+
+
+@pytest.mark.parametrize("identifiers", ["all", "no id", "no id and URL"])
+@pytest.mark.parametrize("most", [1, 3, None])
+def test_rows_of_one_company_have_its_people_once(most: int | None, identifiers: str) -> None:
+    """The first row has the people; every later row says that it is the same company."""
+    world = World([ACME, OTHER])
+    for _, person in world.people:
+        if identifiers != "all":
+            person["company"]["id"] = None
+        if identifiers == "no id and URL":
+            person["company"]["profnet_url"] = None
+    accounts = pd.DataFrame([{"domain": "other.example"}, *ONE_COMPANY], index=list("abcdefg"))
+    kinds: dict[str, Any] = {kind: kind for kind in FILTER_OF}
+    with scripted(world.reply) as service, connected(service):
+        result = accounts.outreach.find_people(per_company=most, headcount="none", **kinds)
+        sent = [one for request in service.requests for one in request.json.get("company_ids", [])]
+    assert result.accounts["account_status"].tolist() == [
+        *["found", "found"],
+        *["duplicate_in_frame"] * 5,
+    ]
+    assert result.accounts["account_people"].tolist() == [1, min(most or 4, 4), *[0] * 5]
+    assert result.people["account_row"].tolist() == [0, *[1] * min(most or 4, 4)]
+    assert (
+        result.accounts["account_detail"].tolist()[3:]
+        == ["same company as row 'b': 'Acme Holding'"] * 4
+    )
+    assert set(sent) == {ACME.id}
+    assert f"{len(result.people)} people at 7 accounts" in repr(result)
+
+
+def test_a_company_that_is_called_otherwise_is_named() -> None:
+    """A row searched by name says if the found company is called otherwise, whatever the case."""
+    known = {"Acme": ACME, "OTHER": OTHER}
+
+    def reply(request: Received) -> Reply:
+        found = [known[name] for name in request.json["company_names"] if name in known]
+        return search_result(World(found).search({}))
+
+    accounts = pd.DataFrame({"name": ["Acme", "OTHER", "Nobody"]})
+    with scripted(reply) as service, connected(service):
+        details = accounts.outreach.find_people(name="name").accounts["account_detail"].tolist()
+    assert details[:2] == ["found company is called 'Acme Holding'", ""]
+
+
+def test_a_company_is_listed_once_in_a_partial_result() -> None:
+    """After a failure, people of a finished row are not repeated, and unfinished rows stay so."""
+    world = World([ACME, OTHER])
+
+    def reply(request: Received) -> Reply:
+        if request.json.get("company_names") == ["Other"]:
+            return json({"error": "down"}, status=400)
+        return world.reply(request)
+
+    accounts = pd.DataFrame(
+        {"name": ["Acme Holding", None, "Other"], "domain": [None, "acme.example", None]}
+    )
+    with scripted(reply) as service, connected(service, workers=1):
+        with pytest.raises(OutreachError) as caught:
+            accounts.outreach.find_people(name="name", domain="domain")
+    partial = caught.value.partial
+    assert isinstance(partial, AccountPeople)
+    assert partial.accounts["account_status"].fillna("").tolist() == [
+        *["found", "duplicate_in_frame", ""]
+    ]
+    assert partial.people["account_row"].tolist() == [0] * 4
+
+
+def test_a_free_mail_provider_is_no_employer() -> None:
+    """An address at a free mail provider is not searched, whatever its form; a web address is."""
+    free = ["a@gmail.com", " B@GMAIL.COM.", "mailto:c@gmx.de", "d@mail.yahoo.com", "e@web.de"]
+    searched = ["web.de", "https://www.Yahoo.com/mail", "f@one.example", "medium.com/@gmail.com"]
+    accounts = pd.DataFrame({"site": [*searched, *free], "name": [None] * 8 + ["Firm 1"]})
+    world = world_of({"one.example": 2})
+    with scripted(world.reply) as service, connected(service):
+        with pytest.warns(OutreachWarning) as caught:
+            result = accounts.outreach.find_people(domain="site", name="name")
+        sent = service.requests[0].json["company_domains"]
+    assert sent == ["web.de", "yahoo.com", "one.example", "medium.com"]
+    assert result.accounts["account_status"].tolist() == [
+        *["nobody", "nobody", "found", "nobody"],
+        *["invalid"] * 4,
+        "duplicate_in_frame",
+    ]
+    assert "gmx.de is a free mail provider" in result.accounts["account_detail"].iloc[6]
+    (said,) = [str(one.message) for one in caught]
+    assert "'site' has 5 email addresses of free mail providers, such as gmail.com in row 4" in said
+    assert "a@" not in said
 
 
 def test_people_of_a_company_that_was_not_requested_have_no_account() -> None:

@@ -215,6 +215,27 @@ def test_a_domain_is_compared_only_when_asked_for() -> None:
     assert frame.outreach.without(other, domain="domain").empty
 
 
+def test_a_free_mail_provider_matches_nobody_by_domain() -> None:
+    """A customer at a free mail provider excludes nobody else there; its website still matches."""
+    cells = ["a@gmail.com", "b@GMAIL.com", "c@web.de", "https://web.de", "d@x.example"]
+    ours = pd.DataFrame({"email": cells})
+    crm = pd.DataFrame({"email": ["B@gmail.com", "z@web.de", "web.de", "y@x.example"]})
+    with pytest.warns(OutreachWarning) as caught:
+        matches = ours.outreach.match(crm, domain="email")
+    assert matches["match_row"].tolist() == [pd.NA, pd.NA, pd.NA, 2, 3]
+    assert [
+        " email addresses of free mail providers, such as gmail.com in row 0" in str(one.message)
+        for one in caught
+    ] == [True, True]
+    assert not any("@" in str(one.message) for one in caught)
+    with pytest.warns(OutreachWarning) as caught:
+        assert ours.outreach.without(crm, domain="email").index.tolist() == [0, 1, 2]
+    assert "3 rows have no domain" in str(caught[-1].message)
+    with pytest.warns(OutreachWarning):
+        both = ours.outreach.without(crm, email="email", domain="email")
+    assert both.index.tolist() == [0, 2]
+
+
 def test_rows_without_a_key_stay_and_are_counted() -> None:
     """Nothing can be said about a row with no key, so it stays, with a warning."""
     frame = pd.DataFrame({"email": ["a@x.example", None, "n/a"]})
