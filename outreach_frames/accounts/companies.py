@@ -10,11 +10,12 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.analysis.companies import column_of
+from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.domains import domain_keys
-from outreach_frames.identity.keys import profnet_url_keys, url_variants
+from outreach_frames.identity.cells import Reading
+from outreach_frames.identity.domains import domain_keys, domains_in
+from outreach_frames.identity.keys import profnet_url_cells, profnet_urls_in, url_variants
 from outreach_frames.resources.search_arguments import canonical_uuid
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
@@ -23,6 +24,8 @@ NOBODY: Final = "nobody"
 INVALID: Final = "invalid"
 DUPLICATE: Final = "duplicate_in_frame"
 STATUSES: Final = (FOUND, NOBODY, INVALID, DUPLICATE)
+
+_KEYS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class IdentifierKind:
     keys: Callable[[pa.Array], pa.Array]
     # Converts a text and its key to the values of the filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
+    # Reads every key of a cell, to explain why it has no single one.
+    read: Callable[[str], Reading] = lambda _text: Reading([], True)
 
 
 def _id_keys(texts: pa.Array) -> pa.Array:
@@ -62,7 +67,7 @@ def _name_keys(texts: pa.Array) -> pa.Array:
 
 def _company_url_keys(urls: pa.Array) -> pa.Array:
     pages = [None if url is None else url_variants(url)[-1] for url in urls.to_pylist()]
-    return profnet_url_keys(pa.array(pages, pa.large_string()))
+    return profnet_url_cells(pa.array(pages, pa.large_string())).single()
 
 
 # The most reliable first; a row is searched by its first identifier.
@@ -76,6 +81,7 @@ IDENTIFIER_KINDS: Final = (
         _company_url_keys,
         # The form that the service stores is undocumented.
         lambda url, _key: url_variants(url),
+        profnet_urls_in,
     ),
     IdentifierKind(
         "domain",
@@ -84,6 +90,7 @@ IDENTIFIER_KINDS: Final = (
         "company_website",
         domain_keys,
         lambda _text, key: (key,),
+        domains_in,
     ),
     IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
@@ -116,7 +123,9 @@ def read_accounts(
             f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
         )
     texts = {
-        kind: strip_texts(column_texts(column_of(frame, columns[kind.argument])).texts)
+        kind: strip_texts(
+            column_texts(column_of(frame, near_column(frame, columns[kind.argument]))).texts
+        )
         for kind in kinds
     }
     keys = {kind: kind.keys(texts[kind]).to_pylist() for kind in kinds}
@@ -145,9 +154,16 @@ def _explain_invalid(cells: Mapping[IdentifierKind, str | None]) -> str:
     return "; ".join(
         f"no {kind.noun}: the cell is empty"
         if cell is None
-        else f"no usable {kind.noun}: {quoted(cell)}"
+        else f"no usable {kind.noun}: {quoted(cell)}{_reason(kind.read(cell))}"
         for kind, cell in cells.items()
     )
+
+
+def _reason(reading: Reading) -> str:
+    """Explain why a text has no single key, if it has any."""
+    if len(reading.keys) > 1:
+        return f" holds several: {', '.join(reading.keys[:_KEYS_SHOWN])}"
+    return f" holds more than {reading.keys[0]}" if reading.keys else ""
 
 
 def _python_value(label: Any) -> Any:

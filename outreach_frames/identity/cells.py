@@ -22,6 +22,8 @@ _PLAIN: Final = str.maketrans(
     "\u2069\ufeff",
 )
 
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+
 
 class Reading(NamedTuple):
     """The distinct keys in a text; broken if some of the text should have a key and has none."""
@@ -34,8 +36,8 @@ class Cells(NamedTuple):
     """The keys of a column's cells."""
 
     keys: pa.Array  # cell by cell; a cell without a key has one that is missing
-    counts: np.ndarray[Any, np.dtype[np.int64]]  # per cell, at least 1
-    broken: np.ndarray[Any, np.dtype[np.int64]]  # positions of broken cells
+    counts: Positions  # per cell, at least 1
+    broken: Positions  # positions of broken cells
 
     def single(self) -> pa.Array:
         """Return one key per cell; missing if the cell has several or is broken."""
@@ -43,8 +45,13 @@ class Cells(NamedTuple):
             return self.keys
         is_single = self.counts == 1
         is_single[self.broken] = False
-        first = self.keys.take(pa.array(np.cumsum(self.counts) - self.counts))
+        first = self.keys.take(pa.array(self.starts))
         return pc.if_else(pa.array(is_single), first, pa.scalar(None, first.type))
+
+    @property
+    def starts(self) -> Positions:
+        """The position of each cell's first key."""
+        return np.cumsum(self.counts) - self.counts
 
 
 def read_cells(
