@@ -50,8 +50,9 @@ class IdentifierKind:
     keys: Callable[[pa.Array], pa.Array]
     # Converts a text and its key to the values of the filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
-    # Reads every key of a cell, to explain why it has no single one.
+    # Reads every key of a cell, to explain why it has no single one; and what the cell should be.
     read: Callable[[str], Reading] = lambda _text: Reading([], True)
+    expected: str = ""
 
 
 def _id_keys(texts: pa.Array) -> pa.Array:
@@ -91,6 +92,7 @@ IDENTIFIER_KINDS: Final = (
         domain_keys,
         lambda _text, key: (key,),
         domains_in,
+        " is not one web or email address below a public suffix, such as .com or .co.uk",
     ),
     IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
@@ -154,16 +156,16 @@ def _explain_invalid(cells: Mapping[IdentifierKind, str | None]) -> str:
     return "; ".join(
         f"no {kind.noun}: the cell is empty"
         if cell is None
-        else f"no usable {kind.noun}: {quoted(cell)}{_reason(kind.read(cell))}"
+        else f"no usable {kind.noun}: {quoted(cell)}{_reason(kind, kind.read(cell))}"
         for kind, cell in cells.items()
     )
 
 
-def _reason(reading: Reading) -> str:
-    """Explain why a text has no single key, if it has any."""
+def _reason(kind: IdentifierKind, reading: Reading) -> str:
+    """Explain why a cell has no single key."""
     if len(reading.keys) > 1:
         return f" holds several: {', '.join(reading.keys[:_KEYS_SHOWN])}"
-    return f" holds more than {reading.keys[0]}" if reading.keys else ""
+    return f" holds more than {reading.keys[0]}" if reading.keys else kind.expected
 
 
 def _python_value(label: Any) -> Any:

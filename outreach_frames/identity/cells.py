@@ -64,8 +64,8 @@ def read_cells(
     if not len(others):
         return Cells(keys, counts, np.empty(0, np.int64))
     readings = [read(text) for text in others.dictionary.to_pylist()]
-    listed = pa.array([reading.keys or [None] for reading in readings], pa.large_list(keys.type))
-    found = listed.take(others.indices)
+    lists: list[list[Any]] = [reading.keys or [None] for reading in readings]
+    found = pa.array(lists, pa.large_list(keys.type)).take(others.indices)
     mask = is_other.to_numpy(zero_copy_only=False)
     counts[mask] = found.value_lengths().to_numpy()
     keys = pc.replace_with_mask(
@@ -89,5 +89,7 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
     (Reading(keys=['a'], is_broken=True), Reading(keys=[], is_broken=False))
     """
     found = [key for key in dict.fromkeys(keys) if key]
-    is_word = not found and text.strip(BLANKS).casefold() not in {"", *PLACEHOLDERS}
-    return Reading(found, is_word or (bool(keys) and "" in keys))
+    if not found:
+        word = text.strip(BLANKS).casefold()
+        return Reading([], bool(word) and word not in PLACEHOLDERS)
+    return Reading(found, "" in keys)

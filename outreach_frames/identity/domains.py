@@ -38,7 +38,29 @@ _SIMPLE: Final = (
 _SCHEME: Final = re.compile(r"//|https?:?/+|[a-z][a-z0-9+-]*://|mailto:", re.IGNORECASE)
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN: Final = re.compile(rf"(?:{_LABEL}\.)+(?:[a-z]{{2,63}}|xn--[a-z0-9-]{{1,59}})")
-_FILE: Final = re.compile(r".*\.(?:html?|php|aspx?|jsp|pdf|png|jpe?g|gif|docx?|xlsx?|csv|txt)")
+# Endings of file names that are no top-level domains.
+_FILES: Final = tuple(
+    f".{ending}"
+    for ending in [
+        "htm",
+        "html",
+        "php",
+        "asp",
+        "aspx",
+        "jsp",
+        "pdf",
+        "png",
+        "jpg",
+        "jpeg",
+        "gif",
+        "doc",
+        "docx",
+        "xls",
+        "xlsx",
+        "csv",
+        "txt",
+    ]
+)
 # A URL after `=` is a parameter's.
 _BETWEEN: Final = re.compile(
     r"(?i)[\s;,|<>\"()\[\]{}\\\u201c\u201d\u201e]+|(?<=[^=?&#])(?=https?:/)"
@@ -61,11 +83,9 @@ def domain_cells(texts: pa.Array) -> Cells:
     texts = texts.cast(pa.large_string())
     encoded = texts.dictionary_encode()
     found = pc.extract_regex(pc.ascii_lower(encoded.dictionary), _SIMPLE)
-    urls, hosts = (pc.struct_field(found, place).to_pylist() for place in (0, 1))
-    domains = [
-        _domain(url or host) if host is not None else None
-        for url, host in zip(urls, hosts, strict=True)
-    ]
+    url, host = (pc.struct_field(found, place) for place in (0, 1))
+    hosts = pc.if_else(pc.equal(url, ""), host, url).to_pylist()
+    domains = [None if one is None else _domain(one) for one in hosts]
     keys = pa.array(domains, pa.large_string())
     is_simple = keys.is_valid().take(encoded.indices)
     return read_cells(keys.take(encoded.indices), is_simple, texts, domains_in)
@@ -78,17 +98,17 @@ def domains_in(text: str) -> Reading:
     (['acme.com', 'beta.co.uk'], [])
     """
     tokens = [token.strip(QUOTES).rstrip(STOPS) for token in _BETWEEN.split(plain_text(text))]
-    tokens = [token for token in tokens if token]
     keys: list[str] = []
-    is_address = len(tokens) == 1
-    for token in tokens:
+    # One word with a dot among others may be an abbreviation.
+    is_list, is_address = True, False
+    for token in filter(None, tokens):
         found = _listed_domains(token) or [_domain(_host(token)) or ""]
         is_like_address = _LIKE_ADDRESS.search(token) is not None
         is_address |= is_like_address and bool(found[0])
+        is_list &= bool(found[0])
         if found[0] or is_like_address:
             keys += found
-    # One word with a dot among others may be an abbreviation.
-    return reading_of(text, keys if is_address or len(set(keys)) > 1 else [])
+    return reading_of(text, keys if is_list or is_address or len(set(keys)) > 1 else [])
 
 
 def _listed_domains(address: str) -> list[str]:
@@ -125,15 +145,16 @@ def _host(text: str) -> str:
 
 
 def _domain(host: str) -> str | None:
-    if len(host) > LONGEST_HOST or ".." in host or _FILE.fullmatch(host):
+    if len(host) > LONGEST_HOST or ".." in host or host.endswith(_FILES):
         return None
     domain = registered_domain(host)
     if not domain or not _DOMAIN.fullmatch(domain):
         return None
+    if not domain.startswith(_WWW):
+        return domain
     # The site of a public suffix such as nhs.uk belongs to nobody below it; www.de was registered.
     suffixes, parent = _rules().suffixes, domain.removeprefix(_WWW)
-    is_listed = domain in suffixes or ("." not in parent and parent in suffixes)
-    return domain if parent == domain or is_listed else None
+    return domain if domain in suffixes or ("." not in parent and parent in suffixes) else None
 
 
 class _Rules(NamedTuple):

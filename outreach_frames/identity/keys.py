@@ -68,7 +68,7 @@ _ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _EMAIL_EDGES: Final = f"{QUOTES}{STOPS}/=&#~-\u2013\u2014\u2022\xb7"
 _BETWEEN_EMAILS: Final = re.compile(r"[\s<>()\[\]{},;:|\"\\\u201c\u201d\u201e\xab\xbb]+")
 _IN_URL: Final = re.compile(r"[/?#&=]")
-_MAILTO_QUERY: Final = re.compile(r"(?i)(mailto:[^\s?@]*@[^\s?@]*)\?\S*")
+_MAILTO_QUERY: Final = re.compile(r"(?i)(mailto:[^\s?:;|<>()\"]*@[\w.-]+)\?[^\s;,|<>()\"]*")
 _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
 # A URL may hold `;`, `,` and `|`, unless another URL follows; one after `=` is a parameter's.
 _BETWEEN_URLS: Final = re.compile(
@@ -181,10 +181,19 @@ def emails_in(text: str) -> Reading:
     is_url = "//" in plain or "mailto:" in plain.lower()
     keys = []
     for token in _BETWEEN_EMAILS.split(plain):
-        if "@" in token:
-            email = token.strip(_EMAIL_EDGES)
-            parts = _IN_URL.split(email) if is_url or not email_key(email) else [email]
-            keys += [email_key(part.strip(_EMAIL_EDGES)) for part in parts if "@" in part] or [""]
+        if "@" not in token:
+            continue
+        email = token.strip(_EMAIL_EDGES)
+        if is_url or not email_key(email):
+            parts = [part.strip(_EMAIL_EDGES) for part in _IN_URL.split(email) if "@" in part]
+        else:
+            # With a slash, either a rare local part or a name before the email: compare both.
+            parts = [email, email.rpartition("/")[2]]
+        # A domain without a dot is a network's own, unless the rest of it was cut off.
+        is_cut = [email != plain and "." not in part.rpartition("@")[2] for part in parts]
+        keys += [
+            "" if cut else email_key(part) for part, cut in zip(parts, is_cut, strict=True)
+        ] or [""]
     return reading_of(text, keys)
 
 

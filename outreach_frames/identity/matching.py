@@ -65,10 +65,11 @@ def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
     >>> keys.email.to_pylist(), rows.tolist()
     (['a@x.example', 'b@x.example'], [0, 0])
     """
+    size = len(cells[0].counts)
+    if all(len(column.keys) == size for column in cells):
+        return Keys(*(column.keys for column in cells)), np.arange(size)
     counts = np.maximum.reduce([column.counts for column in cells])
-    rows = np.repeat(np.arange(len(counts)), counts)
-    if len(rows) == len(counts):
-        return Keys(*(column.keys for column in cells)), rows
+    rows = np.repeat(np.arange(size), counts)
     place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
     keys = Keys(
         *(
