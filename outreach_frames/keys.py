@@ -37,8 +37,8 @@ def email(values: Iterable[Any]) -> pd.Series[str]:
     Returns
     -------
     Series of str
-        Spellings of one address, such as in another case, have the same key. Missing if a value is
-        not an address. A Series keeps its index and name.
+        Spellings of one address, such as in another case or `Ada <ada@x.example>`, have the same
+        key. Missing if a value holds no address or several. A Series keeps its index and name.
 
     Raises
     ------
@@ -72,7 +72,8 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     Series of str
         Domains in lower case and ASCII, such as acme.co.uk for https://blog.acme.co.uk/x. Customers
         of a hosting provider have their own: acme.github.io, not github.io. Missing for IP
-        addresses, single words and public suffixes. A Series keeps its index and name.
+        addresses, single words, public suffixes and their own sites (www.nhs.uk), and for values
+        that hold several domains. A Series keeps its index and name.
 
     Raises
     ------
@@ -106,7 +107,7 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
     -------
     Series of str
         URLs of one profile have the same key, whatever their scheme, case, host prefix and tracking
-        parameters. Missing if a value is not a URL. A Series keeps its index and name.
+        parameters. Missing if a value holds no URL or several. A Series keeps its index and name.
 
     Raises
     ------

@@ -16,6 +16,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import Reading
 from outreach_frames.identity.domains import domain_keys, domains_in
 from outreach_frames.identity.keys import profnet_url_cells, profnet_urls_in, url_variants
+from outreach_frames.keys import texts_of
 from outreach_frames.resources.search_arguments import canonical_uuid
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
@@ -125,10 +126,7 @@ def read_accounts(
             f"The frame has the columns {', '.join(map(quoted, list(frame.columns)[:20]))}."
         )
     texts = {
-        kind: strip_texts(
-            column_texts(column_of(frame, near_column(frame, columns[kind.argument]))).texts
-        )
-        for kind in kinds
+        kind: _texts(column_of(frame, near_column(frame, columns[kind.argument]))) for kind in kinds
     }
     keys = {kind: kind.keys(texts[kind]).to_pylist() for kind in kinds}
     cells = {kind: texts[kind].to_pylist() for kind in kinds}
@@ -150,6 +148,13 @@ def read_accounts(
             detail = f"same {kind.noun} as row {label}: {quoted(first.label)}"
             outcomes[row] = Outcome(DUPLICATE, detail)
     return list(accounts.values()), outcomes
+
+
+def _texts(column: pd.Series[Any]) -> pa.Array:
+    """Return a column's text; lists and bytes are no empty cells."""
+    read = column_texts(column)
+    texts = pc.coalesce(read.texts, texts_of(column)) if read.unreadable else read.texts
+    return strip_texts(texts)
 
 
 def _explain_invalid(cells: Mapping[IdentifierKind, str | None]) -> str:

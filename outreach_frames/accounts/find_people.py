@@ -55,7 +55,8 @@ def find_people(
     filters : mapping, optional
         Search filters by name that people must match, for example from `load_filters`.
     domain : str, optional
-        The column with web addresses, domains, or email addresses; the registered domain is sent.
+        The column with web addresses, domains, or email addresses; the registered domain is sent. A
+        row whose cell holds several is invalid.
     company_id, company_profnet_url : str, optional
         The column with the service's company ids, or with companies' profile URLs. A URL is sent
         unchanged, and with https, without tracking and trailing slash, with and without www.

@@ -73,8 +73,9 @@ def match(
 
     Keys are tried in the order email, profile URL, domain. A profile URL other than `/in/<name>` is
     weak: it matches only if neither row has an email or a `/in/<name>` in the compared columns.
-    Missing never matches missing. With no key named, `email` and `profnet_url` are compared if both
-    tables have a column of that name; never the domain.
+    Missing never matches missing, nor does a cell with several keys. With no key named, `email` and
+    `profnet_url` are compared if both tables have a column of that name; never the domain. A column
+    whose name differs in case, blanks, hyphens or underscores alone is the same column.
 
     Parameters
     ----------
@@ -97,7 +98,12 @@ def match(
     Raises
     ------
     InvalidInputError
-        A column is missing, or the tables have no common key.
+        A column is missing or ambiguous, or the tables have no common key.
+
+    Warns
+    -----
+    OutreachWarning
+        Cells hold no key or several, or only one of the tables has emails.
 
     Notes
     -----
@@ -147,10 +153,11 @@ def without(
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
-    Rows match as in `match`. If one row of a person matches, all rows of the person are excluded.
-    Rows of this table are one person if they share an email or a profile URL `/in/<name>`, over any
-    number of steps; any other URL links only rows that have no other key. The other tables do not
-    link rows of this table.
+    Rows match as in `match`, and by every key of a cell that holds several, such as
+    `Ann <ann@x.example>; bo@x.example` or a list. If one row of a person matches, all rows of the
+    person are excluded. Rows of this table are one person if they share an email or a profile URL
+    `/in/<name>`, over any number of steps; any other URL links only rows that have no other key.
+    The other tables do not link rows of this table.
 
     Parameters
     ----------
@@ -169,13 +176,14 @@ def without(
     Raises
     ------
     InvalidInputError
-        No table was passed, a column is missing, or a table has no key in common with this one.
+        No table was passed, a column is missing or ambiguous, or a table has no key in common with
+        this one.
 
     Warns
     -----
     OutreachWarning
-        Rows have no key and are kept without a comparison, or the other table has emails and this
-        one does not, as with the people of a search.
+        Cells cannot be read, rows have no key and are kept without a comparison, or only one of the
+        tables has emails, as with the people of a search.
 
     Notes
     -----
