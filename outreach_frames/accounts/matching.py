@@ -42,11 +42,6 @@ _KEYS: Final[Mapping[str, Callable[[pa.Array], Cells]]] = {
 _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
 _NOUNS: Final = {_EMAIL: "email address", _PROFNET_URL: "profile URL", _DOMAIN: "domain"}
 _ARTICLES: Final = {_EMAIL: "an", _PROFNET_URL: "a", _DOMAIN: "a"}
-_SEVERAL: Final = {
-    _EMAIL: "several addresses",
-    _PROFNET_URL: "several profile URLs",
-    _DOMAIN: "several domains",
-}
 _FOUND_PEOPLE: Final = (
     "People of a search have no email address. Compare them by profnet_url or domain."
 )
@@ -272,11 +267,9 @@ def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, sin
                 partly = " or a broken one" * (broken < len(cells.broken))
                 lines.append(_count(table, kind, cells.broken, f"no {noun}{partly}"))
             if single and (cells.counts > 1).any():
-                several = np.flatnonzero(cells.counts > 1)
-                lines.append(
-                    f"{_count(table, kind, several, _SEVERAL[kind])} match() compares one per "
-                    "cell, so they match nothing; give each its own row, or use without()."
-                )
+                rows = np.flatnonzero(cells.counts > 1)
+                counted = _count(table, kind, rows, f"more than one {noun}")
+                lines.append(f"{counted} match() compares one per cell; give each its own row.")
     if lines:
         warn("\n".join(lines))
 

@@ -74,7 +74,7 @@ _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
 _BETWEEN_URLS: Final = re.compile(
     r"(?i)[\s<>\"\\]+|[;,|]+(?=https?:|www\.|[\w-]+(?:\.[\w-]+)+/)|(?<=[^=?&#])(?=https?:/)"
 )
-_LIKE_URL: Final = re.compile(r"://|\.[^/]*/")
+_LIKE_URL: Final = re.compile(r"://|\A[^/.]*\.[^/]*/")
 # Characters with a meaning in a URL, and the percent sign.
 _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
 

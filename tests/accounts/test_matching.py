@@ -388,7 +388,9 @@ def test_match_compares_one_address_per_cell() -> None:
     """A cell with several addresses matches nothing, which is said; one in any notation matches."""
     frame = pd.DataFrame({"email": ["Ann <a@x.example>", "b@x.example; c@x.example"]})
     other = pd.DataFrame({"email": ["mailto:A@x.example", "c@x.example", "b@x.example"]})
-    message = "1 of 2 cells of this table, column 'email', holds several addresses, such as 'b@x"
+    message = (
+        "1 of 2 cells of this table, column 'email', holds more than one address, such as 'b@x"
+    )
     with pytest.warns(OutreachWarning, match=message):
         assert frame.outreach.match(other)["match_row"].tolist() == [0, pd.NA]
 
