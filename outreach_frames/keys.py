@@ -6,19 +6,24 @@ key before a merge, or use `df.outreach.match`, which never joins them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from outreach_frames.common.arguments import check_list
+from outreach_frames.common.arguments import check_list, is_missing
 from outreach_frames.common.text import has_lone_surrogate
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.domains import domain_keys
-from outreach_frames.identity.keys import email_keys, profnet_url_keys
+from outreach_frames.identity.keys import email_cells, profnet_url_cells
+from outreach_frames.tables.value_text import python_values
 
 __all__ = ["domain", "email", "profnet_url"]
+
+# A text without any key, for cells that are no text.
+_UNREADABLE: Final = "\ufffd"
 
 
 def email(values: Iterable[Any]) -> pd.Series[str]:
@@ -32,8 +37,8 @@ def email(values: Iterable[Any]) -> pd.Series[str]:
     Returns
     -------
     Series of str
-        Spellings of one address, such as in another case, have the same key. Missing if a value is
-        not an address. A Series keeps its index and name.
+        Spellings of one address, such as in another case or `Ada <ada@x.example>`, have the same
+        key. Missing if a value holds no address or several. A Series keeps its index and name.
 
     Raises
     ------
@@ -51,7 +56,7 @@ def email(values: Iterable[Any]) -> pd.Series[str]:
     >>> of.keys.email([" Ada@Brightforge.example", None]).tolist()
     ['ada@brightforge.example', nan]
     """
-    return _keys(values, email_keys)
+    return _keys(values, lambda texts: email_cells(texts).single())
 
 
 def domain(values: Iterable[Any]) -> pd.Series[str]:
@@ -67,7 +72,8 @@ def domain(values: Iterable[Any]) -> pd.Series[str]:
     Series of str
         Domains in lower case and ASCII, such as acme.co.uk for https://blog.acme.co.uk/x. Customers
         of a hosting provider have their own: acme.github.io, not github.io. Missing for IP
-        addresses, single words and public suffixes. A Series keeps its index and name.
+        addresses, single words, public suffixes and their own sites (www.nhs.uk), and for values
+        that hold several domains. A Series keeps its index and name.
 
     Raises
     ------
@@ -101,7 +107,7 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
     -------
     Series of str
         URLs of one profile have the same key, whatever their scheme, case, host prefix and tracking
-        parameters. Missing if a value is not a URL. A Series keeps its index and name.
+        parameters. Missing if a value holds no URL or several. A Series keeps its index and name.
 
     Raises
     ------
@@ -120,7 +126,7 @@ def profnet_url(values: Iterable[Any]) -> pd.Series[str]:
     >>> of.keys.profnet_url(["https://www.profnet.example/in/Ada/", None]).tolist()
     ['profnet.example/in/ada', nan]
     """
-    return _keys(values, profnet_url_keys)
+    return _keys(values, lambda texts: profnet_url_cells(texts).single())
 
 
 def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.Series[str]:
@@ -138,15 +144,27 @@ def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.
 
 
 def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Return a column's text; cells of other types are missing."""
+    """Return a column's text: a list's elements as lines, and other types as unreadable."""
     if isinstance(column.dtype, pd.StringDtype):
         try:
             texts = pa.array(column.array, pa.large_string(), from_pandas=True)
             return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
         except (UnicodeEncodeError, pa.ArrowInvalid, TypeError):
             pass
-    cells = column.astype(object).tolist()
+    cells = list(python_values(column))
     return pa.array(
-        [c if isinstance(c, str) and not has_lone_surrogate(c) else None for c in cells],
+        [c if isinstance(c, str) and not has_lone_surrogate(c) else _text_of(c) for c in cells],
         pa.large_string(),
     )
+
+
+def _text_of(cell: Any) -> str | None:
+    if cell is None or is_missing(cell):
+        return None
+    if isinstance(cell, str) and not has_lone_surrogate(cell):
+        return cell
+    if isinstance(cell, Mapping):
+        cell = cell.values()
+    elif not isinstance(cell, list | tuple | set | frozenset | np.ndarray | pd.Series):
+        return _UNREADABLE
+    return "\n".join(filter(None, map(_text_of, cell))) or None

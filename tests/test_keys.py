@@ -54,3 +54,35 @@ def test_keys_are_of_columns(values: Any) -> None:
     """One text or a whole frame is an error, and not taken for a list of letters or names."""
     with pytest.raises(InvalidInputError, match="list of text"):
         of.keys.email(values)
+
+
+@pytest.mark.parametrize(
+    ("keys", "one", "none"),
+    [
+        (
+            of.keys.email,
+            ["Ada <ADA@x.example>", "ada@x.example; Ada@x.example", ["ada@x.example", None]],
+            [
+                "ada@x.example; bo@x.example",
+                ["ada@x.example", "bo@x.example"],
+                "ada@x.example, bo@",
+            ],
+        ),
+        (
+            of.keys.profnet_url,
+            [
+                "<https://x.example/in/ada>",
+                "x.example/in/ada, www.x.example/in/Ada",
+                ["x.example/in/ada"],
+            ],
+            [
+                "https://x.example/in/ada;https://x.example/in/bo",
+                "https://https://x.example/in/ada",
+            ],
+        ),
+    ],
+)
+def test_a_cell_has_one_key_or_none(keys: Any, one: list[Any], none: list[Any]) -> None:
+    """One value in any notation has a key; several, or one beside a broken one, have none."""
+    assert keys([*one, *none]).isna().tolist() == [False] * len(one) + [True] * len(none)
+    assert keys(one).nunique() == 1

@@ -11,12 +11,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.analysis.companies import column_of
+from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.domains import domain_keys
-from outreach_frames.identity.keys import profnet_url_keys, url_variants
+from outreach_frames.identity.cells import Reading
+from outreach_frames.identity.domains import domain_keys, domains_in
+from outreach_frames.identity.keys import profnet_url_cells, profnet_urls_in, url_variants
 from outreach_frames.keys import texts_of
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
@@ -25,6 +26,8 @@ NOBODY: Final = "nobody"
 INVALID: Final = "invalid"
 DUPLICATE: Final = "duplicate_in_frame"
 STATUSES: Final = (FOUND, NOBODY, INVALID, DUPLICATE)
+
+_KEYS_SHOWN: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,9 @@ class IdentifierKind:
     keys: Callable[[pa.Array], pa.Array]
     # Converts a text and its key to the values of the filter.
     search_values: Callable[[str, str], tuple[str, ...]] = lambda text, _key: (text,)
+    # Reads every key of a cell, to explain why it has no single one; and what the cell should be.
+    read: Callable[[str], Reading] = lambda _text: Reading([], True)
+    expected: str = ""
 
 
 def id_keys(texts: pa.Array) -> pa.Array:
@@ -76,7 +82,7 @@ def _name_keys(texts: pa.Array) -> pa.Array:
 
 def _company_url_keys(urls: pa.Array) -> pa.Array:
     pages = [None if url is None else url_variants(url)[-1] for url in urls.to_pylist()]
-    return profnet_url_keys(pa.array(pages, pa.large_string()))
+    return profnet_url_cells(pa.array(pages, pa.large_string())).single()
 
 
 # The most reliable first; a row is searched by its first identifier.
@@ -97,6 +103,7 @@ IDENTIFIER_KINDS: Final = (
         _company_url_keys,
         # The form that the service stores is undocumented.
         lambda url, _key: url_variants(url),
+        profnet_urls_in,
     ),
     IdentifierKind(
         "domain",
@@ -105,6 +112,8 @@ IDENTIFIER_KINDS: Final = (
         "company_website",
         domain_keys,
         lambda _text, key: (key,),
+        domains_in,
+        " is not one web or email address below a public suffix, such as .com or .co.uk",
     ),
     IdentifierKind("name", "company name", "company_names", None, _name_keys),
 )
@@ -139,11 +148,11 @@ def read_accounts(
     cells, keys = {}, {}
     free_mail: list[str | None] = [None] * len(frame)
     for kind in kinds:
-        column = column_of(frame, columns[kind.argument])
-        texts = strip_texts(column_texts(column).texts)
+        column = column_of(frame, near_column(frame, columns[kind.argument]))
+        texts = _texts(column)
         found = kind.keys(texts)
         if kind.keys is domain_keys:
-            found, hosts = drop_free_mail(column, found)
+            found, hosts = drop_free_mail(texts_of(column), found, column.name, frame.index)
             free_mail = hosts.to_pylist()
         cells[kind], keys[kind] = texts.to_pylist(), found.to_pylist()
     accounts: dict[tuple[str, str], Account] = {}
@@ -166,9 +175,11 @@ def read_accounts(
     return list(accounts.values()), outcomes
 
 
-def drop_free_mail(column: pd.Series[Any], keys: pa.Array) -> tuple[pa.Array, pa.Array]:
+def drop_free_mail(
+    texts: pa.Array, keys: pa.Array, column: Hashable, index: pd.Index[Any]
+) -> tuple[pa.Array, pa.Array]:
     """Drop the domain keys of free mail addresses, and return these addresses' hosts too."""
-    lowered = pc.ascii_lower(texts_of(column))
+    lowered = pc.ascii_lower(texts)
     hosts = pc.ascii_rtrim(pc.struct_field(pc.extract_regex(lowered, _EMAIL), 0), ".")
     if hosts.null_count == len(hosts):
         return keys, hosts
@@ -179,8 +190,8 @@ def drop_free_mail(column: pd.Series[Any], keys: pa.Array) -> tuple[pa.Array, pa
         first = pc.index(is_free, True).as_py()
         emails = plural(count, "email address", "email addresses")
         warn(
-            f"The column {quoted(column.name)} has {emails} of free mail providers, such as "
-            f"{hosts[first]} in row {row_label(column.index, first)}. Such a provider is not the "
+            f"The column {quoted(column)} has {emails} of free mail providers, such as "
+            f"{hosts[first]} in row {row_label(index, first)}. Such a provider is not the "
             "employer: no company is searched or matched by these cells."
         )
     missing = pa.scalar(None, keys.type)
@@ -194,15 +205,29 @@ def _free_mail_domains() -> pa.Array:
     return pa.array(sorted(whitelist), pa.large_string())
 
 
+def _texts(column: pd.Series[Any]) -> pa.Array:
+    """Return a column's text; lists and bytes are no empty cells."""
+    read = column_texts(column)
+    texts = pc.coalesce(read.texts, texts_of(column)) if read.unreadable else read.texts
+    return strip_texts(texts)
+
+
 def _explain_invalid(cells: Mapping[IdentifierKind, str | None], free_mail: str | None) -> str:
     return "; ".join(
         f"no {kind.noun}: the cell is empty"
         if cell is None
         else f"no usable {kind.noun}: {free_mail} is a free mail provider"
         if free_mail and kind.keys is domain_keys
-        else f"no usable {kind.noun}: {quoted(cell)}"
+        else f"no usable {kind.noun}: {quoted(cell)}{_reason(kind, kind.read(cell))}"
         for kind, cell in cells.items()
     )
+
+
+def _reason(kind: IdentifierKind, reading: Reading) -> str:
+    """Explain why a cell has no single key."""
+    if len(reading.keys) > 1:
+        return f" holds several: {', '.join(reading.keys[:_KEYS_SHOWN])}"
+    return f" holds more than {reading.keys[0]}" if reading.keys else kind.expected
 
 
 def row_label(index: pd.Index[Any], row: int) -> str:

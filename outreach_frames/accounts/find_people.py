@@ -57,8 +57,9 @@ def find_people(
     filters : mapping, optional
         Search filters by name that people must match, for example from `load_filters`.
     domain : str, optional
-        The column with web addresses, domains, or email addresses; the registered domain is sent.
-        An email address of a free mail provider, such as gmail.com, has no company's domain.
+        The column with web addresses, domains, or email addresses; the registered domain is sent. A
+        row whose cell holds several is invalid, and so is an email address of a free mail provider,
+        such as gmail.com.
     company_id, company_profnet_url : str, optional
         The column with the service's company ids, or with companies' profile URLs. An id is sent in
         lower case. A URL is sent unchanged, and with https, without tracking and trailing slash,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Final
+from itertools import chain
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,13 +13,16 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.accounts.companies import drop_free_mail
-from outreach_frames.analysis.companies import column_of
+from outreach_frames.analysis.companies import column_of, near_column
+from outreach_frames.common.arguments import near_names
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.domains import domain_keys
-from outreach_frames.identity.keys import email_keys, profnet_url_keys
-from outreach_frames.identity.matching import Keys, Matches, find_matches, same_persons
+from outreach_frames.identity.cells import Cells
+from outreach_frames.identity.domains import domain_cells
+from outreach_frames.identity.keys import email_cells, profnet_url_cells
+from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
+from outreach_frames.identity.persons import Rows
 from outreach_frames.keys import texts_of
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
@@ -30,10 +34,10 @@ MatchKey = Hashable | tuple[Hashable, Hashable | list[Hashable]]
 
 _EMAIL, _PROFNET_URL = spec.LEAD_IDENTIFIERS
 _DOMAIN: Final = "domain"
-_KEYS: Final[Mapping[str, Callable[[pa.Array], pa.Array]]] = {
-    _EMAIL: email_keys,
-    _PROFNET_URL: profnet_url_keys,
-    _DOMAIN: domain_keys,
+_KEYS: Final[Mapping[str, Callable[[pa.Array], Cells]]] = {
+    _EMAIL: email_cells,
+    _PROFNET_URL: profnet_url_cells,
+    _DOMAIN: domain_cells,
 }
 # A domain identifies the employer, not the person, so it is compared only on request.
 _DEFAULT: Final = (_EMAIL, _PROFNET_URL)
@@ -43,6 +47,14 @@ _FOUND_PEOPLE: Final = (
     "People of a search have no email address. Compare them by profnet_url or domain."
 )
 _COLUMNS_SHOWN: Final = 20
+
+
+class _Table(NamedTuple):
+    """A table, its name in messages, and the columns to compare by kind of key."""
+
+    frame: pd.DataFrame
+    name: str
+    columns: Mapping[str, Hashable]
 
 
 def match(
@@ -57,8 +69,9 @@ def match(
 
     Keys are tried in the order email, profile URL, domain. A profile URL other than `/in/<name>` is
     weak: it matches only if neither row has an email or a `/in/<name>` in the compared columns.
-    Missing never matches missing. With no key named, `email` and `profnet_url` are compared if both
-    tables have a column of that name; never the domain.
+    Missing never matches missing, nor does a cell with several keys. With no key named, `email` and
+    `profnet_url` are compared if both tables have a column of that name; never the domain. A column
+    whose name differs in case, blanks, hyphens or underscores alone is the same column.
 
     Parameters
     ----------
@@ -81,7 +94,12 @@ def match(
     Raises
     ------
     InvalidInputError
-        A column is missing, or the tables have no common key.
+        A column is missing or ambiguous, or the tables have no common key.
+
+    Warns
+    -----
+    OutreachWarning
+        Cells hold no key or several, or only one of the tables has emails.
 
     Notes
     -----
@@ -100,8 +118,14 @@ def match(
     theirs = as_frame(other, "match()")
     columns = _columns(frame, theirs, requested, "the other table")
     _require_columns(requested, [columns])
-    keys = _read_keys(frame, {kind: name for kind, (name, _) in columns.items()})
-    matches = _match(keys, theirs, columns, "the other table")
+    _warn_of_gaps(frame, [theirs], [columns], requested, ["the other table"])
+    tables = [
+        _Table(frame, "this table", {kind: name for kind, (name, _) in columns.items()}),
+        _Table(theirs, "the other table", {kind: name for kind, (_, name) in columns.items()}),
+    ]
+    read = [_read_cells(table) for table in tables]
+    _warn_of_cells(tables, read, single=True)
+    matches = find_matches(*(Keys(*(column.single() for column in cells)) for cells in read))
     rows = pd.array(matches.rows, dtype="Int64")
     rows[matches.rows < 0] = pd.NA
     return pd.DataFrame(
@@ -126,10 +150,11 @@ def without(
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
-    Rows match as in `match`. If one row of a person matches, all rows of the person are excluded.
-    Rows of this table are one person if they share an email or a profile URL `/in/<name>`, over any
-    number of steps; any other URL links only rows that have no other key. The other tables do not
-    link rows of this table.
+    Rows match as in `match`, and by every key of a cell that holds several, such as
+    `Ann <ann@x.example>; bo@x.example` or a list. If one row of a person matches, all rows of the
+    person are excluded. Rows of this table are one person if they share an email or a profile URL
+    `/in/<name>`, over any number of steps; any other URL links only rows that have no other key.
+    The other tables do not link rows of this table.
 
     Parameters
     ----------
@@ -148,14 +173,15 @@ def without(
     Raises
     ------
     InvalidInputError
-        No table was passed, a column is missing, or a table has no key in common with this one.
+        No table was passed, a column is missing or ambiguous, or a table has no key in common with
+        this one.
 
     Warns
     -----
     OutreachWarning
-        Rows have no key and are kept without a comparison, a domain column has email addresses of
-        free mail providers, or the other table has emails and this one does not, as with the people
-        of a search.
+        Cells cannot be read, a domain column has email addresses of free mail providers, rows have
+        no key and are kept without a comparison, or only one of the tables has emails, as with the
+        people of a search.
 
     Notes
     -----
@@ -184,53 +210,107 @@ def without(
     ]
     _require_columns(requested, columns)
     # A column that no other table has may still link the rows of a person.
-    linking = requested or {kind: (kind, []) for kind in _DEFAULT if kind in frame}
-    keys = _read_keys(frame, {kind: name for kind, (name, _) in linking.items()})
-    is_match = np.zeros(len(frame), dtype=bool)
-    has_no_key = np.zeros(len(frame), dtype=bool)
-    for other, used, table in zip(frames, columns, tables, strict=True):
-        compared = keys._replace(**{kind: _missing(frame) for kind in _KEYS if kind not in used})
-        is_match |= _match(compared, other, used, table).counts > 0
-        has_no_key |= pc.coalesce(*compared).is_null().to_numpy(zero_copy_only=False)
-    is_kept = ~same_persons(keys, is_match)
-    _warn_of_gaps(frame, frames, columns, requested)
-    if keyless := int((is_kept & has_no_key).sum()):
+    linking = {kind: name for kind, (name, _) in (requested or _defaults(frame)).items()}
+    sources = [
+        _Table(frame, "this table", linking),
+        *(
+            _Table(other, table, {kind: name for kind, (_, name) in used.items()})
+            for other, table, used in zip(frames, tables, columns, strict=True)
+        ),
+    ]
+    read = [_read_cells(source) for source in sources]
+    keys, rows = repeat_rows(read[0])
+    none = pa.nulls(len(rows), pa.large_string())
+    is_match = np.zeros(len(rows), dtype=bool)
+    is_keyless = np.zeros(len(frame), dtype=bool)
+    for cells, used in zip(read[1:], columns, strict=True):
+        compared = keys._replace(**{kind: none for kind in _KEYS if kind not in used})
+        is_match |= find_matches(compared, repeat_rows(cells)[0]).counts > 0
+        has_key = np.zeros(len(frame), dtype=bool)
+        has_key[rows[pc.coalesce(*compared).is_valid().to_numpy(zero_copy_only=False)]] = True
+        is_keyless |= ~has_key
+    is_kept = np.ones(len(frame), dtype=bool)
+    is_kept[rows[same_persons(keys, is_match, rows)]] = False
+    _warn_of_gaps(frame, frames, columns, requested, tables)
+    _warn_of_cells(sources, read, single=False)
+    if keyless := int((is_kept & is_keyless).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
         have, are = ("has", "is") if keyless == 1 else ("have", "are")
         warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare by and {are} kept.")
     return frame.loc[is_kept]
 
 
-def _match(ours: Keys, other: pd.DataFrame, columns: _Columns, table: str) -> Matches:
-    """Match rows to another table, and warn of columns there without any key."""
-    theirs = _read_keys(other, {kind: name for kind, (_, name) in columns.items()})
-    for kind, (_, name) in columns.items():
-        keys = getattr(theirs, kind)
-        if keys.null_count == len(keys) and other[name].dropna().astype(str).str.strip().any():
-            # Hashes or bytes, for example.
-            warn(
-                f"No value in the column {quoted(name)} of {table} can be read as "
-                f"{_ARTICLES[kind]} {_NOUNS[kind]}, so no row matches by it."
-            )
-    return find_matches(ours, theirs)
+def _read_cells(table: _Table) -> list[Cells]:
+    """Read the table's columns; kinds without a column are missing."""
+    size = len(table.frame)
+    none = Cells(pa.nulls(size, pa.large_string()), np.ones(size, np.int64), np.empty(0, np.int64))
+    found = []
+    for kind, read in _KEYS.items():
+        cells = none
+        if kind in table.columns:
+            texts = texts_of(column_of(table.frame, table.columns[kind]))
+            cells = read(texts)
+            if kind == _DOMAIN:
+                cells = cells._replace(keys=_company_keys(table, texts, cells))
+        found.append(cells)
+    return found
 
 
-def _read_keys(frame: pd.DataFrame, columns: Mapping[str, Hashable]) -> Keys:
-    """Read the keys from columns by kind; other kinds are missing."""
-    read = Keys(
-        *(
-            keys(texts_of(column_of(frame, columns[kind]))) if kind in columns else _missing(frame)
-            for kind, keys in _KEYS.items()
+def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
+    """Drop the domains of free mail addresses from the keys of cells."""
+    rows = np.repeat(np.arange(len(texts)), cells.counts)
+    if len(rows) > len(texts):
+        # Each of several keys in a cell with an email counts as one of an email.
+        is_one_of_several = pa.array(np.repeat(cells.counts > 1, cells.counts))
+        texts = texts.take(pa.array(rows))
+        emails = pc.binary_join_element_wise("", cells.keys, "@")
+        texts = pc.if_else(
+            pc.and_(is_one_of_several, pc.match_substring(texts, "@")), emails, texts
         )
+    name = table.columns[_DOMAIN]
+    return drop_free_mail(texts, cells.keys, name, table.frame.index[rows])[0]
+
+
+def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, single: bool) -> None:
+    """Warn once of all cells that were not compared, or only in part."""
+    lines: list[str] = []
+    for table, columns in zip(tables, read, strict=True):
+        for kind, cells in zip(_KEYS, columns, strict=True):
+            noun = _NOUNS[kind].removeprefix("email ")
+            broken = cells.keys.take(pa.array(cells.starts[cells.broken])).null_count
+            if len(cells.broken) and cells.keys.null_count == len(cells.keys):
+                # Hashes or bytes, for example.
+                lines.append(
+                    f"No value in the column {quoted(table.columns[kind])} of {table.name} can be "
+                    f"read as {_ARTICLES[kind]} {_NOUNS[kind]}, so no row matches by it"
+                    f"{_example(table, kind, cells.broken)}."
+                )
+            elif len(cells.broken):
+                partly = " or a broken one" * (broken < len(cells.broken))
+                lines.append(_count(table, kind, cells.broken, f"no {noun}{partly}"))
+            if single and (cells.counts > 1).any():
+                rows = np.flatnonzero(cells.counts > 1)
+                counted = _count(table, kind, rows, f"more than one {noun}")
+                lines.append(f"{counted} match() compares one per cell; give each its own row.")
+    if lines:
+        warn("\n".join(lines))
+
+
+def _count(table: _Table, kind: str, rows: Rows, held: str) -> str:
+    hold = "holds" if len(rows) == 1 else "hold"
+    return (
+        f"{len(rows):,} of {plural(len(table.frame), 'cell')} of {table.name}, column "
+        f"{quoted(table.columns[kind])}, {hold} {held}{_example(table, kind, rows)}."
     )
-    if _DOMAIN in columns:
-        column = column_of(frame, columns[_DOMAIN])
-        read = read._replace(domain=drop_free_mail(column, read.domain)[0])
-    return read
 
 
-def _missing(frame: pd.DataFrame) -> pa.Array:
-    return pa.nulls(len(frame), pa.large_string())
+def _example(table: _Table, kind: str, rows: Rows) -> str:
+    """Quote the first of some cells, with its position and its label if that differs."""
+    row = int(rows[0])
+    label = table.frame.index[row : row + 1].tolist()[0]
+    where = "" if label == row else f" (index {quoted(label)})"
+    cell = column_of(table.frame, table.columns[kind]).iloc[row]
+    return f", such as {quoted(cell)} in row {row}{where}"
 
 
 def _labels(index: pd.Index[Any]) -> pd.Series[Any]:
@@ -250,6 +330,7 @@ def _requested(frame: pd.DataFrame, keys: Mapping[str, MatchKey | None]) -> _Can
             )
         if key is not None:
             ours, theirs = key if isinstance(key, tuple) else (key, key)
+            ours = near_column(frame, ours)
             _require_our_column(frame, kind, ours)
             requested[kind] = ours, theirs if isinstance(theirs, list) else [theirs]
     return requested
@@ -259,15 +340,31 @@ def _columns(
     frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
 ) -> _Columns:
     """Return the columns to compare by kind of key, the strongest first."""
-    keys = requested or {kind: (kind, [kind]) for kind in _DEFAULT if kind in frame}
     used = {
-        kind: (ours, next(name for name in theirs if name in other.columns))
-        for kind, (ours, theirs) in keys.items()
-        if any(name in other.columns for name in theirs)
+        kind: (ours, found)
+        for kind, (ours, theirs) in (requested or _defaults(frame)).items()
+        if (found := _find_column(other, theirs, table)) is not None
     }
     if not used:
         raise InvalidInputError(_explain_no_key(frame, other, requested, table))
     return used
+
+
+def _defaults(frame: pd.DataFrame) -> _Candidates:
+    """Return what is compared if the caller names no key."""
+    columns = {kind: near_column(frame, kind) for kind in _DEFAULT}
+    return {kind: (name, [kind]) for kind, name in columns.items() if name in frame.columns}
+
+
+def _find_column(other: pd.DataFrame, names: list[Hashable], table: str) -> Hashable | None:
+    """Return the first existing column of these names; exact names win over similar ones."""
+    exact = (name for name in names if name in other.columns)
+    near = (near_column(other, name, _sentence(table)) for name in names)
+    return next((name for name in chain(exact, near) if name in other.columns), None)
+
+
+def _sentence(table: str) -> str:
+    return table[0].upper() + table[1:]
 
 
 def _require_our_column(frame: pd.DataFrame, kind: str, ours: Hashable) -> None:
@@ -310,17 +407,26 @@ def _warn_of_gaps(
     others: Sequence[pd.DataFrame],
     columns: Sequence[_Columns],
     requested: _Candidates,
+    tables: Sequence[str],
 ) -> None:
     """Warn of keys that could not be compared, so that listed people may be kept."""
-    for number, (other, used) in enumerate(zip(others, columns, strict=True), 1):
+    for table, other, used in zip(tables, others, columns, strict=True):
         if lacking := " and ".join(_NOUNS[kind] for kind in requested if kind not in used):
-            warn(f"Table {number} has no column for {lacking}: not compared by it.")
-        if not requested and _has_email(other) and not _has_email(frame):
+            warn(f"{_sentence(table)} has no column for {lacking}: not compared by it.")
+        if requested or _has_email(frame) == _has_email(other):
+            continue
+        by = " and ".join(_NOUNS[kind] for kind in used)
+        if _has_email(other):
             warn(
-                f"The frame has no email column. People that table {number} identifies only by "
-                "email address are kept."
+                f"The frame has no email column: {table} was compared by {by} alone. People that "
+                f"{table} identifies only by email address do not match."
             )
+        else:
+            similar = [name for name in other.columns if "mail" in str(name).casefold()]
+            ours = near_column(frame, _EMAIL)
+            pair = f" Pass email=({quoted(ours)}, {quoted(similar[0])})." if similar else ""
+            warn(f"{_sentence(table)} has no email column: it was compared by {by} alone.{pair}")
 
 
 def _has_email(frame: pd.DataFrame) -> bool:
-    return any(str(name).casefold().replace("-", "") == _EMAIL for name in frame.columns)
+    return bool(near_names(_EMAIL, frame.columns))

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import check_one_of, suggestion
+from outreach_frames.common.arguments import check_one_of, near_names, suggestion
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.result_columns import PEOPLE_IN_FRAME
@@ -164,6 +164,23 @@ def require_columns(
         )
     for name in columns:
         column_of(frame, name)
+
+
+def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -> Hashable:
+    """Return the name of a column, or of the only one that is spelt like it; else the given name.
+
+    >>> near_column(pd.DataFrame(columns=["E-Mail", "Name"]), "email")
+    'E-Mail'
+    """
+    if name in frame.columns:
+        return name
+    near = near_names(name, frame.columns)
+    if len(near) > 1:
+        raise InvalidInputError(
+            f"{table} has no column {quoted(name)}, but {' and '.join(map(quoted, near))}. "
+            "Name one of them, or rename the others."
+        )
+    return near[0] if near else name
 
 
 def column_of(frame: pd.DataFrame, name: Hashable) -> pd.Series[Any]:

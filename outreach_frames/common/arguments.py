@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import unicodedata
+from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from datetime import date
 from numbers import Integral
@@ -12,13 +13,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from outreach_frames.common.text import has_lone_surrogate, quoted
+from outreach_frames.common.text import BLANKS, has_lone_surrogate, quoted
 from outreach_frames.errors import InvalidInputError
 
 Headcount = Literal["all", "department", "none"]
 HEADCOUNTS: tuple[Headcount, ...] = ("all", "department", "none")
 
 _MAX_SHOWN_POSITIONS = 5
+# Hyphens and dashes, underscores, and invisible characters.
+_JOINING = ("Pd", "Pc", "Cf")
 _NOT_LISTS = (bytes, bytearray, Mapping)
 
 
@@ -30,8 +33,26 @@ def suggestion(word: str, known: Iterable[str]) -> str:
     """
     import difflib  # noqa: PLC0415 - slow to import, and rarely needed
 
-    close = difflib.get_close_matches(word, list(known), n=1)
+    names = list(known)
+    close = near_names(word, names) or difflib.get_close_matches(word, names, n=1)
     return f" Did you mean {close[0]!r}?" if close else ""
+
+
+def near_names(name: Hashable, names: Iterable[Any]) -> list[Any]:
+    """Return the names that differ from one in case, blanks, hyphens or underscores alone.
+
+    >>> near_names("email", ["E-Mail", "e mail", "mail", 5])
+    ['E-Mail', 'e mail']
+    """
+    wanted = _bare(name)
+    return [one for one in dict.fromkeys(names) if _bare(one) == wanted]
+
+
+def _bare(name: object) -> object:
+    if not isinstance(name, str):
+        return name
+    text = unicodedata.normalize("NFKC", name).casefold()
+    return "".join(c for c in text if c not in BLANKS and unicodedata.category(c) not in _JOINING)
 
 
 def is_missing(cell: Any) -> bool:

@@ -13,44 +13,128 @@ from urllib.parse import urlsplit
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.identity.cells import (
+    QUOTES,
+    STOPS,
+    Cells,
+    Reading,
+    plain_text,
+    read_cells,
+    reading_of,
+)
+
 if TYPE_CHECKING:
     from tldextract import TLDExtract
 
 LONGEST_HOST: Final = 253
 _CACHED_HOSTS: Final = 10_000
 
-# The most frequent shape of a web or email address, which needs no parser.
+# The most frequent shapes of a web or email address, which need no parser.
+_SIMPLE_HOST: Final = r"(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,}"
 _SIMPLE: Final = (
-    r"\A\s*(?:https?://|[a-z0-9._+-]+@)?(?P<host>(?:[a-z0-9][a-z0-9-]*\.)+[a-z]{2,})"
-    r"(?:/[a-z0-9_~./-]*)?\s*\z"
+    rf"\A\s*(?:https?://(?P<url>{_SIMPLE_HOST})(?:/[a-z0-9_~./-]*)?|"
+    rf"(?:[a-z0-9._+-]+@)?(?P<host>{_SIMPLE_HOST})(?:/[a-z0-9_~/-]*)?)\s*\z"
 )
-_SCHEME: Final = re.compile(r"//|https?:?/+|[a-z][a-z0-9+.-]*://|mailto:", re.IGNORECASE)
+_SCHEME: Final = re.compile(r"//|https?:?/+|[a-z][a-z0-9+-]*://|mailto:", re.IGNORECASE)
 _LABEL: Final = r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?"
 _DOMAIN: Final = re.compile(rf"(?:{_LABEL}\.)+(?:[a-z]{{2,63}}|xn--[a-z0-9-]{{1,59}})")
+# Endings of file names that are no top-level domains.
+_FILES: Final = tuple(
+    f".{ending}"
+    for ending in [
+        "htm",
+        "html",
+        "php",
+        "asp",
+        "aspx",
+        "jsp",
+        "pdf",
+        "png",
+        "jpg",
+        "jpeg",
+        "gif",
+        "doc",
+        "docx",
+        "xls",
+        "xlsx",
+        "csv",
+        "txt",
+    ]
+)
+# A URL after `=` is a parameter's.
+_BETWEEN: Final = re.compile(
+    r"(?i)[\s;,|<>\"()\[\]{}\\\u201c\u201d\u201e]+|(?<=[^=?&#])(?=https?:/)"
+)
+_LIKE_ADDRESS: Final = re.compile(r"(?i)@|[^/]/|://|\Awww\.")
+_WWW: Final = "www."
 
 
 def domain_keys(texts: pa.Array) -> pa.Array:
-    """Return the registered domain of each text, missing if it has none.
+    """Return the registered domain of each text, missing if it has none or several.
 
     >>> domain_keys(pa.array(["https://blog.acme.co.uk/x", "Anna@Acme.co.uk", "co.uk"])).to_pylist()
     ['acme.co.uk', 'acme.co.uk', None]
     """
-    encoded = texts.cast(pa.large_string()).dictionary_encode()
-    distinct = encoded.dictionary
-    simple = pc.struct_field(pc.extract_regex(pc.ascii_lower(distinct), _SIMPLE), 0)
-    domains = [
-        _domain(host if host is not None else _host(text))
-        for host, text in zip(simple.to_pylist(), distinct.to_pylist(), strict=True)
-    ]
-    return pa.array(domains, pa.large_string()).take(encoded.indices)
+    return domain_cells(texts).single()
+
+
+def domain_cells(texts: pa.Array) -> Cells:
+    """Read the registered domains of each text."""
+    texts = texts.cast(pa.large_string())
+    encoded = texts.dictionary_encode()
+    found = pc.extract_regex(pc.ascii_lower(encoded.dictionary), _SIMPLE)
+    url, host = (pc.struct_field(found, place) for place in (0, 1))
+    hosts = pc.if_else(pc.equal(url, ""), host, url).to_pylist()
+    domains = [None if one is None else _domain(one) for one in hosts]
+    keys = pa.array(domains, pa.large_string())
+    is_simple = keys.is_valid().take(encoded.indices)
+    return read_cells(keys.take(encoded.indices), is_simple, texts, domains_in)
+
+
+def domains_in(text: str) -> Reading:
+    """Read the registered domains of the web and email addresses in a text.
+
+    >>> domains_in("anna@acme.com; https://beta.co.uk").keys, domains_in("Dr.Smith, Ulm").keys
+    (['acme.com', 'beta.co.uk'], [])
+    """
+    tokens = [token.strip(QUOTES).rstrip(STOPS) for token in _BETWEEN.split(plain_text(text))]
+    keys: list[str] = []
+    # One word with a dot among others may be an abbreviation.
+    is_list, is_address = True, False
+    for token in filter(None, tokens):
+        found = _listed_domains(token) or [_domain(_host(token)) or ""]
+        is_like_address = _LIKE_ADDRESS.search(token) is not None
+        is_address |= is_like_address and bool(found[0])
+        is_list &= bool(found[0])
+        if found[0] or is_like_address:
+            keys += found
+    return reading_of(text, keys if is_list or is_address or len(set(keys)) > 1 else [])
+
+
+def _listed_domains(address: str) -> list[str]:
+    """Return the domains in a list such as `a.com/b.com`, which differs from a host and its path.
+
+    >>> _listed_domains("anna@acme.com/bo@beta.de"), _listed_domains("acme.com/index.html")
+    (['acme.com', 'beta.de'], [])
+    """
+    parts = address.rstrip("/").split("/")
+    if len(parts) < 2 or _SCHEME.match(address):
+        return []
+    domains = [_domain(_host(part)) or "" for part in parts]
+    suffixes = [domain.rpartition(".")[2] for domain in domains]
+    known = {suffixes[0], *suffixes} & _rules().suffixes | {suffixes[0]}
+    return domains if all(domains) and known.issuperset(suffixes) else []
 
 
 def _host(text: str) -> str:
     """Return the host of an address in ASCII and lower case, empty if it has none."""
-    text = text.strip()
     scheme = _SCHEME.match(text)
     try:
-        host = urlsplit(f"//{text[scheme.end() :] if scheme else text}").hostname or ""
+        parts = urlsplit(f"//{text[scheme.end() :] if scheme else text}")
+        # An invalid port raises ValueError; an empty one is another scheme, such as of https://https://.
+        host = (parts.hostname or "") if parts.port or not parts.netloc.endswith(":") else ""
+        if parts.netloc.count("@") > 1:
+            return ""
         if not host.isascii():
             import idna  # noqa: PLC0415 - slow to import, rarely needed
 
@@ -61,10 +145,16 @@ def _host(text: str) -> str:
 
 
 def _domain(host: str) -> str | None:
-    if len(host) > LONGEST_HOST or ".." in host:
+    if len(host) > LONGEST_HOST or ".." in host or host.endswith(_FILES):
         return None
     domain = registered_domain(host)
-    return domain if domain and _DOMAIN.fullmatch(domain) else None
+    if not domain or not _DOMAIN.fullmatch(domain):
+        return None
+    if not domain.startswith(_WWW):
+        return domain
+    # The site of a public suffix such as nhs.uk belongs to nobody below it; www.de was registered.
+    suffixes, parent = _rules().suffixes, domain.removeprefix(_WWW)
+    return domain if domain in suffixes or ("." not in parent and parent in suffixes) else None
 
 
 class _Rules(NamedTuple):

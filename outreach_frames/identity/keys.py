@@ -19,6 +19,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.text import BLANKS
+from outreach_frames.identity.cells import (
+    QUOTES,
+    STOPS,
+    Cells,
+    Reading,
+    plain_text,
+    read_cells,
+    reading_of,
+)
 from outreach_frames.identity.domains import LONGEST_HOST, registered_domain
 
 # The most frequent shape of an email, normalised without a library: ASCII, and too short for any
@@ -56,6 +65,16 @@ _TRACKING: Final = re.compile(
     re.IGNORECASE,
 )
 _ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
+_EMAIL_EDGES: Final = f"{QUOTES}{STOPS}/=&#~-\u2013\u2014\u2022\xb7"
+_BETWEEN_EMAILS: Final = re.compile(r"[\s<>()\[\]{},;:|\"\\\u201c\u201d\u201e\xab\xbb]+")
+_IN_URL: Final = re.compile(r"[/?#&=]")
+_MAILTO_QUERY: Final = re.compile(r"(?i)(mailto:[^\s?:;|<>()\"]*@[\w.-]+)\?[^\s;,|<>()\"]*")
+_ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
+# A URL may hold `;`, `,` and `|`, unless another URL follows; one after `=` is a parameter's.
+_BETWEEN_URLS: Final = re.compile(
+    r"(?i)[\s<>\"\\]+|[;,|]+(?=https?:|www\.|[\w-]+(?:\.[\w-]+)+/)|(?<=[^=?&#])(?=https?:/)"
+)
+_LIKE_URL: Final = re.compile(r"://|\A[^/.]*\.[^/]*/")
 # Characters with a meaning in a URL, and the percent sign.
 _RESERVED: Final = ":/?#[]@!$&'()*+,;=%"
 
@@ -148,10 +167,75 @@ def is_certain(key: str) -> bool:
     return bool(key) and not key.startswith(_WEAK_PREFIX)
 
 
+def emails_in(text: str) -> Reading:
+    """Read the emails in a text, in any notation of lists, links and display names.
+
+    >>> emails_in('"Berg, Ann" <ann@x.example>, mailto:bo@x.example?subject=Hi').keys
+    ['ann@x.example', 'bo@x.example']
+    """
+    plain = plain_text(text)
+    # A quoted local part or an IP address as domain has characters that separate emails elsewhere.
+    if ('"' in plain or "[" in plain) and (key := email_key(plain)):
+        return Reading([key], False)
+    plain = _MAILTO_QUERY.sub(r"\1", _ENCODED_DELIMITER.sub(lambda code: unquote(code[0]), plain))
+    is_url = "//" in plain or "mailto:" in plain.lower()
+    keys = []
+    for token in _BETWEEN_EMAILS.split(plain):
+        if "@" not in token:
+            continue
+        email = token.strip(_EMAIL_EDGES)
+        if is_url or not email_key(email):
+            parts = [part.strip(_EMAIL_EDGES) for part in _IN_URL.split(email) if "@" in part]
+        else:
+            # With a slash, either a rare local part or a name before the email: compare both.
+            parts = [email, email.rpartition("/")[2]]
+        # A domain without a dot is a network's own, unless the rest of it was cut off.
+        is_cut = [email != plain and "." not in part.rpartition("@")[2] for part in parts]
+        keys += [
+            "" if cut else email_key(part) for part, cut in zip(parts, is_cut, strict=True)
+        ] or [""]
+    return reading_of(text, keys)
+
+
+def profnet_urls_in(text: str) -> Reading:
+    """Read the profile URLs in a text.
+
+    >>> profnet_urls_in("Ann: https://x.example/in/ann, x.example/in/bo.").keys
+    ['x.example/in/ann', 'x.example/in/bo']
+    """
+    keys = []
+    for token in _BETWEEN_URLS.split(plain_text(text)):
+        closing = "" if "(" in token else ")]}"
+        url = token.lstrip(f"{QUOTES}([{{").rstrip(f"{QUOTES}{STOPS}{closing}")
+        key = profnet_url_key(url)
+        is_placeholder = not key and (parts := _split(url)) is not None and _is_placeholder(parts)
+        if is_placeholder and url == text.strip(BLANKS):
+            return Reading([], False)
+        if key or (_LIKE_URL.search(token) and not is_placeholder):
+            keys.append(key)
+    return reading_of(text, keys)
+
+
+def email_cells(texts: pa.Array) -> Cells:
+    """Read the emails of each text."""
+    return read_cells(*_simple_email_keys(texts), texts, emails_in)
+
+
+def profnet_url_cells(texts: pa.Array) -> Cells:
+    """Read the profile URLs of each text."""
+    return read_cells(*_simple_profnet_url_keys(texts), texts, profnet_urls_in)
+
+
 def email_keys(texts: pa.Array) -> pa.Array:
     """Return the `email_key` of each text, missing if it has none."""
     texts = texts.cast(pa.large_string())
-    return _fill_other_keys(pc.ascii_lower(texts), texts, are_simple_emails(texts), email_key)
+    return _fill_other_keys(*_simple_email_keys(texts), texts, email_key)
+
+
+def _simple_email_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return keys of emails, and for which texts they are right: those like `SIMPLE_EMAIL`."""
+    texts = texts.cast(pa.large_string())
+    return pc.ascii_lower(texts), are_simple_emails(texts)
 
 
 def are_simple_emails(texts: pa.Array) -> pa.Array:
@@ -165,12 +249,18 @@ def are_simple_emails(texts: pa.Array) -> pa.Array:
 def profnet_url_keys(texts: pa.Array) -> pa.Array:
     """Return the `profnet_url_key` of each text, missing if it has none."""
     texts = texts.cast(pa.large_string())
+    return _fill_other_keys(*_simple_profnet_url_keys(texts), texts, profnet_url_key)
+
+
+def _simple_profnet_url_keys(texts: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return keys of profile URLs, and for which texts they are right: simple profiles."""
+    texts = texts.cast(pa.large_string())
     bare = pc.replace_substring_regex(pc.ascii_lower(texts), r"\A(https?://)?(www\.)?", "")
     keys = pc.ascii_rtrim(bare, "/")
     is_simple = pc.match_substring_regex(texts, rf"\A(?:{_SIMPLE_PROFILE})\z")
     for name in _PLACEHOLDER_NAMES:
         is_simple = pc.and_not(is_simple, pc.ends_with(keys, f"/{name}"))
-    return _fill_other_keys(keys, texts, is_simple, profnet_url_key)
+    return keys, is_simple
 
 
 def are_placeholder_urls(texts: pa.Array) -> pa.Array:
@@ -218,7 +308,7 @@ def company_name_keys(texts: pa.Array) -> pa.Array:
 
 
 def _fill_other_keys(
-    keys: pa.Array, texts: pa.Array, is_simple: pa.Array, key: Callable[[str], str]
+    keys: pa.Array, is_simple: pa.Array, texts: pa.Array, key: Callable[[str], str]
 ) -> pa.Array:
     """Replace the keys of the texts that are not simple, computing each distinct one once."""
     is_other = pc.invert(is_simple).fill_null(False)

@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.identity.cells import Cells
+from outreach_frames.identity.keys import certain_keys
 from outreach_frames.identity.persons import NONE, Mask, Rows, first_rows, identifiers, numbers_of
 
 # The keys of two tables as numbers, -1 if missing, and the number of distinct keys.
@@ -54,15 +56,50 @@ def find_matches(ours: Keys, theirs: Keys) -> Matches:
     return found
 
 
-def same_persons(keys: Keys, rows: Mask) -> Mask:
-    """Extend a selection of rows to all rows of the same persons.
+def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
+    """Repeat each row until it holds every key of its cells; return the keys and their rows.
+
+    >>> emails = Cells(pa.array(["a@x.example", "b@x.example"]), np.array([2]), np.array([]))
+    >>> none = Cells(pa.nulls(1, pa.large_string()), np.array([1]), np.array([]))
+    >>> keys, rows = repeat_rows([emails, none, none])
+    >>> keys.email.to_pylist(), rows.tolist()
+    (['a@x.example', 'b@x.example'], [0, 0])
+    """
+    size = len(cells[0].counts)
+    if all(len(column.keys) == size for column in cells):
+        return Keys(*(column.keys for column in cells)), np.arange(size)
+    counts = np.maximum.reduce([column.counts for column in cells])
+    rows = np.repeat(np.arange(size), counts)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    keys = Keys(
+        *(
+            column.keys.take(
+                pa.array(
+                    # The last key is repeated, so that a row with a key has it throughout.
+                    column.starts[rows] + np.minimum(place, column.counts[rows] - 1)
+                )
+            )
+            for column in cells
+        )
+    )
+    # A weak URL is none beside a certain one, in whichever of the row's URLs.
+    certain = certain_keys(keys.profnet_url)
+    has_certain = np.bincount(rows, certain.is_valid(), len(counts))[rows] > 0
+    return keys._replace(profnet_url=pc.if_else(has_certain, certain, keys.profnet_url)), rows
+
+
+def same_persons(keys: Keys, rows: Mask, origins: Rows) -> Mask:
+    """Extend a selection of rows to all rows of the same persons, or of the same origin.
 
     >>> emails, none = pa.array(["a@x.example", "b@x.example"]), pa.nulls(2, pa.large_string())
     >>> urls = pa.array(["x.example/in/a", "x.example/in/a"])
-    >>> same_persons(Keys(emails, urls, none), np.array([False, True])).tolist()
+    >>> same_persons(Keys(emails, urls, none), np.array([False, True]), np.arange(2)).tolist()
     [True, True]
     """
-    persons = first_rows(numbers_of(identifiers(keys.email, keys.profnet_url)))
+    numbers: list[Rows] = [*numbers_of(identifiers(keys.email, keys.profnet_url))]
+    if len(origins) and origins[-1] < len(origins) - 1:
+        numbers.append(origins)
+    persons = first_rows(numbers)
     is_selected = np.zeros(len(rows), dtype=bool)
     is_selected[persons[rows]] = True
     return is_selected[persons]

@@ -128,7 +128,8 @@ def make_plan(
     sequence_id : str
         The sequence that receives the leads.
     email, profnet_url : column name or None
-        The columns that identify a lead. The frame may lack one of the two default columns.
+        The columns that identify a lead. The frame may lack one of the two default columns, unless
+        a column with a similar name, such as E-Mail, could be meant.
     data : list of column names, or dict of field name to column name, optional
         Columns to send as the lead's data fields; by default none.
     overrides : bool, dict or column name, optional
@@ -277,7 +278,8 @@ def add_to_sequence(
     sequence_id : str
         The sequence's id, from `sequences()`.
     email, profnet_url : str or None
-        The columns that identify a lead; the frame may lack one of the default columns.
+        The columns that identify a lead; the frame may lack one of the default columns, unless a
+        column with a similar name, such as E-Mail, could be meant.
     data : list of str or dict of str to str, optional
         Columns to send as the lead's data fields, as names or as {field name: column}; nothing
         else is sent. `of.field_name` makes names that the service accepts.

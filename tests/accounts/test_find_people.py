@@ -455,6 +455,30 @@ def test_every_account_is_told_what_became_of_it() -> None:
     assert "2 people at 6 accounts" in html
 
 
+def test_a_cell_that_is_not_one_company_is_invalid() -> None:
+    """Broken cells, and cells with several companies, are neither merged nor searched."""
+    world = world_of({"one.example": 1, "two.example": 1})
+    several = " holds several: one.example, two.example"
+    expected = {
+        "https://www.https://one.example": " holds more than one.example",
+        "https://www.https://two.example": " holds more than two.example",
+        "anna@one.example; bo@two.example": several,
+        "https://one.example/,https://two.example/": several,
+        "https://www.nhs.uk": " is not one web or email address below a public suffix",
+        "https://www.gov.uk": " is not one web or email address below a public suffix",
+        "one .example": " is not one web or email address below a public suffix",
+    }
+    accounts = pd.DataFrame({"Web-Site": [*expected, "one.example", ["two.example"]]})
+    with scripted(world.reply) as service, connected(service):
+        told = accounts.outreach.find_people(domain="website", per_company=2).accounts
+        error = "no column 'website', but 'Web-Site' and 'WEBSITE'"
+        with pytest.raises(InvalidInputError, match=error):
+            accounts.assign(WEBSITE="x").outreach.find_people(domain="website")
+    assert told["account_status"].tolist() == [*["invalid"] * len(expected), "found", "found"]
+    for detail, (cell, why) in zip(told["account_detail"], expected.items(), strict=False):
+        assert f"{cell!r}{why}" in detail
+
+
 def test_who_an_earlier_value_finds_comes_first() -> None:
     """With split_by the first values fill an account, and each person comes once."""
     firm = Firm(1, "one.example", "One", ["director", "vp director", "c_suite", "vp", "director"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -131,6 +132,7 @@ def test_a_weak_url_matches_where_there_is_nothing_else(
     assert one.outreach.without(other).empty == matches
 
 
+@pytest.mark.filterwarnings(QUIET)
 def test_what_else_a_row_has_counts_where_it_is_compared() -> None:
     """A table without addresses matches by a weak URL, whatever others are compared by."""
     frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [WEAK_URL]})
@@ -149,6 +151,7 @@ PEOPLE = [
 ]
 
 
+@pytest.mark.filterwarnings(QUIET)
 @pytest.mark.parametrize(
     ("listed", "left"),
     [
@@ -298,3 +301,145 @@ def test_something_has_to_be_left_out() -> None:
     """Leaving out the rows of no table is a mistake."""
     with pytest.raises(InvalidInputError, match="at least one table"):
         pd.DataFrame({"email": ["a@x.example"]}).outreach.without()
+
+
+# One address in each; `{}` is the name.
+NOTATIONS = [
+    *["{}@x.example", "Ann B <{}@x.example>", '"B, Ann" <{}@x.example>', "<{}@x.example>"],
+    *["mailto:{}@x.example", "MAILTO:{}@x.example?subject=a%20b&cc=z@x.example", "'{}@x.example'"],
+    *[
+        "{}@x.example,",
+        "{}@x.example.",
+        "({}@x.example)",
+        "\u200b{}@x.example\xa0",
+        "{}\u200b@x.example",
+    ],
+    *[
+        "{}\uff20x.example",
+        "https://q.example/c?to={}@x.example",
+        "{}%40x.example",
+        "Mail: {}@x.example",
+    ],
+    *["[Ann](mailto:{}@x.example)", "Ann/{}@x.example", "Ann|{}@x.example", '["{}@x.example"]'],
+]
+SEPARATORS = ["; ", ";", ", ", ",", " | ", "|", "/", " / ", "\n", " ", "\xa0", "\uff1b", " and "]
+NAMES = st.sampled_from(["a", "b", "c", "d.e", "o'f", "g+1"])
+ADDRESSES = st.builds(
+    lambda notation, name: (notation.format(name), name), st.sampled_from(NOTATIONS), NAMES
+)
+
+
+@pytest.mark.filterwarnings(QUIET)
+@given(
+    ours=st.lists(st.lists(ADDRESSES, min_size=1, max_size=3), min_size=1, max_size=5),
+    theirs=st.lists(st.lists(ADDRESSES, max_size=3), max_size=4),
+    separator=st.sampled_from(SEPARATORS),
+    dtype=st.sampled_from([object, "str", "category", "list", "arrow"]),
+)
+def test_every_address_of_a_cell_is_compared(
+    ours: list[Any], theirs: list[Any], separator: str, dtype: Any
+) -> None:
+    """Rows are left out for any address in a cell, with all that share one, in any notation."""
+
+    def column(rows: list[Any]) -> pd.DataFrame:
+        cells: Any = [[text for text, _ in row] for row in rows]
+        if dtype == "arrow":
+            cells = pd.array(cells, pd.ArrowDtype(pa.list_(pa.string())))
+        elif dtype != "list":
+            cells = pd.array([separator.join(cell) or None for cell in cells]).astype(dtype)
+        return pd.DataFrame({"email": pd.Series(cells)})
+
+    out = {name for row in theirs for _, name in row}
+    people = [{name for _, name in row} for row in ours]
+    for _ in people:
+        for names in people:
+            out |= names if names & out else set()
+    kept = column(ours).outreach.without(column(theirs))
+    assert kept.index.tolist() == [row for row, names in enumerate(people) if not names & out]
+
+
+@pytest.mark.filterwarnings(QUIET)
+@pytest.mark.parametrize("separator", ["; ", ", ", " ", "|", "\n", ";", " / ", ""])
+def test_every_profile_of_a_cell_is_compared(separator: str) -> None:
+    """A cell with several URLs stands for each, and a certain one makes the others weak."""
+    cell = separator.join([f"{URL}/b", f"{WEAK_URL}", f"https://www.{URL[8:]}/C/."])
+    other = pd.DataFrame({"profnet_url": [cell]})
+    urls = [f"{URL}/a", f"<{URL}/b>", f"Profile: {URL}/c,", WEAK_URL]
+    frame = pd.DataFrame({"profnet_url": urls})
+    assert frame.outreach.without(other).index.tolist() == [0, 3]
+    assert other.outreach.without(frame.iloc[[3]]).index.tolist() == [0]
+    assert other.outreach.without(frame.iloc[[2]]).empty
+
+
+def test_cells_that_cannot_be_read_are_counted_once() -> None:
+    """One warning names table, column, an example and its row; placeholders are no matter."""
+    frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
+    other = pd.DataFrame(
+        {
+            "Email": ["b@x.example", "n/a", None, "ask Anna", 7, "c@x.example, d@", "", ["ann@"]],
+            "profnet_url": [
+                "-",
+                f"{URL}/b",
+                f"{URL}/nan",
+                "z@x.example",
+                "",
+                None,
+                "-",
+                "htps://q/in/a",
+            ],
+        },
+        index=list("abcdefgh"),
+    )
+    lines = (
+        "4 of 8 cells of {0}, column 'Email', hold no address or a broken one, such as 'ask Anna' "
+        "in row 3 (index 'd').\n"
+        "2 of 8 cells of {0}, column 'profnet_url', hold no profile URL, such as 'z@x.example' in "
+        "row 3 (index 'd')."
+    )
+    for compare, table in (
+        (frame.outreach.without, "table 1"),
+        (frame.outreach.match, "the other table"),
+    ):
+        with pytest.warns(OutreachWarning) as caught:
+            compare(other)
+        assert [str(one.message) for one in caught] == [lines.format(table)]
+
+
+def test_match_compares_one_address_per_cell() -> None:
+    """A cell with several addresses matches nothing, which is said; one in any notation matches."""
+    frame = pd.DataFrame({"email": ["Ann <a@x.example>", "b@x.example; c@x.example"]})
+    other = pd.DataFrame({"email": ["mailto:A@x.example", "c@x.example", "b@x.example"]})
+    message = (
+        "1 of 2 cells of this table, column 'email', holds more than one address, such as 'b@x"
+    )
+    with pytest.warns(OutreachWarning, match=message):
+        assert frame.outreach.match(other)["match_row"].tolist() == [0, pd.NA]
+
+
+@pytest.mark.parametrize(
+    "name", ["Email", "E-Mail", "e mail", "E_MAIL", "\ufeffemail", "E\u2011Mail"]
+)
+def test_a_column_may_be_spelt_in_another_way(name: str) -> None:
+    """Case, blanks, hyphens and underscores are no matter, unless a column has the exact name."""
+    frame = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
+    other = pd.DataFrame({name: ["A@x.example"], "Profnet-URL": [f"{URL}/b"]})
+    assert frame.outreach.without(other).empty
+    assert other.outreach.without(frame).empty
+    assert other.outreach.match(frame)["match_by"].tolist() == ["email"]
+    assert len(frame.outreach.without(other.assign(email=["b@x.example"]))) == 1
+    with pytest.raises(
+        InvalidInputError, match=r"Table 1 has no column 'email', but .* and 'EMAIL'"
+    ):
+        frame.outreach.without(other.assign(EMAIL="b@x.example"))
+
+
+def test_a_table_without_an_email_column_is_named() -> None:
+    """What was compared by what is said where one table has emails and the other has none."""
+    frame = pd.DataFrame({"Email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
+    other = pd.DataFrame({"profnet_url": [f"{URL}/b"], "Mail address": ["a@x.example"]})
+    message = (
+        r"has no email column: it was compared by profile URL alone. Pass email=\('Email', 'Mail"
+    )
+    for compare in (frame.outreach.without, frame.outreach.match):
+        with pytest.warns(OutreachWarning, match=message):
+            compare(other)

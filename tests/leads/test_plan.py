@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -510,3 +511,16 @@ def test_a_plan_goes_to_the_service_that_it_was_made_with(sandbox: Sandbox) -> N
         plan = make_plan(people(1), sandbox.sequence_ids["accepts_any"])
         with scripted.scripted([]) as other, of.connect(other.url, "token", cache=None):
             assert plan.client is first
+
+
+@pytest.mark.parametrize("name", ["Email", "E-Mail", "e_mail", " email"])
+def test_a_similar_column_is_proposed_and_not_guessed(name: str) -> None:
+    """Where a default column is spelt in another way, nobody is planned without it in silence."""
+    frame = pd.DataFrame({name: ["a@x.example"], "profnet_url": ["https://profnet.example/in/a"]})
+    for call in (partial(make_plan, frame, SEQUENCE), frame.outreach.validate):
+        with pytest.raises(InvalidInputError, match=re.escape(f"Pass email={name!r}")):
+            call()
+        call(email=None)
+        call(email=name)
+        with pytest.raises(InvalidInputError, match=re.escape(f"Did you mean {name!r}")):
+            call(email="email")

@@ -11,7 +11,12 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import check_choice, check_integer, suggestion
+from outreach_frames.common.arguments import (
+    check_choice,
+    check_integer,
+    near_names,
+    suggestion,
+)
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
@@ -111,6 +116,11 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
     identifiers: dict[str, Hashable] = {}
     for field, column in columns.items():
         absent = isinstance(column, DefaultColumn) and column not in frame.columns
+        if absent and (near := near_names(column, frame.columns)):
+            raise InvalidInputError(
+                f"The frame has no column {field!r}, but {' and '.join(map(quoted, near))}. "
+                f"Pass {field}={quoted(near[0])} to send it, or {field}=None to send none."
+            )
         if column is not None and not absent:
             identifiers[field] = _column(frame, field, column)
     if not identifiers:

@@ -1,0 +1,95 @@
+"""Read columns whose cells may hold several keys, such as 'Ann <ann@x.example>; bo@x.example'."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Sequence
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames.common.text import BLANKS, PLACEHOLDERS
+
+QUOTES: Final = "'`\xb4\u2018\u2019*"
+STOPS: Final = ".,;:!?\u2026"
+# Invisible characters of copied text are dropped; wide punctuation is replaced.
+_PLAIN: Final = str.maketrans(
+    "\uff20\ufe6b\uff1b\uff0c\u3001\uff5c\uff1a\uff1c\uff1e",
+    "@@;,,|:<>",
+    "\xad\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068"
+    "\u2069\ufeff",
+)
+
+Positions = np.ndarray[Any, np.dtype[np.int64]]
+
+
+class Reading(NamedTuple):
+    """The distinct keys in a text; broken if some of the text should have a key and has none."""
+
+    keys: list[str]
+    is_broken: bool
+
+
+class Cells(NamedTuple):
+    """The keys of a column's cells."""
+
+    keys: pa.Array  # cell by cell; a cell without a key has one that is missing
+    counts: Positions  # per cell, at least 1
+    broken: Positions  # positions of broken cells
+
+    def single(self) -> pa.Array:
+        """Return one key per cell; missing if the cell has several or is broken."""
+        if len(self.keys) == len(self.counts) and not len(self.broken):
+            return self.keys
+        is_single = self.counts == 1
+        is_single[self.broken] = False
+        first = self.keys.take(pa.array(self.starts))
+        return pc.if_else(pa.array(is_single), first, pa.scalar(None, first.type))
+
+    @property
+    def starts(self) -> Positions:
+        """The position of each cell's first key."""
+        return np.cumsum(self.counts) - self.counts
+
+
+def read_cells(
+    keys: pa.Array, is_simple: pa.Array, texts: pa.Array, read: Callable[[str], Reading]
+) -> Cells:
+    """Return the given keys of simple texts, and read every key of the others."""
+    counts = np.ones(len(texts), np.int64)
+    is_other = pc.invert(is_simple).fill_null(False)
+    others = texts.filter(is_other).dictionary_encode()
+    if not len(others):
+        return Cells(keys, counts, np.empty(0, np.int64))
+    readings = [read(text) for text in others.dictionary.to_pylist()]
+    lists: list[list[Any]] = [reading.keys or [None] for reading in readings]
+    found = pa.array(lists, pa.large_list(keys.type)).take(others.indices)
+    mask = is_other.to_numpy(zero_copy_only=False)
+    counts[mask] = found.value_lengths().to_numpy()
+    keys = pc.replace_with_mask(
+        keys.take(pa.array(np.repeat(np.arange(len(keys)), counts))),
+        pa.array(np.repeat(mask, counts)),
+        found.flatten(),
+    )
+    is_broken = np.array([reading.is_broken for reading in readings])[others.indices.to_numpy()]
+    return Cells(keys, counts, np.flatnonzero(mask)[is_broken])
+
+
+def plain_text(text: str) -> str:
+    """Return a text without invisible characters, and with usual punctuation."""
+    return unicodedata.normalize("NFC", text).translate(_PLAIN).strip(BLANKS)
+
+
+def reading_of(text: str, keys: Sequence[str]) -> Reading:
+    """Return the distinct keys of a text's parts, where an empty key is broken.
+
+    >>> reading_of("a; a; b", ["a", "a", ""]), reading_of("n/a", [])
+    (Reading(keys=['a'], is_broken=True), Reading(keys=[], is_broken=False))
+    """
+    found = [key for key in dict.fromkeys(keys) if key]
+    if not found:
+        word = text.strip(BLANKS).casefold()
+        return Reading([], bool(word) and word not in PLACEHOLDERS)
+    return Reading(found, "" in keys)
