@@ -75,6 +75,7 @@ class Side:
     first: Rows
     repeated: Rows
     keyless: Rows
+    first_of_row: Rows  # a row without keys is its own first row
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +173,18 @@ def _first_pairs(
 
 def _side(levels: Sequence[tuple[Rows, int]]) -> Side:
     """Split a table's rows into first, repeated and keyless rows."""
-    is_keyless = np.ones(len(levels[0][0]), dtype=bool)
-    is_first = np.zeros(len(is_keyless), dtype=bool)
+    rows = np.arange(len(levels[0][0]))
+    is_keyless = np.ones(len(rows), dtype=bool)
+    first_of_row = rows.copy()
     for numbers, distinct in levels:
-        first = _first(numbers, is_keyless, distinct)
         # A row repeats any row that has a stronger key and shares this one.
-        first[numbers[~is_keyless]] = NONE
-        is_first[first[first != NONE]] = True
+        stronger = _first(numbers, ~is_keyless, distinct)
+        first = np.where(
+            stronger == NONE, _first(numbers, is_keyless, distinct), first_of_row[stronger]
+        )
+        has_key = is_keyless & (numbers != NONE)
+        first_of_row[has_key] = first[numbers[has_key]]
         is_keyless &= numbers == NONE
-    masks = is_first, ~is_first & ~is_keyless, is_keyless
-    return Side(*(np.flatnonzero(mask) for mask in masks))
+    is_first = first_of_row == rows
+    masks = is_first & ~is_keyless, ~is_first, is_keyless
+    return Side(*(np.flatnonzero(mask) for mask in masks), first_of_row)
