@@ -62,7 +62,7 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     people = frame[columns]
     table = people.iloc[first].reset_index(drop=True)
     table.columns = pd.Index([name.removeprefix(COMPANY_PREFIX) for name in columns])
-    for place in np.flatnonzero(table.isna().to_numpy().any(axis=0)):
+    for place in np.flatnonzero(table.isna().any()).tolist():
         table.isetitem(place, known_values(people.iloc[:, place], numbers, first))
     counts = np.bincount(numbers[numbers >= 0], minlength=len(first))
     count = pd.Series(counts, name=PEOPLE_IN_FRAME.name, dtype="Int64")
@@ -148,9 +148,13 @@ def company_identity(frame: pd.DataFrame) -> pd.Series:
     """Return each row's company id, else profile URL, else name."""
     present = [key for key in COMPANY_KEYS if key in frame.columns]
     require_columns(frame, present or [COMPANY_KEY], "company columns")
-    identity = frame[present[0]].astype("str")
-    for column in present[1:]:
-        identity = identity.where(identity.notna(), column + ":" + frame[column].astype("str"))
+    identity = pd.Series(pd.NA, frame.index, dtype="str")
+    for column in present:
+        texts = frame[column].astype("str")
+        prefix = "" if column == present[0] else f"{column}:"
+        identity = identity.mask(identity.isna() & texts.str.strip().ne(""), prefix + texts)
+        if not identity.isna().any():
+            break
     return identity
 
 
@@ -164,9 +168,11 @@ def company_numbers(frame: pd.DataFrame) -> tuple[Rows, Rows]:
 def known_values(column: pd.Series[Any], numbers: Rows, first: Rows) -> Any:
     """Return the first known value per number, missing if there is none."""
     missing = column.isna().to_numpy("bool")
-    rows = np.arange(len(column))
-    first_of_row = np.where(numbers < 0, rows, np.append(first, 0)[numbers])
-    return column.array[first_known(first_of_row, missing)[first]]
+    places = first
+    if missing[first].any():
+        first_of_row = np.where(numbers < 0, np.arange(len(column)), np.append(first, 0)[numbers])
+        places = first_known(first_of_row, missing)[first]
+    return column.array[places]
 
 
 def require_columns(

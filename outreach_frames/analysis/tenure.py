@@ -144,7 +144,8 @@ def iso_days(texts: pa.Array) -> np.ndarray[Any, Any]:
     is_iso = pc.match_substring_regex(texts, _ISO)
     dates = pc.if_else(is_iso, texts, pa.scalar(None, texts.type)).to_pandas()
     times = pd.to_datetime(dates, format="ISO8601", errors="coerce", utc=True)
-    return times.to_numpy("datetime64[D]").astype("datetime64[us]")
+    days: np.ndarray[Any, Any] = times.to_numpy("datetime64[D]").astype("datetime64[us]")
+    return days
 
 
 def _days(
@@ -231,5 +232,10 @@ def _numbers(
     parts = [column_texts(held[column]).texts, people, pa.nulls(1)]
     texts = pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).dictionary_encode()
     keys = keys_of(texts.dictionary).dictionary_encode().indices
-    numbers = np.append(keys.fill_null(_NO_POSITION).to_numpy(zero_copy_only=False), _NO_POSITION)
-    return numbers[texts.indices.fill_null(_NO_POSITION).to_numpy(zero_copy_only=False)]
+    # The last number is that of a missing text, whose index is -1.
+    return np.append(_indices(keys), _NO_POSITION)[_indices(texts.indices)]
+
+
+def _indices(indices: pa.Array) -> Numbers:
+    found: Numbers = indices.fill_null(_NO_POSITION).to_numpy(zero_copy_only=False)
+    return found

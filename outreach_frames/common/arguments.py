@@ -108,7 +108,7 @@ def check_day(name: str, value: object) -> pd.Timestamp:
             "Pass text in this form, or a date, datetime or Timestamp."
         )
     day = pd.Timestamp(cast("Any", value))
-    return cast("pd.Timestamp", day.tz_localize(None).normalize())
+    return day.tz_localize(None).normalize()
 
 
 def is_day(text: str) -> bool:
