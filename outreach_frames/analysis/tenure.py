@@ -138,8 +138,9 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
 def iso_days(texts: pa.Array) -> np.ndarray[Any, Any]:
     """Return the days of ISO dates and times, in UTC if they have a zone; others are missing.
 
-    >>> iso_days(pa.array(["2018-01-04", "2018-01-04T23:30-02:00", "04.01.2018"])).astype(str)
-    array(['2018-01-04T00:00:00.000000', '2018-01-05T00:00:00.000000', 'NaT'], dtype='<U26')
+    >>> days = iso_days(pa.array(["2018-01-04", "2018-01-04T23:30-02:00", "04.01.2018"]))
+    >>> days.astype("datetime64[D]").astype(str).tolist()
+    ['2018-01-04', '2018-01-05', 'NaT']
     """
     is_iso = pc.match_substring_regex(texts, _ISO)
     dates = pc.if_else(is_iso, texts, pa.scalar(None, texts.type)).to_pandas()
@@ -157,13 +158,15 @@ def _days(
     if pd.api.types.is_datetime64_any_dtype(column) and raw not in table.columns:
         times = pd.to_datetime(column, utc=True).to_numpy("datetime64[D]")
         return times.astype("datetime64[us]"), np.zeros(len(table), dtype=bool)
-    written = [column_texts(column_of(table, one)).texts for one in (name, raw) if one in table]
-    texts = pc.utf8_trim(pc.coalesce(*written), BLANKS)
+    written = [column_texts(column_of(table, one)) for one in (name, raw) if one in table]
+    texts = pc.utf8_trim(pc.coalesce(*(one.texts for one in written)), BLANKS)
     days = iso_days(pc.replace_substring_regex(texts, r"\A(\d{4}-\d{2})\z", r"\1-01"))
     unknown = np.isnat(days) & np.asarray(texts.is_valid())
+    unknown[[place for one in written for place in one.unreadable]] = True
     places = np.flatnonzero(unknown)
     if len(places):
-        first = f"row {rows[places[0]]}, {quoted(texts[places[0]].as_py())}"
+        value = texts[places[0]].as_py() or column.iloc[places[0]]
+        first = f"row {rows[places[0]]}, {quoted(value)}"
         where = name if name == _START else f"{name} of {_POSITIONS}"
         problems.append(f"{len(places):,} in {where} (first: {first})")
     return days, unknown

@@ -172,16 +172,16 @@ class _Pairs:
         return pc.coalesce(*map(filled_texts, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
 
 
-def _check_ignored(ignore: Sequence[str], columns: Sequence[str]) -> frozenset[object]:
-    names = frozenset([ignore] if isinstance(ignore, str) else check_list("ignore", ignore))
-    if unknown := sorted(map(str, names.difference(columns, IGNORED))):
+def _check_ignored(ignore: Sequence[str], columns: Sequence[str]) -> Set[str]:
+    names = {*map(str, [ignore] if isinstance(ignore, str) else check_list("ignore", ignore))}
+    if unknown := sorted(names.difference(columns, IGNORED)):
         raise InvalidInputError(
             f"ignore has {unknown[0]!r}, which is not a column.{suggestion(unknown[0], columns)}"
         )
     return names
 
 
-def _changes(pairs: _Pairs, ignored: Set[object], progress: bool | None) -> pd.DataFrame:
+def _changes(pairs: _Pairs, ignored: Set[str], progress: bool | None) -> pd.DataFrame:
     fields = [name for name in pairs.columns if name != _ID and not name.startswith(COMPANY_PREFIX)]
     fields = [name for name in fields if name not in ignored]
     rows = [np.empty(0, np.int64)]

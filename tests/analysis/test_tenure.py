@@ -377,6 +377,9 @@ def test_dates_that_are_not_iso_are_unknown_and_counted() -> None:
     (message,) = (str(one.message) for one in caught)
     words = "7 in current_position_start_date (first: row 6, '04.01.2018')"
     assert message == f"Dates other than YYYY-MM-DD were treated as unknown: {words}."
+    lists = NOBODY.assign(current_position_start_date=[[1]])
+    with pytest.warns(OutreachWarning, match=r"1 in current_.* row 0, \[1\]"):
+        assert lists.outreach.tenure()["start_date"].isna().all()
     numbers = frame.assign(current_position_start_date=2018)
     with pytest.warns(OutreachWarning, match="16 in current_position_start_date"):
         assert numbers.outreach.tenure()["start_date"].isna().all()
