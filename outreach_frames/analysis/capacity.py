@@ -60,7 +60,7 @@ def sending_capacity(
     emails_per_lead : int
         Emails per lead. Any mailbox may send any of them.
     start : str or date, optional
-        The first day to send on; by default today.
+        The first day to send on, as text YYYY-MM-DD or a date; by default today.
     freq : str or DateOffset
         The days to send on, as a pandas frequency: "B" (Monday to Friday), "D", or
         ``pd.offsets.CustomBusinessDay(holidays=[...])``.

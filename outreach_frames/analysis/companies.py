@@ -12,6 +12,7 @@ from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of, near_names, suggestion
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.persons import Rows, first_known
 from outreach_frames.tables.result_columns import PEOPLE_IN_FRAME
 
 Level = Literal["department", "job_function"]
@@ -36,8 +37,8 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         One row per company in order of appearance, identified by id (else by profile URL, else by
         name): the company's columns without their prefix (id, name, website, ...), and
-        people_in_frame (Int64), the number of rows that work there. People without a company are
-        dropped.
+        people_in_frame (Int64), the number of rows that work there. If its rows differ, the first
+        known value of each column is taken. People without a company are dropped.
 
     Raises
     ------
@@ -56,14 +57,17 @@ def companies(frame: pd.DataFrame) -> pd.DataFrame:
     >>> int(people.outreach.companies()["people_in_frame"].sum())
     100
     """
-    identity = company_identity(frame)
+    numbers, first = company_numbers(frame)
     columns = [name for name in frame.columns if str(name).startswith(COMPANY_PREFIX)]
-    first = identity.notna() & ~identity.duplicated()
-    table = frame.loc[first, columns].rename(columns=lambda name: name.removeprefix(COMPANY_PREFIX))
-    people = identity[first].map(identity.value_counts()).astype("Int64")
-    people = people.rename(PEOPLE_IN_FRAME.name).reset_index(drop=True)
+    people = frame[columns]
+    table = people.iloc[first].reset_index(drop=True)
+    table.columns = pd.Index([name.removeprefix(COMPANY_PREFIX) for name in columns])
+    for place in np.flatnonzero(table.isna().any()).tolist():
+        table.isetitem(place, known_values(people.iloc[:, place], numbers, first))
+    counts = np.bincount(numbers[numbers >= 0], minlength=len(first))
+    count = pd.Series(counts, name=PEOPLE_IN_FRAME.name, dtype="Int64")
     # Assignment would make pandas warn about frames that were read column by column.
-    return pd.concat([table.reset_index(drop=True), people], axis="columns")
+    return pd.concat([table, count], axis="columns")
 
 
 def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
@@ -144,10 +148,31 @@ def company_identity(frame: pd.DataFrame) -> pd.Series:
     """Return each row's company id, else profile URL, else name."""
     present = [key for key in COMPANY_KEYS if key in frame.columns]
     require_columns(frame, present or [COMPANY_KEY], "company columns")
-    identity = frame[present[0]].astype("str")
-    for column in present[1:]:
-        identity = identity.where(identity.notna(), column + ":" + frame[column].astype("str"))
+    identity = pd.Series(pd.NA, frame.index, dtype="str")
+    for column in present:
+        texts = frame[column].astype("str")
+        prefix = "" if column == present[0] else f"{column}:"
+        identity = identity.mask(identity.isna() & texts.str.strip().ne(""), prefix + texts)
+        if not identity.isna().any():
+            break
     return identity
+
+
+def company_numbers(frame: pd.DataFrame) -> tuple[Rows, Rows]:
+    """Return the number of each row's company, -1 without one, and the companies' first rows."""
+    identity = company_identity(frame)
+    first = np.flatnonzero((identity.notna() & ~identity.duplicated()).to_numpy("bool"))
+    return pd.factorize(identity)[0].astype("int64"), first
+
+
+def known_values(column: pd.Series[Any], numbers: Rows, first: Rows) -> Any:
+    """Return the first known value per number, missing if there is none."""
+    missing = column.isna().to_numpy("bool")
+    places = first
+    if missing[first].any():
+        first_of_row = np.where(numbers < 0, np.arange(len(column)), np.append(first, 0)[numbers])
+        places = first_known(first_of_row, missing)[first]
+    return column.array[places]
 
 
 def require_columns(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.analysis.companies import company_identity, require_columns
+from outreach_frames.analysis.companies import company_numbers, known_values, require_columns
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
@@ -61,8 +61,9 @@ def segments(
     DataFrame
         The columns of `by`; people, companies (Int64); share (Float64, of all people in the frame,
         those in dropped segments included); median_employees and median_<department> (Float64) for
-        each department of the interface. Each person and company counts once per segment. Medians
-        are missing if the frame lacks the numbers.
+        each department of the interface. Each person and company counts once per segment, a
+        company with its first known numbers: of its rows in the segment, else of all its rows.
+        Medians are missing if the frame lacks the numbers.
 
     Raises
     ------
@@ -89,11 +90,21 @@ def segments(
     first = np.unique(numbers, return_index=True)[1]
     persons = pd.DataFrame({"segment": numbers, "person": _person_numbers(plain)})
     people = persons.groupby("segment")["person"].nunique()
-    companies = pd.DataFrame({"segment": numbers, "company": company_identity(plain)})
-    is_first = companies["company"].notna() & ~companies.duplicated()
-    figures = pd.DataFrame({name: _numbers(plain, column) for name, column in _MEDIANS.items()})
-    medians = figures[is_first].groupby(numbers[is_first]).median().reindex(people.index)
-    counts = is_first.groupby(numbers).sum()
+    companies, first_rows = company_numbers(plain)
+    employed = np.flatnonzero(companies >= 0)
+    pairs = np.full(len(plain), -1)
+    pairs[employed] = pd.factorize(numbers[employed] * len(plain) + companies[employed])[0]
+    first_pairs = employed[np.unique(pairs[employed], return_index=True)[1]]
+    segment, company = numbers[first_pairs], companies[first_pairs]
+    figures = {}
+    for name, column in _MEDIANS.items():
+        values = _numbers(plain, column)
+        of_company = known_values(values, companies, first_rows)
+        figures[name] = pd.Series(known_values(values, pairs, first_pairs)).fillna(
+            pd.Series(of_company[company])
+        )
+    medians = pd.DataFrame(figures).groupby(segment).median().reindex(people.index)
+    counts = np.bincount(segment, minlength=len(people))
     share = people / max(persons["person"].nunique(), 1)
     columns = [people, counts, share, *(medians[name] for name in medians)]
     table = pd.concat(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import date
 from typing import Any, Final
 
@@ -12,10 +13,14 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.analysis.child_tables import list_entries, objects_frame
-from outreach_frames.analysis.companies import require_columns
+from outreach_frames.analysis.companies import column_of, require_columns
 from outreach_frames.common.arguments import check_day
+from outreach_frames.common.text import BLANKS, quoted
+from outreach_frames.common.warnings import warn
 from outreach_frames.identity.keys import company_name_keys, company_url_keys, filled_texts
+from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.tables.schema import frame_of_columns
+from outreach_frames.tables.value_text import column_texts
 
 TENURE: Final = (
     spec.Field("start_date", format="date", note="start of the current position"),
@@ -31,6 +36,9 @@ _START: Final = "current_position_start_date"
 _NAME, _URL = "company_name", "company_profnet_url"
 _DAYS_PER_YEAR: Final = 365.25
 _NO_POSITION: Final = -1
+_ISO: Final = (
+    r"\A\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?\z"
+)
 
 Flags = np.ndarray[Any, np.dtype[np.bool_]]
 Numbers = np.ndarray[Any, np.dtype[np.int64]]
@@ -44,8 +52,8 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     frame : DataFrame
         People, with the columns of `search_people`.
     as_of : str or date, optional
-        The reference day; by default today. Positions that begin later are ignored, and positions
-        that end later have not ended.
+        The reference day, as text YYYY-MM-DD or a date; by default today. Positions that begin
+        later are ignored, and positions that end later have not ended.
 
     Returns
     -------
@@ -58,14 +66,22 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     InvalidInputError
         The frame lacks the columns, or the day is not a date.
 
+    Warns
+    -----
+    OutreachWarning
+        Dates are not ISO 8601. They are treated as unknown, and the warning counts them.
+
     Notes
     -----
-    Interface: Person, `experiences` and `current_position_start_date`. The current position is the
-    position that has not ended and began last; a missing end means that it has not ended. If a
-    person has no experiences, or the current position has no start, `current_position_start_date`
-    is used. The previous position is the one that began last before the current one; one that began
-    on the same day counts if it has ended. The employer changed if the companies' profile URLs
-    differ, or, if a URL is missing, their names; a promotion is not a change.
+    Interface: Person, `experiences` and `current_position_start_date`. A month (2018-01) is its
+    first day. A position is open if it has no end, or a later one. The current position is the open
+    one at the person's company that began on `current_position_start_date`; else one at that
+    company; else one with that start; of several, the one that began last. If a person has no
+    experiences, the current position has no start, or an end is unknown,
+    `current_position_start_date` is used. The previous position is the one that began last before
+    the current one; one that began on the same day counts if it has ended. The employer changed if
+    the companies' profile URLs differ, or, if a URL is missing, their names; a promotion is not a
+    change. Names are one company if the frame has both with the same profile URL.
 
     Examples
     --------
@@ -82,49 +98,88 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     rows, entries = list_entries(frame[_POSITIONS])
     held = objects_frame(entries, spec.EXPERIENCE)
     present = held[[field.name for field in spec.EXPERIENCE if not field.constant]].notna()
-    is_position = present.any(axis="columns").to_numpy("bool")
-    starts = held["start_date"].to_numpy("datetime64[us]")
-    ends = held["end_date"].to_numpy("datetime64[us]")
+    problems: list[str] = []
+    starts, has_unknown_start = _days(held, "start_date", rows, problems)
+    ends, has_unknown_end = _days(held, "end_date", rows, problems)
+    stated_start, _ = _days(frame, _START, np.arange(len(frame)), problems)
+    if problems:
+        warn(f"Dates other than YYYY-MM-DD were treated as unknown: {'; '.join(problems)}.")
+    is_known = present.any(axis="columns").to_numpy("bool")
+    is_position = is_known | has_unknown_start | has_unknown_end
     # Comparisons with a missing date are false.
     has_begun = is_position & ~(starts > day)
     ended = ends < day
-    current = _latest(has_begun & ~ended, rows, starts, len(frame))
+    employers = _Employers(held, frame)
+    is_elsewhere = employers.differ(np.arange(len(rows)), len(rows) + rows).fill_null(True)
+    fit = 2 * np.logical_not(is_elsewhere) + (starts == stated_start[rows])
+    is_open = has_begun & ~ended & ~has_unknown_end
+    current = _latest(is_open, rows, (starts.astype("int64"), fit), len(frame))
     since = _take_dates(starts, current)
     current_of_row = current[rows]
     before = (starts < since[rows]) | (ended & ~(starts > since[rows]))
     is_other = (current_of_row != _NO_POSITION) & (current_of_row != np.arange(len(rows)))
     is_previous = has_begun & before & is_other
-    previous = _latest(is_previous, rows, starts, len(frame))
+    previous = _latest(is_previous, rows, (starts.astype("int64"),), len(frame))
 
-    stated_start = _days(frame[_START])
-    has_no_position = np.bincount(rows[is_position], minlength=len(frame)) == 0
-    uses_stated = (
-        np.isnat(since) & (has_no_position | (current != _NO_POSITION)) & (stated_start <= day)
-    )
-    since = np.where(uses_stated, stated_start, since)
-    changed = _differs(_employers(held, current), _employers(held, previous))
+    has_none = np.bincount(rows[is_position], minlength=len(frame)) == 0
+    may_be_current = np.bincount(rows[has_unknown_end], minlength=len(frame)) > 0
+    may_hold = has_none | may_be_current | (current != _NO_POSITION)
+    since = np.where(np.isnat(since) & may_hold & (stated_start <= day), stated_start, since)
     values = [
         since,
         (day - since) / np.timedelta64(1, "D") / _DAYS_PER_YEAR,
         _take_texts(held, "title", previous),
         _take_texts(held, _NAME, previous),
-        changed,
+        employers.differ(current, previous),
     ]
     return frame_of_columns(TENURE, values).set_axis(frame.index, axis="index")
 
 
-def _days(column: pd.Series[Any]) -> np.ndarray[Any, Any]:
-    """Return a column's days; a time with a zone counts as its day in UTC."""
-    times = pd.to_datetime(column, errors="coerce", utc=True).dt.tz_localize(None)
-    return times.astype("datetime64[us]").to_numpy()
+def iso_days(texts: pa.Array) -> np.ndarray[Any, Any]:
+    """Return the days of ISO dates and times, in UTC if they have a zone; others are missing.
+
+    >>> days = iso_days(pa.array(["2018-01-04", "2018-01-04T23:30-02:00", "04.01.2018"]))
+    >>> days.astype("datetime64[D]").astype(str).tolist()
+    ['2018-01-04', '2018-01-05', 'NaT']
+    """
+    is_iso = pc.match_substring_regex(texts, _ISO)
+    dates = pc.if_else(is_iso, texts, pa.scalar(None, texts.type)).to_pandas()
+    times = pd.to_datetime(dates, format="ISO8601", errors="coerce", utc=True)
+    days: np.ndarray[Any, Any] = times.to_numpy("datetime64[D]").astype("datetime64[us]")
+    return days
 
 
-def _latest(candidates: Flags, rows: Numbers, starts: np.ndarray[Any, Any], size: int) -> Numbers:
-    """Return each row's candidate that began last; on ties, the first of the list."""
+def _days(
+    table: pd.DataFrame, name: str, rows: Numbers, problems: list[str]
+) -> tuple[np.ndarray[Any, Any], Flags]:
+    """Return a column's days and where they are unknown; a month counts as its first day."""
+    column = table[name]
+    raw = f"{name}{RAW_SUFFIX}"
+    if pd.api.types.is_datetime64_any_dtype(column) and raw not in table.columns:
+        times = pd.to_datetime(column, utc=True).to_numpy("datetime64[D]")
+        return times.astype("datetime64[us]"), np.zeros(len(table), dtype=bool)
+    written = [column_texts(column_of(table, one)) for one in (name, raw) if one in table]
+    texts = pc.utf8_trim(pc.coalesce(*(one.texts for one in written)), BLANKS)
+    days = iso_days(pc.replace_substring_regex(texts, r"\A(\d{4}-\d{2})\z", r"\1-01"))
+    unknown = np.isnat(days) & np.asarray(texts.is_valid())
+    unknown[[place for one in written for place in one.unreadable]] = True
+    places = np.flatnonzero(unknown)
+    if len(places):
+        value = texts[places[0]].as_py() or column.iloc[places[0]]
+        first = f"row {rows[places[0]]}, {quoted(value)}"
+        where = name if name == _START else f"{name} of {_POSITIONS}"
+        problems.append(f"{len(places):,} in {where} (first: {first})")
+    return days, unknown
+
+
+def _latest(
+    candidates: Flags, rows: Numbers, ranks: tuple[np.ndarray[Any, Any], ...], size: int
+) -> Numbers:
+    """Return each row's candidate of the highest rank; on ties, the first of the list."""
     places = np.flatnonzero(candidates)
     # As an integer, a missing start is smaller than any date.
-    ranks = starts[places].astype("int64")
-    places = places[np.lexsort((-places, ranks, rows[places]))]
+    keys = [rank[places] for rank in ranks]
+    places = places[np.lexsort((-places, *keys, rows[places]))]
     latest = np.full(size, _NO_POSITION)
     # If an index occurs several times, the last value is kept.
     latest[rows[places]] = places
@@ -142,13 +197,48 @@ def _take_texts(held: pd.DataFrame, column: str, places: Numbers) -> pa.Array:
     return filled_texts(texts).take(pa.array(places, mask=places == _NO_POSITION))
 
 
-def _employers(held: pd.DataFrame, places: Numbers) -> tuple[pa.Array, pa.Array]:
-    """Return the normalised company URLs and names at `places`."""
-    urls, names = (_take_texts(held, column, places) for column in (_URL, _NAME))
-    return company_url_keys(urls), company_name_keys(names)
+class _Employers:
+    """The companies of positions, then of people, then a missing one, as numbers of their keys."""
+
+    def __init__(self, held: pd.DataFrame, frame: pd.DataFrame) -> None:
+        self._urls = _numbers(held, frame, _URL, company_url_keys)
+        self._names = _numbers(held, frame, _NAME, company_name_keys)
+        # A name that the frame has with a single URL stands for that URL.
+        url_of = np.full(self._names.max(initial=_NO_POSITION) + 2, _NO_POSITION)
+        named = (self._urls != _NO_POSITION) & (self._names != _NO_POSITION)
+        urls, names = self._urls[named], self._names[named]
+        url_of[names] = urls
+        url_of[names[url_of[names] != urls]] = _NO_POSITION
+        self._companies = np.where(self._urls == _NO_POSITION, url_of[self._names], self._urls)
+
+    def differ(self, ours: Numbers, theirs: Numbers) -> pa.Array:
+        """Return whether employers differ by URL, else by name; missing if unknown."""
+        (by_url, url_known), (by_name, name_known), (by_company, company_known) = (
+            (
+                numbers[ours] != numbers[theirs],
+                np.minimum(numbers[ours], numbers[theirs]) != _NO_POSITION,
+            )
+            for numbers in (self._urls, self._names, self._companies)
+        )
+        is_same = company_known & ~by_company
+        unknown = ~(url_known | name_known | is_same)
+        return pa.array(np.where(url_known, by_url, by_name & ~is_same), mask=unknown)
 
 
-def _differs(ours: tuple[pa.Array, pa.Array], theirs: tuple[pa.Array, pa.Array]) -> pa.Array:
-    """Return whether employers differ by URL, else by name; missing if unknown."""
-    by_url, by_name = (pc.not_equal(*pair) for pair in zip(ours, theirs, strict=True))
-    return pc.coalesce(by_url, by_name)
+def _numbers(
+    held: pd.DataFrame, frame: pd.DataFrame, column: str, keys_of: Callable[[pa.Array], pa.Array]
+) -> Numbers:
+    """Return a number per key of a column, -1 for a missing key."""
+    people = (
+        column_texts(column_of(frame, column)).texts if column in frame else pa.nulls(len(frame))
+    )
+    parts = [column_texts(held[column]).texts, people, pa.nulls(1)]
+    texts = pa.concat_arrays([part.cast(pa.large_string()) for part in parts]).dictionary_encode()
+    keys = keys_of(texts.dictionary).dictionary_encode().indices
+    # The last number is that of a missing text, whose index is -1.
+    return np.append(_indices(keys), _NO_POSITION)[_indices(texts.indices)]
+
+
+def _indices(indices: pa.Array) -> Numbers:
+    found: Numbers = indices.fill_null(_NO_POSITION).to_numpy(zero_copy_only=False)
+    return found

@@ -38,7 +38,7 @@ _SHELL_TERMS: Final = (
         "As files: --out FILE for the people, --accounts FILE for the companies"),
     (rf"(?<![\w.?&/])({'|'.join(_OPTIONS)})=True\b", r"--\1"),
     (rf"(?<![\w.?&/])({'|'.join(_OPTIONS)})=(?=['\"\d-])", r"--\1 "),
-    (rf"^({'|'.join(spec.FILTERS_BY_NAME)})(?= (?:takes|is)\b)", r"--\1"),
+    (rf"^(date|{'|'.join(spec.FILTERS_BY_NAME)})(?= (?:takes|is)\b)", r"--\1"),
 )  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Hashable, Iterable, Mapping
-from contextlib import suppress
 from datetime import date
 from numbers import Integral
 from typing import Any, Literal, cast
@@ -113,20 +112,32 @@ def check_integer(name: str, value: object) -> int:
 
 
 def check_day(name: str, value: object) -> pd.Timestamp:
-    """Return midnight of a day; None means today.
+    """Return midnight of a day, text YYYY-MM-DD or a date object; None means today.
 
-    >>> check_day("start", "2026-03-02 09:30")
-    Timestamp('2026-03-02 00:00:00')
+    >>> check_day("start", "2026-03-02"), check_day("start", pd.Timestamp("2026-03-02 09:30"))
+    (Timestamp('2026-03-02 00:00:00'), Timestamp('2026-03-02 00:00:00'))
     """
     if value is None:
         return pd.Timestamp.today().normalize()
-    day: Any = pd.NaT
-    if isinstance(value, str | date | np.datetime64):
-        with suppress(ValueError):
-            day = pd.Timestamp(value)
-    if pd.isna(day):
-        raise InvalidInputError(f"{name} takes a day such as '2026-03-02', not {quoted(value)}.")
-    return cast("pd.Timestamp", day.tz_localize(None).normalize())
+    # The only text that every reader reads alike: 04.01.2027 is in January or April.
+    if (
+        not (is_day(value) if isinstance(value, str) else isinstance(value, date))
+        or value is pd.NaT
+    ):
+        raise InvalidInputError(
+            f"{name} takes a day: {quoted(value)} is not a day such as '2026-03-02' (YYYY-MM-DD). "
+            "Pass text in this form, or a date, datetime or Timestamp."
+        )
+    day = pd.Timestamp(cast("Any", value))
+    return day.tz_localize(None).normalize()
+
+
+def is_day(text: str) -> bool:
+    """Return whether a text is a day as YYYY-MM-DD."""
+    try:
+        return date.fromisoformat(text).isoformat() == text
+    except ValueError:
+        return False
 
 
 def check_ids(name: str, values: object) -> list[str]:

@@ -67,12 +67,32 @@ def describe_skipped_rows(people: Matching) -> Iterator[str]:
             )
 
 
-def describe_changed_ids(ids: Sequence[str]) -> Iterator[str]:
-    """Yield the people who were matched by profile URL although their ids differ."""
+def describe_new_ids(ids: Sequence[str], one: str, several: str, key: str) -> Iterator[str]:
+    """Yield the people or companies that were matched by another key although their ids differ."""
     if ids:
-        count = plural(len(ids), "person has", "people have")
-        shown = _listed([*map(quoted, ids)])
-        yield f"{count} a different id after (matched by profile URL): {shown}."
+        count = plural(len(ids), f"{one} has", f"{several} have")
+        yield f"{count} a different id after (matched by {key}): {_listed([*map(quoted, ids)])}."
+
+
+def describe_shared_keys(
+    ids: Sequence[Sequence[str]], one: str, several: str, key: str
+) -> Iterator[str]:
+    """Yield the people or companies that another id of the same side has as well."""
+    for name, own in zip(_NAMES, ids, strict=True):
+        if own:
+            count = plural(len(own), f"{one} {name} has", f"{several} {name} have")
+            shown = _listed([*map(quoted, own)])
+            yield f"{count} the {key} of another id and counted once: {shown}."
+
+
+def describe_unknown_employers(ids: Sequence[str]) -> Iterator[str]:
+    """Yield the people whose employer is known on one side only."""
+    if ids:
+        count = plural(len(ids), "person", "people")
+        yield (
+            f"The employers of {count} before and after cannot be compared, because one of them is "
+            f"missing: {_listed([*map(quoted, ids)])}."
+        )
 
 
 def describe_skipped_columns(before: Source, after: Source) -> Iterator[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,15 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import COMPANY_KEYS, COMPANY_PREFIX
+from outreach_frames.common.arguments import check_list, suggestion
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import BLANKS
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.history import caveats
-from outreach_frames.history.headcounts import Headcounts, compare_headcounts
+from outreach_frames.history.headcounts import compare_headcounts
 from outreach_frames.history.result import PeopleComparison
 from outreach_frames.history.source import Source, open_last_two, open_source
-from outreach_frames.history.values import Mask, differ, texts
+from outreach_frames.history.values import differ, texts
 from outreach_frames.identity.keys import (
     certain_keys,
     company_name_keys,
@@ -38,26 +40,33 @@ from outreach_frames.tables.value_text import TEXT
 _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
 # The list columns of a million people take half a gigabyte, and a comparison copies them.
 _ROWS_AT_ONCE: Final = 100_000
+_URL_AND_NAME: Final = COMPANY_KEYS[1:]
+# Links to pictures change with every search.
+IGNORED: Final = ("image_url", "company_logo_url")
 
 
 def compare_people(
     before: FrameLike | str | Path,
     after: FrameLike | str | Path | None = None,
     *,
+    ignore: Sequence[str] = IGNORED,
     progress: bool | None = None,
 ) -> PeopleComparison:
     """Compare two tables of people: who appeared, who disappeared, and what changed.
 
-    People are matched by id, then by profile URL `/in/<name>`. A person matched by URL with
-    different ids is listed in `notes`. Other URLs are not matched, since they do not identify a
-    person. People may disappear without having left: `notes` lists differences between the two
-    searches, and incomplete ones.
+    People are matched by id, then by profile URL `/in/<name>`: the same URL under another id is the
+    same person, listed in `notes`. Other URLs are not matched, since they do not identify a person.
+    Companies are matched by id, else profile URL, else name; another id with the same URL and name
+    is the same company. People may disappear without having left: `notes` lists differences between
+    the two searches, and incomplete ones.
 
     Parameters
     ----------
     before, after : DataFrame, also of Polars, DuckDB or Arrow; or str or Path
         Frames of people, or files and folders as for `read_prospects`, such as a snapshot. With
         only `before`, a folder of snapshots, of which the last two are compared.
+    ignore : list of str
+        Columns that do not count as changed; by default links to pictures, which expire.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
 
@@ -70,19 +79,24 @@ def compare_people(
     Raises
     ------
     InvalidInputError
-        A file cannot be read, a folder holds fewer than two snapshots, or a table has neither ids
-        nor profile URLs.
+        A file cannot be read, a folder holds fewer than two snapshots, a table has neither ids nor
+        profile URLs, or a column of `ignore` does not exist.
 
     Warns
     -----
     OutreachWarning
-        The searches had different filters or limits, one is incomplete, ids of people changed, or
-        rows could not be compared.
+        The searches had different filters or limits, one is incomplete, ids of people or companies
+        changed, or rows or employers could not be compared.
 
     Notes
     -----
-    Missing equals missing; lists are compared member by member, numbers exactly. Parquet is read
-    column by column; a million people on each side fit into 4 GB.
+    Missing equals missing; lists are compared member by member, numbers exactly. An employer that
+    is missing on one side is unknown, not changed. A company's headcounts are the first known ones
+    of its rows; a department that is missing while the company has others is 0.
+
+    Parquet is read column by column. A million people on each side fit into 4 GB if most are on
+    both; `appeared` and `disappeared` hold their people with all columns, 4 GB per million: if
+    nobody is on both sides, a million on each take 11 GB.
 
     Examples
     --------
@@ -98,16 +112,20 @@ def compare_people(
         old, new, unfinished = open_last_two(before)
     else:
         old, new = open_source(before, "before"), open_source(after, "after")
-    people, new_ids = _match_people(old, new)
+    ignored = _check_ignored(ignore, [*old.columns, *new.columns])
+    people, notes_on_people = _match_people(old, new)
+    companies, notes_on_companies = _match_companies(old, new)
     pairs = _Pairs(old, new, people)
     differences = [*unfinished, *caveats.describe_searches(old, new, people)]
-    rows = [*caveats.describe_changed_ids(new_ids), *caveats.describe_skipped_rows(people)]
+    moved, unknown = _employers_differ(pairs)
+    rows = [*notes_on_people, *caveats.describe_skipped_rows(people), *notes_on_companies]
+    rows += caveats.describe_unknown_employers(pairs.people[0].take(unknown).to_pylist())
     comparison = PeopleComparison(
         appeared=new.take(people.new),
         disappeared=old.take(people.gone),
-        changed=_changes(pairs, progress),
-        employer_changes=_employer_changes(pairs),
-        headcounts=_headcounts(old, new),
+        changed=_changes(pairs, ignored, progress),
+        employer_changes=_employer_changes(pairs, moved),
+        headcounts=compare_headcounts(old, new, companies),
         sizes=(old.rows, new.rows, len(people.pairs_before)),
         totals=(caveats.known_total(old), caveats.known_total(new)),
         differences=[*differences, *caveats.describe_unknown_filters(old, new)],
@@ -154,8 +172,18 @@ class _Pairs:
         return pc.coalesce(*map(filled_texts, (*ids[::-1], *urls[::-1]))), pc.coalesce(*names[::-1])
 
 
-def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
+def _check_ignored(ignore: Sequence[str], columns: Sequence[str]) -> Set[str]:
+    names = {*map(str, [ignore] if isinstance(ignore, str) else check_list("ignore", ignore))}
+    if unknown := sorted(names.difference(columns, IGNORED)):
+        raise InvalidInputError(
+            f"ignore has {unknown[0]!r}, which is not a column.{suggestion(unknown[0], columns)}"
+        )
+    return names
+
+
+def _changes(pairs: _Pairs, ignored: Set[str], progress: bool | None) -> pd.DataFrame:
     fields = [name for name in pairs.columns if name != _ID and not name.startswith(COMPANY_PREFIX)]
+    fields = [name for name in fields if name not in ignored]
     rows = [np.empty(0, np.int64)]
     found = [pa.schema([(name, TEXT) for name in ("field", "before", "after")]).empty_table()]
     with progress_bar(
@@ -178,8 +206,7 @@ def _changes(pairs: _Pairs, progress: bool | None) -> pd.DataFrame:
     return to_frame(table, "numpy_nullable")
 
 
-def _employer_changes(pairs: _Pairs) -> pd.DataFrame:
-    moved = pa.array(np.flatnonzero(_has_moved(pairs)))
+def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
     ids, names = pairs.people
     table = {"person_id": ids.take(moved), "name": names.take(moved)}
     employers = [pairs.text(key) for key in reversed(COMPANY_KEYS)]
@@ -191,41 +218,84 @@ def _employer_changes(pairs: _Pairs) -> pd.DataFrame:
     return to_frame(pa.table(table), "numpy_nullable")
 
 
-def _has_moved(pairs: _Pairs) -> Mask:
-    """Return whether each person's employer differs, by the first key that both sides have."""
+def _employers_differ(pairs: _Pairs) -> tuple[pa.Array, pa.Array]:
+    """Return the pairs whose employers differ, by the first common key, and the unknown ones."""
     moved = np.zeros(pairs.count, dtype=bool)
     remaining = np.arange(pairs.count)
-    had, has = np.zeros(pairs.count, dtype=bool), np.zeros(pairs.count, dtype=bool)
-    for name in (key for key in COMPANY_KEYS if key in pairs.columns):
+    is_known = np.zeros(pairs.count, dtype=bool)
+    keys = [key for key in COMPANY_KEYS if key in pairs.columns]
+    for name in keys:
         before, after = (_key(name, column) for column in pairs.read(name, remaining))
         old, new = (key.is_valid().to_numpy(zero_copy_only=False) for key in (before, after))
-        had[remaining] |= old
-        has[remaining] |= new
+        is_known[remaining] |= old | new
         moved[remaining] = old & new & differ(before, after)
         remaining = remaining[~(old & new)]
-    moved[remaining] = had[remaining] != has[remaining]
-    return moved
+    # The same profile URL and name under another id are the same company.
+    rows = np.flatnonzero(moved)
+    same = [
+        pc.equal(*(_key(name, one) for one in pairs.read(name, rows))) for name in _URL_AND_NAME
+    ]
+    moved[rows] = ~np.asarray(pc.and_(*same).fill_null(False))
+    return pa.array(np.flatnonzero(moved)), pa.array(remaining[is_known[remaining]])
 
 
-def _headcounts(before: Source, after: Source) -> Headcounts:
-    present = [key for key in COMPANY_KEYS if key in before.columns and key in after.columns]
-    companies = match_rows(*_keys((before, after), present)) if present else None
-    return compare_headcounts(before, after, companies)
+def _match_companies(before: Source, after: Source) -> tuple[Matching | None, Iterator[str]]:
+    """Match companies by their first key, then by profile URL and name; also return notes."""
+    sides = before, after
+    present = [key for key in COMPANY_KEYS if all(key in side.columns for side in sides)]
+    if not present:
+        return None, iter(())
+    found = match_rows(*_keys(sides, present))
+
+    def both(side: Source, rows: Rows) -> pa.Array:
+        keys = (_key(name, _column(side, name, rows)) for name in _URL_AND_NAME)
+        return pc.binary_join_element_wise(*(key.cast(TEXT) for key in keys), pa.scalar("\n", TEXT))
+
+    return _match_others(
+        found, sides, both, COMPANY_KEYS[0], ("company", "companies", "profile URL and name")
+    )
 
 
-def _match_people(before: Source, after: Source) -> tuple[Matching, list[str]]:
-    """Match people by id, then by URL; also return the new ids of people whose ids differ."""
-    for side in (before, after):
+def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str]]:
+    """Match people by id, then by profile URL; also return notes."""
+    sides = before, after
+    for side in sides:
         if _ID not in side.columns and _URL not in side.columns:
             raise InvalidInputError(
                 f"{side.name} has neither a column {_ID!r} nor {_URL!r} to match people by. Use "
                 "frames of search_people(), or files of export_people()."
             )
-    found = match_rows(*_keys((before, after), (_ID, _URL)))
-    sides = (before, found.gone), (after, found.new)
-    people = match_remaining(found, *(_key(_URL, _column(side, _URL, of)) for side, of in sides))
-    has_new_id = np.setdiff1d(found.new, people.new, assume_unique=True)
-    return people, _key(_ID, _column(after, _ID, has_new_id)).to_pylist()
+    found = match_rows(*_keys(sides, (_ID, _URL)))
+    words = "person", "people", "profile URL"
+    return _match_others(
+        found, sides, lambda side, rows: _key(_URL, _column(side, _URL, rows)), _ID, words
+    )
+
+
+def _match_others(
+    found: Matching,
+    sides: tuple[Source, Source],
+    key_of: Callable[[Source, Rows], pa.Array],
+    id_name: str,
+    words: tuple[str, str, str],
+) -> tuple[Matching, Iterator[str]]:
+    """Match the unmatched rows by a further key; also return notes on their ids."""
+    rows = (found.pairs_before, found.gone), (found.pairs_after, found.new)
+    keys = [
+        # Without unmatched rows, the keys of the others are not needed.
+        key_of(side, np.concatenate(own)) if len(own[1]) else pa.nulls(len(own[0]))
+        for side, own in zip(sides, rows, strict=True)
+    ]
+    matching, *dropped = match_remaining(found, *keys)
+    shared = [
+        _key(id_name, _column(side, id_name, own)).to_pylist()
+        for side, own in zip(sides, dropped, strict=True)
+    ]
+    is_new = np.setdiff1d(found.new, np.concatenate([matching.new, dropped[1]]), assume_unique=True)
+    new_ids = _key(id_name, _column(sides[1], id_name, is_new)).to_pylist()
+    return matching, chain(
+        caveats.describe_new_ids(new_ids, *words), caveats.describe_shared_keys(shared, *words)
+    )
 
 
 def _keys(sides: Sequence[Source], names: Sequence[str]) -> list[list[pa.Array]]:

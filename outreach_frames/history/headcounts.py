@@ -17,7 +17,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.history.source import Source
 from outreach_frames.history.values import texts
 from outreach_frames.identity.matching import Matching
-from outreach_frames.identity.persons import Rows
+from outreach_frames.identity.persons import NONE, Rows, first_known
 from outreach_frames.tables.schema import to_frame
 from outreach_frames.tables.value_text import TEXT
 
@@ -73,36 +73,53 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
     ]
     # A company's rows on both sides, -1 on a side without it.
     old = new = np.empty(0, dtype=np.int64)
+    firsts = old, new
     if companies is not None and departments:
-        kept = companies.before.first
-        old = np.concatenate([kept, np.full(len(companies.new), -1)])
-        new = np.concatenate([np.full(len(kept), -1), companies.new])
+        kept = np.sort(np.concatenate([companies.pairs_before, companies.gone]))
+        old = np.concatenate([kept, np.full(len(companies.new), NONE)])
+        new = np.concatenate([np.full(len(kept), NONE), companies.new])
         new[np.searchsorted(kept, companies.pairs_before)] = companies.pairs_after
+        firsts = companies.before.first_of_row, companies.after.first_of_row
     shown = {}
     for name in _SHOWN:
         column = f"{COMPANY_PREFIX}{name}"
-        shown[name] = pc.coalesce(_texts(after, column, new), _texts(before, column, old))
+        after_before = _known(after, column, new, firsts[1]), _known(before, column, old, firsts[0])
+        shown[name] = pc.coalesce(*after_before)
     counted = departments or list(_COLUMNS)
-    return Headcounts(
-        to_frame(pa.table(shown), "numpy_nullable"),
-        _counts(before, old, counted),
-        _counts(after, new, counted),
+    counts = _counts(before, old, firsts[0], counted), _counts(after, new, firsts[1], counted)
+    filled = (
+        _fill_absent(own, other, [name for name in counted if _COLUMNS[name] in side.columns])
+        for side, own, other in ((before, *counts), (after, *counts[::-1]))
     )
+    return Headcounts(to_frame(pa.table(shown), "numpy_nullable"), *filled)
 
 
-def _texts(side: Source, name: str, rows: Rows) -> pa.Array:
+def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> pd.DataFrame:
+    """Fill in 0 where the other side has a number, and this one only other departments'."""
+    # The service leaves out a department without people.
+    is_counted = own.notna().any(axis=1).to_numpy()[:, None]
+    absent = own[present].isna() & other[present].notna() & is_counted
+    return own.assign(**own[present].mask(absent, 0))
+
+
+def _known(side: Source, name: str, rows: Rows, first: Rows) -> pa.Array:
+    """Return the first known text of the companies whose first rows are given."""
     if name not in side.columns:
         return pa.nulls(len(rows), TEXT)
-    return texts(side.column(name).take(pa.array(rows, mask=rows < 0)))
+    column = side.column(name)
+    missing = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+    known = first_known(first, missing) if missing.any() else first
+    rows = np.append(known, NONE)[rows]
+    return texts(column.take(pa.array(rows, mask=rows < 0)))
 
 
-def _counts(side: Source, rows: Rows, departments: list[str]) -> pd.DataFrame:
+def _counts(side: Source, rows: Rows, first: Rows, departments: list[str]) -> pd.DataFrame:
     counts: dict[str, pa.Array] = {}
     for department in departments:
         column = _COLUMNS[department]
         try:
             # Cast from text, since dates and times would be cast to numbers too.
-            counts[department] = _texts(side, column, rows).cast(pa.int64())
+            counts[department] = _known(side, column, rows, first).cast(pa.int64())
         except pa.ArrowInvalid as error:
             raise InvalidInputError(
                 f"{side.name}: the column {column!r} has values that are not whole numbers."

@@ -31,7 +31,8 @@ class PeopleComparison(Result):
     employer_changes : DataFrame
         One row per person with a different employer: person_id, name, company_before,
         company_after, title_before, title_after (all str). Employers are compared by id, else
-        profile URL, else name.
+        profile URL, else name; the same URL and name under another id are one employer. An employer
+        that is missing on one side is unknown, and counted in `notes`.
     notes : list of str
         Differences between the searches, and rows and columns that were not compared.
     """
@@ -69,7 +70,8 @@ class PeopleComparison(Result):
         DataFrame
             One row per company and department: company_id, company, department (str), before,
             after, change (Int64; change is missing for companies on one side only) and growth
-            (Float64, change / before).
+            (Float64, change / before). A department that one side lacks is 0 there if the company
+            has others, unless the column was not read.
         """
         return self._headcounts.table
 

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
+from outreach_frames.common.arguments import check_day, is_day
 from outreach_frames.common.atomic_files import expanded, unreadable, unwritable
 from outreach_frames.common.text import quoted, shorten
 from outreach_frames.common.warnings import warn
@@ -60,7 +61,7 @@ def snapshot_people(
     filters : mapping, optional
         Search filters by name, for example from `load_filters`.
     date : str or date, optional
-        The day, as text YYYY-MM-DD; by default today in this machine's time zone.
+        The day, as text YYYY-MM-DD or a date; by default today in this machine's time zone.
     split_by : str, optional
         As for `export_people`.
     progress : bool, optional
@@ -100,7 +101,7 @@ def snapshot_people(
     >>> path.name
     'snapshot=2026-11-01'
     """
-    day = _day_text(date)
+    day = check_day("date", date).date().isoformat()
     body = check_filters(filters, fields)
     connected = resolve(client)
     root = expanded(folder)
@@ -191,7 +192,7 @@ def list_snapshots(folder: Path) -> Iterator[Snapshot]:
         raise unreadable(folder, error) from error
     for name in names:
         match = _NAME.fullmatch(name)
-        if match and _is_date(match[1]):
+        if match and is_day(match[1]):
             yield Snapshot(match[1], folder / name)
 
 
@@ -303,24 +304,3 @@ def _stored_searches(folder: Path, day: str) -> Iterator[tuple[str, dict[str, An
     partial = partial_filters(folder / f"{KEY}={day}")
     if partial is not None:
         yield f".{KEY}={day}.partial", {"split_by": None, **partial}
-
-
-def _day_text(date: object) -> str:
-    """Format a day as YYYY-MM-DD."""
-    if date is None:
-        return datetime.datetime.now().astimezone().date().isoformat()
-    if isinstance(date, datetime.date) and not pd.isna(date):
-        # A Timestamp or datetime is a date too; its time is ignored.
-        return date.isoformat()[:10]
-    if isinstance(date, str) and _is_date(date):
-        return date
-    raise InvalidInputError(
-        f'date={quoted(date)} is not a day. Pass a date, or text such as "2026-11-30".'
-    )
-
-
-def _is_date(text: str) -> bool:
-    try:
-        return datetime.date.fromisoformat(text).isoformat() == text
-    except ValueError:
-        return False

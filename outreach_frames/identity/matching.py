@@ -112,6 +112,7 @@ class Side:
     first: Rows
     repeated: Rows
     keyless: Rows
+    first_of_row: Rows  # a row without keys is its own first row
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,24 +155,40 @@ def match_rows(before: Sequence[pa.Array], after: Sequence[pa.Array]) -> Matchin
     return Matching(old, new, pairs, partner[pairs], gone, unmatched)
 
 
-def match_remaining(found: Matching, before: pa.Array, after: pa.Array) -> Matching:
+def match_remaining(
+    found: Matching, before: pa.Array, after: pa.Array
+) -> tuple[Matching, Rows, Rows]:
     """Match the rows `gone` and `new` by one more key, although their stronger keys differ.
 
-    >>> found = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a"])])
-    >>> found = match_remaining(found, pa.array(["u"]), pa.array(["u"]))
-    >>> found.pairs_before.tolist(), found.pairs_after.tolist(), found.gone.tolist()
-    ([0, 1], [1, 0], [])
+    Takes the keys of the matched rows, followed by those of the others. An unmatched row with the
+    key of a matched or an earlier row of its table is dropped; also return these rows.
+
+    >>> found = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a", "d"])])
+    >>> keys = pa.array([None, "u"]), pa.array([None, "u", "u"])
+    >>> found, _, dropped = match_remaining(found, *keys)
+    >>> found.pairs_before.tolist(), found.pairs_after.tolist(), dropped.tolist()
+    ([0, 1], [1, 0], [2])
     """
-    rows, others = _first_pairs(_numbered(before, after), True, True)
+    size = len(found.pairs_before)
+    ours, theirs, distinct = _numbered(before, after)
+    unmatched = []
+    for numbers in (ours, theirs):
+        is_first = _first(numbers, True, distinct)[numbers] == np.arange(len(numbers))
+        unmatched.append((numbers[size:], (is_first | (numbers == NONE))[size:]))
+    (old, is_old), (new, is_new) = unmatched
+    rows, others = _first_pairs((old, new, distinct), is_old, is_new)
     pairs = np.concatenate([found.pairs_before, found.gone[rows]])
+    dropped = found.gone[~is_old], found.new[~is_new]
+    is_old[rows] = is_new[others] = False
     order = np.argsort(pairs)
-    return replace(
+    matching = replace(
         found,
         pairs_before=pairs[order],
         pairs_after=np.concatenate([found.pairs_after, found.new[others]])[order],
-        gone=np.delete(found.gone, rows),
-        new=np.delete(found.new, others),
+        gone=found.gone[is_old],
+        new=found.new[is_new],
     )
+    return matching, *dropped
 
 
 def _matchable(keys: Keys) -> Keys:
@@ -209,13 +226,17 @@ def _first_pairs(
 
 def _side(levels: Sequence[tuple[Rows, int]]) -> Side:
     """Split a table's rows into first, repeated and keyless rows."""
-    is_keyless = np.ones(len(levels[0][0]), dtype=bool)
-    is_first = np.zeros(len(is_keyless), dtype=bool)
+    rows = np.arange(len(levels[0][0]))
+    is_keyless = np.ones(len(rows), dtype=bool)
+    first_of_row = rows.copy()
     for numbers, distinct in levels:
-        first = _first(numbers, is_keyless, distinct)
         # A row repeats any row that has a stronger key and shares this one.
-        first[numbers[~is_keyless]] = NONE
-        is_first[first[first != NONE]] = True
+        stronger = _first(numbers, ~is_keyless, distinct)
+        own = _first(numbers, is_keyless, distinct)
+        first = np.where(stronger == NONE, own, np.append(first_of_row, NONE)[stronger])
+        has_key = is_keyless & (numbers != NONE)
+        first_of_row[has_key] = first[numbers[has_key]]
         is_keyless &= numbers == NONE
-    masks = is_first, ~is_first & ~is_keyless, is_keyless
-    return Side(*(np.flatnonzero(mask) for mask in masks))
+    is_first = first_of_row == rows
+    first, repeated = np.flatnonzero(is_first & ~is_keyless), np.flatnonzero(~is_first)
+    return Side(first, repeated, np.flatnonzero(is_keyless), first_of_row)

@@ -104,6 +104,22 @@ def first_rows(numbers: Sequence[Rows]) -> Rows:
     return first
 
 
+def first_known(first: Rows, missing: Mask) -> Rows:
+    """Return the first row of each row's group with a value, given the groups' first rows.
+
+    >>> first_known(np.array([0, 1, 0]), np.array([True, False, False])).tolist()
+    [2, 1, 2]
+    """
+    found = first.copy()
+    rows = np.flatnonzero(missing[first] & ~missing)
+    if len(rows):
+        of_group = np.arange(len(first))
+        # Backwards, so that the first row wins.
+        of_group[first[rows[::-1]]] = rows[::-1]
+        found = of_group[first]
+    return found
+
+
 def _shared(column: Rows) -> tuple[Rows, Rows]:
     """Return the rows whose number occurs more than once, and these numbers."""
     times = np.bincount(column + 1, minlength=1)

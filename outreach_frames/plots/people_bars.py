@@ -165,7 +165,8 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), or the table that `df.outreach.tenure()` returns.
     as_of : date, str or Timestamp, optional
-        Count years up to this day if the data is people; by default today.
+        Count years up to this day if the data is people, as text YYYY-MM-DD or a date; by default
+        today.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 

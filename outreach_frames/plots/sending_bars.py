@@ -9,7 +9,8 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames.analysis.companies import require_columns
-from outreach_frames.common.text import plural
+from outreach_frames.analysis.tenure import iso_days
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import largest_first, plot_bars, sum_others
@@ -22,6 +23,7 @@ from outreach_frames.plots.labels import (
     share_text,
 )
 from outreach_frames.tables.interchange import FrameLike, is_frame
+from outreach_frames.tables.value_text import column_texts
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -176,10 +178,16 @@ def _color(status: str) -> str:
 
 
 def _dates(column: pd.Series) -> pd.Series:
-    try:
+    if pd.api.types.is_datetime64_any_dtype(column):
         return pd.to_datetime(column)
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(f"The column 'date' does not hold dates: {error}.") from error
+    dates = pd.Series(iso_days(column_texts(column).texts), column.index)
+    bad = np.flatnonzero(dates.isna() & column.notna())
+    if len(bad):
+        raise InvalidInputError(
+            f"The column 'date' does not hold dates: {plural(len(bad), 'value')} other than "
+            f"YYYY-MM-DD, such as {quoted(column.iloc[bad[0]])} in row {bad[0]}. Correct them."
+        )
+    return dates
 
 
 def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:

@@ -135,7 +135,7 @@ def test_no_leads_make_an_empty_plan_of_the_same_dtypes(leads: Any) -> None:
     ("freq", "start", "days"),
     [
         ("B", "2026-03-07", ["2026-03-09", "2026-03-10"]),
-        ("D", "2026-03-07 15:00", ["2026-03-07", "2026-03-08"]),
+        ("D", pd.Timestamp("2026-03-07 15:00"), ["2026-03-07", "2026-03-08"]),
         ("W-WED", MONDAY, ["2026-03-04", "2026-03-11"]),
         (
             pd.offsets.CustomBusinessDay(holidays=[MONDAY, "2026-03-04"]),
@@ -144,7 +144,7 @@ def test_no_leads_make_an_empty_plan_of_the_same_dtypes(leads: Any) -> None:
         ),
     ],
 )
-def test_days_are_those_of_the_frequency(freq: Any, start: str, days: list[str]) -> None:
+def test_days_are_those_of_the_frequency(freq: Any, start: Any, days: list[str]) -> None:
     """Emails go out on the days that pandas gives for the frequency, from the start on."""
     plan = of.sending_capacity(active(10), 20, start=start, freq=freq)
     assert plan["date"].dt.strftime("%Y-%m-%d").tolist() == days

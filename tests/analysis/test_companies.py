@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames import spec
@@ -67,6 +71,58 @@ def test_companies_without_id_are_told_apart_by_url_or_name() -> None:
     companies = frame.outreach.companies()
     assert companies["name"].tolist() == ["A", "B"]
     assert companies["people_in_frame"].tolist() == [2, 1]
+
+
+KNOWN = st.lists(
+    st.tuples(
+        st.sampled_from(["x", "y", "z", None, "", " "]),
+        st.sampled_from(["A", "B"]),
+        st.sampled_from([None, 1, 2, 3]),
+        st.sampled_from([None, "Lund", "Oslo"]),
+        st.sampled_from([None, [], ["k"]]),
+    ),
+    max_size=8,
+)
+
+
+def first_known(rows: list[tuple[Any, ...]], company: str, place: int) -> Any:
+    """Return the first value of a company that is not missing."""
+    values = (row[place] for row in rows if row[0] == company)
+    return next((value for value in values if value is not None), None)
+
+
+@given(KNOWN, st.booleans())
+def test_a_company_has_the_first_known_value_of_its_rows(
+    rows: list[tuple[Any, ...]], as_objects: bool
+) -> None:
+    """Each column of a company, and each median, is that of the first row that has it."""
+    ids, titles, counts, places, words = zip(*rows, strict=True) if rows else [()] * 5
+    frame = pd.DataFrame(
+        {
+            "company_id": pd.array(ids, dtype="str"),
+            "title": pd.array(titles, dtype="str"),
+            "company_department_headcount_legal": pd.array(counts, dtype="Int64"),
+            "company_location": pd.array(places, dtype="str"),
+            "company_keywords": pd.array(words, dtype=pd.ArrowDtype(pa.list_(pa.string()))),
+        }
+    )
+    table = (frame.astype(object) if as_objects else frame).outreach.companies()
+    names = dict.fromkeys(name for name in ids if name and name.strip())
+    assert table["id"].tolist() == [*names]
+    for place, column in ((2, "department_headcount_legal"), (3, "location"), (4, "keywords")):
+        cells = zip(table[column].isna(), table[column], strict=True)
+        found = [None if lost else [*cell] if place == 4 else cell for lost, cell in cells]
+        assert found == [first_known(rows, name, place) for name in names]
+    segments = frame.outreach.segments("title").set_index("title")["median_legal"]
+    for title, value in segments.items():
+        own = [row for row in rows if row[1] == title]
+        of_companies = [
+            first_known(own, name, 2) or first_known(rows, name, 2)
+            for name in dict.fromkeys(row[0] for row in own)
+            if name in names
+        ]
+        known = [count for count in of_companies if count is not None]
+        assert (None if pd.isna(value) else value) == (median(known) if known else None)
 
 
 @pytest.mark.parametrize(("level", "rows"), [("department", 14), ("job_function", 194)])

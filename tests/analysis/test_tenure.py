@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
-from datetime import date, timedelta
+import re
+import warnings
+from collections.abc import Callable
+from datetime import date, datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import outreach_frames as of
 from outreach_frames.analysis.tenure import TENURE
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import read_people_page
 
 DAY = "2024-06-30"
-DATES = st.none() | st.dates(date(2023, 12, 28), date(2024, 7, 3)).map(str)
+DATES = (
+    st.none()
+    | st.dates(date(2023, 12, 28), date(2024, 7, 3)).map(str)
+    | st.sampled_from(["2024-01", "2024-06", "Present", "04.01.2024"])
+)
 URLS = [
     "https://profnet.example/company/acme",
     "profnet.example/company/acme/",
@@ -32,11 +43,19 @@ POSITIONS = st.none() | st.fixed_dictionaries(
         "end_date": DATES,
     }
 )
+ENDS = ("start_date", "end_date")
 PEOPLE = st.lists(
     st.fixed_dictionaries(
         {
             "id": st.just("1"),
             "current_position_start_date": DATES,
+            "company": st.none()
+            | st.fixed_dictionaries(
+                {
+                    "name": st.sampled_from(["ACME", "Brightforge", None]),
+                    "profnet_url": st.sampled_from([*URLS, None]),
+                }
+            ),
             "experiences": st.none() | st.lists(POSITIONS, max_size=4),
         }
     ),
@@ -50,19 +69,51 @@ def frame_of(people: list[dict[str, Any]], backend: Any = "numpy_nullable") -> p
     return people_frame([read_people_page(body)], backend)
 
 
-def brute_force(person: dict[str, Any], day: str) -> tuple[Any, ...]:
+def day_of(text: str | None) -> str | None:
+    """Return the day that a date stands for."""
+    text = f"{text}-01" if text and re.fullmatch(r"\d{4}-\d{2}", text) else text
+    return text if text and re.fullmatch(r"\d{4}-\d{2}-\d{2}", text) else None
+
+
+def company_of(one: dict[str, Any] | None, prefix: str = "") -> tuple[Any, Any]:
+    """Return the keys of a company's URL and name."""
+    url, name = ((one or {}).get(f"{prefix}{key}") for key in ("profnet_url", "name"))
+    return URLS.index(url) // 2 if url else None, (name or "").strip().lower() or None
+
+
+def urls_of_names(people: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the URL of each name that occurs with a single one."""
+    urls: dict[str, set[Any]] = {}
+    for person in people:
+        held = [company_of(one, "company_") for one in person["experiences"] or ()]
+        for url, name in [company_of(person["company"]), *held]:
+            if url is not None and name:
+                urls.setdefault(name, set()).add(url)
+    return {name: found.pop() for name, found in urls.items() if len(found) == 1}
+
+
+def brute_force(person: dict[str, Any], day: str, known: dict[str, Any]) -> tuple[Any, ...]:
     """Read one person's positions one by one."""
     held = [
-        one
+        one | {"start": day_of(one["start_date"]), "end": day_of(one["end_date"])}
         for one in person["experiences"] or ()
         if one and any(v is not None for v in one.values())
     ]
-    begun = [one for one in held if not one["start_date"] or one["start_date"] <= day]
-    open_ones = [one for one in begun if not one["end_date"] or one["end_date"] >= day]
-    current = max(open_ones, key=lambda one: one["start_date"] or "", default=None)
-    start = current["start_date"] if current else None
-    stated = person["current_position_start_date"]
-    if not start and (current or not held) and stated and stated <= day:
+    unclear = [one for one in held if one["end_date"] and not one["end"]]
+    begun = [one for one in held if not one["start"] or one["start"] <= day]
+    open_ones = [
+        one for one in begun if one not in unclear and (not one["end"] or one["end"] >= day)
+    ]
+    stated = day_of(person["current_position_start_date"])
+    own = company_of(person["company"])
+
+    def rank(one: dict[str, Any]) -> tuple[bool, bool, str]:
+        at_own = moved(company_of(one, "company_"), own, known) is False
+        return at_own, bool(stated and one["start"] == stated), one["start"] or ""
+
+    current = max(open_ones, key=rank, default=None)
+    start = current["start"] if current else None
+    if not start and (current or unclear or not held) and stated and stated <= day:
         start = stated
     earlier = [
         one
@@ -70,14 +121,15 @@ def brute_force(person: dict[str, Any], day: str) -> tuple[Any, ...]:
         if current is not None
         and one is not current
         and (
-            (one not in open_ones and not later(one["start_date"], current["start_date"]))
-            or later(current["start_date"], one["start_date"])
+            (one["end"] and one not in open_ones and not later(one["start"], current["start"]))
+            or later(current["start"], one["start"])
         )
     ]
-    previous = max(earlier, key=lambda one: one["start_date"] or "", default=None)
+    previous = max(earlier, key=lambda one: one["start"] or "", default=None)
     if previous is None:
         return start, None, None, None
-    return (start, previous["title"], previous["company_name"] or None, moved(current, previous))
+    changed = moved(company_of(current, "company_"), company_of(previous, "company_"), known)
+    return (start, previous["title"], previous["company_name"] or None, changed)
 
 
 def later(one: str | None, other: str | None) -> bool:
@@ -85,26 +137,33 @@ def later(one: str | None, other: str | None) -> bool:
     return bool(one and other and one > other)
 
 
-def moved(current: Any, previous: Any) -> bool | None:
-    """Whether two positions are at different companies."""
-    ours, theirs = (
-        URLS.index(one["company_profnet_url"]) // 2 if one["company_profnet_url"] else None
-        for one in (current, previous)
-    )
-    if ours is not None and theirs is not None:
-        return ours != theirs
-    ours, theirs = ((one["company_name"] or "").strip().lower() for one in (current, previous))
-    return ours != theirs if ours and theirs else None
+def moved(ours: tuple[Any, Any], theirs: tuple[Any, Any], known: dict[str, Any]) -> bool | None:
+    """Whether two employers differ."""
+    if ours[0] is not None and theirs[0] is not None:
+        return bool(ours[0] != theirs[0])
+    one, other = (known.get(name) if url is None else url for url, name in (ours, theirs))
+    if one is not None and one == other:
+        return False
+    return ours[1] != theirs[1] if ours[1] and theirs[1] else None
 
 
-@settings(max_examples=60)
+@settings(max_examples=100)
 @given(PEOPLE, st.sampled_from([DAY, "2024-01-02"]), st.sampled_from(["numpy_nullable", "pyarrow"]))
 def test_tenure_is_that_of_a_brute_force(
     people: list[dict[str, Any]], day: str, backend: Any
 ) -> None:
     """Start, previous position and change of employer are those of reading row by row."""
-    table = frame_of(people, backend).outreach.tenure(as_of=day)
-    expected = [brute_force(person, day) for person in people]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        table = frame_of(people, backend).outreach.tenure(as_of=day)
+    known = urls_of_names(people)
+    expected = [brute_force(person, day, known) for person in people]
+    dates = [one[key] for p in people for one in p["experiences"] or () if one for key in ENDS]
+    dates += [person["current_position_start_date"] for person in people]
+    unknown = sum(bool(text) and not day_of(text) for text in dates)
+    counts = [int(n) for one in caught for n in re.findall(r"(\d+) in ", str(one.message))]
+    assert sum(counts) == unknown
+    assert len(caught) == bool(unknown)
     starts = table["start_date"].dt.strftime("%Y-%m-%d")
     found = table.assign(start_date=starts).drop(columns="years").astype(object)
     assert [*map(tuple, found.where(found.notna(), None).to_numpy().tolist())] == expected
@@ -156,6 +215,55 @@ CASES = {
         ("2019-05-05", None, None, None),
     ),
 }
+
+
+OPEN = [
+    position("Board", "2022-01-01"),
+    position("Acme", "2019-05-05", title="CEO"),
+    position("Acme", "2021-01-01", title="Adviser"),
+    position("Other", "2019-05-05"),
+]
+
+
+@pytest.mark.parametrize(
+    ("company", "stated", "start"),
+    [
+        ("ACME ", "2019-05-05", "2019-05-05"),
+        ("Acme", "2018-01-01", "2021-01-01"),
+        ("Board", "2019-05-05", "2022-01-01"),
+        ("Nowhere", "2019-05-05", "2019-05-05"),
+        (None, "2021-01-01", "2021-01-01"),
+        ("Nowhere", None, "2022-01-01"),
+    ],
+)
+def test_the_current_position_is_at_the_stated_company_since_the_stated_start(
+    company: str | None, stated: str | None, start: str
+) -> None:
+    """Of several open positions the company counts first, then the start, then the latest."""
+    person = {"company": {"name": company}, "current_position_start_date": stated}
+    table = frame_of([person | {"id": "1", "experiences": OPEN}]).outreach.tenure(as_of=DAY)
+    assert table["start_date"].dt.strftime("%Y-%m-%d").tolist() == [start]
+
+
+def test_names_with_one_profile_url_are_one_employer() -> None:
+    """A name without URL is the company that other rows of the frame give a URL and both names."""
+    acme = {"company_profnet_url": URLS[0]}
+    held = [
+        position("Acme GmbH", "2022-01-01") | acme,
+        position("Acme", "2020-01-01", "2021-12-31"),
+    ]
+    bare = [one | {"company_profnet_url": None} for one in held]
+    people: list[dict[str, Any]] = [
+        {"id": "1", "experiences": held},
+        {"id": "2", "experiences": bare},
+        {"id": "3", "company": {"name": "ACME", "profnet_url": URLS[1]}},
+    ]
+    changed = frame_of(people).outreach.tenure(as_of=DAY)["changed_employer"]
+    assert changed.tolist()[:2] == [False, False]
+    assert frame_of(people[:2]).outreach.tenure(as_of=DAY)["changed_employer"].all()
+    # A name with two URLs may be either company.
+    people.append({"id": "4", "company": {"name": "Acme", "profnet_url": URLS[2]}})
+    assert frame_of(people).outreach.tenure(as_of=DAY)["changed_employer"][:2].all()
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -212,3 +320,66 @@ def test_dates_in_place_of_text_are_told() -> None:
     frame = pd.DataFrame({"experiences": [positions], "current_position_start_date": [None]})
     with pytest.raises(InvalidInputError, match=r"datetime.date\(2020, 1, 1\)"):
         frame.outreach.tenure(DAY)
+
+
+OTHER_DAYS: list[Any] = [
+    *("04.01.2027", "13.01.2027", "1/4/27", "01-04-2027", "2027/01/04", "2027-1-4", "20270104"),
+    *("2027", "2027-01", "2027-W01-1", "2027-02-30", "2027-01-04 09:30", "2027-01-04T09:30Z"),
+    *("now", "today", "tomorrow", "12:30", "", " 2027-01-04", "\uff12027-01-04"),
+    *(2027, 1.5, True, pd.NaT, pd.NA, np.datetime64("2027"), b"2027-01-04", ("2027-01-04",)),
+]
+MAILBOXES = pd.DataFrame(
+    {"id": ["m"], "email": ["a@b.example"], "status": ["active"], "daily_email_limit": [5]}
+)
+NOBODY = pd.DataFrame({"experiences": [None], "current_position_start_date": ["2020-01-04"]})
+
+
+def test_only_iso_days_and_date_objects_are_days(tmp_path: Path, client: Client) -> None:
+    """Each argument that takes a day rejects any other text or value, and shows the right form."""
+    calls: dict[str, Callable[[Any], Any]] = {
+        "start": lambda day: of.sending_capacity(MAILBOXES, 1, start=day, freq="D"),
+        "as_of": lambda day: NOBODY.outreach.tenure(as_of=day),
+        "date": lambda day: of.snapshot_people(tmp_path, date=day, person_name="nobody"),
+    }
+    for name, call in calls.items():
+        for value in OTHER_DAYS:
+            with pytest.raises(InvalidInputError, match=f"^{name} takes a day: .*'2026-03-02'"):
+                call(value)
+    with pytest.raises(InvalidInputError, match=r"as_of takes a day: '04\.01\.2027'"):
+        of.plots.tenure(NOBODY, as_of="04.01.2027")
+    assert not [*tmp_path.iterdir()]
+    moment = datetime(2027, 1, 4, 23, 30, tzinfo=timezone(timedelta(hours=-9)))
+    for day in ("2027-01-04", date(2027, 1, 4), moment, pd.Timestamp(moment)):
+        assert calls["start"](day)["date"].tolist() == [pd.Timestamp("2027-01-04")]
+        assert calls["as_of"](day)["years"].round(3).tolist() == [7.001]
+        assert calls["date"](day).name == "snapshot=2027-01-04"
+
+
+STATED = {
+    "2018-01-04": "2018-01-04",
+    "2018-01": "2018-01-01",
+    "2018-01-04T23:30-02:00": "2018-01-05",
+    "2018-01-04 12:00:00.5": "2018-01-04",
+    pd.Timestamp("2018-01-04 09:00"): "2018-01-04",
+    date(2018, 1, 4): "2018-01-04",
+    **dict.fromkeys(["04.01.2018", "1/4/18", "2018", "Jan 2018", "20180104", "2018-02-30", 2018]),
+    **dict.fromkeys(["", " ", None]),
+}
+
+
+def test_dates_that_are_not_iso_are_unknown_and_counted() -> None:
+    """No date of the data is guessed, and one warning has their number, row, column and text."""
+    frame = pd.DataFrame({"current_position_start_date": [*STATED], "experiences": None})
+    with pytest.warns(OutreachWarning) as caught:
+        table = frame.outreach.tenure(as_of="2026-01-01")
+    found = table["start_date"].dt.strftime("%Y-%m-%d").astype(object)
+    assert found.where(found.notna(), None).tolist() == [*STATED.values()]
+    (message,) = (str(one.message) for one in caught)
+    words = "7 in current_position_start_date (first: row 6, '04.01.2018')"
+    assert message == f"Dates other than YYYY-MM-DD were treated as unknown: {words}."
+    lists = NOBODY.assign(current_position_start_date=[[1]])
+    with pytest.warns(OutreachWarning, match=r"1 in current_.* row 0, \[1\]"):
+        assert lists.outreach.tenure()["start_date"].isna().all()
+    numbers = frame.assign(current_position_start_date=2018)
+    with pytest.warns(OutreachWarning, match="16 in current_position_start_date"):
+        assert numbers.outreach.tenure()["start_date"].isna().all()

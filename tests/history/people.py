@@ -72,19 +72,29 @@ def matched(before: list[Record], after: list[Record]) -> Expected:
         for other in new:
             if before[one].get("id") and before[one]["id"] == after[other].get("id"):
                 partner[one] = other
-    asked = set()
+    old = once(before, old, [*partner])
+    new = once(after, new, [*partner.values()])
     for one in old:
         for other in new:
             url = key_of(before[one])
-            same = url is not None and url == key_of(after[other]) and url not in asked
+            same = url is not None and url == key_of(after[other])
             if one not in partner and free(other) and same:
                 partner[one] = other
-                asked.add(url)
     return Expected(
         sorted(partner.items()),
         [place for place in old if place not in partner],
         [place for place in new if free(place)],
     )
+
+
+def once(people: list[Record], places: list[int], sure: list[int]) -> list[int]:
+    """Drop who has the URL of somebody matched by id, or of an earlier one."""
+    kept = sorted(sure)
+    for place in places:
+        url = key_of(people[place])
+        if place not in sure and (url is None or url not in {key_of(people[one]) for one in kept}):
+            kept.append(place)
+    return sorted(kept)
 
 
 def identity_of(before: Record, after: Record) -> str:
@@ -118,19 +128,32 @@ def moves(before: list[Record], after: list[Record]) -> list[str]:
     for one, other in matched(before, after).pairs:
         old, new = (person.get("company") or {} for person in (before[one], after[other]))
         keys = [key for key in ("id", "profnet_url", "name") if old.get(key) and new.get(key)]
-        has = [any(c.get(k) for k in ("id", "profnet_url", "name")) for c in (old, new)]
-        if old.get(keys[0]) != new.get(keys[0]) if keys else has[0] != has[1]:
+        same = len(keys) > 1 and all(old[key] == new[key] for key in keys if key != "id")
+        if keys and old[keys[0]] != new[keys[0]] and not (same and keys[-2:] == [*PAGE_AND_NAME]):
             found.append(identity_of(before[one], after[other]))
     return found
 
 
-def headcounts(before: list[Record], after: list[Record]) -> dict[tuple[str, str], tuple[Any, Any]]:
+PAGE_AND_NAME = ("profnet_url", "name")
+
+
+def headcounts(before: list[Record], after: list[Record]) -> dict[tuple[str, str], list[Any]]:
     """Return the counts of both sides by company id and department; all companies have ids."""
-    sides: list[dict[tuple[str, str], Any]] = [{}, {}]
+    sides: list[dict[str, Record]] = [{}, {}]
     for side, people in zip(sides, (before, after), strict=True):
         for person in people:
             company = person.get("company") or {}
-            if company.get("id") and not any(key[0] == company["id"] for key in side):
-                counts = company.get("department_headcount") or {}
-                side.update({(company["id"], name): counts.get(name) for name in DEPARTMENTS})
-    return {key: (sides[0].get(key), sides[1].get(key)) for key in sides[0] | sides[1]}
+            if company.get("id"):
+                known = side.setdefault(company["id"], dict.fromkeys(DEPARTMENTS))
+                for name, count in (company.get("department_headcount") or {}).items():
+                    known[name] = count if known[name] is None else known[name]
+    pairs = {}
+    for company in sides[0] | sides[1]:
+        counts = [side.get(company, {}) for side in sides]
+        counted = [any(count is not None for count in side.values()) for side in counts]
+        for name in DEPARTMENTS:
+            pair = [side.get(name) for side in counts]
+            if pair.count(None) == 1 and all(counted):
+                pair = [count or 0 for count in pair]
+            pairs[company, name] = pair
+    return pairs

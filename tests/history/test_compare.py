@@ -101,7 +101,7 @@ def test_a_comparison_is_a_join_by_brute_force(
     wanted = headcounts(before, after)
     assert set(counts) == set(wanted)
     for key, pair in wanted.items():
-        assert [None if pd.isna(count) else count for count in counts[key]] == list(pair)
+        assert [None if pd.isna(count) else count for count in counts[key]] == pair
 
 
 def sorted_by_person(pairs: list[tuple[str, str]], changed: pd.DataFrame) -> list[tuple[str, str]]:
@@ -117,7 +117,7 @@ def sorted_by_person(pairs: list[tuple[str, str]], changed: pd.DataFrame) -> lis
 def test_employers_are_compared_by_the_first_key_of_both(
     before: list[Record], after: list[Record]
 ) -> None:
-    """By id, else profile URL, else name; who has an employer on one side only has changed."""
+    """By id, else URL, else name; the same URL and name are one company, a missing one unknown."""
     comparison = of.compare_people(frame_of(before), frame_of(after))
     assert comparison.employer_changes["person_id"].tolist() == moves(before, after)
 
@@ -157,6 +157,91 @@ def test_companies_of_different_ids_are_different() -> None:
         for name in ("one", "other")
     )
     assert of.compare_people(before, after).headcount["change"].isna().all()
+
+
+PAGE = {"profnet_url": "https://profnet.example/company/x", "name": "X"}
+
+
+def test_a_company_with_a_new_id_is_the_same_company() -> None:
+    """The same profile URL and name are no change of employer, and headcounts have one row."""
+    before = frame_of([{"id": "1", "company": count_of(PAGE | {"id": "old"}, finance=1)}])
+    people = [
+        {"id": "1", "company": count_of(PAGE | {"id": "new"}, finance=4)},
+        {"id": "2", "company": count_of(PAGE | {"id": "newer"}, finance=9)},
+        {"id": "3", "company": count_of(PAGE | {"id": "other", "name": "Y"}, finance=2)},
+    ]
+    with pytest.warns(OutreachWarning) as warned:
+        comparison = of.compare_people(before, frame_of(people))
+    words = "(matched by profile URL and name): 'new'."
+    notes = [
+        f"1 company has a different id after {words}",
+        "1 company after has the profile URL and name of another id and counted once: 'newer'.",
+    ]
+    assert comparison.employer_changes.empty
+    assert set(notes) <= {str(one.message) for one in warned} & set(comparison.notes)
+    table = comparison.headcount.dropna(subset="after")
+    assert table[["company_id", "after"]].to_numpy().tolist() == [["new", 4], ["other", 2]]
+    assert table["change"].iloc[0] == 3
+
+
+def count_of(company: Record, **counts: int | None) -> Record:
+    """Return a company with headcounts."""
+    return company | {"department_headcount": counts}
+
+
+def test_an_employer_of_one_side_is_unknown_and_counted() -> None:
+    """Who has no employer before or after has not changed, and a warning names them."""
+    with_company = frame_of([{"id": "1", "company": PAGE}, {"id": "2"}, {"id": "3"}])
+    without = frame_of([{"id": "1"}, {"id": "2", "company": PAGE}, {"id": "3"}])
+    for pair in ((with_company, without), (without, with_company)):
+        with pytest.warns(OutreachWarning, match=r"employers of 2 people .* missing: '1', '2'\."):
+            comparison = of.compare_people(*pair)
+        assert comparison.employer_changes.empty
+
+
+@pytest.mark.filterwarnings(QUIET)
+def test_an_absent_department_counts_from_nobody() -> None:
+    """A department that one side lacks is 0 if that side has others, and missing without any."""
+    one, none = {"finance": 1}, {"finance": None}
+    for counts, change in ((one, 2), (none, None)):
+        before = frame_of([{"id": "1", "company": count_of({"id": "x"}, **counts)}])
+        after = frame_of([{"id": "1", "company": count_of({"id": "x"}, finance=1, legal=2)}])
+        for pair, sign in (((before, after), 1), ((after, before), -1)):
+            table = of.compare_people(*pair).headcount.set_index("department")["change"]
+            assert (None if pd.isna(table["legal"]) else table["legal"]) == (
+                change and sign * change
+            )
+    # A column that was not read is no department without people.
+    slim = before.assign(company_department_headcount_finance=1)
+    slim = slim.drop(columns="company_department_headcount_legal")
+    table = of.compare_people(slim, after).headcount.set_index("department")["change"]
+    assert pd.isna(table["legal"])
+
+
+def test_a_profile_under_another_id_beside_the_first_is_one_person() -> None:
+    """A further id with the URL of somebody in the same table neither appears nor disappears."""
+    ada, again = ({"id": name, "profnet_url": f"{URL}ada"} for name in ("1", "2"))
+    for pair, side in ((([ada], [ada, again]), "after"), (([ada, again], [ada]), "before")):
+        with pytest.warns(OutreachWarning, match=f"1 person {side} has the profile URL .* '2'"):
+            comparison = of.compare_people(*map(frame_of, pair))
+        assert comparison.appeared.empty
+        assert comparison.disappeared.empty
+
+
+def test_ignored_columns_do_not_count_as_changed() -> None:
+    """Links to pictures are ignored by default, other columns on request, and typos are errors."""
+    before = pd.DataFrame({"id": ["1"], "image_url": ["a"], "title": ["CTO"]})
+    after = pd.DataFrame({"id": ["1"], "image_url": ["b"], "title": ["CEO"]})
+
+    def fields(**options: Any) -> list[str]:
+        return list(of.compare_people(before, after, **options).changed["field"])
+
+    assert fields() == ["title"]
+    assert fields(ignore=()) == ["image_url", "title"]
+    assert fields(ignore="title") == ["image_url"]
+    assert fields(ignore=["title", "company_logo_url", "image_url"]) == []
+    with pytest.raises(InvalidInputError, match=r"'titel', which is not a column\. .* 'title'"):
+        fields(ignore=["titel"])
 
 
 @pytest.mark.filterwarnings(QUIET)

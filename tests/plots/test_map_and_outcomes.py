@@ -178,6 +178,16 @@ def test_numbers_that_are_text_are_rejected(
         getattr(of.plots, name)(pd.DataFrame(table | {column: ["many"]}))
 
 
+@pytest.mark.parametrize("day", ["02.03.2026", "3/2/26", "2026-03", "2026", 20260302])
+def test_days_that_are_not_iso_are_not_guessed(day: Any) -> None:
+    """A plan with another form of date is an error with its row, and ISO text is drawn."""
+    with pytest.raises(of.OutreachError, match=f"does not hold dates: 1 value .*{day}'? in row 1"):
+        of.plots.capacity(pd.DataFrame(DAYS | {"date": ["2026-03-02", day]} | TWICE))
+
+
+TWICE = {"email": ["a", "a"], "emails": [3, 3], "leads_reached": [3, 6]}
+
+
 def test_what_is_infinite_is_not_drawn() -> None:
     """A value without bounds is missing, and the others keep their bars."""
     axes = of.plots.segments(pd.DataFrame(SEGMENT | {"people": [np.inf]}))
