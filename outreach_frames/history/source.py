@@ -26,7 +26,7 @@ from outreach_frames.history.snapshots import (
     stored_attrs,
 )
 from outreach_frames.history.values import as_arrow, comparable, texts
-from outreach_frames.reading.flatten import concat_tables
+from outreach_frames.reading.flatten import concat_promoted, concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
@@ -154,8 +154,7 @@ def _concatenated(chunks: Sequence[pa.Array]) -> pa.Array:
     """Concatenate the parts of a column; incompatible types become text."""
     if len({chunk.type for chunk in chunks}) > 1:
         try:
-            tables = [pa.table({KEY: chunk}) for chunk in chunks]
-            return comparable(pa.concat_tables(tables, promote_options="permissive").column(KEY))
+            return comparable(concat_promoted([pa.chunked_array([chunk]) for chunk in chunks]))
         except pa.ArrowException:
             chunks = [texts(chunk) for chunk in chunks]
     return pa.concat_arrays(chunks)
