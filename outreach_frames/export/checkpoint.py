@@ -192,7 +192,8 @@ class Checkpoint:
         """Delete temporary files of a killed run, or all files."""
         if self.replaced.exists() and not self.target.exists():
             self.replaced.rename(self.target)
-        for path in self.folder.iterdir():
+        # The journal first: left alone, it would block other exports to this target.
+        for path in sorted(self.folder.iterdir()):
             if path.name != _LOCK and (all_files or path.name.endswith(".tmp")):
                 if path.is_dir():
                     shutil.rmtree(path)
