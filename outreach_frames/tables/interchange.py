@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.text import shorten
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.tables.schema import DATE, has_nested_nulls, to_frame
 
@@ -125,7 +126,11 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
         if str(target) != str(column.type):
             table = table.set_column(place, name, _cast(column, target))
     frame = to_frame(table, "numpy_nullable")
-    frame.attrs = dict(metadata.get("attributes") or {})
+    attrs = metadata.get("attributes") or {}
+    if isinstance(attrs, dict):
+        frame.attrs = dict(attrs)
+    else:
+        warn("The .attrs in the table's metadata are not an object of JSON, and were ignored.")
     return _restore_index(frame, metadata)
 
 

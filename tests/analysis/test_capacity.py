@@ -126,8 +126,10 @@ def test_an_address_counts_once(address: str, status: str) -> None:
     pd.testing.assert_frame_equal(plan, expected)
     with pytest.warns(OutreachWarning, match="1 mailbox has the address of another row"):
         plan = of.sending_capacity(frame[::-1] if status == "inactive" else frame, 40, start=MONDAY)
-    assert plan.groupby("mailbox_id")["emails"].sum().equals(
-        expected.groupby("mailbox_id")["emails"].sum()
+    assert (
+        plan.groupby("mailbox_id")["emails"]
+        .sum()
+        .equals(expected.groupby("mailbox_id")["emails"].sum())
     )
 
 

@@ -179,7 +179,7 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
 def test_killed_before_each_file_operation(name: str, tmp_path: Path) -> None:
     """Wherever finishing and tidying up is broken off, no page that is kept is asked for again."""
     with scripted(partial(reply, there=FEW)) as service, running(service.url) as runner:
-        # The first four operations make the journal; the next is that of an export that has read all.
+        # Four operations make the journal; the fifth is that of an export that has read all.
         (tmp_path / "read").mkdir()
         assert runner.run(tmp_path / "read" / name, LONG, 5) == "killed"
         assert pages_kept(tmp_path / "read" / name) == FEW / PAGE_SIZE

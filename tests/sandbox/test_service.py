@@ -272,7 +272,9 @@ class TestHead:
         """A request that names no host, or two of them, is refused with 421."""
         lines = "".join(f"Host: {host}\r\n" for host in hosts)
         with connect(sandbox) as connection:
-            connection.sendall(f"GET /mailboxes HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode())
+            connection.sendall(
+                f"GET /mailboxes HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode()
+            )
             assert everything(connection).startswith(b"HTTP/1.1 421")
 
     @pytest.mark.parametrize("path", ["/mailboxes?x=", "/"])
