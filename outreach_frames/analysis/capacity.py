@@ -121,7 +121,8 @@ def sending_capacity(
     if not sends.any():
         raise InvalidInputError(_no_sender(statuses))
     repeats = _repeat_addresses(mailboxes, sends)
-    mailboxes, limits, sends = mailboxes[~repeats], limits[~repeats], sends[~repeats]
+    mailboxes = mailboxes[~repeats]
+    limits, sends = limits[~repeats], sends[~repeats]
     days = _days(quotas_of, limits[sends], emails)
     if max(days) > _MAX_DAYS:
         raise InvalidInputError(

@@ -69,7 +69,8 @@ def _unpack(value: object) -> Entry | None:
     """Return the entry of a row, or None if the row is damaged."""
     if not isinstance(value, bytes) or len(value) < _TIMES.size + _CHECKSUM.size:
         return None
-    entry = Entry(*_TIMES.unpack_from(value), value[_TIMES.size + _CHECKSUM.size :])
+    expires, lifetime = _TIMES.unpack_from(value)
+    entry = Entry(expires, lifetime, value[_TIMES.size + _CHECKSUM.size :])
     return entry if _pack(entry) == value else None
 
 
