@@ -121,7 +121,7 @@ def sending_capacity(
     if not sends.any():
         raise InvalidInputError(_no_sender(statuses))
     repeats = _repeat_addresses(mailboxes, sends)
-    mailboxes = mailboxes[~repeats]
+    distinct = mailboxes[~repeats]
     limits, sends = limits[~repeats], sends[~repeats]
     days = _days(quotas_of, limits[sends], emails)
     if max(days) > _MAX_DAYS:
@@ -131,9 +131,9 @@ def sending_capacity(
         )
     if emails and not sends.all():
         with_all = _days(quotas_of, limits[_are_positive(limits)], emails)
-        others = mailboxes.assign(daily_email_limit=limits)[~sends]
+        others = distinct.assign(daily_email_limit=limits)[~sends]
         _warn_cannot_send(others, max(days), max(with_all))
-    senders = mailboxes[sends].assign(
+    senders = distinct[sends].assign(
         daily_email_limit=limits, quota=quotas_of(limits[sends].tolist(), emails)
     )
     return _plan(senders, days, _dates(first, freq, max(days)), each)

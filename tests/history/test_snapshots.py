@@ -162,7 +162,7 @@ def test_an_interrupted_split_goes_on_with_the_same_split_only(tmp_path: Path) -
         with pytest.raises(ServerError):
             of.snapshot_people(tmp_path, date=OLD, **split)
         mended.set()
-        with pytest.raises(InvalidInputError, match=r"split_by was 'person_s.*, and is not set"):
+        with pytest.raises(InvalidInputError, match=r"split_by was 'person_s.* and is now not set"):
             of.snapshot_people(tmp_path, date=OLD, person_seniorities=["vp"])
         path = of.snapshot_people(tmp_path, date=OLD, **split)
     assert len(of.read_prospects(path)) == 250
