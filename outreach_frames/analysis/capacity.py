@@ -8,6 +8,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.analysis.companies import require_columns
@@ -15,6 +17,7 @@ from outreach_frames.common.arguments import check_day, check_integer, check_one
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.keys import email_keys
 from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 
@@ -84,8 +87,8 @@ def sending_capacity(
     Warns
     -----
     OutreachWarning
-        Some mailboxes cannot send. The warning names them, the reasons, and the days that they
-        would save.
+        Some mailboxes cannot send: the warning names them, the reasons, and the days that they
+        would save. Or several have the same address, which then counts once.
 
     Notes
     -----
@@ -117,6 +120,9 @@ def sending_capacity(
     sends = _are_positive(limits) & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
     if not sends.any():
         raise InvalidInputError(_no_sender(statuses))
+    repeats = _repeat_addresses(mailboxes, sends)
+    distinct = mailboxes[~repeats]
+    limits, sends = limits[~repeats], sends[~repeats]
     days = _days(quotas_of, limits[sends], emails)
     if max(days) > _MAX_DAYS:
         raise InvalidInputError(
@@ -125,9 +131,9 @@ def sending_capacity(
         )
     if emails and not sends.all():
         with_all = _days(quotas_of, limits[_are_positive(limits)], emails)
-        others = mailboxes.assign(daily_email_limit=limits)[~sends]
+        others = distinct.assign(daily_email_limit=limits)[~sends]
         _warn_cannot_send(others, max(days), max(with_all))
-    senders = mailboxes[sends].assign(
+    senders = distinct[sends].assign(
         daily_email_limit=limits, quota=quotas_of(limits[sends].tolist(), emails)
     )
     return _plan(senders, days, _dates(first, freq, max(days)), each)
@@ -185,6 +191,22 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
         ) from error
     # A limit above the maximum number of emails has no effect.
     return mailboxes, limits.clip(upper=_MAX_EMAILS)
+
+
+def _repeat_addresses(mailboxes: pd.DataFrame, sends: np.ndarray[Any, Any]) -> Any:
+    """Return which rows repeat an address, of senders first, and warn of them."""
+    texts = pa.array(mailboxes["email"].astype("str"), from_pandas=True)
+    keys = pc.coalesce(email_keys(texts), pc.utf8_lower(pc.utf8_trim_whitespace(texts)))
+    ordered = keys.to_pandas().iloc[np.argsort(~sends, kind="stable")]
+    repeats = (ordered.duplicated() & ordered.notna()).sort_index().to_numpy("bool")
+    if repeats.any():
+        first = mailboxes[repeats].iloc[0]
+        warn(
+            f"{plural(int(repeats.sum()), 'mailbox has', 'mailboxes have')} the address of another "
+            f"row, such as {first['id']} ({first['email']}). Each address counts once, with the "
+            "daily limit of its first row that can send. Drop the other rows to choose the limit."
+        )
+    return repeats
 
 
 def _are_positive(limits: pd.Series[Any]) -> np.ndarray[Any, Any]:

@@ -37,7 +37,10 @@ _LOGGER: Final = logging.getLogger(__name__)
 MAX_BYTES: Final = 1_000_000_000
 _PURGE_EVERY = MAX_BYTES // 10
 _BUSY_SECONDS: Final = 0.9
-_HEADER: Final = struct.Struct(">dI")
+# No entry lives this long: one that expires later was stored by a clock that is ahead.
+_MAX_LIFETIME: Final = 86_400
+_TIMES: Final = struct.Struct(">dd")
+_CHECKSUM: Final = struct.Struct(">I")
 _TABLE: Final = "answers"
 # "ofca", which marks a SQLite file as a cache of this package.
 _APPLICATION_ID: Final = 0x6F666361
@@ -46,23 +49,31 @@ _PAGE_BYTES: Final = 16_384
 
 
 class Entry(NamedTuple):
-    """A stored body and its expiry in Unix time."""
+    """A stored body, its expiry in Unix time, and its lifetime in seconds."""
 
     expires_unix: float
+    lifetime: float
     body: bytes
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it has not expired, and was not stored by a clock that is ahead."""
+        return time.time() < self.expires_unix <= time.time() + self.lifetime
 
 
 def _pack(entry: Entry) -> bytes:
-    return _HEADER.pack(entry.expires_unix, zlib.crc32(entry.body)) + entry.body
+    times = _TIMES.pack(entry.expires_unix, entry.lifetime)
+    checksum = zlib.crc32(entry.body, zlib.crc32(times))
+    return times + _CHECKSUM.pack(checksum) + entry.body
 
 
 def _unpack(value: object) -> Entry | None:
     """Return the entry of a row, or None if the row is damaged."""
-    if not isinstance(value, bytes) or len(value) < _HEADER.size:
+    if not isinstance(value, bytes) or len(value) < _TIMES.size + _CHECKSUM.size:
         return None
-    expires, checksum = _HEADER.unpack_from(value)
-    body = value[_HEADER.size :]
-    return Entry(expires, body) if zlib.crc32(body) == checksum else None
+    expires, lifetime = _TIMES.unpack_from(value)
+    entry = Entry(expires, lifetime, value[_TIMES.size + _CHECKSUM.size :])
+    return entry if _pack(entry) == value else None
 
 
 class _Store(SQLiteDict):
@@ -110,12 +121,12 @@ class ResponseCache:
         return self._store is not None
 
     def get(self, key: str) -> bytes | None:
-        """Return the body of a response that is stored and has not expired."""
+        """Return the body of a response that is stored and fresh."""
         entry = self.entries([key]).get(key)
-        return entry.body if entry is not None and entry.expires_unix > time.time() else None
+        return entry.body if entry is not None and entry.is_fresh else None
 
     def entries(self, keys: Sequence[str]) -> dict[str, Entry]:
-        """Return the undamaged entries of these keys, expired ones included."""
+        """Return the undamaged entries of these keys, including those that are not fresh."""
         marks = ",".join("?" * len(keys))
         query = f"SELECT key, value FROM {_TABLE} WHERE key IN ({marks})"  # noqa: S608
         found = {key: _unpack(value) for key, value in self._rows(query, *keys)}
@@ -129,15 +140,15 @@ class ResponseCache:
 
     def set(self, key: str, body: bytes, lifetime: float) -> None:
         """Store a response for a lifetime in seconds."""
-        self.set_many({key: body}, time.time() + lifetime)
+        self.set_many({key: body}, time.time() + lifetime, lifetime)
 
-    def set_many(self, bodies: Mapping[str, bytes], expires_unix: float) -> None:
+    def set_many(self, bodies: Mapping[str, bytes], expires_unix: float, lifetime: float) -> None:
         """Store all of these responses or none; they expire at a Unix time."""
         with self._use_store() as store:
             if store is not None:
                 with store.connection(commit=True):
                     for key, body in bodies.items():
-                        store[key] = Entry(expires_unix, body)
+                        store[key] = Entry(expires_unix, lifetime, body)
                 self._unpurged += sum(map(len, bodies.values()))
                 if self._unpurged > _PURGE_EVERY:
                     self._purge(store)
@@ -167,9 +178,12 @@ class ResponseCache:
         return []
 
     def _purge(self, store: _Store) -> None:
-        """Delete expired entries and, if the rest is too large, the half that expires first."""
+        """Delete stale entries and, if the rest is too large, the half that expires first."""
+        now = int(time.time())
         with store.connection(commit=True) as connection:
-            connection.execute("DELETE FROM answers WHERE expires <= ?", (int(time.time()),))
+            connection.execute(
+                "DELETE FROM answers WHERE expires <= ? OR expires > ?", (now, now + _MAX_LIFETIME)
+            )
             count, size = connection.execute(
                 "SELECT count(*), total(length(value)) FROM answers"
             ).fetchone()

@@ -192,7 +192,8 @@ class Checkpoint:
         """Delete temporary files of a killed run, or all files."""
         if self.replaced.exists() and not self.target.exists():
             self.replaced.rename(self.target)
-        for path in self.folder.iterdir():
+        # The journal first: left alone, it would block other exports to this target.
+        for path in sorted(self.folder.iterdir()):
             if path.name != _LOCK and (all_files or path.name.endswith(".tmp")):
                 if path.is_dir():
                     shutil.rmtree(path)
@@ -259,10 +260,10 @@ def partial_filters(target: Path) -> dict[str, Any] | None:
         query = "SELECT part, value FROM export WHERE part IN ('filters', 'split_by')"
         with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as opened:
             stored = {name: json.loads(value) for name, value in opened.execute(query)}
-    except (OSError, sqlite3.Error, ValueError):
+    except (OSError, sqlite3.Error, ValueError, TypeError, RecursionError):
         return None  # resuming the export reports the error
     filters = stored.pop("filters", None)
-    return None if filters is None else {**filters, **stored}
+    return {**filters, **stored} if isinstance(filters, dict) else None
 
 
 def read_span(path: Path, span: Span) -> pa.Buffer:

@@ -248,9 +248,10 @@ def _parquet_schema(
 
 def _cast_to(schema: pa.Schema, people: pa.Table, split: Split | None) -> pa.Table:
     columns = [
-        column.cast(field.type)
-        if split is None or field.name != split[0]
-        else pa.array(_category(column.to_pylist(), split[1]))
+        pa.array(_category(column.to_pylist(), split[1]))
+        if split and field.name == split[0]
+        # A cast to the same type would make nested nulls invalid.
+        else (column if column.type == field.type else column.cast(field.type))
         for field, column in zip(schema, people.columns, strict=True)
     ]
     return pa.table(columns, schema=schema)

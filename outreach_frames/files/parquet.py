@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 
 from outreach_frames.analysis.interface_columns import meanings
 from outreach_frames.common.atomic_files import check_suffix, replace_file
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import check_columns
 from outreach_frames.tables.schema import to_frame
@@ -86,8 +88,7 @@ def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) 
 def parquet_table(frame: pd.DataFrame, *, attrs: bool = True) -> pa.Table:
     """Build the table that a Parquet file holds."""
     plain = frame.copy(deep=False)
-    kept = {key: value for key, value in frame.attrs.items() if _is_plain(value)}
-    plain.attrs = kept if attrs else {}
+    plain.attrs = plain_attrs(frame.attrs) if attrs else {}
     return _with_meanings(_readable_by_pandas(pa.Table.from_pandas(plain)))
 
 
@@ -110,11 +111,17 @@ def _is_nested(dtype: Any) -> bool:
     return isinstance(dtype, pd.ArrowDtype) and bool(pa.types.is_nested(dtype.pyarrow_dtype))
 
 
-def frame_of_parquet(table: pa.Table) -> pd.DataFrame:
+def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFrame:
     """Convert a table to a frame with the dtypes in its pandas metadata, nested ones included."""
     noted = table.schema.pandas_metadata
     if not noted:
         return to_frame(table, "numpy_nullable")
+    if not isinstance(noted.setdefault("attributes", {}), dict):
+        if source is not None:
+            warn(f"The .attrs in {source} are not an object of JSON, and were ignored.")
+        noted["attributes"] = {}
+        notes = {**table.schema.metadata, b"pandas": json.dumps(noted)}
+        table = table.replace_schema_metadata(notes)
     there = set(table.column_names)
     # A RangeIndex is a dict in the metadata, not a column.
     levels = {name for name in noted["index_columns"] if isinstance(name, str)}
@@ -173,6 +180,11 @@ def _readable_by_pandas(table: pa.Table) -> pa.Table:
             nested.append(column["name"])
     notes = {b"pandas": json.dumps(noted), _OWN_METADATA: json.dumps(nested)}
     return table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
+
+
+def plain_attrs(attrs: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return the `.attrs` that JSON can hold."""
+    return {key: value for key, value in attrs.items() if _is_plain({key: value})}
 
 
 def _is_plain(value: Any) -> bool:

@@ -113,7 +113,8 @@ def parts_of(folder: Path) -> list[Path]:
 def _read_parquet(parts: Sequence[Path], source: Path) -> pd.DataFrame:
     try:
         tables = [pq.read_table(part, partitioning=None) for part in parts]
-        return frame_of_parquet(concat_tables(tables) if len(tables) > 1 else tables[0])
+        people = concat_tables(tables) if len(tables) > 1 else tables[0]
+        return frame_of_parquet(people, source)
     except InvalidInputError:
         raise
     except NOTES_ERRORS as error:

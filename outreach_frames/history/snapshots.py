@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from outreach_frames.client.client import Client
@@ -23,6 +22,7 @@ from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import partial_filters
 from outreach_frames.export.people import export_people
+from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.read import parts_of
 from outreach_frames.resources.search_arguments import check_filters
 
@@ -167,7 +167,7 @@ def snapshots(folder: str | Path) -> pd.DataFrame:
             people, attrs = count_people(one.path), read_attrs(one.path)
             facts.append((people, attrs.get("filters")))
             total = attrs.get("total")
-            if isinstance(total, int) and people < total:
+            if type(total) is int and people < total:
                 warn(f"The snapshot of {one.date} has {people:,} of {total:,} matching people.")
         except InvalidInputError as error:
             warn(f"{error} Take the snapshot of {one.date} again, or delete that folder.")
@@ -216,7 +216,7 @@ def count_people(path: Path) -> int:
 def read_attrs(path: Path) -> dict[str, Any]:
     """Return the `.attrs` stored in a folder of Parquet files."""
     with reading(path):
-        return stored_attrs(pq.read_metadata(parts_of(path)[0]).metadata)
+        return stored_attrs(pq.read_metadata(parts_of(path)[0]).metadata, path)
 
 
 @contextmanager
@@ -228,16 +228,21 @@ def reading(path: Path) -> Iterator[None]:
         raise
     except OSError as error:
         raise unreadable(path, error) from error
-    # A duplicate column raises a KeyError.
-    except (pa.ArrowException, ValueError, KeyError) as error:
+    # A duplicate column raises a KeyError, and damaged metadata any error of pandas.
+    except NOTES_ERRORS as error:
         raise InvalidInputError(f"{path} is damaged: {shorten(str(error))}.") from error
 
 
-def stored_attrs(metadata: Mapping[bytes, bytes] | None) -> dict[str, Any]:
-    """Return the `.attrs` that pandas stores in Parquet metadata."""
+def stored_attrs(metadata: Mapping[bytes, bytes] | None, path: Path) -> dict[str, Any]:
+    """Return the `.attrs` that pandas stores in Parquet metadata; warn of foreign ones."""
     notes = json.loads((metadata or {}).get(b"pandas", b"{}"))
-    attrs = notes.get("attributes") if isinstance(notes, dict) else None
-    return attrs if isinstance(attrs, dict) else {}
+    if not isinstance(notes, dict):
+        raise ValueError("its pandas metadata is not an object of JSON")
+    attrs = notes.get("attributes", {})
+    if isinstance(attrs, dict) and isinstance(attrs.get("filters", {}), dict):
+        return attrs
+    warn(f"The .attrs of {path}, or their filters, are not an object of JSON, and were ignored.")
+    return {}
 
 
 def normalised_filters(filters: Mapping[str, Any]) -> dict[str, Any]:
@@ -296,7 +301,8 @@ def _stored_searches(folder: Path, day: str) -> Iterator[tuple[str, dict[str, An
     for one in reversed(list(list_snapshots(folder))):
         try:
             attrs = read_attrs(one.path)
-        except InvalidInputError:
+        except InvalidInputError as error:
+            warn(f"{error} Its search was not compared with this one.")
             continue
         if "filters" in attrs:
             yield one.path.name, {"split_by": attrs.get("split_by"), **attrs["filters"]}

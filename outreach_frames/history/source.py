@@ -16,7 +16,7 @@ from outreach_frames.analysis.companies import require_columns
 from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.parquet import frame_of_parquet
+from outreach_frames.files.parquet import frame_of_parquet, plain_attrs
 from outreach_frames.files.read import parts_of, read_prospects
 from outreach_frames.history.snapshots import (
     KEY,
@@ -26,7 +26,7 @@ from outreach_frames.history.snapshots import (
     stored_attrs,
 )
 from outreach_frames.history.values import as_arrow, comparable, texts
-from outreach_frames.reading.flatten import concat_tables
+from outreach_frames.reading.flatten import concat_promoted, concat_tables
 from outreach_frames.tables.interchange import A_FRAME, FrameLike, as_frame
 
 _TAKES: Final = f"{A_FRAME}, or the path of a file or a snapshot"
@@ -39,7 +39,7 @@ class FrameSource:
 
     def __init__(self, frame: pd.DataFrame, name: str) -> None:
         self.name: str = name
-        self.attrs: Mapping[Any, Any] = frame.attrs
+        self.attrs: Mapping[Any, Any] = plain_attrs(frame.attrs)
         self.columns: Sequence[str] = [column for column in frame if isinstance(column, str)]
         self.rows: int = len(frame)
         self._frame = frame
@@ -66,12 +66,12 @@ class ParquetSource:
             # Parsed once: each part is read per column, and describes hundreds of columns.
             self._metadata = [pq.read_metadata(part) for part in parts]
             self._schemas = [one.schema.to_arrow_schema() for one in self._metadata]
-            self.attrs: Mapping[Any, Any] = stored_attrs(self._schemas[0].metadata)
+            self.attrs: Mapping[Any, Any] = stored_attrs(self._schemas[0].metadata, Path(name))
+            notes = self._schemas[0].pandas_metadata or {}
+            levels = [one for one in notes.get("index_columns", []) if isinstance(one, str)]
         self._opened: dict[int, pq.ParquetFile] = {}
-        notes = self._schemas[0].pandas_metadata or {}
-        index = {column for column in notes.get("index_columns", []) if isinstance(column, str)}
         names = dict.fromkeys(name for schema in self._schemas for name in schema.names)
-        self.columns: Sequence[str] = [name for name in names if name not in index]
+        self.columns: Sequence[str] = [name for name in names if name not in levels]
         self.rows: int = sum(one.num_rows for one in self._metadata)
 
     def column(self, name: str) -> pa.Array:
@@ -96,8 +96,8 @@ class ParquetSource:
                     rows_of_part = pa.array(rows[first:last] - start)
                     tables.append(dataset.dataset(part, format="parquet").take(rows_of_part))
                 start += metadata.num_rows
-        taken = concat_tables(tables or [self._schemas[0].empty_table()])
-        frame = frame_of_parquet(taken).reset_index(drop=True)
+            taken = concat_tables(tables or [self._schemas[0].empty_table()])
+            frame = frame_of_parquet(taken).reset_index(drop=True)
         frame.attrs = {}
         return frame
 
@@ -154,8 +154,7 @@ def _concatenated(chunks: Sequence[pa.Array]) -> pa.Array:
     """Concatenate the parts of a column; incompatible types become text."""
     if len({chunk.type for chunk in chunks}) > 1:
         try:
-            tables = [pa.table({KEY: chunk}) for chunk in chunks]
-            return comparable(pa.concat_tables(tables, promote_options="permissive").column(KEY))
+            return comparable(concat_promoted([pa.chunked_array([chunk]) for chunk in chunks]))
         except pa.ArrowException:
             chunks = [texts(chunk) for chunk in chunks]
     return pa.concat_arrays(chunks)

@@ -20,7 +20,7 @@ from outreach_frames.reading.lenient_reader import (
     records_table,
 )
 from outreach_frames.tables.json_values import parse_json
-from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
+from outreach_frames.tables.schema import DtypeBackend, empty_table, has_nested_nulls, to_frame
 from outreach_frames.tables.value_text import json_text, json_texts
 
 __all__ = [
@@ -100,7 +100,9 @@ def concat_tables(tables: Sequence[pa.Table]) -> pa.Table:
     [{'a': '1', 'b': None}, {'a': 'x', 'b': True}]
     """
     try:
-        return pa.concat_tables(tables, promote_options="default")
+        joined = pa.concat_tables(tables, promote_options="default")
+        joined.validate()  # Arrow casts nested nulls to columns that are too short
+        return joined
     except (pa.ArrowInvalid, pa.ArrowTypeError):
         # `column_names` builds a new list at each access.
         found = [dict(zip(table.column_names, table.columns, strict=True)) for table in tables]
@@ -192,14 +194,33 @@ def _concat_column(name: str, parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArr
     if len({part.type for part in parts}) == 1:
         return pa.chunked_array([chunk for part in parts for chunk in part.chunks], parts[0].type)
     try:
-        tables = [pa.table({"": part}) for part in parts]
-        return pa.concat_tables(tables, promote_options="permissive").column(0)
+        return concat_promoted(parts)
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
         pass
     holds_objects = name in _LISTS_OF_OBJECTS
     if holds_objects and all(_is_object_list(one.type) or one.type == pa.null() for one in parts):
         return _concat_object_lists([part.combine_chunks() for part in parts])
     return pa.chunked_array([json_texts(part) for part in parts], pa.string())
+
+
+def concat_promoted(parts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
+    """Concatenate columns to a common type; raise an Arrow error if they have none.
+
+    >>> parts = [pa.array([[None, None]]), pa.array([[1]])]
+    >>> concat_promoted(list(map(pa.chunked_array, zip(parts)))).to_pylist()
+    [[None, None], [1]]
+    """
+    kind = pa.unify_schemas(
+        [pa.schema([("", part.type)]) for part in parts], promote_options="permissive"
+    )
+    parts = [
+        pa.chunked_array([pa.array(part.to_pylist(), kind.field(0).type)])
+        if has_nested_nulls(part.type) and part.type != kind.field(0).type
+        else part
+        for part in parts
+    ]
+    tables = [pa.table({"": part}) for part in parts]
+    return pa.concat_tables(tables, promote_options="permissive").column(0)
 
 
 def _is_object_list(kind: pa.DataType) -> bool:

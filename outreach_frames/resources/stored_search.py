@@ -81,7 +81,7 @@ class StoredSearch:
         expires = self._expires() if self.can_write else None
         if expires is not None:
             packed = zip(map(self._key, numbers), map(pack_page, singles), strict=False)
-            self._cache.set_many(dict(packed), expires)
+            self._cache.set_many(dict(packed), expires, _LIFETIME)
 
     def _key(self, number: int) -> str:
         if number not in self._keys:
@@ -90,9 +90,9 @@ class StoredSearch:
         return self._keys[number]
 
     def _expires(self) -> float | None:
-        """Return when all pages expire, or None if the first one is not cached or expired."""
+        """Return when all pages expire, or None if the first one is not cached or not fresh."""
         if self._expires_unix is None:
             entry = self._cache.entries([self._key(1)]).get(self._key(1))
-            if entry is not None and entry.expires_unix > time.time():
+            if entry is not None and entry.is_fresh:
                 self._expires_unix = entry.expires_unix
         return self._expires_unix

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 import threading
-from urllib.parse import urlsplit
 
 import uvicorn
-from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -21,7 +20,7 @@ STOP_SECONDS = 5
 
 MAX_URL_BYTES = 16_384
 MAX_HEADER_BYTES = 65_536
-HOSTS = frozenset({"127.0.0.1", "localhost"})
+_HOST = re.compile(rb"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 
 
 class _Protocol(HttpToolsProtocol):
@@ -91,11 +90,8 @@ def _guard(app: ASGIApp) -> ASGIApp:
 
 def _rejection(scope: Scope) -> tuple[int, str] | None:
     """Return the status and message to reject a request with, or None to accept it."""
-    try:
-        host = urlsplit(f"//{Headers(scope=scope).get('host', '')}").hostname
-    except ValueError:
-        host = None
-    if host not in HOSTS:
+    hosts = [value for name, value in scope["headers"] if name == b"host"]
+    if len(hosts) != 1 or not _HOST.fullmatch(hosts[0]):
         return 421, "The sandbox serves this machine only. Send requests to 127.0.0.1 or localhost."
     if len(scope["raw_path"]) + len(scope["query_string"]) > MAX_URL_BYTES:
         return 414, f"The URL is too long. Send at most {MAX_URL_BYTES:,} bytes."

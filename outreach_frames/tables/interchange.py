@@ -9,8 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.common.text import shorten
+from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.tables.schema import DATE, to_frame
+from outreach_frames.tables.schema import DATE, has_nested_nulls, to_frame
 
 A_FRAME: Final = "a frame (pandas, Polars, a DuckDB relation or an Arrow table)"
 _STREAM: Final = "__arrow_c_stream__"
@@ -125,7 +126,11 @@ def _to_pandas(table: pa.Table) -> pd.DataFrame:
         if str(target) != str(column.type):
             table = table.set_column(place, name, _cast(column, target))
     frame = to_frame(table, "numpy_nullable")
-    frame.attrs = dict(metadata.get("attributes") or {})
+    attrs = metadata.get("attributes") or {}
+    if isinstance(attrs, dict):
+        frame.attrs = dict(attrs)
+    else:
+        warn("The .attrs in the table's metadata are not an object of JSON, and were ignored.")
     return _restore_index(frame, metadata)
 
 
@@ -186,7 +191,7 @@ def _member_type(kind: pa.DataType) -> pa.DataType:
 
 
 def _cast(column: pa.ChunkedArray, target: pa.DataType) -> pa.ChunkedArray:
-    if any(name in str(column.type) for name in _UNCASTABLE):
+    if has_nested_nulls(column.type) or any(name in str(column.type) for name in _UNCASTABLE):
         values = column.to_pylist()
         if pa.types.is_string(target):
             values = [None if value is None else str(value) for value in values]

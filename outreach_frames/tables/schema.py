@@ -87,6 +87,15 @@ def to_frame(table: pa.Table, dtype_backend: DtypeBackend) -> pd.DataFrame:
     return frame
 
 
+def has_nested_nulls(kind: pa.DataType) -> bool:
+    """Return whether a type has members without type, which Arrow casts to invalid arrays.
+
+    >>> has_nested_nulls(pa.list_(pa.null()))
+    True
+    """
+    return ": null" in str(kind)
+
+
 def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) -> Any:
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
@@ -96,6 +105,9 @@ def _to_pandas(column: pa.ChunkedArray, mapper: Callable[[pa.DataType], Any]) ->
     dtype = mapper(column.type)
     if dtype is None:
         return column.to_pandas().array.copy()  # Arrow's arrays are read-only
+    if isinstance(dtype, pd.ArrowDtype):
+        # Some versions of pandas cast even to the same type.
+        return pd.arrays.ArrowExtensionArray(column)
     return dtype.__from_arrow__(column)
 
 

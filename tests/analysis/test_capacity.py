@@ -113,6 +113,34 @@ def test_labels_of_rows_make_no_difference() -> None:
     pd.testing.assert_frame_equal(twice, plan)
 
 
+@pytest.mark.parametrize("address", ["0@x.example", "0@X.EXAMPLE", " 0@x.example ", "0@X.example"])
+@pytest.mark.parametrize("status", ["active", "inactive"])
+def test_an_address_counts_once(address: str, status: str) -> None:
+    """Mailboxes with one address, in whatever case, send as one, which a warning says."""
+    frame = mailboxes((5, "active"), (3, "active"), (9, status))
+    expected = of.sending_capacity(frame[:2], 40, start=MONDAY)
+    frame.loc[2, "email"] = address
+    with pytest.warns(OutreachWarning, match="1 mailbox has the address of another row") as caught:
+        plan = of.sending_capacity(frame, 40, start=MONDAY)
+    assert len(caught) == 1
+    pd.testing.assert_frame_equal(plan, expected)
+    with pytest.warns(OutreachWarning, match="1 mailbox has the address of another row"):
+        plan = of.sending_capacity(frame[::-1] if status == "inactive" else frame, 40, start=MONDAY)
+    assert (
+        plan.groupby("mailbox_id")["emails"]
+        .sum()
+        .equals(expected.groupby("mailbox_id")["emails"].sum())
+    )
+
+
+def test_mailboxes_without_address_are_different_ones() -> None:
+    """Missing addresses are not the same address."""
+    frame = active(5, 5)
+    plan = of.sending_capacity(frame, 40, start=MONDAY)
+    missing = of.sending_capacity(frame.assign(email=None), 40, start=MONDAY)
+    assert missing["emails"].equals(plan["emails"])
+
+
 def test_a_limit_beyond_all_bounds_is_no_more_than_there_is_to_send() -> None:
     """Numbers near the end of 64 bits do not wrap around."""
     plan = of.sending_capacity(active(2**62, 2**62, 2**62), 10, start=MONDAY)

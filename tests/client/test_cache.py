@@ -349,6 +349,55 @@ def test_a_flipped_bit_is_a_miss(service: Service, file: Path) -> None:
         assert "for" in client.read(spec.LIST_SEQUENCES)
 
 
+def test_a_flipped_bit_in_the_header_is_a_miss(file: Path) -> None:
+    """A damaged expiry, lifetime or checksum never makes a response last longer or shorter."""
+    cache = ResponseCache(file)
+    cache.set("key", b"{}", 60)
+    with closing(sqlite3.connect(file)) as connection:
+        (value,) = connection.execute("SELECT value FROM answers").fetchone()
+        for place in range(len(value)):
+            for bit in range(8):
+                damaged = bytearray(value)
+                damaged[place] ^= 1 << bit
+                with connection:
+                    connection.execute("UPDATE answers SET value = ?", (bytes(damaged),))
+                assert cache.get("key") is None
+        with connection:
+            connection.execute("UPDATE answers SET value = ?", (value,))
+    assert cache.get("key") == b"{}"
+    cache.close()
+
+
+@pytest.mark.parametrize("endpoint", READS, ids=lambda endpoint: endpoint.name)
+def test_a_response_of_a_clock_that_is_ahead_is_a_miss(
+    endpoint: spec.Endpoint, service: Service, file: Path
+) -> None:
+    """What expires later than a lifetime from now is asked for again, and replaced."""
+    with connected(service, cache=file) as client:
+        first = client.read(endpoint, **values(endpoint))
+        assert client.cache is not None
+        with closing(sqlite3.connect(file)) as connection:
+            keys = [key for (key,) in connection.execute("SELECT key FROM answers")]
+        for ahead in (60, 31_536_000):
+            for key, entry in client.cache.entries(keys).items():
+                late = entry.expires_unix + ahead
+                client.cache.set_many({key: entry.body}, late, entry.lifetime)
+            second = client.read(endpoint, **values(endpoint))
+            assert second != first
+            assert client.read(endpoint, **values(endpoint)) == second
+            first = second
+
+
+def test_entries_of_a_clock_that_is_ahead_are_deleted_at_opening(file: Path) -> None:
+    """Responses that would stay in the file for a year do not."""
+    cache = ResponseCache(file)
+    cache.set_many({"ahead": b"1"}, time.time() + 31_536_000, 60)
+    cache.set("good", b"2", 60)
+    cache.close()
+    ResponseCache(file).close()
+    assert kept(file) == 1
+
+
 def test_a_file_that_is_no_database_turns_the_cache_off(service: Service, file: Path) -> None:
     """A foreign file is left as it is; results are right, and one warning says what is off."""
     file.parent.mkdir()

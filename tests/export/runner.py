@@ -1,16 +1,19 @@
 """Exports people again and again, each time in a process that may be killed.
 
 Starting Python takes longer than a whole export of the tests may: this one imports once, and forks
-a process for each. Every line that it is told names a path; `reap` waits for the end of the last
-export. It responds with the process's id, and with how it ended.
+a process for each. Every line that it is told names a path, behind a number that tells at which
+file operation the export kills itself; `reap` waits for the end of the last export. It responds
+with the process's id, and with how it ended.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import traceback
 import warnings
+from collections.abc import Callable
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
@@ -32,8 +35,10 @@ def main(url: str) -> None:
             os.close(tell)
             os.read(told, 1)  # its id is said before how it ends
             try:
+                operation, path = line.strip().split(maxsplit=1)
+                sys.addaudithook(killer(int(operation)))
                 with Client(url, "token", cache=None) as client:
-                    of.export_people(line.strip(), page_size=20, client=client, progress=False)
+                    of.export_people(path, page_size=20, client=client, progress=False)
                 say("ended")
             except BaseException:  # noqa: BLE001 - nothing may get out of the forked process
                 say(f"failed {traceback.format_exc()!r}")
@@ -42,6 +47,20 @@ def main(url: str) -> None:
         say(str(pid))
         os.close(tell)
         os.close(told)
+
+
+def killer(operation: int) -> Callable[[str, tuple[object, ...]], None]:
+    """Kill this process before the n-th time that it renames or deletes a file; 0 never does."""
+    count = 0
+
+    def hook(event: str, _: tuple[object, ...]) -> None:
+        nonlocal count
+        if event in {"os.rename", "os.remove", "os.rmdir"}:
+            count += 1
+            if count == operation:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return hook
 
 
 def say(what: str) -> None:

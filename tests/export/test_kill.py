@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,25 +33,26 @@ from tests.scripted import Received, Reply, Service, reset, scripted
 pytestmark = pytest.mark.long
 
 PEOPLE = 1_000
+FEW = 60
 PAGE_SIZE = 20
 FORMATS = ["people.csv", "people.ndjson", "people.parquet", "people"]
 # Seconds after which an export has ended for certain, even on a busy machine.
 LONG = 60.0
 
 
-def reply(request: Received) -> Reply:
+def reply(request: Received, there: int = PEOPLE) -> Reply:
     """Respond with people who have a field that nobody knows from the middle on."""
     if not request.body:
         return reset()  # whoever asked was killed
     size, page = request.json["page_size"], request.json["page"]
-    chosen = range((page - 1) * size + 1, min(page * size, PEOPLE) + 1)
+    chosen = range((page - 1) * size + 1, min(page * size, there) + 1)
     people: list[dict[str, Any]] = [
         person(number)
         | {"about": "x" * 2_000, "experiences": [{"title": 'Head, of "things"\n'}]}
-        | ({"late": number} if number > PEOPLE / 2 else {})
+        | ({"late": number} if number > there / 2 else {})
         for number in chosen
     ]
-    return result(people, page=page, total=PEOPLE, total_pages=-(-PEOPLE // size))
+    return result(people, page=page, total=there, total_pages=-(-there // size))
 
 
 class Runner:
@@ -59,13 +61,14 @@ class Runner:
     def __init__(self, process: subprocess.Popen[str], events: queue.Queue[str]) -> None:
         self._process, self._events = process, events
 
-    def run(self, path: Path, delay: float) -> str:
-        """Export, kill after some seconds, and say how it ended."""
-        pid = int(self._tell(str(path)))
+    def run(self, path: Path, delay: float, operation: int = 0) -> str:
+        """Export, kill after some seconds or before a file operation, and say how it ended."""
+        pid = int(self._tell(f"{operation} {path}"))
+        ended = "killed"
         try:
-            ended = self._events.get(timeout=delay)
+            if not operation:
+                ended = self._events.get(timeout=delay)
         except queue.Empty:
-            ended = "killed"
             os.kill(pid, signal.SIGKILL)
         reply = self._tell("reap")
         while not reply.startswith("reaped"):
@@ -107,10 +110,10 @@ def running(url: str) -> Iterator[Runner]:
 
 
 def pages_kept(path: Path) -> int:
-    """Return the last page that the journal of an export has."""
+    """Return the last page that the journal of an export has, if its rows are there too."""
     folder = path.with_name(f".{path.name}.partial")
-    if not (folder / "journal.sqlite").exists():
-        return 0
+    if not all((folder / file).exists() for file in ("journal.sqlite", "rows")):
+        return 0  # killed before the first page, or after the rows were moved to the target
     with tempfile.TemporaryDirectory() as copy:
         # A copy, because opening it would mend what the export itself has to mend.
         for file in folder.glob("journal.sqlite*"):
@@ -187,3 +190,26 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
             assert sorted(left.name for left in folder.iterdir()) == [path.name, *notes]
             number += 1
     print(f"{done} kills of {number} exports")
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_killed_before_each_file_operation(name: str, tmp_path: Path) -> None:
+    """Wherever finishing and tidying up is broken off, no page that is kept is asked for again."""
+    with scripted(partial(reply, there=FEW)) as service, running(service.url) as runner:
+        # Four operations make the journal; the fifth is that of an export that has read all.
+        (tmp_path / "read").mkdir()
+        assert runner.run(tmp_path / "read" / name, LONG, 5) == "killed"
+        assert pages_kept(tmp_path / "read" / name) == FEW / PAGE_SIZE
+        operation, ended = 0, "killed"
+        while ended == "killed":
+            operation += 1
+            path = shutil.copytree(tmp_path / "read", tmp_path / str(operation)) / name
+            ended = runner.run(path, LONG, operation)
+            kept = pages_kept(path)
+            assert kept or len(of.read_prospects(path)) == FEW
+            service.requests.clear()
+            assert runner.run(path, LONG) == "ended"
+            asked = [request.json["page"] for request in service.requests if request.body]
+            assert all(page > kept for page in asked), (operation, kept, asked)
+            assert len(of.read_prospects(path)) == FEW
+        assert operation > 3

@@ -79,7 +79,7 @@ def age_pages(folder: Path, seconds: float, *, limit: int = -1) -> None:
     client = current()
     assert client is not None
     for key, entry in client.cache.entries(keys).items():
-        client.cache.set_many({key: entry.body}, entry.expires_unix - seconds)
+        client.cache.set_many({key: entry.body}, entry.expires_unix - seconds, entry.lifetime)
 
 
 def test_pages_of_one_search_expire_together(service: Service, tmp_path: Path) -> None:
@@ -90,6 +90,17 @@ def test_pages_of_one_search_expire_together(service: Service, tmp_path: Path) -
     age_pages(tmp_path, 3600, limit=1)
     of.search_people(**SEARCH)
     assert len(asked(service)) == 8
+
+
+def test_pages_of_a_clock_that_is_ahead_are_read_anew(service: Service, tmp_path: Path) -> None:
+    """Pages that expire later than a lifetime from now are not served, and are replaced."""
+    of.search_people(**SEARCH)
+    asked(service)
+    age_pages(tmp_path, -31_536_000)
+    of.search_people(**SEARCH)
+    assert len(asked(service)) == 8
+    of.search_people(**SEARCH)
+    assert asked(service) == []
 
 
 def test_pages_from_before_the_first_one_do_not_count(service: Service, people: People) -> None:

@@ -239,11 +239,43 @@ class TestHead:
             "x@localhost.example",
             "[",
             "192.0.2.1",
+            "evil@localhost",
+            "localhost@evil",
+            "localhost#.evil",
+            "localhost/.evil",
+            "localhost?evil",
+            "localhost\\.evil",
+            "localhost.",
+            "localhost:",
+            "localhost:80:80",
+            "localhost:x",
+            "localhost:\xb2",
+            "localhost:-80",
+            "localhost:999999",
+            "localhost evil",
+            "localhost,evil",
+            "127.0.0.1:80@evil",
+            "127.1",
+            "[::1].evil",
+            "[127.0.0.1]",
+            "\xa0localhost",
         ],
     )
     def test_foreign_hosts(self, sandbox: Sandbox, host: str) -> None:
         """A name that somebody let point at this machine is refused with 421, token or not."""
         assert _status(sandbox, host) == 421
+
+    @pytest.mark.parametrize(
+        "hosts", [(), ("localhost", "localhost"), ("localhost", "evil"), ("evil", "localhost")]
+    )
+    def test_one_host(self, sandbox: Sandbox, hosts: tuple[str, ...]) -> None:
+        """A request that names no host, or two of them, is refused with 421."""
+        lines = "".join(f"Host: {host}\r\n" for host in hosts)
+        with connect(sandbox) as connection:
+            connection.sendall(
+                f"GET /mailboxes HTTP/1.1\r\n{lines}Connection: close\r\n\r\n".encode()
+            )
+            assert everything(connection).startswith(b"HTTP/1.1 421")
 
     @pytest.mark.parametrize("path", ["/mailboxes?x=", "/"])
     def test_long_url(self, api: Api, path: str) -> None:
