@@ -145,6 +145,8 @@ def find_people(
 
         try:
             finder.run(body, split_by, values)
+            if companies:
+                report_unknown_values(connected, body, is_empty=not finder.batches)
         except (OutreachError, KeyboardInterrupt) as error:
             partial = result()
             # OutreachError declares .partial as a frame.
@@ -153,8 +155,6 @@ def find_people(
             error.add_note(f"{count} had been found; the exception's .partial holds them.")
             raise
     report_errors(finder.errors, in_frame=False)
-    if companies and not finder.batches:
-        report_unknown_values(body)
     return result()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import date
@@ -22,16 +23,33 @@ _MAX_SHOWN_POSITIONS = 5
 _NOT_LISTS = (bytes, bytearray, Mapping)
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, known: Iterable[str], most: int = 1) -> str:
     """Return a "did you mean" hint if a word resembles a known one, otherwise an empty string.
 
     >>> suggestion("person_title", ["person_titles", "company_names"])
     " Did you mean 'person_titles'?"
     """
+    close = similar(word, known, most)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def similar(word: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """Return the known words that a word resembles, apart from case, blanks and punctuation.
+
+    >>> similar("C Suite", ["c_suite", "vp"])
+    ['c_suite']
+    """
     import difflib  # noqa: PLC0415 - slow to import, and rarely needed
 
-    close = difflib.get_close_matches(word, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    by_letters: dict[str, str] = {}
+    for each in known:
+        by_letters.setdefault(_letters(each), each)
+    close = difflib.get_close_matches(_letters(word), by_letters, n=most)
+    return [by_letters[letters] for letters in close]
+
+
+def _letters(text: str) -> str:
+    return re.sub(r"[\W_]+", "", text.casefold()) or text
 
 
 def is_missing(cell: Any) -> bool:

@@ -145,8 +145,9 @@ def read_frame(
             show(table.num_rows)
             del table
     frame = frame_so_far()
-    search.report(len(frame))
     frame.attrs.update(search.attrs)
+    with keeping_partial(lambda: frame):
+        search.report(len(frame))
     return frame
 
 
@@ -199,17 +200,17 @@ def count_people(
     ...     of.count_people()
     2000
     """
-    search = Search(
-        resolve(client),
-        check_filters(filters, fields),
-        limit=1,
-        page_size=spec.MIN_SEARCH_PAGE_SIZE,
-        refresh=refresh,
-    )
+    client, body = resolve(client), check_filters(filters, fields)
+    total = count_matches(client, body, refresh=refresh)
+    report_unknown_values(client, body, is_empty=total == 0)
+    return total
+
+
+def count_matches(client: Client, filters: dict[str, Any], *, refresh: bool) -> int:
+    """Count the people that match checked filters."""
+    search = Search(client, filters, 1, spec.MIN_SEARCH_PAGE_SIZE, refresh)
     total = search.count()
     if total is None:
         raise InvalidResponseError(f"{spec.SEARCH_PEOPLE.label}: the response has no valid total.")
     report_errors(search.errors)
-    if total == 0:
-        report_unknown_values(search.filters)
     return total

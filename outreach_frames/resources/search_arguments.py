@@ -59,24 +59,35 @@ def check_filters(
     }
 
 
-def unknown_values(body: Mapping[str, Any]) -> list[str]:
-    """Describe the filter values that are not known.
+def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the filter values that are not known: filter, value and a hint at similar ones.
 
     >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
-    ["person_seniorities='directors'. Did you mean 'director'?"]
+    [('person_seniorities', 'directors', " Did you mean 'director'?")]
     """
     found = []
     for name, value in body.items():
-        known = spec.FILTERS_BY_NAME[name]
-        choices = known.values or known.suggestions
-        lower = {choice.lower() for choice in choices}
-        unknown = [text for text in value if text.lower() not in lower] if choices else []
-        for text in unknown:
-            close = suggestion(text.lower(), choices)
+        choices = _known_values(name)
+        unknown = [text for text in value if text not in choices] if choices else []
+        for text in dict.fromkeys(unknown):
+            close = suggestion(text, choices, most=3)
             # A single known value is an example, not a list.
             if close or len(choices) > 1:
-                found.append(f"{name}={quoted(text)}.{close}")
+                found.append((name, text, close))
     return found
+
+
+def has_free_text(body: Mapping[str, Any]) -> bool:
+    """Return whether a filter takes text without a list of known values."""
+    return any(
+        len(_known_values(name)) < 2 and spec.FILTERS_BY_NAME[name].type != "boolean"
+        for name in body
+    )
+
+
+def _known_values(name: str) -> tuple[str, ...]:
+    known = spec.FILTERS_BY_NAME[name]
+    return known.values or known.suggestions
 
 
 def check_limit(value: object, name: str = "limit") -> int | None:
