@@ -124,8 +124,8 @@ def find_people(
         "domain": domain,
         "name": name,
     }
+    body = check_filters(filters, fields, find_people)
     searched, outcomes = read_accounts(accounts, columns)
-    body = check_filters(filters, fields)
     _reject_company_filters(body, columns)
     values = _split_values(body, split_by)
     most = check_limit(per_company, "per_company")

@@ -108,7 +108,7 @@ def explain_search(
     1       company_names  Nobody & Sons              61
     """
     client = resolve(client)
-    body = check_filters(filters, fields)
+    body = check_filters(filters, fields, explain_search)
     rows = list(_searches_without(body))
     searches = [body, *(search for _, _, search in rows)]
 

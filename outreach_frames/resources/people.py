@@ -105,7 +105,7 @@ def search_people(
     check_one_of("headcount", headcount, HEADCOUNTS)
     whole = Search(
         resolve(client),
-        check_filters(filters, fields),
+        check_filters(filters, fields, search_people),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
         refresh=refresh,
@@ -200,7 +200,7 @@ def count_people(
     ...     of.count_people()
     2000
     """
-    client, body = resolve(client), check_filters(filters, fields)
+    client, body = resolve(client), check_filters(filters, fields, count_people)
     total = count_matches(client, body, refresh=refresh)
     report_unknown_values(client, body, is_empty=total == 0)
     return total

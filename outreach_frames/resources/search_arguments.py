@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,19 +18,25 @@ from outreach_frames.common.arguments import (
     check_text,
     format_positions,
     is_usable,
+    similar,
     suggestion,
 )
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
 PAGE, PAGE_SIZE = (paging.name for paging in spec.SEARCH_PAGING)
+_KEYWORD = Parameter.KEYWORD_ONLY
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 
 
 def check_filters(
-    filters: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
+    filters: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    caller: Callable[..., Any] | None = None,
 ) -> dict[str, Any]:
     """Return the filters that are set, in the interface's order; `fields` override `filters`.
+
+    The error for an unknown filter also names similar arguments of the `caller`.
 
     >>> check_filters({"person_titles": ["CEO"]}, {"person_name": None})
     {'person_titles': ['CEO']}
@@ -47,16 +54,29 @@ def check_filters(
                 "Set the number of people with limit=, and people per request with page_size=."
             )
         if name not in spec.FILTERS_BY_NAME:
-            close = suggestion(str(name), spec.FILTERS_BY_NAME)
             raise InvalidInputError(
-                f"{name!r} is not a search filter.{close} "
-                "All filters: [f.name for f in outreach_frames.spec.FILTERS]."
+                f"{quoted(name)} is not a search filter."
+                f"{_filters_and_arguments_like(str(name), caller)} "
+                "Call of.filters() to list all filters."
             )
     return {
         known.name: _filter_value(known, given[known.name])
         for known in spec.FILTERS
         if given.get(known.name) is not None
     }
+
+
+def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) -> str:
+    """Return the filters, and the arguments of a function, that resemble a name, in sentences."""
+    hint = suggestion(name, spec.FILTERS_BY_NAME)
+    if caller is None:
+        return hint
+    arguments = [one.name for one in signature(caller).parameters.values() if one.kind is _KEYWORD]
+    # The argument may be a word of the name, as in company_domain.
+    close = [one for one in arguments if one in name.split("_")] or similar(name, arguments, 2)
+    if close or not hint:
+        hint += f" {caller.__name__} takes {', '.join(f'{one}=' for one in close or arguments)}."
+    return hint
 
 
 def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -78,10 +98,11 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
 
 
 def has_free_text(body: Mapping[str, Any]) -> bool:
-    """Return whether a filter takes text without a list of known values."""
+    """Return whether a filter takes text of no list of known values and of no checked format."""
+    filters = (spec.FILTERS_BY_NAME[name] for name in body)
     return any(
-        len(_known_values(name)) < 2 and spec.FILTERS_BY_NAME[name].type != "boolean"
-        for name in body
+        one.type != "boolean" and not one.format and len(_known_values(one.name)) < 2
+        for one in filters
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.common.arguments import check_choice, check_integer, suggestion
+from outreach_frames.common.arguments import check_choice, check_integer, similar, suggestion
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
@@ -20,6 +20,7 @@ EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
 DISTRIBUTION, MAILBOXES = (field.name for field in spec.ADD_LEADS_SETTINGS)
 
+_MAX_SHOWN_DATA = 1000
 _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
 
 
@@ -146,6 +147,7 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
             "data takes a list of columns or {field: column}, "
             f"for example data=[{quoted(data)}], not {quoted(data)}."
         )
+    _check_direction(frame, columns)
     for field in columns:
         _check_field(field, columns)
     if len(columns) > spec.MAX_DATA_FIELDS:
@@ -154,6 +156,41 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
             "Drop those that the sequence's texts do not use."
         )
     return {field: _column(frame, f"data: {field}", column) for field, column in columns.items()}
+
+
+def _check_direction(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> None:
+    """Reject pairs of column and field; data takes pairs of field and column."""
+    labels = set(frame.columns)
+    swapped = {
+        column: field_name(field)
+        for column, field in columns.items()
+        if column in labels and _is_field_of(field, column, labels)
+    }
+    if not swapped:
+        return
+    right = {swapped.get(one, one): one if one in swapped else columns[one] for one in columns}
+    for field in spec.LEAD_IDENTIFIERS:
+        if field in right:
+            _check_field(field, right)
+    advice = f"Pass data={quoted(right, _MAX_SHOWN_DATA)}."
+    if len(right) < len(columns):
+        advice = "Two columns have the same field here; each needs its own."
+    column, field = next(iter(swapped.items()))
+    raise InvalidInputError(
+        f"data takes {{field: column}}, but {quoted(column)} is a column of the frame and "
+        f"{quoted(columns[column])} is the field. {advice}"
+    )
+
+
+def _is_field_of(field: object, column: object, labels: Collection[object]) -> bool:
+    """Return whether a text is the name of a field for a column, and not the field's column."""
+    if not isinstance(field, str) or not any(map(str.isalnum, field)):
+        return False
+    if field in labels:
+        return is_field_name(field) and not is_field_name(column)
+    # A misspelt column is another fault.
+    close = similar(field, map(str, labels))
+    return not is_field_name(column) or (is_field_name(field) and (not close or close == [column]))
 
 
 def _fields_named_as_columns(columns: list[Any]) -> dict[Any, Hashable]:
