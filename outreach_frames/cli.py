@@ -70,7 +70,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             for stream in (sys.stdout, sys.stderr):
                 stack.enter_context(escaping_unencodable(stream))
             stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
-            warnings.formatwarning = partial(_format_warning, has_all)
+            warnings.formatwarning = partial(_format_warning, has_all=has_all)
             return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
         _print_error(error, str(error), has_all)
@@ -110,12 +110,13 @@ def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
 
 
 def _format_warning(
-    has_all: bool,
     message: Warning | str,
     category: type[Warning],  # noqa: ARG001 - Python's own signature
     filename: str,  # noqa: ARG001
     lineno: int,  # noqa: ARG001
     line: str | None = None,  # noqa: ARG001
+    *,
+    has_all: bool,
 ) -> str:
     """Format a warning as one line, without the file name and line number."""
     return f"outreach-frames: {message_in_shell_terms(str(message), has_all=has_all)}\n"

@@ -38,6 +38,12 @@ _SHELL_TERMS: Final = (
     (r"the exception's \.partial holds them", "--out FILE keeps them"),
     (r'\bCall of\.connect\("https[^)]*\), or set\b', "Set"),
     (r'\bof\.connect\("sandbox"\)', "--sandbox"),
+    (r"\bapi_key or (?=OUTREACH_)", ""),
+    (r"\bbase_url\b", "OUTREACH_BASE_URL"),
+    (r"\bsequence_id=", "--sequence "),
+    (r"\bwithout dry_run\b", "without --dry-run"),
+    (r"\b(the|that|every) call\b", r"\1 command"),
+    (r"\bframes of search_people\(\), or files of\b", "files of outreach-frames search or"),
     (r"\bCall of\.explain_search\(\) with the same filters to see",
         "outreach-frames search --count without one of the filters shows"),
     *((rf"\b(?:of\.)?{name}\(\)", f"outreach-frames {words}") for name, words in _COMMANDS.items()),
@@ -60,6 +66,7 @@ _SHELL_TERMS: Final = (
     (_OPTION + r"(?=['\"\d-])", r"--\1 "),
     (_OPTION + r"(?=[\s,;.]|$)", r"--\1"),
     (rf"^({'|'.join(spec.FILTERS_BY_NAME)})(?= (?:takes|is)\b)", r"--\1"),
+    (rf"^({'|'.join(_OPTIONS)})(?= (?:is blank|has no effect)\b)", r"--\1"),
 )  # fmt: skip
 # What a shell does not have, outside of quotes.
 _PYTHON_ONLY: Final = re.compile(

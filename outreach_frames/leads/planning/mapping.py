@@ -164,9 +164,9 @@ def _check_direction(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> None:
     swapped = {
         column: field_name(field)
         for column, field in columns.items()
-        if column in labels and _is_field_of(field, column, labels)
+        if column in labels and _may_be_field(field, column, labels)
     }
-    if not swapped:
+    if not any(_is_no_misspelt_column(columns[one], one, labels) for one in swapped):
         return
     right = {swapped.get(one, one): one if one in swapped else columns[one] for one in columns}
     for field in spec.LEAD_IDENTIFIERS:
@@ -175,22 +175,27 @@ def _check_direction(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> None:
     advice = f"Pass data={quoted(right, _MAX_SHOWN_DATA)}."
     if len(right) < len(columns):
         advice = "Two columns have the same field here; each needs its own."
-    column, field = next(iter(swapped.items()))
+    column = next(iter(swapped))
+    invalid = "" if is_field_name(column) else "not a valid name of a data field, but "
     raise InvalidInputError(
-        f"data takes {{field: column}}, but {quoted(column)} is a column of the frame and "
-        f"{quoted(columns[column])} is the field. {advice}"
+        f"{quoted(column)} is {invalid}a column of the frame: data takes {{field: column}}, not "
+        f"{{column: field}}. {advice}"
     )
 
 
-def _is_field_of(field: object, column: object, labels: Collection[object]) -> bool:
-    """Return whether a text is the name of a field for a column, and not the field's column."""
-    if not isinstance(field, str) or not any(map(str.isalnum, field)):
+def _may_be_field(text: object, column: object, labels: Collection[object]) -> bool:
+    """Return whether a text may be the name of a field for a column."""
+    if not isinstance(text, str) or not any(map(str.isalnum, text)):
         return False
-    if field in labels:
-        return is_field_name(field) and not is_field_name(column)
-    # A misspelt column is another fault.
+    return text not in labels or (is_field_name(text) and not is_field_name(column))
+
+
+def _is_no_misspelt_column(field: str, column: object, labels: Collection[object]) -> bool:
+    """Return whether a field cannot be another column, misspelt, for a field named as a column."""
+    if not is_field_name(column):
+        return True
     close = similar(field, map(str, labels))
-    return not is_field_name(column) or (is_field_name(field) and (not close or close == [column]))
+    return is_field_name(field) and (not close or close == [column])
 
 
 def _fields_named_as_columns(columns: list[Any]) -> dict[Any, Hashable]:
