@@ -89,6 +89,12 @@ def search_people(
     ServiceError
         The service failed or could not be reached; `.partial` has the people read before.
 
+    Warns
+    -----
+    OutreachWarning
+        More people match, or the service reported errors. Nobody matches, or nobody has a filter
+        value that resembles a known one; up to five such values are counted by a request each.
+
     Notes
     -----
     Interface: POST /people/search.
@@ -188,6 +194,11 @@ def count_people(
         A filter does not exist or its value is invalid; nothing was sent.
     ServiceError
         The service failed or could not be reached.
+
+    Warns
+    -----
+    OutreachWarning
+        As for `search_people`.
 
     Notes
     -----
