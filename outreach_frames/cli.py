@@ -8,6 +8,7 @@ import os
 import sys
 import warnings
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.metadata import version
 from inspect import getdoc, signature
 from pathlib import Path
@@ -34,7 +35,11 @@ from outreach_frames.commands.options import (
     output_path,
 )
 from outreach_frames.commands.sandbox import RUN_SANDBOX
-from outreach_frames.commands.terminal import escaping_unencodable, in_shell_terms, print_result
+from outreach_frames.commands.terminal import (
+    escaping_unencodable,
+    message_in_shell_terms,
+    print_result,
+)
 from outreach_frames.common.text import plural, printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
@@ -60,26 +65,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, one of `EXIT_CODES`."""
     options = make_parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int | None] = options.run
+    has_all = "all" in options
     try:
         with contextlib.ExitStack() as stack:
             for stream in (sys.stdout, sys.stderr):
                 stack.enter_context(escaping_unencodable(stream))
             stack.callback(setattr, warnings, "formatwarning", warnings.formatwarning)
-            warnings.formatwarning = _format_warning
+            warnings.formatwarning = partial(_format_warning, has_all=has_all)
             return run(options) or EXIT_OK
     except (InvalidInputError, ConfigurationError) as error:
-        _print_error(error, str(error))
+        _print_error(error, str(error), has_all)
         return EXIT_USAGE
     except (OutreachError, KeyboardInterrupt) as error:
-        _print_error(error, "interrupted" if isinstance(error, KeyboardInterrupt) else str(error))
+        words = "interrupted" if isinstance(error, KeyboardInterrupt) else str(error)
+        _print_error(error, words, has_all)
         _save_partial(error, options)
         return EXIT_FAILURE
 
 
-def _print_error(error: BaseException, words: str) -> None:
+def _print_error(error: BaseException, words: str, has_all: bool) -> None:
     """Print an error and its notes."""
     for line in (words, *getattr(error, "__notes__", ())):
-        print(printable(f"outreach-frames: {in_shell_terms(line)}", keep="\n"), file=sys.stderr)
+        shown = message_in_shell_terms(line, has_all=has_all)
+        print(printable(f"outreach-frames: {shown}", keep="\n"), file=sys.stderr)
 
 
 def _save_partial(error: BaseException, options: argparse.Namespace) -> None:
@@ -108,9 +116,11 @@ def _format_warning(
     filename: str,  # noqa: ARG001
     lineno: int,  # noqa: ARG001
     line: str | None = None,  # noqa: ARG001
+    *,
+    has_all: bool,
 ) -> str:
     """Format a warning as one line, without the file name and line number."""
-    return f"outreach-frames: {in_shell_terms(str(message))}\n"
+    return f"outreach-frames: {message_in_shell_terms(str(message), has_all=has_all)}\n"
 
 
 def make_parser() -> argparse.ArgumentParser:

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, settings
 
 import outreach_frames as of
 from outreach_frames.leads.sending import sent_before
+from outreach_frames.resources.search import matches_nobody, named_before
 
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
@@ -72,9 +73,11 @@ def _ctrl_c_is_heard() -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def _nobody_sent_before() -> None:
-    """Let each test begin as a new process does, which has sent nobody."""
+def _nothing_done_before() -> None:
+    """Let each test begin as a new process does, which has sent nobody and named no value."""
     sent_before.clear()
+    matches_nobody.clear()
+    named_before.clear()
 
 
 @pytest.fixture(scope="session")

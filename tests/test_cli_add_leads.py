@@ -146,7 +146,7 @@ def test_a_failed_file_that_was_corrected(tmp_path: Path, sequence: str, own: st
     [
         (["nowhere.csv", "--sequence", "x"], "cannot be read"),
         ([str(CONFERENCE), "--sequence", "x"], "email"),
-        ([str(CONFERENCE), "--sequence", "..", *COLUMNS], "sequence_id"),
+        ([str(CONFERENCE), "--sequence", "..", *COLUMNS], "--sequence '..'"),
         ([str(CONFERENCE), "--sequence", "x", *COLUMNS, "--data", "First Name"], "first_name"),
         ([str(CONFERENCE), "--sequence", "x", *COLUMNS, "--chunk-size", "251"], "251"),
         ([str(CONFERENCE), "--sequence", "x", *COLUMNS, "--mailboxes", "a@b.example"], "mailboxes"),

@@ -2,9 +2,23 @@
 
 from __future__ import annotations
 
+import json as json_module
+import re
+import shlex
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
 import pytest
 
-from outreach_frames.commands.terminal import in_shell_terms
+import outreach_frames as of
+from outreach_frames.cli import main
+from outreach_frames.client.client import Client
+from outreach_frames.commands.terminal import in_shell_terms, message_in_shell_terms
+from tests.scripted import json, scripted
 
 pytestmark = pytest.mark.long
 
@@ -29,3 +43,168 @@ pytestmark = pytest.mark.long
 def test_python_becomes_options(message: str, shown: str) -> None:
     """Arguments and calls become what one types; data that look alike stay."""
     assert in_shell_terms(message) == shown
+
+
+# Each with a word of its message; SEQUENCE and ARCHIVED stand for ids.
+FAULTS = [
+    ("search --limit 3", "Pass --all to read all"),
+    ("search --limit 0", "Give 1 or more, or --all"),
+    ("search --person-seniorities vp directr", "Run outreach-frames search --help"),
+    ("search --person-locations Germny", "search --count without one of the filters"),
+    ("search --split-by person_seniority", "Run outreach-frames search --help"),
+    ("search --split-by person_seniorities", "Pass --person-seniorities VALUE VALUE too"),
+    ("search --company-ids 5", "--company-ids takes ids"),
+    ("search --company-domains x", "--company-domains takes domains"),
+    ("search --person-name ' '", "--person-name is blank"),
+    ("search --filters unknown.json", "search --help to list all filters"),
+    ("search --filters paged.json", "with --limit, and people per request with --page-size"),
+    ("search --filters text.json", "takes a list of text"),
+    ("search --filters other.json", "is not a saved search"),
+    ("search --out none/people.csv", "create the folder"),
+    ("export people.csv --limit 0", "or no --limit"),
+    ("export people.csv --limit 3", "Pass no --limit to read all"),
+    ("export people.csv --page-size 500", "--page-size 500 is out of range"),
+    ("export people.txt", ".ndjson"),
+    ("export none/people.csv", "create the folder"),
+    ("find-people accounts.csv", "at least one of --company-id, "),
+    ("find-people accounts.csv --domain Wbe", "The table has no column"),
+    ("find-people accounts.csv --domain Web --per-company 0", "or --all"),
+    ("find-people accounts.csv --domain Web --company-domains a.example", "set by --domain"),
+    ("find-people accounts.csv --domain Web --person-titles Xyzzy", "without one of the filters"),
+    ("snapshot people --date yesterday", "--date 'yesterday'"),
+    ("snapshot leads.csv", "cannot be written"),
+    ("sequences --status activ", "--status 'activ' is not one of"),
+    ("sequences --name ''", "--name is blank"),
+    ("mailboxes --email-provider gogle", "--email-provider 'gogle'"),
+    ("mailboxes --user-email ''", "--user-email is blank"),
+    ("compare folder", "Take two with outreach-frames snapshot"),
+    ("compare accounts.csv accounts.csv", "files of outreach-frames search"),
+    ("compare folder --quiet", "Pass --out FILE"),
+    ("forget", "Pass --email, --profnet-url or both"),
+    ("forget --email x", "--email 'x'"),
+    ("forget --profnet-url x", "--profnet-url 'x'"),
+    ("forget --email a@x.example --folder none", "is not a folder"),
+    ("add-leads leads.csv --sequence SEQUENCE --data 'First Name=first_name' n=Number",
+        "Pass --data first_name='First Name' n='Number'."),
+    ("add-leads leads.csv --sequence SEQUENCE --data 'First Name'",
+        "Pass --data first_name='First Name'."),
+    ("add-leads leads.csv --sequence SEQUENCE --data number", "Did you mean 'Number'"),
+    ("add-leads leads.csv --sequence SEQUENCE --data email", "pass --email 'email'"),
+    ("add-leads leads.csv --sequence SEQUENCE --data a=n a=n", "--data has the field"),
+    ("add-leads leads.csv --sequence SEQUENCE --email Mail", "has no column 'Mail'"),
+    ("add-leads leads.csv --sequence SEQUENCE --profnet-url email", "two different columns"),
+    ("add-leads leads.csv --sequence SEQUENCE --chunk-size 0", "--chunk-size 0"),
+    ("add-leads leads.csv --sequence SEQUENCE --mailboxes a@x.example", "--leads-distribution"),
+    ("add-leads leads.csv --sequence SEQUENCE --leads-distribution custom_mailboxes",
+        "--mailboxes anna@example.org; outreach-frames mailboxes lists them"),
+    ("add-leads leads.csv --sequence SEQUENCE --leads-distribution custom", "is not one of"),
+    ("add-leads leads.csv --sequence SEQUENCE --journal folder", "is a folder"),
+    ("add-leads leads.csv --sequence SEQUENCE --results leads.csv", "Choose another folder"),
+    ("add-leads accounts.csv --sequence SEQUENCE", 'Pass a column: --email "E-mail address"'),
+    ("add-leads leads.csv --sequence nobody", "outreach-frames sequences lists them"),
+    ("add-leads leads.csv --sequence ''", "--sequence '' is not an id"),
+    ("add-leads leads.csv --sequence ARCHIVED", "Change its status in the web app"),
+]  # fmt: skip
+PYTHON_ONLY = re.compile(
+    r"\bof\.|=None|=True|=False|\(\)|client=|=\[|\bframe\b|base_url|\.attrs|spec\."
+)
+
+
+def assert_is_of_a_shell(told: str) -> None:
+    """Assert that a message has no phrase that only Python understands."""
+    assert told.startswith("outreach-frames: ")
+    assert not PYTHON_ONLY.search(told), told
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in a folder with the files that the commands read."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    leads = {"email": ["a@x.example"], "First Name": ["Ada"], "Number": ["1"]}
+    pd.DataFrame(leads).to_csv("leads.csv", index=False)
+    pd.DataFrame({"Web": ["a.example"]}).to_csv("accounts.csv", index=False)
+    saved = {"kind": "outreach_frames people search", "version": 1}
+    for name, filters in {
+        "unknown": {"person_title": ["x"]},
+        "paged": {"page": 3},
+        "text": {"person_titles": "x"},
+    }.items():
+        Path(f"{name}.json").write_text(json_module.dumps({**saved, "filters": filters}))
+    Path("other.json").write_text("{}")
+    return tmp_path
+
+
+@pytest.fixture
+def shown_warnings() -> Iterator[None]:
+    """Show warnings as outside of pytest, which collects them."""
+
+    def show(*about: Any) -> None:
+        sys.stderr.write(warnings.formatwarning(*about[:4]))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        yield
+
+
+@pytest.mark.usefixtures("environment", "folder", "shown_warnings")
+def test_errors_and_warnings_of_commands_speak_of_options(
+    client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Foreseeable faults of each command are told in its own words, and what to type instead."""
+    sequences = of.sequences().drop_duplicates("status").set_index("status")["id"]
+    ids = {"SEQUENCE": sequences["active"], "ARCHIVED": sequences["archived"]}
+    for line, words in FAULTS:
+        main([ids.get(word, word) for word in shlex.split(line)])
+        told = capsys.readouterr().err
+        assert words in told, (line, told)
+        assert_is_of_a_shell(told)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_missing_connection_speaks_of_options(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Without an address or a token, the message names the variables and --sandbox."""
+    for name in ("OUTREACH_BASE_URL", "OUTREACH_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    lists = ["sequences", "mailboxes", "search", "export people.csv", "snapshot folder"]
+    others = ["find-people accounts.csv --domain Web", "add-leads leads.csv --sequence x"]
+    for address in (None, "http://127.0.0.1:9"):
+        if address is not None:
+            monkeypatch.setenv("OUTREACH_BASE_URL", address)
+        for line in (*lists, *others):
+            assert main(shlex.split(line)) == 2
+            told = capsys.readouterr().err
+            assert_is_of_a_shell(told)
+            assert "Set OUTREACH_BASE_URL and OUTREACH_API_KEY" in told
+            assert "--sandbox" in told
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("status", [400, 401, 404, 405, 422])
+def test_what_the_service_refuses_speaks_of_options(
+    status: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Advice for the statuses of the service names variables and options."""
+    with scripted(lambda _: json({"error": "no"}, status=status)) as service:
+        monkeypatch.setenv("OUTREACH_BASE_URL", service.url)
+        monkeypatch.setenv("OUTREACH_API_KEY", "token-of-tests")
+        for line in ("sequences --refresh", "search --refresh", "export people.csv"):
+            assert main(shlex.split(line)) == 1
+            assert_is_of_a_shell(capsys.readouterr().err)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        ("The frame has no index. Call df.reset_index().", "The table has no index."),
+        ("Only of.this(). And 'of.that()' stays.", "Only of.this(). And 'of.that()' stays."),
+        ("Pass x=True. Go on.\nCall f(). Pass x=None.", "Pass x=True. Go on.\nCall f()."),
+        ("0 reads nothing. Give None for all.", "0 reads nothing. Give no --limit."),
+    ],
+)  # fmt: skip
+def test_advice_of_which_only_python_is_left_is_dropped(message: str, shown: str) -> None:
+    """A later sentence that a shell cannot follow is dropped; the first one never is."""
+    assert message_in_shell_terms(message, has_all=False) == shown

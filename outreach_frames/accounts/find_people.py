@@ -136,8 +136,8 @@ def find_people(
         "domain": domain,
         "name": name,
     }
+    body = check_filters(filters, fields, find_people)
     searched, outcomes = read_accounts(accounts, columns)
-    body = check_filters(filters, fields)
     _reject_company_filters(body, columns)
     values = _split_values(body, split_by)
     most = check_limit(per_company, "per_company")
@@ -164,6 +164,8 @@ def find_people(
 
         try:
             finder.run(body, split_by, values)
+            if companies:
+                report_unknown_values(connected, body, is_empty=not finder.batches)
         except (OutreachError, KeyboardInterrupt) as error:
             partial = result()
             # OutreachError declares .partial as a frame.
@@ -172,8 +174,6 @@ def find_people(
             error.add_note(f"{count} had been found; the exception's .partial holds them.")
             raise
     report_errors(finder.errors, in_frame=False)
-    if companies and not finder.batches:
-        report_unknown_values(body)
     return result()
 
 

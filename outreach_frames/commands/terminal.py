@@ -22,24 +22,58 @@ _OPTIONS: Final = (
     *("name", "status", "created_by_user_id", "created_by_user_email", "email_provider"),
     *("user_email", "limit", "page_size", "email", "profnet_url", "overrides", "data"),
     *("leads_distribution", "mailboxes", "chunk_size", "journal", "refresh"),
-    *("per_company", "split_by", "domain", "company_id", "company_profnet_url"),
+    *("per_company", "split_by", "domain", "company_id", "company_profnet_url", "date", "folder"),
 )
+_COMMANDS: Final = {
+    **{name: name.removesuffix("_people") for name in ("search_people", "export_people")},
+    **{"snapshot_people": "snapshot", "find_people": "find-people"},
+    **{name: name for name in ("sequences", "mailboxes", "forget")},
+    "filters": "search --help",
+}
+_OPTION: Final = rf"(?<![\w.?&/-])({'|'.join(_OPTIONS)})="
 # Patterns in messages and their replacements, applied in this order.
 _SHELL_TERMS: Final = (
-    (r"\blimit=None\b", "--all"),
+    (r"\blimit=None\b|\bNone for all\b", "--all"),
     (r"\bresume=False\b", "--no-resume"),
     (r"the exception's \.partial holds them", "--out FILE keeps them"),
-    (r"\b(?:of\.)?(sequences|mailboxes)\(\)", r"outreach-frames \1"),
-    (r"\bsnapshot_people\(\)", "outreach-frames snapshot"),
+    (r'\bCall of\.connect\("https[^)]*\), or set\b', "Set"),
+    (r'\bof\.connect\("sandbox"\)', "--sandbox"),
+    (r"\bapi_key or (?=OUTREACH_)", ""),
+    (r"\bbase_url\b", "OUTREACH_BASE_URL"),
+    (r"\bsequence_id=", "--sequence "),
+    (r"\bwithout dry_run\b", "without --dry-run"),
+    (r"\b(the|that|every) call\b", r"\1 command"),
+    (r"\bframes of search_people\(\), or files of\b", "files of outreach-frames search or"),
+    (r"\bCall of\.explain_search\(\) with the same filters to see",
+        "outreach-frames search --count without one of the filters shows"),
+    *((rf"\b(?:of\.)?{name}\(\)", f"outreach-frames {words}") for name, words in _COMMANDS.items()),
+    (r"\bCall (?=outreach-frames )", "Run "),
     (r"\boverrides=\{'(\w+)': True\}", r"--overrides \1"),
     (r"\bRows with outcomes: report\.frame; as files: report\.to_csv\(folder\);[^.]*\.notes",
         "--results FOLDER writes each row with its outcome to a file"),
     (r"The people: \.people; each account with its status: \.accounts;.*\.to_excel\(path\)",
         "As files: --out FILE for the people, --accounts FILE for the companies"),
-    (rf"(?<![\w.?&/])({'|'.join(_OPTIONS)})=True\b", r"--\1"),
-    (rf"(?<![\w.?&/])({'|'.join(_OPTIONS)})=(?=['\"\d-])", r"--\1 "),
+    (r"The tables: \.appeared.*", "As files: --out FILE."),
+    (r", or call report\.retry_unknown\(\)| \(of\.last_report\(\) has it\)", ""),
+    (r"; all are in the frame's \.attrs\[\"errors\"\]", ""),
+    (r"\bSet one of them to None\b", "Pass two different columns"),
+    (r", or connect with (?:a longer max_wait|cache=path[^.]*)", ""),
+    (r" of max_wait=\S+ remain\b", " of waiting remain"),
+    (r"\bdata=\{(?=['\"])(.*)\}", r"--data \1"),
+    (_OPTION + r"True\b", r"--\1"),
+    (_OPTION + r"\[\.\.\.\]", r"--\1 VALUE VALUE"),
+    (_OPTION + r"\[['\"]([^'\"]*)['\"]\]", r"--\1 \2"),
+    (_OPTION + r"(?=['\"\d-])", r"--\1 "),
+    (_OPTION + r"(?=[\s,;.]|$)", r"--\1"),
     (rf"^(date|{'|'.join(spec.FILTERS_BY_NAME)})(?= (?:takes|is)\b)", r"--\1"),
+    (rf"^({'|'.join(_OPTIONS)})(?= (?:is blank|has no effect)\b)", r"--\1"),
 )  # fmt: skip
+# What a shell does not have, outside of quotes.
+_PYTHON_ONLY: Final = re.compile(
+    r"\bof\.\w|=(?:None|True|False)\b|\w\(\)|\bclient=|\.(?:attrs|loc)\b|\b(?:df|frame|report)\.\w"
+)
+_QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
+_SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 
 
 @contextlib.contextmanager
@@ -109,6 +143,25 @@ def in_shell_terms(text: str) -> str:
     return text
 
 
+def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
+    """Return an error or warning in the terms of the command line.
+
+    Advice of which nothing but Python is left is dropped: a later sentence, never the first one.
+    `has_all` is whether the command has the option --all.
+
+    >>> message_in_shell_terms("The frame has no index. Call df.reset_index().")
+    'The table has no index.'
+    """
+    if not has_all:
+        text = re.sub(r"\blimit=None\b|\bNone for all\b", "no --limit", text)
+    lines = []
+    for line in re.sub(r"\b([Tt])he frame\b", r"\1he table", in_shell_terms(text)).split("\n"):
+        first, *others = _SENTENCE_END.split(line)
+        kept = [one for one in others if not _PYTHON_ONLY.search(_QUOTED.sub("", one))]
+        lines.append(" ".join([first, *kept]))
+    return "\n".join(lines)
+
+
 def _dash_name(words: str) -> str:
     """Replace underscores in an option's name with dashes, but not in its value.
 
@@ -116,4 +169,6 @@ def _dash_name(words: str) -> str:
     '--person-titles x_y'
     """
     name, blank, rest = words.partition(" ")
+    if name == "--data":
+        rest = re.sub(r"(?:, )?['\"](\w+)['\"]: (?=['\"])", r" \1=", rest).strip()
     return (name.replace("_", "-") if name.startswith("--") else name) + blank + rest

@@ -24,17 +24,29 @@ _JOINING = ("Pd", "Pc", "Cf")
 _NOT_LISTS = (bytes, bytearray, Mapping)
 
 
-def suggestion(word: str, known: Iterable[str]) -> str:
+def suggestion(word: str, known: Iterable[str], most: int = 1) -> str:
     """Return a "did you mean" hint if a word resembles a known one, otherwise an empty string.
 
     >>> suggestion("person_title", ["person_titles", "company_names"])
     " Did you mean 'person_titles'?"
     """
+    close = similar(word, known, most)
+    return f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def similar(word: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """Return the known words that a word resembles, apart from case, blanks and punctuation.
+
+    >>> similar("C Suite", ["c_suite", "vp"])
+    ['c_suite']
+    """
     import difflib  # noqa: PLC0415 - slow to import, and rarely needed
 
-    names = list(known)
-    close = near_names(word, names) or difflib.get_close_matches(word, names, n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    by_letters: dict[str, str] = {}
+    for each in known:
+        by_letters.setdefault(_bare(each) or each, each)
+    close = difflib.get_close_matches(_bare(word) or word, by_letters, n=most)
+    return [by_letters[letters] for letters in close]
 
 
 def near_names(name: Hashable, names: Iterable[Any]) -> list[Any]:
@@ -43,13 +55,13 @@ def near_names(name: Hashable, names: Iterable[Any]) -> list[Any]:
     >>> near_names("email", ["E-Mail", "e mail", "mail", 5])
     ['E-Mail', 'e mail']
     """
-    wanted = _bare(name)
-    return [one for one in dict.fromkeys(names) if _bare(one) == wanted]
-
-
-def _bare(name: object) -> object:
     if not isinstance(name, str):
-        return name
+        return [one for one in dict.fromkeys(names) if one == name]
+    wanted = _bare(name)
+    return [one for one in dict.fromkeys(names) if isinstance(one, str) and _bare(one) == wanted]
+
+
+def _bare(name: str) -> str:
     text = unicodedata.normalize("NFKC", name).casefold()
     return "".join(c for c in text if c not in BLANKS and unicodedata.category(c) not in _JOINING)
 

@@ -34,6 +34,11 @@ def collect_warnings() -> Iterator[list[str]]:
         _collected.reset(token)
 
 
+def are_collected() -> bool:
+    """Return whether the current thread's warnings are collected."""
+    return _collected.get() is not None
+
+
 def warn(message: str) -> None:
     """Issue a warning at the line that called the package, with control characters escaped."""
     message = printable(message, keep="\n")

@@ -103,7 +103,7 @@ def export_people(
     kind = format_of(path)
     whole = Search(
         resolve(client),
-        check_filters(filters, fields),
+        check_filters(filters, fields, export_people),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
         # The cache holds tables, but NDJSON needs the service's JSON.

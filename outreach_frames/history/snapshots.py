@@ -102,7 +102,7 @@ def snapshot_people(
     'snapshot=2026-11-01'
     """
     day = check_day("date", date).date().isoformat()
-    body = check_filters(filters, fields)
+    body = check_filters(filters, fields, snapshot_people)
     connected = resolve(client)
     root = expanded(folder)
     _require_same_search(root, day, body, split_by)

@@ -13,7 +13,8 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.resources.people import count_people
+from outreach_frames.resources.people import count_matches
+from outreach_frames.resources.search import report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters
 
 _LIST_OF_TEXT = pd.ArrowDtype(pa.list_(pa.string()))
@@ -107,12 +108,12 @@ def explain_search(
     1       company_names  Nobody & Sons              61
     """
     client = resolve(client)
-    body = check_filters(filters, fields)
+    body = check_filters(filters, fields, explain_search)
     rows = list(_searches_without(body))
     searches = [body, *(search for _, _, search in rows)]
 
-    def count(search: Mapping[str, Any]) -> int:
-        return count_people(search, refresh=refresh, client=client)
+    def count(search: dict[str, Any]) -> int:
+        return count_matches(client, search, refresh=refresh)
 
     counts = []
     with progress_bar(
@@ -121,6 +122,7 @@ def explain_search(
         for number in ordered_map(count, searches, workers=client.workers):
             counts.append(number)
             bar.update(1)
+    report_unknown_values(client, body, is_empty=counts[0] == 0, is_explained=True)
     frame = pd.DataFrame(
         {
             "filter": pd.array([name for name, _, _ in rows], dtype="str"),

@@ -96,6 +96,12 @@ def search_people(
     ServiceError
         The service failed or could not be reached; `.partial` has the people read before.
 
+    Warns
+    -----
+    OutreachWarning
+        More people match, or the service reported errors. Nobody matches, or nobody has a filter
+        value that resembles a known one; up to five such values are counted by a request each.
+
     Notes
     -----
     Interface: POST /people/search.
@@ -112,7 +118,7 @@ def search_people(
     check_one_of("headcount", headcount, HEADCOUNTS)
     whole = Search(
         resolve(client),
-        check_filters(filters, fields),
+        check_filters(filters, fields, search_people),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
         refresh=refresh,
@@ -152,8 +158,9 @@ def read_frame(
             show(table.num_rows)
             del table
     frame = frame_so_far()
-    search.report(len(frame))
     frame.attrs.update(search.attrs, undocumented=undocumented_columns(frame))
+    with keeping_partial(lambda: frame):
+        search.report(len(frame))
     return frame
 
 
@@ -205,6 +212,11 @@ def count_people(
     ServiceError
         The service failed or could not be reached.
 
+    Warns
+    -----
+    OutreachWarning
+        As for `search_people`.
+
     Notes
     -----
     Interface: POST /people/search.
@@ -216,17 +228,17 @@ def count_people(
     ...     of.count_people()
     2000
     """
-    search = Search(
-        resolve(client),
-        check_filters(filters, fields),
-        limit=1,
-        page_size=spec.MIN_SEARCH_PAGE_SIZE,
-        refresh=refresh,
-    )
+    client, body = resolve(client), check_filters(filters, fields, count_people)
+    total = count_matches(client, body, refresh=refresh)
+    report_unknown_values(client, body, is_empty=total == 0)
+    return total
+
+
+def count_matches(client: Client, filters: dict[str, Any], *, refresh: bool) -> int:
+    """Count the people that match checked filters."""
+    search = Search(client, filters, 1, spec.MIN_SEARCH_PAGE_SIZE, refresh)
     total = search.count()
     if total is None:
         raise InvalidResponseError(f"{spec.SEARCH_PEOPLE.label}: the response has no valid total.")
     report_errors(search.errors)
-    if total == 0:
-        report_unknown_values(search.filters)
     return total

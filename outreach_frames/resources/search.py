@@ -16,13 +16,18 @@ from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.response import OversizedResponseError
 from outreach_frames.common.parallel import ordered_map
-from outreach_frames.common.text import plural
-from outreach_frames.common.warnings import warn
+from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.warnings import are_collected, warn
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage, count_people, may_exceed
 from outreach_frames.reading.pages import as_one_page, read_people_pages
 from outreach_frames.resources.paging import moment, now
-from outreach_frames.resources.search_arguments import PAGE, PAGE_SIZE, unknown_values
+from outreach_frames.resources.search_arguments import (
+    PAGE,
+    PAGE_SIZE,
+    has_free_text,
+    unknown_values,
+)
 from outreach_frames.resources.stored_search import StoredSearch
 
 S = TypeVar("S")
@@ -36,8 +41,14 @@ _MAX_USELESS_PAGES = 3
 # Pages that are converted together, which takes less time per page.
 _PAGES_AT_ONCE = 6
 _STORED_PAGES_AT_ONCE = 12
+# Similar to known filter values, and counted by a request each.
+_MAX_COUNTED_VALUES = 5
 # Usual maximum of JSON objects per person; people are counted first on pages with more.
 _USUAL_OBJECTS = 60
+
+# Of this process, by account, filter and value: whether nobody matches, and what was named.
+matches_nobody: Final[dict[tuple[str, str, str], bool]] = {}
+named_before: Final[set[tuple[str, str, str]]] = set()
 
 
 @dataclass
@@ -330,13 +341,54 @@ def _until_error(
     return found, None
 
 
-def report_unknown_values(filters: Mapping[str, Any]) -> None:
-    """Warn of filter values that may make a search empty."""
-    if unknown := unknown_values(filters):
-        warn(
-            f"Nobody matches. These filter values are not known: {' '.join(unknown)} "
+def report_unknown_values(
+    client: Client, filters: Mapping[str, Any], *, is_empty: bool, is_explained: bool = False
+) -> None:
+    """Warn of misspelt filter values and, unless it is explained anyway, of an empty search.
+
+    The known values may be incomplete, so the people with a similar value are counted: nobody has
+    a misspelt one. Outside of widgets, such a value is named once per process if others match.
+    """
+    named, unchecked, requests = [], [], 0
+    for name, text, close in unknown_values(filters):
+        # Everybody matches a misspelt value of an excluding filter.
+        searched = spec.FILTERS_BY_NAME[name].excludes or name
+        key = (client.account, searched, text)
+        if is_empty and filters == {searched: [text]}:
+            matches_nobody[key] = True
+        if close and key not in matches_nobody and requests < _MAX_COUNTED_VALUES:
+            requests += 1
+            one = Search(client, {searched: [text]}, 1, spec.MIN_SEARCH_PAGE_SIZE, refresh=False)
+            try:
+                matches_nobody[key] = one.count() == 0
+            except OutreachError:
+                # The people were read; another request may take as long to fail.
+                requests = _MAX_COUNTED_VALUES
+        if close and key not in matches_nobody:
+            unchecked.append(f"{name}={quoted(text)}")
+        elif matches_nobody.get(key, is_empty) and (
+            is_empty or are_collected() or key not in named_before
+        ):
+            named.append(f"{name}={quoted(text)}.{close}")
+            named_before.add(key)
+    is_open = is_empty and not is_explained and (named or unchecked or has_free_text(filters))
+    words = ["Nobody matches."] if is_open else []
+    if named:
+        nobody = "" if is_empty else " and match nobody"
+        words.append(f"These filter values are not known{nobody}: {' '.join(named)}")
+    if unchecked:
+        words.append(
+            "These filter values are not known, and it was not checked whether somebody matches: "
+            f"{', '.join(unchecked)}."
+        )
+    if is_open:
+        words.append(
             "Call of.explain_search() with the same filters to see which filter excludes everybody."
         )
+    elif words:
+        words.append("Call of.filters() to list the known values.")
+    if words:
+        warn(" ".join(words))
 
 
 def _has_same_people(one: PeoplePage, other: PeoplePage) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from inspect import Parameter, signature
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,19 +18,25 @@ from outreach_frames.common.arguments import (
     check_text,
     format_positions,
     is_usable,
+    similar,
     suggestion,
 )
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
 PAGE, PAGE_SIZE = (paging.name for paging in spec.SEARCH_PAGING)
+_KEYWORD = Parameter.KEYWORD_ONLY
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
 
 
 def check_filters(
-    filters: Mapping[str, Any] | None = None, fields: Mapping[str, Any] | None = None
+    filters: Mapping[str, Any] | None = None,
+    fields: Mapping[str, Any] | None = None,
+    caller: Callable[..., Any] | None = None,
 ) -> dict[str, Any]:
     """Return the filters that are set, in the interface's order; `fields` override `filters`.
+
+    The error for an unknown filter also names similar arguments of the `caller`.
 
     >>> check_filters({"person_titles": ["CEO"]}, {"person_name": None})
     {'person_titles': ['CEO']}
@@ -47,10 +54,10 @@ def check_filters(
                 "Set the number of people with limit=, and people per request with page_size=."
             )
         if name not in spec.FILTERS_BY_NAME:
-            close = suggestion(str(name), spec.FILTERS_BY_NAME)
             raise InvalidInputError(
-                f"{name!r} is not a search filter.{close} "
-                "All filters: [f.name for f in outreach_frames.spec.FILTERS]."
+                f"{quoted(name)} is not a search filter."
+                f"{_filters_and_arguments_like(str(name), caller)} "
+                "Call of.filters() to list all filters."
             )
     return {
         known.name: _filter_value(known, given[known.name])
@@ -59,24 +66,49 @@ def check_filters(
     }
 
 
-def unknown_values(body: Mapping[str, Any]) -> list[str]:
-    """Describe the filter values that are not known.
+def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) -> str:
+    """Return the filters, and the arguments of a function, that resemble a name, in sentences."""
+    hint = suggestion(name, spec.FILTERS_BY_NAME)
+    if caller is None:
+        return hint
+    arguments = [one.name for one in signature(caller).parameters.values() if one.kind is _KEYWORD]
+    # The argument may be a word of the name, as in company_domain.
+    close = [one for one in arguments if one in name.split("_")] or similar(name, arguments, 2)
+    if close or not hint:
+        hint += f" {caller.__name__} takes {', '.join(f'{one}=' for one in close or arguments)}."
+    return hint
+
+
+def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the filter values that are not known: filter, value and a hint at similar ones.
 
     >>> unknown_values({"person_seniorities": ["vp", "directors"], "person_name": "Ada"})
-    ["person_seniorities='directors'. Did you mean 'director'?"]
+    [('person_seniorities', 'directors', " Did you mean 'director'?")]
     """
     found = []
     for name, value in body.items():
-        known = spec.FILTERS_BY_NAME[name]
-        choices = known.values or known.suggestions
-        lower = {choice.lower() for choice in choices}
-        unknown = [text for text in value if text.lower() not in lower] if choices else []
-        for text in unknown:
-            close = suggestion(text.lower(), choices)
+        choices = _known_values(name)
+        unknown = [text for text in value if text not in choices] if choices else []
+        for text in dict.fromkeys(unknown):
+            close = suggestion(text, choices, most=3)
             # A single known value is an example, not a list.
             if close or len(choices) > 1:
-                found.append(f"{name}={quoted(text)}.{close}")
+                found.append((name, text, close))
     return found
+
+
+def has_free_text(body: Mapping[str, Any]) -> bool:
+    """Return whether a filter takes text of no list of known values and of no checked format."""
+    filters = (spec.FILTERS_BY_NAME[name] for name in body)
+    return any(
+        one.type != "boolean" and not one.format and len(_known_values(one.name)) < 2
+        for one in filters
+    )
+
+
+def _known_values(name: str) -> tuple[str, ...]:
+    known = spec.FILTERS_BY_NAME[name]
+    return known.values or known.suggestions
 
 
 def check_limit(value: object, name: str = "limit") -> int | None:

@@ -135,8 +135,8 @@ class SplittableSearch:
         """Warn of duplicates, errors, unknown filter values and missing people."""
         report_repeats(self._repeats, "people")
         report_errors(self.errors, in_frame=in_frame)
-        if not rows and not self.total:
-            report_unknown_values(self.filters)
+        is_empty = not rows and not self.total
+        report_unknown_values(self._whole.client, self.filters, is_empty=is_empty)
         if self.total is None or rows >= self.total:
             return
         if self.limit is not None and rows >= self.limit:

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import uuid
 import warnings
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -11,7 +15,9 @@ import pytest
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.errors import OutreachWarning
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.resources.search import matches_nobody, named_before
+from tests.resources.search_service import service_of
 from tests.scripted import Received, Reply, json, scripted
 
 
@@ -92,16 +98,152 @@ def test_a_value_that_no_list_knows_is_named_where_nobody_matches(
     assert len(service.requests) == 2
 
 
-@pytest.mark.parametrize(
-    "search",
-    [
-        {"person_seniorities": ["VP"]},
-        {"person_titles": ["Xyzzy"]},
-        {"profnet_networks": ["ada@acme.example"]},
+def test_known_values_and_checked_formats_are_no_suspects() -> None:
+    """Nobody for known values, ids or domains causes no warning and no further request."""
+    searches: list[dict[str, Any]] = [
+        {"person_seniorities": ["vp"], "person_title_exact_match": True},
+        {"company_domains": ["acme.example"], "company_ids": [str(uuid.UUID(int=7))]},
         {},
-    ],
-)
-def test_known_values_and_open_filters_are_no_suspects(search: dict[str, Any]) -> None:
-    """Nobody for known values, or for filters that no list is known for, causes no warning."""
+    ]
     with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
-        assert len(of.search_people(search)) == 0
+        assert [len(of.search_people(search)) for search in searches] == [0, 0, 0]
+    assert len(service.requests) == 3
+
+
+@pytest.mark.parametrize("name", ["person_locations", "person_titles", "profnet_networks"])
+def test_free_text_that_finds_nobody_is_to_be_explained(name: str) -> None:
+    """An empty search of free text says which function finds the filter to blame."""
+    search = {name: ["Germny"]}
+    with scripted(nobody) as service, of.connect(service.url, "token", cache=None):
+        for read in (of.search_people, of.count_people):
+            with pytest.warns(OutreachWarning, match=r"^Nobody matches\. Call of.explain_search"):
+                read(search)
+        assert of.explain_search(search).attrs["total"] == 0
+    assert len(service.requests) == 4
+
+
+def exact(request: Received) -> Reply:
+    """Reply with three people if any value of each filter with a list is known or 'novel'."""
+    values = {
+        name: set(value) & {*spec.FILTERS_BY_NAME[name].suggestions, "novel director"}
+        for name, value in request.json.items()
+        if name in spec.FILTERS_BY_NAME and spec.FILTERS_BY_NAME[name].suggestions
+    }
+    excluded = [name for name in values if spec.FILTERS_BY_NAME[name].excludes]
+    there = 3 if all(found or name in excluded for name, found in values.items()) else 0
+    return service_of(there)(request)
+
+
+LISTS = [one for one in spec.FILTERS if one.suggestions]
+
+
+@pytest.mark.parametrize("known", LISTS, ids=lambda known: known.name)
+def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_path: Path) -> None:
+    """Each function that searches counts a misspelt value by itself, once, and names it."""
+    right = known.suggestions[-1]
+    values = pd.Series([right, *{f"{right}z", right.upper().replace("_", " ")} - {right}])
+    searched = known.excludes or known.name
+    calls: list[Callable[..., object]] = [
+        of.search_people,
+        of.count_people,
+        of.explain_search,
+        lambda search: of.export_people(tmp_path / "a.csv", search),
+        lambda search: of.snapshot_people(tmp_path / "snapshots", search),
+        lambda search: pd.DataFrame({"name": ["A"]}).outreach.find_people(search, name="name"),
+    ]
+    for call in calls:
+        matches_nobody.clear()
+        named_before.clear()
+        with scripted(exact) as service, of.connect(service.url, "token", cache=None):
+            with pytest.warns(OutreachWarning, match="match nobody: ") as caught:
+                call({known.name: values})
+            message = str(caught[0].message)
+            for wrong in values[1:]:
+                assert f"{known.name}={wrong!r}. Did you mean {right!r}" in message
+                probe = {searched: [wrong], "page": 1, "page_size": 1}
+                # An explanation counts each value too, but for another reason.
+                assert probe in [request.json for request in service.requests]
+            before = len(service.requests)
+            of.count_people({known.name: tuple(values)})
+            assert len(service.requests) == before + 1
+
+
+def test_a_value_that_only_the_service_knows_is_silent() -> None:
+    """Values that somebody has, or that resemble no known one, are searched as they are."""
+    with scripted(exact) as service, of.connect(service.url, "token", cache=None):
+        for _ in range(2):
+            of.search_people(person_seniorities=["vp", "novel director", "Grand Vizier"])
+        assert len(service.requests) == 3
+        of.search_people(
+            person_seniorities=["vp", "head"], split_by="person_seniorities", company_sizes=["1-10"]
+        )
+        assert len(service.requests) == 6
+
+
+def test_many_misspelt_values_cost_a_handful_of_requests() -> None:
+    """Beyond five requests, and after one that fails, values are named as not checked."""
+    values = [f"{name}z" for name in spec.SUGGESTED_SENIORITIES[:8]]
+    with scripted(exact) as service, of.connect(service.url, "token", cache=None):
+        with pytest.warns(OutreachWarning, match="not checked whether .*'seniorz'") as caught:
+            of.search_people(person_seniorities=["vp", *values])
+        assert len(service.requests) == 6
+        assert str(caught[0].message).count("Did you mean") == 5
+
+    def broken(request: Received) -> Reply:
+        is_whole = len(request.json.get("person_seniorities", [])) > 1
+        return exact(request) if is_whole else json({}, status=400)
+
+    with scripted(broken) as service, of.connect(service.url, "other", cache=None):
+        with pytest.warns(OutreachWarning, match="not checked whether .*'founderz'"):
+            assert len(of.search_people(person_seniorities=["vp", *values])) == 3
+        assert len(service.requests) == 2
+
+
+def test_the_cache_has_the_count_of_a_value(tmp_path: Path) -> None:
+    """Another process, with the same cache, does not ask for a misspelt value again."""
+    with scripted(exact) as service, of.connect(service.url, "token", cache=tmp_path / "cache"):
+        for _ in range(2):
+            matches_nobody.clear()
+            named_before.clear()
+            with pytest.warns(OutreachWarning, match="directr"):
+                of.search_people(person_seniorities=["vp", "directr"])
+        assert len(service.requests) == 2
+
+
+FUNCTIONS: list[Callable[..., object]] = [
+    of.search_people,
+    of.count_people,
+    of.explain_search,
+    partial(of.export_people, "people.csv"),
+    partial(of.snapshot_people, "snapshots"),
+    pd.DataFrame({"Website": ["a.example"]}).outreach.find_people,
+]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+def test_an_unknown_filter_is_named_with_similar_filters_and_arguments(
+    function: Callable[..., object],
+) -> None:
+    """An argument of another function, or a misspelt one, names what this function takes."""
+    with scripted([]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.raises(
+            InvalidInputError, match=r"Did you mean 'person_titles'.*of\.filters"
+        ) as e:
+            function(person_title=["CEO"])
+        assert "spec" not in str(e.value)
+        with pytest.raises(InvalidInputError, match=r"takes client=\. Call"):
+            function(clint=None, cleint=1)
+        with pytest.raises(InvalidInputError, match=r"'xyzzy' .* takes .*client=\. Call of.filt"):
+            function(xyzzy=True)
+        assert not service.requests
+
+
+def test_find_people_names_its_columns_for_a_filter_of_companies() -> None:
+    """A column that is passed like a filter names the argument that takes it."""
+    accounts = pd.DataFrame({"Website": ["a.example"]})
+    for given, argument in {"company_domain": "domain", "company_name": "name"}.items():
+        with pytest.raises(
+            InvalidInputError,
+            match=f"'{given}' is not .*Did you mean '{given}s'.*find_people takes {argument}=",
+        ):
+            accounts.outreach.find_people(**{given: "Website"})

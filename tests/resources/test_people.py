@@ -88,7 +88,8 @@ def test_columns_and_dtypes_do_not_depend_on_the_data(
     """Nobody, one person and everybody give the same columns with the same dtypes."""
     options: dict[str, Any] = {"headcount": headcount, "dtype_backend": backend, "limit": None}
     many = of.search_people(**options)
-    none = of.search_people(person_name="nobody has this name", **options)
+    with pytest.warns(OutreachWarning, match="Nobody matches"):
+        none = of.search_people(person_name="nobody has this name", **options)
     one = of.search_people(person_name=many["name"].iloc[0], **options)
     assert len(none) == 0
     assert len(one) >= 1

@@ -286,6 +286,30 @@ def test_nobody_found_is_told(client: Client) -> None:
         in_a_kernel(scenario)
 
 
+def test_a_misspelt_value_is_told_at_each_count_and_search() -> None:
+    """The loop stays free while a misspelt value is counted, and it is named each time."""
+
+    def respond(received: Received) -> Reply:
+        alone = received.json.get("person_seniorities") == ["directr"]
+        return delayed(0.3, people(received, 0)) if alone else people(received)
+
+    async def scenario() -> None:
+        with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
+            builder = PeopleSearch({"person_seniorities": ["vp", "directr"]}, client)
+            await until(lambda: len(service.requests) == 2)
+            assert builder.total is None
+            await until(lambda: builder.total == 250)
+            assert "'directr'. Did you mean 'director'" in " ".join(builder.count["notes"])
+            builder.search()
+            await until(lambda: builder.results is not None)
+            assert "'directr'. Did you mean 'director'" in texts(builder)
+            builder.value = {**builder.value, "person_titles": ["CEO"]}
+            await until(lambda: builder.total == 250)
+            assert "'directr'. Did you mean 'director'" in " ".join(builder.count["notes"])
+
+    in_a_kernel(scenario)
+
+
 def test_search_says_what_was_left_out(client: Client) -> None:
     """A limit below the total is told in the widget, with how many were read."""
 

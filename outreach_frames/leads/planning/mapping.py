@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Collection, Hashable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -15,6 +15,7 @@ from outreach_frames.common.arguments import (
     check_choice,
     check_integer,
     near_names,
+    similar,
     suggestion,
 )
 from outreach_frames.common.text import quoted
@@ -25,6 +26,7 @@ EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
 DISTRIBUTION, MAILBOXES = (field.name for field in spec.ADD_LEADS_SETTINGS)
 
+_MAX_SHOWN_DATA = 1000
 _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
 
 
@@ -156,6 +158,7 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
             "data takes a list of columns or {field: column}, "
             f"for example data=[{quoted(data)}], not {quoted(data)}."
         )
+    _check_direction(frame, columns)
     for field in columns:
         _check_field(field, columns)
     if len(columns) > spec.MAX_DATA_FIELDS:
@@ -164,6 +167,46 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
             "Drop those that the sequence's texts do not use."
         )
     return {field: _column(frame, f"data: {field}", column) for field, column in columns.items()}
+
+
+def _check_direction(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> None:
+    """Reject pairs of column and field; data takes pairs of field and column."""
+    labels = set(frame.columns)
+    swapped = {
+        column: field_name(field)
+        for column, field in columns.items()
+        if column in labels and _may_be_field(field, column, labels)
+    }
+    if not any(_is_no_misspelt_column(columns[one], one, labels) for one in swapped):
+        return
+    right = {swapped.get(one, one): one if one in swapped else columns[one] for one in columns}
+    for field in spec.LEAD_IDENTIFIERS:
+        if field in right:
+            _check_field(field, right)
+    advice = f"Pass data={quoted(right, _MAX_SHOWN_DATA)}."
+    if len(right) < len(columns):
+        advice = "Two columns have the same field here; each needs its own."
+    column = next(iter(swapped))
+    invalid = "" if is_field_name(column) else "not a valid name of a data field, but "
+    raise InvalidInputError(
+        f"{quoted(column)} is {invalid}a column of the frame: data takes {{field: column}}, not "
+        f"{{column: field}}. {advice}"
+    )
+
+
+def _may_be_field(text: object, column: object, labels: Collection[object]) -> bool:
+    """Return whether a text may be the name of a field for a column."""
+    if not isinstance(text, str) or not any(map(str.isalnum, text)):
+        return False
+    return text not in labels or (is_field_name(text) and not is_field_name(column))
+
+
+def _is_no_misspelt_column(field: str, column: object, labels: Collection[object]) -> bool:
+    """Return whether a field cannot be another column, misspelt, for a field named as a column."""
+    if not is_field_name(column):
+        return True
+    close = similar(field, map(str, labels))
+    return is_field_name(field) and (not close or close == [column])
 
 
 def _fields_named_as_columns(columns: list[Any]) -> dict[Any, Hashable]:

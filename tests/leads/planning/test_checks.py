@@ -73,6 +73,35 @@ WRONG_ARGUMENTS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+@pytest.mark.parametrize(
+    ("data", "right"),
+    [
+        ({"First Name": "first_name"}, {"first_name": "First Name"}),
+        ({"First Name": "firstName"}, {"firstname": "First Name"}),
+        ({"First Name": "n"}, {"n": "First Name"}),
+        ({"n": "number_of_posts"}, {"number_of_posts": "n"}),
+        ({"flag": "n", "First Name": "name"}, {"flag": "n", "name": "First Name"}),
+        ({"a": "n", "First Name": "name"}, {"a": "n", "name": "First Name"}),
+        ({"n": "amount", "First Name": "name"}, {"amount": "n", "name": "First Name"}),
+        ({5: "five"}, {"five": 5}),
+        ({"First Name": "email"}, "pass email='First Name'"),
+        ({"First Name": "name", "n": "name"}, "each needs its own"),
+        ({"n": "First Nam"}, "no column 'First Nam'. Did you mean 'First Name'"),
+        ({"flag": "first_nam"}, "no column 'first_nam'. Did you mean 'First Name'"),
+        ({"First Name": "First Name"}, {"first_name": "First Name"}),
+        ({"First Name": None}, "not a valid name"),
+    ],
+    ids=str,
+)
+def test_data_the_wrong_way_round_is_told_the_right_way(
+    data: dict[Any, Any], right: dict[str, Any] | str
+) -> None:
+    """Pairs of column and field are an error that shows the pairs of field and column."""
+    said = right if isinstance(right, str) else f"Pass data={right}."
+    with pytest.raises(InvalidInputError, match=re.escape(said)):
+        FRAME.assign(**{"5": 1}).rename(columns={"5": 5}).outreach.plan(SEQUENCE, data=data)
+
+
 @pytest.mark.parametrize(("arguments", "message"), WRONG_ARGUMENTS, ids=str)
 def test_an_argument_of_no_use_is_an_error_that_says_what_would_be_right(
     arguments: dict[str, Any], message: str
