@@ -218,22 +218,27 @@ def _label_periods(axes: Axes, bars: pd.DatetimeIndex, sent: pd.DatetimeIndex, p
         bars = bars[bars.isin(sent)]
     width = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
     fitting = int(min(max(width, 2), _MAX_TICKS))
-    ticks = bars
-    for code in ("D", "W", "M", "Q", "Y"):
-        ticks = bars[~bars.to_period(code).duplicated()]
-        if len(ticks) <= fitting:
-            break
-    ticks = ticks[:: -(-len(ticks) // fitting)]
     low, high = axes.dataLim.intervalx
-    shown: list[pd.Timestamp] = []
-    # From the right, because the first week or month may be short.
-    for tick in reversed(ticks):
-        if not shown or (shown[-1] - tick) / pd.Timedelta(days=1) >= (high - low) / width:
-            shown.append(tick)
-    shown.reverse()
+    gap = pd.Timedelta(days=(high - low) / width)
+    ticks = bars
+    for code in ("W", "M", "Q", "Y"):
+        firsts = bars[~bars.to_period(code).duplicated()]
+        if len(ticks) <= fitting or len(_apart(firsts, gap)) == 1:
+            break
+        ticks = firsts
+    shown = _apart(ticks[:: -(-len(ticks) // fitting)], gap)
     labels: dict[pd.Timestamp, str] = {}
     for tick in shown:
         text = f"{tick:%b}" if period == "month" else f"{tick.day} {tick:%b}"
         is_new = tick.year not in {other.year for other in labels}
         labels[tick] = f"{tick.year}" if period == "year" else text + f"\n{tick.year}" * is_new
     axes.set_xticks(mdates.date2num(shown), list(labels.values()))
+
+
+def _apart(ticks: pd.DatetimeIndex, gap: pd.Timedelta) -> list[pd.Timestamp]:
+    """Return the ticks with a gap after them; the first week or month may be short."""
+    shown: list[pd.Timestamp] = []
+    for tick in reversed(ticks):
+        if not shown or shown[0] - tick >= gap:
+            shown.insert(0, tick)
+    return shown

@@ -294,14 +294,16 @@ def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any])
     names = drawable(places["name"])
     families = list(fallback_families(names))
     spots = axes.transData.transform(places[["longitude", "latitude"]].to_numpy())
-    radii = sizes / 2 * figure.dpi / 72
+    radii = sizes[: len(places)] / 2 * figure.dpi / 72
     taken = [
         Bbox.from_extents(x - radius, y - radius, x + radius, y + radius)
-        for (x, y), radius in zip(spots, radii, strict=False)
+        for (x, y), radius in zip(spots, radii, strict=True)
     ]
     for row, (name, people) in enumerate(zip(names, places["people"], strict=True)):
+        # A label is outside all circles that cover the centre of its own.
+        reach = np.hypot(*(spots - spots[row]).T)
+        gap = (reach + radii)[reach < radii].max() * 72 / figure.dpi + 2
         for x, y, ha, va in _SIDES:
-            gap = sizes[row] / 2 + 2
             label = axes.annotate(
                 f"{shorten(name, _MAX_LETTERS)} {count_text(people)}",
                 (places["longitude"][row], places["latitude"][row]),
