@@ -67,7 +67,8 @@ def headcount_heatmap(
     -------
     Axes
         One row per company, the largest on top, and one column per department or job function.
-        A colour bar replaces the numbers if cells are too small for them.
+        The sums in "other" have no colour. A colour bar replaces the numbers if cells are too
+        small for them.
 
     Raises
     ------
