@@ -34,7 +34,6 @@ TENURE: Final = (
 _POSITIONS: Final = "experiences"
 _START: Final = "current_position_start_date"
 _NAME, _URL = "company_name", "company_profnet_url"
-_DAYS_PER_YEAR: Final = 365.25
 _NO_POSITION: Final = -1
 _ISO: Final = (
     r"\A\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?\z"
@@ -59,7 +58,9 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     -------
     DataFrame
         With the frame's index: start_date (datetime64), years (Float64), previous_title,
-        previous_company (str), changed_employer (boolean). Unknown values are missing.
+        previous_company (str), changed_employer (boolean). Unknown values are missing. The whole
+        part of years is the number of anniversaries; 1 March is the one of 29 February in other
+        years.
 
     Raises
     ------
@@ -127,12 +128,25 @@ def tenure(frame: pd.DataFrame, as_of: str | date | None = None) -> pd.DataFrame
     since = np.where(np.isnat(since) & may_hold & (stated_start <= day), stated_start, since)
     values = [
         since,
-        (day - since) / np.timedelta64(1, "D") / _DAYS_PER_YEAR,
+        _calendar_years(since, day),
         _take_texts(held, "title", previous),
         _take_texts(held, _NAME, previous),
         employers.differ(current, previous),
     ]
     return frame_of_columns(TENURE, values).set_axis(frame.index, axis="index")
+
+
+def _calendar_years(since: np.ndarray[Any, Any], day: np.datetime64) -> np.ndarray[Any, Any]:
+    """Return full years by the calendar, plus the share of the year since the last anniversary."""
+    starts, today = since.astype("datetime64[D]"), day.astype("datetime64[D]")
+    months = starts.astype("datetime64[M]")
+    # In other years, the anniversary of 29 February is 1 March.
+    days = starts - months
+    full = today.astype("datetime64[Y]") - starts.astype("datetime64[Y]")
+    full = full - ((months + full).astype("datetime64[D]") + days > today).astype("timedelta64[Y]")
+    last, following = ((months + n).astype("datetime64[D]") + days for n in (full, full + 1))
+    years: np.ndarray[Any, Any] = full.astype(float) + (today - last) / (following - last)
+    return years
 
 
 def iso_days(texts: pa.Array) -> np.ndarray[Any, Any]:

@@ -89,13 +89,17 @@ def plot_bars(
     labels: Callable[[pd.DataFrame], list[str]] | None = None,
     # One colour per row of the table; only for a single series.
     colors: Sequence[Any] = (),
+    # The sort key of the labels of the separate rows; by default the table's order is kept.
+    order: Callable[[str], Any] | None = None,
 ) -> Axes:
     """Plot the rows of a table, sorted by importance, as bars with one series per column."""
     height = _figure_height(min(len(table), top + 1), len(table.columns))
     axes = canvas.new_axes(ax, height=height)
     if table.empty:
         return canvas.show_empty(axes, title, empty_text)
-    separate = _draw_bars(axes, table, top, number, summed=summed, labels=labels, colors=colors)
+    separate = _draw_bars(
+        axes, table, top, number, summed=summed, labels=labels, colors=colors, order=order
+    )
     if separate < len(table):
         title += truncation.format(separate, len(table))
     return canvas.finish(axes, title, xlabel=xlabel, ylabel=ylabel)
@@ -110,6 +114,7 @@ def _draw_bars(
     summed: bool,
     labels: Callable[[pd.DataFrame], list[str]] | None,
     colors: Sequence[Any],
+    order: Callable[[str], Any] | None,
 ) -> int:
     """Draw the bars and return how many rows have a separate bar."""
     series = len(table.columns)
@@ -119,8 +124,13 @@ def _draw_bars(
     separate = min(top, max(layout.rows - summed, 1))
     shown = sum_others(table, separate) if summed else table.iloc[:separate]
     separate = separate if len(shown) < len(table) else len(table)
+    if order is not None:
+        # From the bottom up, "other" below all.
+        rows = sorted(range(separate), key=lambda row: order(str(shown.index[row])), reverse=True)
+        shown = shown.iloc[[*rows, *range(separate, len(shown))]]
     positions = _label_rows(axes, unique(drawable(shown.index)), layout)
     values = shown.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
+    number = number.fitted(values[:separate])
     palette = [*(colors or [canvas.BLUE] * separate)[:separate], canvas.OTHER_COLOR]
     height = layout.bars / series
     upper = positions + (0.0 if layout.above else layout.bars / 2)

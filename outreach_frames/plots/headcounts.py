@@ -21,6 +21,7 @@ from outreach_frames.plots.labels import (
     Number,
     count_text,
     readable,
+    share_decimals,
     share_text,
 )
 from outreach_frames.tables.interchange import FrameLike, is_frame
@@ -320,10 +321,14 @@ def _draw(
     if share:
         people = people / (totals.reindex(names) if several else totals.sum())
     together = plural(len(names) or count_companies(tidy), "company", "companies")
+    if share:
+        title = f"Share of people in {names[0] if len(names) == 1 else together}"
+    else:
+        title = names[0] if len(names) == 1 else f"Headcount of {together}"
     return plot_bars(
         ax,
         largest_first(people),
-        title=names[0] if len(names) == 1 else f"Headcount of {together}",
+        title=title,
         empty_text="No headcounts to show",
         truncation=f", the {{:,}} largest of {{:,}} {level.replace('_', ' ')}s",
         xlabel="Share of people" if share else "People",
@@ -334,19 +339,21 @@ def _draw(
 
 def _change_labels(shown: pd.DataFrame) -> list[str]:
     """Return each change, with its growth unless there was nobody before."""
+    known = shown[shown["before"] != 0]
+    decimals = share_decimals(known["change"] / known["before"])
     return [
-        f"{_signed(change)} ({_growth(change / before)})" if before else _signed(change)
+        f"{_signed(change)} ({_growth(change / before, decimals)})" if before else _signed(change)
         for change, before in zip(shown["change"], shown["before"], strict=True)
     ]
 
 
-def _growth(value: float) -> str:
+def _growth(value: float, decimals: int = 0) -> str:
     """Format a growth with its sign, or as "<1%" without one.
 
     >>> _growth(0.2), _growth(-0.3) == f"{_MINUS}30%", _growth(0.003)
     ('+20%', True, '<1%')
     """
-    text = share_text(abs(value))
+    text = share_text(abs(value), decimals)
     if not value or text.startswith("<"):
         return text
     return f"{'+' if value > 0 else _MINUS}{text}"

@@ -67,7 +67,8 @@ def headcount_heatmap(
     -------
     Axes
         One row per company, the largest on top, and one column per department or job function.
-        A colour bar replaces the numbers if cells are too small for them.
+        The sums in "other" have no colour. A colour bar replaces the numbers if cells are too
+        small for them.
 
     Raises
     ------
@@ -109,7 +110,8 @@ def headcount_heatmap(
             f", the {len(shown) - 1:,} largest of {plural(len(people), 'company', 'companies')}"
         )
     cells = shown.div(totals, axis="index") if share else shown
-    _draw_cells(axes, cells, share=share, has_other=has_other)
+    others = has_other, shown.shape[1] < people.shape[1]
+    _draw_cells(axes, cells, share=share, others=others)
     return canvas.finish(axes, title)
 
 
@@ -123,17 +125,20 @@ def _fit_to_axes(
     _, height = canvas.inner_size(axes, 0, below)
     rows = min(top, max(int(height / canvas.SMALLEST_FONT / _LINE_HEIGHT) - 1, 1))
     columns = min(top, max(int(width * 0.8 / size / _LINE_HEIGHT) - 1, 1))
-    shown = sum_others(people.assign(_total=totals.reindex(people.index)), rows)
-    totals = shown.pop("_total")
-    return sum_others(shown.T, columns).T, totals
+    shown, sums = (
+        sum_others(table, rows) for table in (people, totals.reindex(people.index).to_frame())
+    )
+    return sum_others(shown.T, columns).T, sums.iloc[:, 0]
 
 
-def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, has_other: bool) -> None:
+def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, others: tuple[bool, bool]) -> None:
+    """Draw the cells; `others` says whether the last row and the last column are sums."""
     values = cells.to_numpy(dtype=float, na_value=np.nan)
-    # Scale the colours without "other", whose sum may dwarf all companies.
-    highest = np.nanmax(values[: len(values) - has_other], initial=0) or 1
-    norm = PowerNorm(1 if share else 0.5, vmin=0, vmax=highest)
-    mesh = axes.pcolormesh(np.ma.masked_invalid(values), cmap=_COLORS, norm=norm)
+    # The sums in "other" have no colour: they may dwarf all cells.
+    separate = values.copy()
+    separate[len(values) - others[0] :] = separate[:, values.shape[1] - others[1] :] = np.nan
+    norm = PowerNorm(1 if share else 0.5, vmin=0, vmax=np.nanmax(separate, initial=0) or 1)
+    mesh = axes.pcolormesh(np.ma.masked_invalid(separate), cmap=_COLORS, norm=norm)
     axes.set_ylim(len(values), 0)
     size = canvas.points("ytick.labelsize")
     beside, below = canvas.label_room(axes)
@@ -147,7 +152,7 @@ def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, has_other: bool
     axes.tick_params(length=0)
     axes.tick_params(axis="x", rotation=90)
     axes.spines[:].set_visible(False)
-    number = SHARE if share else COUNT
+    number = (SHARE if share else COUNT).fitted(separate)
     texts = [_cell_text(value, number) for value in values.flat]
     widest = canvas.text_width(texts, _CELL_WIDTH)
     small = min(size, 9, width / len(column_names) / widest, line)
@@ -156,6 +161,7 @@ def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, has_other: bool
         bar.ax.yaxis.set_major_formatter(lambda value, _: number.on_axis(value))
         return
     for ((row, column), value), text in zip(np.ndenumerate(values), texts, strict=True):
+        is_plain = np.isnan(separate[row, column])
         light = canvas.luminance(mpl.colormaps[_COLORS](norm(value))) > 0.45
         axes.text(
             column + 0.5,
@@ -164,7 +170,7 @@ def _draw_cells(axes: Axes, cells: pd.DataFrame, *, share: bool, has_other: bool
             ha="center",
             va="center",
             fontsize=small,
-            color=canvas.text_color(axes) if np.isnan(value) else "black" if light else "white",
+            color=canvas.text_color(axes) if is_plain else "black" if light else "white",
         )
 
 

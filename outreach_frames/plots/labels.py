@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import unicodedata
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, NamedTuple
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib import font_manager
 
 from outreach_frames.common.arguments import is_missing
@@ -17,6 +19,7 @@ NOT_GIVEN: Final = "not given"
 _ABBREVIATIONS: Final = frozenset({"erp", "hr", "it", "itsm", "ui", "ux"})
 # Longer texts never fit on a plot, and are slow to process.
 _MAX_CHARACTERS: Final = 400
+_MAX_DECIMALS: Final = 6
 _PERCENT_FORMAT: Final = "{:.12g}%"
 _REPLACEMENT: Final = "?"
 _LISTED_CHARACTERS: Final = 5
@@ -68,13 +71,26 @@ def count_text(value: float) -> str:
     return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
 
 
-def share_text(value: float) -> str:
-    """Format a share in whole percent, or as "<1%".
+def share_text(value: float, decimals: int = 0) -> str:
+    """Format a share in percent, or as less than the smallest number with these decimals.
 
-    >>> share_text(0.256), share_text(0.001), share_text(0)
-    ('26%', '<1%', '0%')
+    >>> share_text(0.256), share_text(0.001), share_text(0.0031, 1), share_text(0)
+    ('26%', '<1%', '0.3%', '0%')
     """
-    return "<1%" if 0 < value < 0.005 else f"{value:.0%}"
+    smallest = 10.0**-decimals
+    if 0 < value * 100 <= smallest / 2:
+        return f"<{smallest:.{decimals}f}%"
+    return f"{value:.{decimals if value else 0}%}"
+
+
+def share_decimals(shares: Any) -> int:
+    """Return the decimals that the largest of some shares needs in percent.
+
+    >>> share_decimals([0.25, 0.001]), share_decimals([0.003, 0.001]), share_decimals([])
+    (0, 1, 0)
+    """
+    largest = np.nanmax(np.abs(np.asarray(shares, dtype=float)), initial=0) * 100
+    return min(max(math.ceil(-math.log10(largest)), 0), _MAX_DECIMALS) if largest else 0
 
 
 def share_tick(value: float) -> str:
@@ -92,6 +108,12 @@ class Number(NamedTuple):
     at_bar: Callable[[float], str]
     on_axis: Callable[[float], str]
     whole: bool  # whether ticks are whole numbers
+
+    def fitted(self, values: Any) -> Number:
+        """Return the format with decimals for shares if the largest is less than 1%."""
+        if self.at_bar is not share_text:
+            return self
+        return self._replace(at_bar=partial(share_text, decimals=share_decimals(values)))
 
 
 COUNT: Final = Number(count_text, count_text, whole=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -29,6 +30,15 @@ _SUMMED: Final = frozenset({"people", "share"})
 _MAX_LETTERS: Final = 60
 # Longer times share the last bar, so that one wrong date does not stretch the axis.
 _MAX_YEARS: Final = 20
+_SIZE_COLUMNS: Final = frozenset({"company_size", "size"})
+_SELF_EMPLOYED: Final = re.compile(r"\W*self[\W_]*employed", re.IGNORECASE)
+# A whole number, perhaps with separators; decimals; thousands or millions.
+_SIZE: Final = re.compile(
+    r"(\d{1,3}(?:[\s,.'\N{RIGHT SINGLE QUOTATION MARK}]\d{3})+(?!\d)|\d+)"
+    r"(?:[.,](\d+))?\s?([km]\b)?",
+    re.IGNORECASE,
+)
+_FACTORS: Final = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
 def segments(
@@ -58,7 +68,8 @@ def segments(
     Returns
     -------
     Axes
-        One horizontal bar per segment.
+        One horizontal bar per segment, the largest on top; if `by` is company_size, the smallest
+        size at the bottom.
 
     Raises
     ------
@@ -102,6 +113,7 @@ def segments(
         top=top,
         number=SHARE if value == "share" else COUNT,
         summed=value in _SUMMED,
+        order=_size_order if len(keys) == 1 and keys[0] in _SIZE_COLUMNS else None,
     )
 
 
@@ -120,7 +132,8 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
     Returns
     -------
     Axes
-        One horizontal bar per size label, the smallest size at the bottom.
+        One horizontal bar per size label, by the smallest number in it: self-employed at the
+        bottom, labels without a number on top.
 
     Raises
     ------
@@ -144,16 +157,16 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
     table = companies.companies(data) if "company_size" in data.columns else data
     companies.require_columns(table, ["size"], "company sizes")
     sizes = table["size"].astype("str").fillna(NOT_GIVEN).value_counts()
-    kept = sorted(sizes.index[:top], key=_size_order, reverse=True)
     return plot_bars(
         ax,
-        sizes.loc[[*kept, *sizes.index[top:]]].to_frame("companies"),
+        sizes.to_frame("companies"),
         title=f"Size of {plural(int(sizes.sum()), 'company', 'companies')}",
         empty_text="No companies to show",
         truncation=", {:,} of {:,} sizes",
         xlabel="Companies",
         ylabel="Employees",
         top=top,
+        order=_size_order,
     )
 
 
@@ -165,20 +178,21 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     data : DataFrame, also of Polars, DuckDB or Arrow
         People (`search_people`), or the table that `df.outreach.tenure()` returns.
     as_of : date, str or Timestamp, optional
-        Count years up to this day if the data is people, as text YYYY-MM-DD or a date; by default
-        today.
+        Count years up to this day, only if the data is people, as text YYYY-MM-DD or a date; by
+        default today.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        One bar per full year, the last for 20+, and the median. The title counts unknown starts.
+        One bar per full year by the calendar, from that number to the next, the last for 20+, and
+        a line at the median. The title counts unknown starts.
 
     Raises
     ------
     InvalidInputError
-        The data has no positions.
+        The data has no positions, or is a table of years and `as_of` is passed.
 
     Notes
     -----
@@ -193,7 +207,8 @@ def tenure(data: FrameLike, *, as_of: Any = None, ax: Axes | None = None) -> Axe
     'People'
     """
     data = canvas.check_frame(data)
-    table = data if "years" in data.columns else tenure_table(data, as_of)
+    counted = "years" in data.columns and as_of is None
+    table = data if counted else tenure_table(data, as_of)
     years = canvas.check_numbers(table, "years")
     known = years.dropna().to_numpy(dtype=float)
     missing = len(years) - len(known)
@@ -218,21 +233,33 @@ def _value_name(value: str) -> str:
     return "Share of people" if value == "share" else shorten(readable(value), _MAX_LETTERS)
 
 
-def _size_order(label: str) -> tuple[float, str]:
-    """Sort size labels, which the service defines, by their first number."""
-    number = re.search(r"\d+", label.replace(",", ""))
-    return (float(number[0]) if number else float("inf"), label)
+def _size_order(label: str) -> tuple[float, float, str]:
+    """Sort size labels, which the service defines, by their smallest number.
+
+    >>> sorted(["5.000+", "1K-5K", "1 001", "11-50", "Self-employed"], key=_size_order)
+    ['Self-employed', '11-50', '1K-5K', '1 001', '5.000+']
+    """
+    if _SELF_EMPLOYED.match(label):
+        return (-1, -1, label)
+    numbers = [
+        float(f"{''.join(filter(str.isdigit, whole))}.{decimals or 0}") * _FACTORS[factor.lower()]
+        for whole, decimals, factor in _SIZE.findall(label)
+    ]
+    most = math.inf if "+" in label or not numbers else max(numbers)
+    return (min(numbers, default=math.inf), most, label)
 
 
 def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
     years = np.arange(len(counts))
-    drawn = axes.bar(years, counts, width=0.9, color=canvas.BLUE)
+    # A bar covers its year, so that the median is drawn where it is.
+    edge = canvas.background_color(axes)
+    drawn = axes.bar(years + 0.5, counts, width=1, color=canvas.BLUE, edgecolor=edge)
     names = [f"{_MAX_YEARS}+" if year == _MAX_YEARS else str(year) for year in years]
     width, height = canvas.axes_size(axes)
     bar_width = width / len(counts)
     size = canvas.points("xtick.labelsize")
     step = max(1, int(np.ceil(canvas.text_width(names, size) * 1.4 / bar_width)))
-    axes.set_xticks(years[::step], names[::step], fontsize=size)
+    axes.set_xticks(years[::step] + 0.5, names[::step], fontsize=size)
     texts = [count_text(count) if count else "" for count in counts.tolist()]
     size = min(size, size * bar_width / canvas.text_width(texts, size))
     if size >= canvas.SMALLEST_FONT:
@@ -246,8 +273,8 @@ def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
 
 
 def _mark_median(axes: Axes, median: float) -> None:
-    """Draw a labelled line at the median, within the bar of its full year."""
-    x = min(median, float(_MAX_YEARS)) - 0.5 + 0.05
+    """Draw a labelled line at the median, or within the last bar if the median is beyond it."""
+    x = min(max(median, 0), _MAX_YEARS + 0.5)
     axes.axvline(x, color=canvas.text_color(axes), linestyle="--", linewidth=1, zorder=2)
     right = x > axes.get_xlim()[1] / 2
     axes.annotate(

@@ -37,6 +37,7 @@ _SENDING_DAYS: Final = ("date", "email", "emails", "leads_reached")
 _MAX_BARS: Final = 90
 # The width of a date on the axis, in font sizes.
 _DATE_WIDTH: Final = 4
+_MAX_TICKS: Final = 8
 _PERIODS: Final = {"D": "day", "W": "week", "M": "month", "Y": "year"}
 _CAPACITY_INPUT: Final = "the table that sending_capacity returns"
 
@@ -108,7 +109,9 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        One bar per day, stacked by mailbox. The title has the day when all leads are reached.
+        One bar per day, stacked by mailbox, or per week, month or year if there are more than 90.
+        If dates do not fit at all bars, they are at the first sending day of each week, month,
+        quarter or year. The title has the day when all leads are reached.
 
     Raises
     ------
@@ -144,7 +147,9 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     )
     shown = sum_others(largest_first(days).astype("Float64").fillna(0), top)
     periods, period = _group_by_period(shown)
+    sent = pd.DatetimeIndex(days.columns).normalize()
     _draw_periods(axes, periods, has_other=len(shown) < len(days))
+    _label_periods(axes, pd.DatetimeIndex(periods.columns), sent, period)
     last = pd.Timestamp(table["date"].max())
     leads = plural(int(table["leads_reached"].max()), "lead")
     sending_days = plural(days.shape[1], "sending day")
@@ -210,10 +215,38 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, *, has_other: bool) -> None:
         axes.bar(dates, emails, width, bottom=below, label=name, **style)
         below = below + emails
     axes.xaxis_date()
-    ticks = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
-    locator = mdates.AutoDateLocator(minticks=1, maxticks=int(min(max(ticks, 2), 8)))
-    axes.xaxis.set_major_locator(locator)
-    axes.xaxis.set_major_formatter(mdates.ConciseDateFormatter(locator))
     canvas.number_axis(axes, axes.yaxis, COUNT)
     axes.margins(x=0.02, y=0.02)
     canvas.reserve_top(axes, canvas.add_legend(axes, names, has_other=has_other))
+
+
+def _label_periods(axes: Axes, bars: pd.DatetimeIndex, sent: pd.DatetimeIndex, period: str) -> None:
+    """Label all bars, or the first of each week, month, quarter or year, with days of sending."""
+    if period == "week" and bars.isin(sent).any():
+        bars = bars[bars.isin(sent)]
+    width = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
+    fitting = int(min(max(width, 2), _MAX_TICKS))
+    low, high = axes.dataLim.intervalx
+    gap = pd.Timedelta(days=(high - low) / width)
+    ticks = bars
+    for code in ("W", "M", "Q", "Y"):
+        firsts = bars[~bars.to_period(code).duplicated()]
+        if len(ticks) <= fitting or len(_apart(firsts, gap)) == 1:
+            break
+        ticks = firsts
+    shown = _apart(ticks[:: -(-len(ticks) // fitting)], gap)
+    labels: dict[pd.Timestamp, str] = {}
+    for tick in shown:
+        text = f"{tick:%b}" if period == "month" else f"{tick.day} {tick:%b}"
+        is_new = tick.year not in {other.year for other in labels}
+        labels[tick] = f"{tick.year}" if period == "year" else text + f"\n{tick.year}" * is_new
+    axes.set_xticks(mdates.date2num(shown), list(labels.values()))
+
+
+def _apart(ticks: pd.DatetimeIndex, gap: pd.Timedelta) -> list[pd.Timestamp]:
+    """Return the ticks with a gap after them; the first week or month may be short."""
+    shown: list[pd.Timestamp] = []
+    for tick in reversed(ticks):
+        if not shown or shown[0] - tick >= gap:
+            shown.insert(0, tick)
+    return shown

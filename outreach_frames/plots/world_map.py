@@ -3,29 +3,42 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pandas as pd
+from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Bbox
 
-from outreach_frames.analysis.companies import require_columns
+from outreach_frames import spec
+from outreach_frames.analysis.companies import COMPANY_PREFIX, require_columns
 from outreach_frames.common.text import plural
 from outreach_frames.plots import canvas
 from outreach_frames.plots.labels import count_text, drawable, fallback_families, shorten
 from outreach_frames.tables.interchange import FrameLike
+from outreach_frames.tables.result_columns import PEOPLE_IN_FRAME
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _LATITUDE: Final = "location_details_lat"
 _LONGITUDE: Final = "location_details_long"
+_POINT: Final = ["latitude", "longitude"]
 _NAMES: Final = ("location_details_city", "location_details_state", "location_details_country")
+_PERSON: Final = {field.name for field in spec.PERSON}
+_COMPANY: Final = {field.name for field in spec.COMPANY}
+# Columns that tell a frame of companies from one of people.
+_ONLY_PEOPLE: Final = (_PERSON - _COMPANY) | {"email"}
+_ONLY_COMPANIES: Final = (_COMPANY - _PERSON) | {PEOPLE_IN_FRAME.name}
+# Points of the same city in neighbouring squares of so many degrees are one place.
+_SQUARE: Final = 0.5
+_COLUMNS: Final = round(360 / _SQUARE)
 # Degrees: the margin around the people, the minimum span, and the span that shows the whole world.
 _MARGIN: Final = 8
 _MIN_SPAN: Final = 30
@@ -34,6 +47,8 @@ _WORLD: Final = ((-180, 180), (-58, 84))
 # Diameters of circles in points.
 _MAX_DIAMETER: Final = 30
 _MIN_DIAMETER: Final = 4
+# Circles stay whole if a layout engine makes the axes smaller.
+_LAYOUT_MARGIN: Final = 1.3
 # Longer names would hide the map.
 _MAX_LETTERS: Final = 30
 # The sides of a circle where its name may go: directions and alignments.
@@ -46,12 +61,12 @@ _SIDES: Final = (
 
 
 def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axes:
-    """Plot people's locations on a map.
+    """Plot the locations of people or companies on a map.
 
     Parameters
     ----------
     data : DataFrame, also of Polars, DuckDB or Arrow
-        People (`search_people`).
+        People (`search_people`) or companies (`companies()`).
     top : int
         Maximum number of labelled places, the largest first; labels that do not fit are dropped.
     ax : Axes, optional
@@ -60,8 +75,10 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     Returns
     -------
     Axes
-        In degrees, with one circle per place, its area proportional to the number of people. The
-        title has the number of people without coordinates.
+        In degrees, with one circle per place, its area proportional to the number of people, or
+        companies; a legend gives the sizes if small circles are enlarged to be visible. A place is
+        one point, or near points of the same city, and has its most frequent name. The title has
+        the number of people without coordinates.
 
     Raises
     ------
@@ -70,7 +87,8 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
 
     Notes
     -----
-    Interface: Person, `location_details`. The outlines are Natural Earth's, in the public domain.
+    Interface: Person and Company, `location_details`. The outlines are Natural Earth's, in the
+    public domain.
 
     Examples
     --------
@@ -87,13 +105,15 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     places = _places(data)
     placed = int(places["people"].sum())
     axes = canvas.new_axes(ax, width=9, height=5)
-    title = f"{plural(placed, 'person', 'people')} in {plural(len(places), 'place')}"
+    nouns = ("company", "companies") if _are_companies(data) else ("person", "people")
+    title = f"{plural(placed, *nouns)} in {plural(len(places), 'place')}"
     if placed < len(data):
         title += f"; {len(data) - placed:,} more without coordinates"
     if places.empty:
         return canvas.show_empty(axes, title, "No places to show")
-    _draw_land(axes, places)
-    sizes = _draw_places(axes, places)
+    sizes = _diameters(axes, places["people"].to_numpy(dtype=float), nouns)
+    _draw_land(axes, places, sizes)
+    _draw_places(axes, places, sizes)
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     canvas.finish(axes, title)
@@ -101,32 +121,82 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     return axes
 
 
+def _are_companies(data: pd.DataFrame) -> bool:
+    """Return whether the columns are those of companies, and not of people with a company."""
+    names = {str(name) for name in data.columns}
+    is_person = any(name.startswith(COMPANY_PREFIX) for name in names) or names & _ONLY_PEOPLE
+    return not is_person and bool(names & _ONLY_COMPANIES)
+
+
 def _places(data: pd.DataFrame) -> pd.DataFrame:
-    """Count the people per place, the largest place first."""
+    """Count the rows per place, the largest place first."""
     frame = pd.DataFrame(
         {
+            "people": 1,
             "latitude": canvas.check_numbers(data, _LATITUDE).astype(float),
             "longitude": canvas.check_numbers(data, _LONGITUDE).astype(float),
-            "name": _place_names(data),
+            "is_city": _place_names(data, _NAMES[:1]).notna(),
+            "name": _place_names(data, _NAMES),
         }
     )
     on_earth = frame["latitude"].abs().le(90) & frame["longitude"].abs().le(180)
-    frame = frame[on_earth].round({"latitude": 1, "longitude": 1})
-    grouped = frame.groupby(["latitude", "longitude"], sort=False)
-    places = grouped.agg(name=("name", "first"), people=("name", "size")).reset_index()
-    return places.sort_values("people", ascending=False, kind="stable").reset_index(drop=True)
+    counted = _count(frame[on_earth], [*_POINT, "is_city", "name"])
+    points = _most_frequent(counted, _POINT).reset_index()
+    names = points["name"].str.normalize("NFKC").str.casefold()
+    # Without a city, a place is what rounds to the same coordinates: states are not places.
+    rounded = points["latitude"].map("{:.1f} ".format) + points["longitude"].map("{:.1f}".format)
+    rows = points["latitude"].floordiv(_SQUARE).astype(int)
+    columns = points["longitude"].floordiv(_SQUARE).astype(int) % _COLUMNS
+    keys = names.where(points["is_city"], rounded)
+    points["place"] = _connect([*zip(keys, rows, columns, strict=True)])
+    counted = counted.merge(points[[*_POINT, "place"]], on=_POINT)
+    places = _most_frequent(counted, ["place"])[_POINT]
+    named = _count(counted, ["place", "is_city", "name"])
+    places["name"] = _most_frequent(named, ["place"])["name"]
+    places["people"] = counted.groupby("place")["people"].sum()
+    return places.sort_values("people", ascending=False, kind="stable", ignore_index=True)
 
 
-def _place_names(data: pd.DataFrame) -> pd.Series:
-    """Return each person's city, or else state or country."""
+def _place_names(data: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
+    """Return each row's first text in some columns."""
     names = pd.Series(pd.NA, index=data.index, dtype="str")
-    for column in _NAMES:
+    for column in columns:
         if column in data.columns:
-            names = names.fillna(data[column].astype("str"))
+            texts = data[column].astype("str").str.strip()
+            names = names.fillna(texts.mask(texts.eq("")))
     return names
 
 
-def _draw_land(axes: Axes, places: pd.DataFrame) -> None:
+def _count(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    sums: pd.DataFrame = table.groupby(by, sort=False, dropna=False)["people"].sum().reset_index()
+    return sums
+
+
+def _most_frequent(counted: pd.DataFrame, by: list[str]) -> pd.DataFrame:
+    """Return the row with most people per group; cities precede states and countries."""
+    ranked = counted.sort_values(["is_city", "people"], ascending=False, kind="stable")
+    return ranked.groupby(by, sort=False).first()
+
+
+def _connect(squares: list[tuple[str, int, int]]) -> list[int]:
+    """Return the group of each square; neighbours with the same name are in the same group."""
+    number = dict.fromkeys(squares, -1)
+    for place, start in enumerate(number):
+        reached = [start] if number[start] < 0 else []
+        while reached:
+            name, row, column = square = reached.pop()
+            if number.get(square, 0) < 0:
+                number[square] = place
+                reached += [
+                    (name, row + up, (column + right) % _COLUMNS)
+                    for up in (-1, 0, 1)
+                    for right in (-1, 0, 1)
+                ]
+    return [number[square] for square in squares]
+
+
+def _draw_land(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
+    """Draw the land around the places, with all circles whole."""
     land = PathPatch(_land(), facecolor=canvas.text_color(axes), alpha=0.16, linewidth=0, zorder=0)
     axes.add_patch(land)
     x, y = _span(places["longitude"]), _span(places["latitude"])
@@ -136,11 +206,15 @@ def _draw_land(axes: Axes, places: pd.DataFrame) -> None:
         y = min(y[0], _WORLD[1][0]), max(y[1], _WORLD[1][1])
     # A degree of longitude becomes shorter with the distance from the equator.
     aspect = 1 / np.cos(np.deg2rad(sum(y) / 2))
+    width, height = canvas.axes_size(axes)
     if not world:
-        width, height = canvas.axes_size(axes)
         excess = (x[1] - x[0]) - (y[1] - y[0]) * aspect * width / height
         x = _widen(x, -excess)
         y = _widen(y, excess / aspect / width * height)
+    scale = min(width / (x[1] - x[0]), height / (y[1] - y[0]) / aspect)
+    radii = sizes / 2 / scale * _LAYOUT_MARGIN
+    x = _include(x, places["longitude"], radii)
+    y = _include(y, places["latitude"], radii / aspect)
     axes.set(xlim=x, ylim=y)
     axes.set_aspect(aspect)
 
@@ -150,29 +224,66 @@ def _widen(limits: tuple[float, float], degrees: float) -> tuple[float, float]:
     return limits[0] - max(degrees, 0) / 2, limits[1] + max(degrees, 0) / 2
 
 
+def _include(
+    limits: tuple[float, float], values: pd.Series, radii: np.ndarray[Any, Any]
+) -> tuple[float, float]:
+    """Extend limits so that circles are inside."""
+    return min(limits[0], (values - radii).min()), max(limits[1], (values + radii).max())
+
+
 def _span(values: pd.Series) -> tuple[float, float]:
     low, high = float(values.min()) - _MARGIN, float(values.max()) + _MARGIN
     return _widen((low, high), _MIN_SPAN - (high - low))
 
 
-def _draw_places(axes: Axes, places: pd.DataFrame) -> np.ndarray[Any, Any]:
-    """Draw the circles, large ones first, and return their diameters in points."""
+def _diameters(
+    axes: Axes, people: np.ndarray[Any, Any], nouns: tuple[str, str]
+) -> np.ndarray[Any, Any]:
+    """Return the circles' diameters in points; add a legend if small circles are enlarged."""
     largest = min(_MAX_DIAMETER, canvas.axes_size(axes)[1] / 10)
-    people = places["people"].to_numpy(dtype=float)
-    sizes: np.ndarray[Any, Any] = np.maximum(
-        largest * np.sqrt(people / people.max()), _MIN_DIAMETER
+    most = people.max()
+    exact: np.ndarray[Any, Any] = largest * np.sqrt(people / most)
+    if exact.min() >= _MIN_DIAMETER:
+        return exact
+    enlarged = int(most * (_MIN_DIAMETER / largest) ** 2)
+    powers = [10**power for power in range(1, len(str(int(most)))) if 10**power > 2 * enlarged]
+    shown = {plural(number, *nouns): largest * np.sqrt(number / most) for number in powers[-2:]}
+    labels = {f"up to {plural(enlarged, *nouns)}": _MIN_DIAMETER} | shown
+    size = min(canvas.points("legend.fontsize"), 9)
+    columns = canvas.axes_size(axes)[0] / sum(canvas.text_width([text], size) for text in labels)
+    axes.legend(
+        [
+            Line2D([], [], linestyle="", marker="o", ms=diameter, color=_color(axes))
+            for diameter in labels.values()
+        ],
+        labels,
+        loc="upper center",
+        bbox_to_anchor=(0.5, 0),
+        ncols=len(labels) if columns > 1.5 else 1,
+        fontsize=size,
+        frameon=False,
+        handlelength=max(labels.values()) / size,
+        handleheight=max(labels.values()) / size,
     )
+    return exact.clip(_MIN_DIAMETER)
+
+
+def _color(axes: Axes) -> str:
     dark = canvas.luminance(canvas.background_color(axes)) < 0.5
+    return canvas.SKY if dark else canvas.BLUE
+
+
+def _draw_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
+    """Draw the circles, large ones first."""
     axes.scatter(
         places["longitude"],
         places["latitude"],
         s=sizes**2,
-        color=canvas.SKY if dark else canvas.BLUE,
+        color=_color(axes),
         alpha=0.75,
         edgecolors=[canvas.background_color(axes)],
         linewidths=0.5,
     )
-    return sizes
 
 
 def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
@@ -183,14 +294,16 @@ def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any])
     names = drawable(places["name"])
     families = list(fallback_families(names))
     spots = axes.transData.transform(places[["longitude", "latitude"]].to_numpy())
-    radii = sizes / 2 * figure.dpi / 72
+    radii = sizes[: len(places)] / 2 * figure.dpi / 72
     taken = [
         Bbox.from_extents(x - radius, y - radius, x + radius, y + radius)
-        for (x, y), radius in zip(spots, radii, strict=False)
+        for (x, y), radius in zip(spots, radii, strict=True)
     ]
     for row, (name, people) in enumerate(zip(names, places["people"], strict=True)):
+        # A label is outside all circles that cover the centre of its own.
+        reach = np.hypot(*(spots - spots[row]).T)
+        gap = (reach + radii)[reach < radii].max() * 72 / figure.dpi + 2
         for x, y, ha, va in _SIDES:
-            gap = sizes[row] / 2 + 2
             label = axes.annotate(
                 f"{shorten(name, _MAX_LETTERS)} {count_text(people)}",
                 (places["longitude"][row], places["latitude"][row]),

@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -167,8 +167,53 @@ def test_tenure_is_that_of_a_brute_force(
     starts = table["start_date"].dt.strftime("%Y-%m-%d")
     found = table.assign(start_date=starts).drop(columns="years").astype(object)
     assert [*map(tuple, found.where(found.notna(), None).to_numpy().tolist())] == expected
-    days = (pd.Timestamp(day) - table["start_date"]).dt.days
-    assert table["years"].round(9).tolist() == (days / 365.25).astype("Float64").round(9).tolist()
+    years = [
+        None if pd.isna(start) else birthdays(start.date(), day) for start in table["start_date"]
+    ]
+    assert [None if pd.isna(value) else int(value) for value in table["years"]] == years
+
+
+def birthdays(start: date, day: str) -> int:
+    """Count the anniversaries of a day, year by year; that of 29 February may be 1 March."""
+    today = date.fromisoformat(day)
+    return sum(
+        (year, start.month, start.day) <= (today.year, today.month, today.day)
+        for year in range(start.year + 1, today.year + 1)
+    )
+
+
+def years_until(starts: list[str], day: str) -> pd.Series:
+    """Return the years of people who have held one position each."""
+    people = [{"id": "1", "current_position_start_date": start} for start in starts]
+    return frame_of(people).outreach.tenure(as_of=day)["years"]
+
+
+LEAP_DAYS = [date(2020, 2, 29), date(2020, 2, 28), date(2020, 3, 1), date(1996, 2, 29)]
+
+
+@given(
+    st.lists(st.dates(date(1970, 1, 1), date(2026, 3, 2)), max_size=20),
+    st.sampled_from(["2026-03-02", "2026-02-28", "2024-02-29"]),
+)
+@example(LEAP_DAYS, "2025-02-28")
+@example(LEAP_DAYS, "2025-03-01")
+def test_years_are_counted_by_the_calendar(starts: list[date], day: str) -> None:
+    """The whole part of years is the number of anniversaries, and earlier starts are never less."""
+    begun = sorted((start for start in starts if str(start) <= day), reverse=True)
+    years = years_until([str(start) for start in begun], day)
+    assert years.astype(int).tolist() == [birthdays(start, day) for start in begun]
+    assert years.is_monotonic_increasing
+
+
+def test_anniversaries_are_whole_years() -> None:
+    """On an anniversary years are whole, and the day before they are not yet."""
+    for month_and_day in ("01-01", "02-28", "03-01", "12-31"):
+        starts = [f"{2026 - years}-{month_and_day}" for years in range(1, 41)]
+        day = f"2026-{month_and_day}"
+        before = str(date.fromisoformat(day) - timedelta(days=1))
+        assert years_until(starts, day).tolist() == [*range(1, 41)]
+        shortly = years_until(starts, before) - pd.Series(range(1, 41))
+        assert shortly.between(-0.003, 0, inclusive="left").all()
 
 
 def position(

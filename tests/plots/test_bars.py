@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import matplotlib as mpl
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -54,7 +55,7 @@ def test_companies_of_one_name_stay_apart() -> None:
     assert people.outreach.headcount()["company"].unique().tolist() == ["X", "X (2)"]
     axes = of.plots.headcount(people, share=True)
     assert bars(axes) == {"Finance": pytest.approx(0.8), "Legal": pytest.approx(0.2)}
-    assert axes.get_title() == "Headcount of 2 companies"
+    assert axes.get_title() == "Share of people in 2 companies"
 
 
 def test_companies_without_a_name_count(people: pd.DataFrame) -> None:
@@ -85,6 +86,60 @@ def test_numbers_fit_in_the_cells_of_a_heatmap(people: pd.DataFrame) -> None:
     assert not small.texts
     (bar,) = [axes for axes in small.figure.axes if axes is not small]
     assert bar.get_ylabel() == "Share of people"
+
+
+def test_sums_of_others_have_no_color(people: pd.DataFrame) -> None:
+    """The colours of a heatmap end at the largest cell; sums of rows and columns have none."""
+    for level, top in (("job_function", 5), ("job_function", 194), ("department", 3)):
+        for share in (True, False):
+            tidy = people.outreach.headcount(level)
+            axes = of.plots.headcount_heatmap(tidy, level=level, top=top, share=share)
+            names = [
+                [label.get_text().startswith("other (") for label in labels]
+                for labels in (axes.get_yticklabels(), axes.get_xticklabels())
+            ]
+            mesh = axes.collections[0]
+            is_sum = np.logical_or.outer(*names)
+            assert is_sum.any()
+            assert (np.ma.getmaskarray(mesh.get_array()) == is_sum).all()
+            assert mesh.norm.vmax == mesh.get_array().max()
+            if axes.texts:
+                assert len(axes.texts) == is_sum.size
+
+
+@pytest.mark.parametrize("largest", [0.2, 0.012, 0.0099, 0.003, 0.0004])
+def test_small_shares_have_decimals(largest: float) -> None:
+    """Where all shares are under 1%, as many decimals are shown as the largest needs."""
+    table = pd.DataFrame({"k": [f"s{n}" for n in range(40)], "people": 1, "companies": 1})
+    table["share"] = [largest] + [largest / 2] * 39
+    shown = [text.get_text() for text in of.plots.segments(table, value="share").texts]
+    tidy = pd.DataFrame(
+        {
+            "company": ["A"] * 3,
+            "department": ["legal", "finance", "revenue"],
+            "people": [round(largest * 1e6), round(largest * 5e5), 0],
+            "share": [largest, largest / 2, 0],
+        }
+    )
+    heatmap = of.plots.headcount_heatmap(tidy)
+    cells = [text.get_text() for text in heatmap.texts]
+    headcount = of.plots.headcount(tidy, share=True)
+    numbers = [text.get_text() for text in headcount.texts]
+    for texts_shown in (shown, cells, numbers):
+        values = {text: float(text.strip("<%")) / 100 for text in texts_shown}
+        assert any(value == pytest.approx(largest, rel=0.2) for value in values.values())
+        assert (largest >= 0.01) == all("." not in text for text in values)
+    for axes in (heatmap, headcount):
+        assert axes.get_title().startswith("Share of ")
+    one = of.plots.headcount(tidy, share=True, company="A")
+    assert one.get_title() == "Share of people in A"
+
+
+def test_a_small_growth_has_decimals() -> None:
+    """Where all companies have grown by less than 1%, the growth has decimals."""
+    table = frames.changes(2).assign(before=1000, change=3)
+    axes = of.plots.headcount_change(table)
+    assert {text.get_text() for text in axes.texts} == {"+6 (+0.3%)"}
 
 
 def test_bars_have_their_numbers_as_drawn() -> None:

@@ -62,6 +62,51 @@ def test_company_sizes_are_in_order(people: pd.DataFrame) -> None:
     assert starts == sorted(starts)
 
 
+SIZES = [
+    "Self-employed",
+    "1",
+    "1-10",
+    "11 to 50 employees",
+    "51\u202f-\u202f200",
+    "201\N{EN DASH}500",
+    "501-1K",
+    "1\u202f001-2\u202f000",
+    "2,001-3,000",
+    "3.001-4.000",
+    "4 001-4 500",
+    "4.6K-5k",
+    "5'001-9'999",
+    "10000+",
+    "20K+",
+    "1M+",
+    "not given",
+    "unknown",
+]
+
+
+@pytest.mark.parametrize("top", [20, 6])
+def test_sizes_are_in_the_order_of_their_numbers(top: int) -> None:
+    """However a size is written, the smallest number it names gives its place, its text stays."""
+    shuffled = pd.Series(SIZES).sample(frac=1, random_state=top)
+    frequent = [" ".join(text.split()) for text in SIZES if text in set(shuffled.head(top))]
+    labels = shuffled.replace({"not given": None}).repeat([*range(len(SIZES), 0, -1)])
+    shown = bars(of.plots.company_sizes(pd.DataFrame({"size": labels}), top=top))
+    assert [text for text in shown if not text.startswith("other")] == frequent
+    people = pd.DataFrame({"company_size": labels, "company_id": "1"})
+    shown = bars(of.plots.segments(people, by="company_size", top=top))
+    assert [text for text in shown if not text.startswith("other")] == frequent
+    assert sum(shown.values()) == len(labels)
+
+
+def test_low_axes_keep_the_most_frequent_sizes() -> None:
+    """Where not all sizes fit, the rare ones are summed, whichever is the smallest."""
+    axes = mpl.figure.Figure(figsize=(6, 1.5)).subplots()
+    labels = pd.Series(SIZES[:-2]).repeat([*range(len(SIZES) - 2, 0, -1)])
+    shown = list(bars(of.plots.company_sizes(pd.DataFrame({"size": labels}), ax=axes)))
+    assert 2 < len(shown) < len(SIZES) - 2
+    assert shown[1:] == [" ".join(text.split()) for text in SIZES[: len(shown) - 1]]
+
+
 def test_sizes_that_are_missing_are_shown(people: pd.DataFrame) -> None:
     """Companies whose size is not given have a bar of their own."""
     companies = people.outreach.companies()

@@ -6,14 +6,19 @@ import json
 from importlib import resources
 from typing import Any
 
+import matplotlib as mpl
+import matplotlib.dates
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames.leads.statuses import KINDS, STATUSES, kind_of
+from tests.examples import share_of_examples
 from tests.gallery import frames
-from tests.plots.artists import bars, plain_axes
+from tests.plots.artists import bars, overlapping, plain_axes
 
 pytestmark = pytest.mark.long
 
@@ -33,6 +38,110 @@ def test_everybody_is_on_the_map_or_counted() -> None:
     (low, high), (bottom, top) = axes.get_xlim(), axes.get_ylim()
     assert table["location_details_long"].dropna().between(low, high).all()
     assert table["location_details_lat"].dropna().between(bottom, top).all()
+
+
+def located(*rows: tuple[str | None, float, float, int]) -> pd.DataFrame:
+    """Return people by city, latitude, longitude and number."""
+    names = [f"location_details_{name}" for name in ("city", "lat", "long")]
+    return pd.DataFrame([row[:3] for row in rows for _ in range(row[3])], columns=names)
+
+
+def named(table: pd.DataFrame) -> list[str]:
+    """Return the labels of all places on a map."""
+    axes = of.plots.people_map(table, top=100, ax=plain_axes(figsize=(20, 20)))
+    return sorted(text.get_text() for text in axes.texts)
+
+
+@pytest.mark.parametrize(
+    ("rows", "expected"),
+    [
+        ([("Mitte", 52.5, 13.4, 1), ("Berlin", 52.5, 13.4, 2)], ["Berlin 3"]),
+        ([("Berlin", 52.549, 13.4, 1), ("Berlin", 52.551, 13.4, 2)], ["Berlin 3"]),
+        ([("Berlin", 52.4, 13.449, 1), ("berlin ", 52.6, 13.451, 2)], ["berlin 3"]),
+        ([("A", 50.01, 8.01, 1), ("B", 49.99, 8.04, 2)], ["A 1", "B 2"]),
+        ([("Rome", 41.9, 12.5, 1), ("Rome", 34.3, -85.2, 1)], ["Rome 1", "Rome 1"]),
+        ([("Taveuni", -16.8, 179.99, 1), ("Taveuni", -16.8, -179.98, 2)], ["Taveuni 3"]),
+        ([(None, 50.04, 8.0, 5), ("A", 50.04, 8.0, 1), ("B", 50.01, 8.0, 1)], ["A 6", "B 1"]),
+        ([(None, 50.01, 8.0, 1), (None, 50.02, 8.0, 1)], ["not given 2"]),
+        ([("", 50.0, 8.0, 1), (None, 70.0, 8.0, 1)], ["not given 1", "not given 1"]),
+    ],
+)
+def test_a_place_is_a_city(rows: list[Any], expected: list[str]) -> None:
+    """A place has the most frequent name there; near points of a city are one, cities are not."""
+    assert named(located(*rows)) == expected
+    assert named(located(*rows[::-1])) == expected
+
+
+@share_of_examples(0.4)
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(["A", "B", None]),
+            st.floats(50, 52).map(lambda x: round(x, 2)),
+            st.sampled_from([-179.9, -179.4, 8.0, 179.8]),
+            st.integers(1, 3),
+        ),
+        min_size=1,
+        max_size=8,
+    )
+)
+def test_no_city_is_split_and_nobody_is_lost(rows: list[Any]) -> None:
+    """All people are in a circle, and two places of a city are further apart than half a degree."""
+    axes = of.plots.people_map(located(*rows), top=1, ax=plain_axes())
+    (circles,) = axes.collections
+    assert axes.get_title().startswith(f"{sum(row[3] for row in rows)} p")
+    drawn = {tuple(spot) for spot in np.round(circles.get_offsets().tolist(), 6).tolist()}
+    points = {
+        (row[2], row[1]): {other[0] for other in rows if other[1:3] == row[1:3]} for row in rows
+    }
+    assert drawn <= set(points)
+    for one in drawn:
+        for other in drawn - {one}:
+            across = abs((one[0] - other[0] + 180) % 360 - 180)
+            is_near = across <= 0.5 and abs(one[1] - other[1]) <= 0.5
+            names = points[one] | points[other]
+            assert not is_near or len(names) > 1 or names == {None}
+
+
+def test_areas_are_proportions_or_explained() -> None:
+    """Areas are in proportion to people; where small ones are enlarged, a legend says so."""
+    for most in (1, 2, 10, 40, 1000, 20_000):
+        axes = of.plots.people_map(located(("A", 50, 8, most), ("B", 40, 8, 1)))
+        sizes = np.sort(axes.collections[0].get_sizes())
+        if axes.get_legend() is None:
+            assert sizes[0] / sizes[1] == pytest.approx(1 / most)
+        else:
+            first, *_, last = axes.get_legend().get_texts()
+            enlarged = int(first.get_text().split()[2].replace(",", ""))
+            assert enlarged / most <= sizes[0] / sizes[1] <= (enlarged + 1) / most
+            markers = [handle.get_markersize() ** 2 for handle in axes.get_legend().get_lines()]
+            assert markers[0] == pytest.approx(sizes[0])
+            number = int(last.get_text().split()[0].replace(",", ""))
+            assert markers[-1] / sizes[1] == pytest.approx(number / most)
+
+
+def test_circles_are_whole() -> None:
+    """No circle is cut by the edge of the map, at the date line, a pole or on small axes."""
+    places = located(("A", -17, 179.9, 90), ("B", 50, 8, 3), ("C", 89, -180, 80), ("D", -80, 0, 70))
+    for table in (places, places.head(90), places.tail(70), places.iloc[90:]):
+        for size in ((9, 5), (3, 6), (10, 3)):
+            axes = of.plots.people_map(table, ax=plain_axes(figsize=size))
+            axes.figure.draw_without_rendering()
+            (circles,) = axes.collections
+            spots = axes.transData.transform(circles.get_offsets())
+            radii = np.sqrt(circles.get_sizes())[:, None] / 2 * axes.figure.dpi / 72
+            assert (spots - radii >= axes.bbox.min).all()
+            assert (spots + radii <= axes.bbox.max).all()
+
+
+def test_companies_are_not_called_people(people: pd.DataFrame) -> None:
+    """The title counts companies for a frame of companies, and people for all others."""
+    companies = people.outreach.companies()
+    assert f"{len(companies)} companies in" in of.plots.people_map(companies).get_title()
+    some = companies[["name", "location_details_lat", "location_details_long", "industry"]]
+    assert "companies in" in of.plots.people_map(some).get_title()
+    for table in (people, people.assign(size="1-10"), frames.places(3)):
+        assert "people in" in of.plots.people_map(table).get_title()
 
 
 def test_places_have_their_names_and_numbers() -> None:
@@ -98,6 +207,69 @@ def test_tenure_is_counted_by_full_years() -> None:
     assert (heights[0], heights[1], heights[3], heights[20], sum(heights)) == (2, 1, 1, 1, 5)
     assert "; 1 more without a start date" in axes.get_title()
     assert "median 1.0" in [text.get_text() for text in axes.texts]
+
+
+def test_anniversaries_are_in_the_bar_of_their_year() -> None:
+    """Whoever began today some years ago is in the bar of that year, and not in the one before."""
+    for years in range(1, 21):
+        table = pd.DataFrame(
+            {"experiences": [[]], "current_position_start_date": [f"{2026 - years}-11-23"]}
+        )
+        axes = of.plots.tenure(table, as_of="2026-11-23", ax=plain_axes())
+        (bar,) = [patch for patch in axes.patches if patch.get_height()]
+        assert (bar.get_x(), bar.get_x() + bar.get_width()) == (years, years + 1)
+
+
+def test_the_median_is_drawn_where_it_is() -> None:
+    """The line is at the median, which lies in the bar of its full years; a long one in 20+."""
+    for years in ([2.9], [0.0, 1.0], [3.0, 3.98, 7.0], [19.99], [20.2], [0.5, 0.2, 12.0]):
+        axes = of.plots.tenure(pd.DataFrame({"years": years}), ax=plain_axes())
+        assert list(axes.lines[0].get_xdata()) == [np.median(years)] * 2
+    axes = of.plots.tenure(pd.DataFrame({"years": [31.0]}), ax=plain_axes())
+    assert 20 < axes.lines[0].get_xdata()[0] < 21
+    labels = {tick.get_text(): tick.get_position()[0] for tick in axes.get_xticklabels()}
+    assert 20 < labels["20+"] < 21
+
+
+def test_years_already_counted_take_no_other_day(people: pd.DataFrame) -> None:
+    """as_of with a table of years is an error; with people beside their years it counts anew."""
+    years = people.outreach.tenure(as_of="2020-01-01")
+    with pytest.raises(of.OutreachError, match="'experiences' is missing"):
+        of.plots.tenure(years, as_of="2026-01-01")
+    both = of.plots.tenure(people.join(years), as_of="2026-01-01", ax=plain_axes())
+    alone = of.plots.tenure(people, as_of="2026-01-01", ax=plain_axes())
+    assert [bar.get_height() for bar in both.patches] == [bar.get_height() for bar in alone.patches]
+
+
+def sending(days: pd.DatetimeIndex) -> pd.DataFrame:
+    """Return a table of sending days of one mailbox."""
+    return pd.DataFrame({"date": days, "email": "a", "emails": 5, "leads_reached": 5})
+
+
+def test_ticks_are_on_days_that_begin_a_week_or_month() -> None:
+    """Each tick is a sending day at a bar, and the first of its week or month if not all fit."""
+    for start in ("2026-11-25", "2026-10-30", "2026-12-28"):
+        for number in (1, 2, 8, 60, 300):
+            for width in (3, 8):
+                days = pd.bdate_range(start, periods=number)
+                axes = of.plots.capacity(sending(days), ax=plain_axes(figsize=(width, 4)))
+                ticks = mpl.dates.num2date(axes.get_xticks())
+                shown = pd.DatetimeIndex(ticks).tz_localize(None)
+                assert shown.isin(days).all()
+                assert len(shown) >= min(2, number)
+                bars = {patch.get_x() + patch.get_width() / 2 for patch in axes.patches}
+                assert all(np.isclose(list(bars), tick).any() for tick in axes.get_xticks())
+                firsts = [days[~days.to_period(code).duplicated()] for code in ("W", "M")]
+                if number >= 60:
+                    assert shown.isin(firsts[0].union(firsts[1])).all()
+                assert overlapping(axes) == []
+
+
+def test_ticks_have_their_dates() -> None:
+    """A tick says day and month, and the year where it begins."""
+    axes = of.plots.capacity(sending(pd.bdate_range("2026-11-23", periods=60)))
+    labels = [label.get_text() for label in axes.get_xticklabels()]
+    assert labels == ["23 Nov\n2026", "1 Dec", "1 Jan\n2027", "1 Feb"]
 
 
 def test_sending_days_add_up() -> None:
