@@ -10,6 +10,7 @@ from typing import Final
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.commands.options import (
+    ENCODING,
     SANDBOX_OPTION,
     TABLE_FILE,
     Command,
@@ -30,7 +31,7 @@ def _run(options: argparse.Namespace) -> int:
     data = _data_mapping(options.data)
     if options.results is not None:
         _check_results(options.results, options.file, options.journal)
-    frame = read_as_text(options.file)
+    frame = read_as_text(options.file, encoding=options.encoding)
     columns = {"email": options.email, "profnet_url": options.profnet_url}
     with connected(options), signals_as_ctrl_c():
         last = of.last_report()
@@ -106,6 +107,7 @@ ADD_LEADS: Final = Command(
     "row's outcome. The exit code is 4 if some rows were not added.",
     (
         TABLE_FILE,
+        ENCODING,
         option("--sequence", required=True, metavar="ID", help="the sequence's id"),
         option("--email", metavar="COLUMN", help="the column with email addresses (email)"),
         option(
