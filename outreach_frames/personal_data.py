@@ -22,7 +22,7 @@ from outreach_frames.client.cache import default_path, remove_entries
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
 from outreach_frames.common.arguments import check_ids
-from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.sqlite_file import read_header
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
@@ -109,6 +109,8 @@ def forget(
     """
     people = _people(email, profnet_url)
     place = None if folder is None else expanded(folder)
+    if place is not None:
+        require_readable_file(place)
     if place is not None and not place.is_dir():
         raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
     found: list[tuple[str, str, int, bool]] = []

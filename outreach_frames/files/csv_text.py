@@ -79,7 +79,7 @@ def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
             f"encoding={quoted(encoding)} is not an encoding of text. Pass a name such as "
             '"cp1252" or "utf-16".'
         ) from error
-    if marked is None and not content.isascii() and is_utf8(content):
+    if marked is None and is_utf8(content):
         marked = "utf-8"
     text = text.removeprefix("\ufeff")
     if marked and text != content.decode(marked, "replace").removeprefix("\ufeff"):
@@ -119,7 +119,7 @@ def require_utf8(content: bytes, path: Path) -> None:
 
 def _other_encoding(path: Path, likely: str | None) -> InvalidInputError:
     guess = f'it is probably in {likely}. Pass encoding="{likely}"'
-    advice = guess if likely else "Pass the name of its encoding as encoding="
+    advice = guess if likely else 'Pass its encoding, such as encoding="shift_jis"'
     return InvalidInputError(
         f"{path} is not in UTF-8{'; ' if likely else '. '}{advice}, or save it as UTF-8."
     )

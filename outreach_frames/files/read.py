@@ -83,6 +83,8 @@ def _read(source: Path, encoding: str | None, *, as_text: bool = False) -> pd.Da
                     f"encoding={encoding!r} is for text, and {source} is Parquet. Leave it out."
                 )
             require_readable_file(source)
+            if not source.is_dir() and not source.stat().st_size:
+                raise InvalidInputError(f"{source} is empty. Write or get the file again.")
             return _read_parquet(parts_of(source) if source.is_dir() else [source], source)
         require_readable_file(source, open_pipes=as_text)
         if suffix in {".ndjson", ".jsonl"}:
@@ -113,7 +115,9 @@ def parts_of(folder: Path) -> list[Path]:
         if part.name.endswith(".parquet") and not part.name.startswith((".", "_"))
     ]
     if not parts:
-        raise InvalidInputError(f"{folder} has no .parquet file. Pass another folder.")
+        raise InvalidInputError(
+            f"{folder} is a folder, and has no .parquet file. Pass a file, or another folder."
+        )
     for part in parts:
         if part.is_dir():
             raise InvalidInputError(
