@@ -18,6 +18,7 @@ from outreach_frames.commands.options import (
     option,
 )
 from outreach_frames.commands.terminal import in_shell_terms, print_if_open, signals_as_ctrl_c
+from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -70,12 +71,15 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check_results(folder: Path, *others: Path | None) -> None:
     """Check that the results can be written and would not replace the input file or journal."""
+    folder = expanded(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
         results = {(folder / f"{kind}.csv").resolve() for kind in KINDS}
-        replaced = [path for path in others if path is not None and path.resolve() in results]
+        replaced = [
+            path for path in others if path is not None and expanded(path).resolve() in results
+        ]
     except (OSError, ValueError) as error:
         raise InvalidInputError(
             f"--results {folder}: files cannot be written there ({error}). Choose another folder. "

@@ -41,7 +41,7 @@ _REASONS: Final = {
     errno.ENAMETOOLONG: _TOO_LONG,
 }
 _READING: Final = {
-    errno.ENOENT: "not found. Check the path.",
+    errno.ENOENT: "not found: there is no such file or folder. Check the path.",
     errno.EACCES: "permission is denied. Check the permissions of the file and its folders.",
 }
 _FILE_URL: Final = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/))", re.IGNORECASE)

@@ -300,7 +300,7 @@ def write_csv_files(
     >>> [path.name for path in folder.iterdir()]
     ['found.csv']
     """
-    place = Path(folder).expanduser()
+    place = expanded(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -23,7 +23,6 @@ _MARKS: Final = {
     codecs.BOM_UTF32_BE: "utf-32",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
-    BOM: "utf-8",
 }
 # ASCII text in UTF-16 without a mark, up to its first line end. Text of this package may hold NUL.
 _WIDE: Final = {
@@ -60,9 +59,7 @@ class Layout(NamedTuple):
 
 def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
     """Return the content in UTF-8 without a byte order mark; raise if its encoding is another."""
-    marked = next(
-        (name for mark, name in _MARKS.items() if content.startswith(mark)), None
-    ) or next((name for name, start in _WIDE.items() if start.match(content)), None)
+    marked = "utf-8" if content.startswith(BOM) else wide_encoding(content)
     if encoding is None:
         if marked not in (None, "utf-8"):
             raise _other_encoding(path, marked)
@@ -87,6 +84,13 @@ def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
             f'{path} is in {marked}, not in {encoding}. Pass encoding="{marked}".'
         )
     return text.encode()
+
+
+def wide_encoding(content: bytes) -> str | None:
+    """Return the encoding of text in UTF-16 or UTF-32, by its mark or its zero bytes."""
+    marked = (name for mark, name in _MARKS.items() if content.startswith(mark))
+    zeros = (name for name, start in _WIDE.items() if start.match(content))
+    return next(marked, None) or next(zeros, None)
 
 
 def is_utf8(content: bytes) -> bool:
