@@ -71,8 +71,8 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check_results(folder: Path, *others: Path | None) -> None:
     """Check that the results can be written and would not replace the input file or journal."""
-    folder = expanded(folder)
     try:
+        folder = expanded(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
@@ -80,7 +80,7 @@ def _check_results(folder: Path, *others: Path | None) -> None:
         replaced = [
             path for path in others if path is not None and expanded(path).resolve() in results
         ]
-    except (OSError, ValueError) as error:
+    except (OSError, InvalidInputError) as error:
         raise InvalidInputError(
             f"--results {folder}: files cannot be written there ({error}). Choose another folder. "
             "Nothing was sent."

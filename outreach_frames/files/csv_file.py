@@ -397,7 +397,7 @@ def _parse(
     types = {title: stored_type(models[name]) for title, name in zip(written, names, strict=True)}
     table = _parse_csv(content, types, path, sep)
     if len(written) == 1:
-        _warn_of_blank_lines(layout_of(content, sep), table.num_rows, path)
+        _warn_of_blank_lines(layout_of(content.strip(b"\r\n"), sep), table.num_rows, path)
 
     def restored(name: str, column: pa.ChunkedArray) -> Any:
         texts = unescape(column) if escaped and is_text(column.type) else column
@@ -484,7 +484,7 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
             problem = message[0] if message else "it is damaged"
     problem = explain_rows(layout_of(content, sep), len(types)) or problem
     raise InvalidInputError(
-        f"{path} cannot be read as a table: {problem}. Give each row as many cells as the header."
+        f"{path} cannot be read as a table: {problem}. Give each row a cell per column of the header."
     )
 
 
@@ -496,9 +496,7 @@ def _without_blank_end(content: bytes) -> bytes:
 
 def _warn_of_blank_lines(layout: Layout, rows: int, path: Path) -> None:
     """Warn if lines between the rows of a single column are blank: they may be missing cells."""
-    ends = layout.ends[~layout.are_quoted(layout.ends)]
-    is_ended = layout.content.endswith((b"\r", b"\n"))
-    blank = len(ends) + (not is_ended) - 1 - rows
+    blank = int((~layout.are_quoted(layout.ends)).sum()) - rows
     if blank > 0:
         warn(
             f"{path}: {plural(blank, 'blank line')} between the rows of its only column skipped. "

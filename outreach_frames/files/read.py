@@ -116,7 +116,7 @@ def parts_of(folder: Path) -> list[Path]:
     ]
     if not parts:
         raise InvalidInputError(
-            f"{folder} is a folder, and has no .parquet file. Pass a file, or another folder."
+            f"{folder} has no .parquet file. It is a folder: pass a file, or another folder."
         )
     for part in parts:
         if part.is_dir():
