@@ -121,11 +121,16 @@ def forget(
         No person is given, a value is not an address or URL, the folder does not exist, or a cache
         is in use and cannot be cleaned.
 
+    Warns
+    -----
+    OutreachWarning
+        Files were not read: links to folders, archives, old workbooks or damaged files.
+
     Notes
     -----
-    Whole stored responses are removed, also from free pages and the write-ahead log; later reads
-    fetch them again. Nothing is deleted from the service itself. Frames and reports in memory, and
-    notebooks, are not searched.
+    People are compared by key, in any spelling. Whole stored responses are removed, also from free
+    pages and the write-ahead log; later reads fetch them again. Nothing is deleted from the service
+    itself. Frames and reports in memory, and notebooks, are not searched.
 
     Examples
     --------
@@ -361,7 +366,8 @@ def _text_lines(path: Path) -> Iterator[str]:
         wide = wide_encoding(file.read(4096))
         file.seek(0)
         if wide:
-            yield from io.TextIOWrapper(file, wide, errors="replace")
+            with io.TextIOWrapper(file, wide, errors="replace") as lines:
+                yield from lines
             return
         for line in file:
             try:

@@ -281,12 +281,13 @@ def test_the_shell_forgets_too(
 
 
 ACCENTED = "https://profnet.example/in/josé"
+FULL_WIDTH = "".join(chr(ord(letter) + 0xFEE0) for letter in "profnet")
 SPELLINGS = [
     ACCENTED,
     "profnet.example/in/jos%C3%A9",
     "HTTP://www.Profnet.example:443//in/JOS%c3%a9/",
     unicodedata.normalize("NFD", ACCENTED),
-    "https://ｐｒｏｆｎｅｔ.example/in/josé?utm_source=x",
+    f"https://{FULL_WIDTH}.example/in/josé?utm_source=x",
     "see (https://de.profnet.example/in/josé/en).",
     "ada@xn--bcher-kva.example",
     "mailto:ADA@Bücher.example",

@@ -484,7 +484,7 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
             problem = message[0] if message else "it is damaged"
     problem = explain_rows(layout_of(content, sep), len(types)) or problem
     raise InvalidInputError(
-        f"{path} cannot be read as a table: {problem}. Give each row a cell per column of the header."
+        f"{path} cannot be read as a table: {problem}. Give each row one cell per column."
     )
 
 

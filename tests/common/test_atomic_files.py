@@ -309,7 +309,7 @@ def start_writer(path: Path, how: str) -> subprocess.Popen[bytes]:
 
 @pytest.mark.long
 def test_what_a_killed_writer_leaves_is_private_found_and_deleted(tmp_path: Path) -> None:
-    """Its temporary file is for its owner only, is found by forget, and goes with the next write."""
+    """Its temporary file is private, is found by forget, and goes with the next write."""
     path, other = tmp_path / "people.csv", tmp_path / "other.csv"
     with start_writer(path, "killed") as killed:
         killed.wait()

@@ -345,7 +345,7 @@ def test_a_last_cell_that_may_be_cut_off_is_told(tmp_path):
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 @pytest.mark.parametrize("header", ["email,note", '"email","note"'])
 def test_blank_lines_are_no_rows(tmp_path, header, end):
-    """Blank lines before, between and behind the rows are skipped, lines of blanks at the end too."""
+    """Blank lines anywhere are skipped, and lines of blanks at the end."""
     path = tmp_path / "x.csv"
     lines = ["", header, "", "a@x.example,1", "", "", "b@x.example,2", "", "  ", ""]
     path.write_text(end.join(lines) + end, newline="")
