@@ -23,6 +23,7 @@ from outreach_frames.commands.add_leads import ADD_LEADS, EXIT_NOT_ALL_ADDED
 from outreach_frames.commands.history import COMPARE, SNAPSHOT
 from outreach_frames.commands.lab import LAB
 from outreach_frames.commands.options import (
+    ENCODING,
     REFRESH,
     SANDBOX_OPTION,
     SPLIT_BY,
@@ -161,7 +162,7 @@ def _run_search(options: argparse.Namespace) -> None:
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
-    accounts = read_as_text(options.file)
+    accounts = read_as_text(options.file, encoding=options.encoding)
     most = None if options.all else options.per_company
     found = call(accounts.outreach.find_people, options, per_company=most)
     print_result(f"{found}\n")
@@ -305,6 +306,7 @@ COMMANDS: Final = (
         "Choose the people with filters.",
         (
             TABLE_FILE,
+            ENCODING,
             _add_company_columns,
             option("--per-company", type=int, default=10, metavar="N", help="people for each (10)"),
             option("--all", action="store_true", help="read all matching people"),

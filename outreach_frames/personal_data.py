@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 import os
 import re
 import sqlite3
 import stat
+import unicodedata
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from html import unescape
 from pathlib import Path
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
@@ -22,12 +27,15 @@ from outreach_frames.client.cache import default_path, remove_entries
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
 from outreach_frames.common.arguments import check_ids
-from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.sqlite_file import read_header
+from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
+from outreach_frames.files.csv_notes import METADATA_SUFFIX, read_notes
+from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads.sending.journal import count_leads
@@ -36,9 +44,27 @@ from outreach_frames.reading.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
-_TEXT_FILES: Final = frozenset({".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".json"})
-_JSON_ESCAPE: Final = re.compile(r"\\u([0-9a-f]{4})")
-_UNREADABLE: Final = (OSError, ValueError, sqlite3.Error, pa.ArrowException, zipfile.BadZipFile)
+_PARQUET: Final = frozenset({".parquet", ".pq"})
+_WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
+# What a file holds is seen at its first bytes; .tmp are files of writers that were killed.
+_NO_FORMAT: Final = frozenset({".tmp", ""})
+_TEXT_FILES: Final = _NO_FORMAT | {".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".json", ".gz"}
+_UNSEARCHED: Final = frozenset(
+    {".xls", ".xlsb", ".ods", ".numbers", ".feather", ".arrow", ".pkl", ".pickle", ".zip", ".7z"}
+    | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz"}
+)
+# An at sign or a slash, or an escape that may be one.
+_MAY_HOLD: Final = r"[@/%\\]"
+_JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
+# Addresses and URLs within a text, in any spelling that a key ignores.
+_EMAIL: Final = re.compile(r"""[^\s"'<>,;:()\[\]{}|\\/=&?]+@[^\s"'<>,;:()\[\]{}|\\/=&?]+""")
+_PROFILE_URL: Final = re.compile(
+    r"""(?i)(?:https?:)?//[^\s"'<>,;()\[\]{}|\\]+|[^\s"'<>,;()\[\]{}|\\=:/]+(?::\d+)?/[^\s"'<>,;()\[\]{}|\\]+"""
+)
+_UNREADABLE: Final = (
+    *(OSError, EOFError, ValueError, sqlite3.Error, pa.ArrowException, zipfile.BadZipFile),
+    *(zlib.error, InvalidInputError),
+)
 
 Holds = Callable[[str], bool]
 
@@ -95,11 +121,16 @@ def forget(
         No person is given, a value is not an address or URL, the folder does not exist, or a cache
         is in use and cannot be cleaned.
 
+    Warns
+    -----
+    OutreachWarning
+        Files were not read: links to folders, archives, old workbooks or damaged files.
+
     Notes
     -----
-    Whole stored responses are removed, also from free pages and the write-ahead log; later reads
-    fetch them again. Nothing is deleted from the service itself. Frames and reports in memory, and
-    notebooks, are not searched.
+    People are compared by key, in any spelling. Whole stored responses are removed, also from free
+    pages and the write-ahead log; later reads fetch them again. Nothing is deleted from the service
+    itself. Frames and reports in memory, and notebooks, are not searched.
 
     Examples
     --------
@@ -109,6 +140,8 @@ def forget(
     """
     people = _people(email, profnet_url)
     place = None if folder is None else expanded(folder)
+    if place is not None:
+        require_readable_file(place)
     if place is not None and not place.is_dir():
         raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
     found: list[tuple[str, str, int, bool]] = []
@@ -118,12 +151,18 @@ def forget(
             found.append((str(path), _CACHE, count, not dry_run))
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
-        for path in sorted(_files(place)):
+        unread: list[str] = []
+        for path in sorted(_files(place, unread)):
             if path.resolve() in cleaned:
                 continue
-            kind, count = _search(path, people)
+            kind, count = _search(path, people, unread)
             if count:
                 found.append((str(path), kind, count, False))
+        if unread:
+            warn(
+                f"{plural(len(unread), 'file or folder', 'files or folders')} not read. Check "
+                + "\n".join(["whether they contain the people:", *unread])
+            )
     return pd.DataFrame(found, columns=list(_COLUMNS)).astype(_COLUMNS)
 
 
@@ -198,13 +237,35 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
         urls.append(key)
         spellings = {_without_scheme(key), _without_scheme(text.lower())}
         patterns += [(one, _delimited(one, before=r"[\w-]")) for one in spellings]
+    # A text without any of these parts has none of the keys, however it is spelled.
+    parts = {_plain(key.partition("@")[0]) for key in emails}
+    parts |= {_plain(_without_scheme(key).partition("/")[2]) for key in urls}
 
     def holds(text: str) -> bool:
         lowered = text.lower()
         if "\\" in lowered:
-            plain = lowered.replace("\\/", "/")
-            lowered = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), plain).lower()
-        return any(one in lowered and pattern.search(lowered) for one, pattern in patterns)
+            plain = text.replace("\\/", "/")
+            text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), plain)
+            # A character beyond 16 bits is two escapes.
+            text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+            lowered = text.lower()
+        if any(one in lowered and pattern.search(lowered) for one, pattern in patterns):
+            return True
+        plain = _plain(text)
+        if not any(part in plain for part in parts):
+            return False
+        # Also percent-encoded as a whole, as in a link that redirects.
+        spelled = {text, unquote(text)}
+        return any(
+            key(end) in keys
+            for key, pattern, keys in (
+                (email_key, _EMAIL, emails),
+                (profnet_url_key, _PROFILE_URL, urls),
+            )
+            for one in spelled
+            for found in pattern.findall(one)
+            for end in (found, found.rstrip(".:!?*"))
+        )
 
     # One row per identifier: a weak URL identifies only rows without other identifiers.
     keys = [[*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]]
@@ -213,6 +274,12 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
 
 def _delimited(text: str, *, before: str) -> re.Pattern[str]:
     return re.compile(rf"(?<!{before}){re.escape(text)}(?![\w%~-]|\.\w)")
+
+
+def _plain(text: str) -> str:
+    """Return a text without differences in case, percent-encoding and Unicode form."""
+    text = unquote(text) if "%" in text else text
+    return (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
 
 
 def _ascii(domain: str) -> str:
@@ -226,24 +293,36 @@ def _without_scheme(url: str) -> str:
     return url.partition("://")[2].rstrip("/") if "://" in url else url.rstrip("/")
 
 
-def _files(folder: Path) -> Iterator[Path]:
-    """Yield the files below a folder; warn about folders that cannot be read."""
-    for place, _, names in os.walk(folder, onerror=_warn_unreadable):
+def _files(folder: Path, unread: list[str]) -> Iterator[Path]:
+    """Yield the files below a folder; add what cannot be read to `unread`."""
+
+    def add(error: OSError) -> None:
+        unread.append(f"{error.filename} cannot be read ({error.strerror})")
+
+    for place, folders, names in os.walk(folder, onerror=add):
+        links = [path for path in (Path(place, name) for name in folders) if path.is_symlink()]
+        unread += [
+            f"{path} is not read (a link to a folder)"
+            for path in links
+            if not _is_below(path, folder)
+        ]
         for path in (Path(place, name) for name in names):
             try:
                 if stat.S_ISREG(path.stat().st_mode):
                     yield path
+            except FileNotFoundError:
+                unread.append(f"{path} cannot be read (a link to a file that does not exist)")
             except PermissionError as error:
-                _warn_unreadable(error)
+                add(error)
             except OSError:
-                pass  # a broken link
+                pass  # a link to itself
 
 
-def _warn_unreadable(error: OSError) -> None:
-    warn(f"{error.filename} cannot be read ({error.strerror}). Check whether it contains them.")
+def _is_below(path: Path, folder: Path) -> bool:
+    return path.resolve().is_relative_to(folder.resolve())
 
 
-def _search(path: Path, people: _People) -> tuple[str, int]:
+def _search(path: Path, people: _People, unread: list[str]) -> tuple[str, int]:
     """Return a file's kind and the number of its rows that contain one of the people."""
     kind, count = _EXPORT, 0
     suffix = path.suffix.lower()
@@ -254,40 +333,100 @@ def _search(path: Path, people: _People) -> tuple[str, int]:
             kind, count = _JOURNAL, count_leads(path, people.identifiers, people.holds)
         elif read_header(path) is not None:
             kind, count = _CACHE, remove_entries(path, people.holds_response, dry_run=True)
-        elif suffix in _TEXT_FILES:
-            with path.open(encoding="utf-8", errors="replace") as file:
-                count = sum(map(people.holds, file))
-        elif suffix == ".parquet":
+        elif suffix in _PARQUET or (suffix in _NO_FORMAT and _starts(path, b"PAR1")):
             with pq.ParquetFile(path) as table:
                 count = sum(_matches(batch, people.holds) for batch in table.iter_batches())
-        elif suffix == ".xlsx":
+                count += people.holds(_schema_text(table.schema_arrow))
+        elif suffix in _WORKBOOKS or (suffix in _NO_FORMAT and _starts(path, b"PK\3\4")):
             count = sum(map(people.holds, _workbook_texts(path)))
+        elif suffix in _TEXT_FILES:
+            count = sum(map(people.holds, _text_lines(path)))
+        elif suffix in _UNSEARCHED:
+            unread.append(f"{path} is not read (a {suffix} file)")
     except _UNREADABLE as error:
-        warn(f"{path} cannot be read ({error}). Check whether it contains them.")
+        unread.append(f"{path} cannot be read ({error})")
     return kind, count
+
+
+def _starts(path: Path, mark: bytes) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(mark)) == mark
+
+
+def _text_lines(path: Path) -> Iterator[str]:
+    """Yield the lines of a text file, in UTF-16 or packed too, and the categories in its notes."""
+    if path.name.endswith(METADATA_SUFFIX):
+        models, _ = read_notes(path.with_name(path.name.removesuffix(METADATA_SUFFIX)))
+        for model in models.values():
+            column = model.column(0)
+            if pa.types.is_dictionary(column.type):
+                yield from map(str, column.dictionary.to_pylist())
+    is_packed_file = _starts(path, b"\x1f\x8b")
+    with gzip.open(path) if is_packed_file else path.open("rb") as file:
+        wide = wide_encoding(file.read(4096))
+        file.seek(0)
+        if wide:
+            with io.TextIOWrapper(file, wide, errors="replace") as lines:
+                yield from lines
+            return
+        for line in file:
+            try:
+                yield line.decode()
+            except UnicodeDecodeError:
+                yield line.decode("cp1252", errors="replace")
 
 
 def _matches(batch: pa.RecordBatch, holds: Holds) -> int:
     """Count the rows of a batch that contain one of the people."""
     hit = [False] * batch.num_rows
     for column in batch.columns:
-        is_text = pa.types.is_string(column.type) or pa.types.is_large_string(column.type)
-        if not is_text and not pa.types.is_nested(column.type):
+        texts = _texts(column)
+        if texts is None:
             continue
-        texts = column if is_text else pa.array([str(cell) for cell in column.to_pylist()])
         # Most cells contain neither an address nor a URL.
-        likely = pc.fill_null(pc.match_substring_regex(texts, r"[@/]"), fill_value=False)
+        likely = pc.fill_null(pc.match_substring_regex(texts, _MAY_HOLD), fill_value=False)
         for position in pc.indices_nonzero(likely).to_pylist():
             hit[position] = hit[position] or holds(texts[position].as_py())
     return sum(hit)
 
 
+def _texts(column: pa.Array) -> pa.Array | None:
+    """Return a column's cells as text, None if they cannot hold text."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        column = column.storage
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return column
+    if pa.types.is_string_view(kind):
+        return column.cast(pa.large_string())
+    if pa.types.is_primitive(kind) or pa.types.is_null(kind):
+        return None
+    return pa.array(map(_cell_text, column.to_pylist()), pa.large_string())
+
+
+def _cell_text(cell: object) -> str:
+    """Return the text in a cell of bytes, lists or records."""
+    if isinstance(cell, bytes):
+        return cell.decode(errors="replace")
+    if isinstance(cell, dict):
+        cell = [*cell.keys(), *cell.values()]
+    return "\n".join(map(_cell_text, cell)) if isinstance(cell, list | tuple) else str(cell)
+
+
+def _schema_text(schema: pa.Schema) -> str:
+    """Return the names and the metadata of a Parquet file's columns, and the file's metadata."""
+    notes = [schema.metadata, *(field.metadata for field in schema)]
+    return "\n".join([str(schema.names), *(_cell_text(one) for one in notes if one)])
+
+
 def _workbook_texts(path: Path) -> Iterator[str]:
     with zipfile.ZipFile(path) as workbook:
         for name in workbook.namelist():
-            if name.endswith(".xml") and name.startswith("xl/"):
+            if name.endswith((".xml", ".rels")) and name.startswith("xl/"):
                 text = workbook.read(name).decode(errors="replace")
-                yield from map(unescape, re.findall(r"<t[^>]*>([^<]*)</t>", text))
+                yield from map(unescape, re.findall(r"(?<=>)[^<]+(?=<)|(?<=Target=\")[^\"]+", text))
 
 
 def _checkpoint_texts(path: Path) -> Iterator[str]:

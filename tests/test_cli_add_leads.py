@@ -420,3 +420,19 @@ def test_a_request_to_end_before_the_first_lead_sends_nothing(
             process.kill()
             process.wait()
     assert [request.method for request in service.requests] == ["GET"]
+
+
+def test_an_encoding_can_be_given(
+    tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files of Excel are read with --encoding, which the error without it names."""
+    path = tmp_path / "leads.csv"
+    path.write_bytes("email,Plan\ncli.encoding@brightforge.example,Zoë\n\n".encode("cp1252"))
+    command = ["add-leads", str(path), "--sequence", sequence, "--data", "plan=Plan"]
+    assert main(command) == 2
+    assert "Pass --encoding" in capsys.readouterr().err
+    assert main([*command, "--encoding", "cp1252"]) == 0
+    assert plan_of(sandbox, sequence, "cli.encoding") == "Zoë"
+    for others in (["find-people", str(path), "--name", "Plan"], ["compare", str(path), str(path)]):
+        assert main([*others, "--encoding", "utf-16"]) == 2
+        assert "not in utf-16" in capsys.readouterr().err

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import gzip
 import sqlite3
+import unicodedata
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import outreach_frames as of
@@ -274,3 +278,87 @@ def test_the_shell_forgets_too(
         assert words in printed
     assert cli.main(["forget", "--profnet-url", URL]) == 0
     assert "No searched file contains them." in capsys.readouterr().out
+
+
+ACCENTED = "https://profnet.example/in/josé"
+FULL_WIDTH = "".join(chr(ord(letter) + 0xFEE0) for letter in "profnet")
+SPELLINGS = [
+    ACCENTED,
+    "profnet.example/in/jos%C3%A9",
+    "HTTP://www.Profnet.example:443//in/JOS%c3%a9/",
+    unicodedata.normalize("NFD", ACCENTED),
+    f"https://{FULL_WIDTH}.example/in/josé?utm_source=x",
+    "see (https://de.profnet.example/in/josé/en).",
+    "ada@xn--bcher-kva.example",
+    "mailto:ADA@Bücher.example",
+]
+OTHERS = [
+    "https://profnet.example/in/josée",
+    "https://profnet.example/in/jose",
+    "https://other.example/in/josé",
+    "adam@bücher.example",
+    "sada@bücher.example",
+]
+
+
+def test_people_are_found_in_every_spelling(tmp_path: Path) -> None:
+    """Any spelling with the person's key is found, given in any spelling; nobody else is."""
+    texts = [*SPELLINGS, *OTHERS]
+    frame = pd.DataFrame({"text": texts})
+    frame.outreach.to_csv(tmp_path / "x.csv")
+    frame.outreach.to_parquet(tmp_path / "x.parquet")
+    frame.outreach.to_excel(tmp_path / "x.xlsx")
+    frame.to_json(tmp_path / "x.ndjson", orient="records", lines=True)
+    frame.to_csv(tmp_path / "x.txt", encoding="utf-16")
+    for url, email in ((SPELLINGS[1], "ada@bücher.example"), (SPELLINGS[2], SPELLINGS[6])):
+        found = of.forget(profnet_url=url, email=email, folder=tmp_path)
+        assert found["rows"].tolist() == [len(SPELLINGS)] * 5
+
+
+def test_every_part_of_a_file_is_searched(tmp_path: Path) -> None:
+    """Columns of any kind, their names, metadata, compressed and temporary files are searched."""
+    texts = pa.array([EMAIL, "bo@x.example", None])
+    columns = {
+        "category": texts.dictionary_encode(),
+        "view": texts.cast(pa.string_view()),
+        "binary": texts.cast(pa.binary()),
+        "large binary": texts.cast(pa.large_binary()),
+        "list": pa.array([[{"a": [EMAIL]}], [], None]),
+        "map": pa.array([[(EMAIL, "x")], [], None], pa.map_(pa.string(), pa.string())),
+        "list of bytes": pa.array([[EMAIL.encode()], [], None]),
+    }
+    for name, column in columns.items():
+        pq.write_table(pa.table({"x": column}), tmp_path / f"{name}.parquet")
+    filters = pd.DataFrame({"x": [1]})
+    filters.attrs = {"filters": {"profnet_networks": [EMAIL]}}
+    filters.outreach.to_parquet(tmp_path / "filters.parquet")
+    pd.DataFrame({EMAIL: [1]}).outreach.to_parquet(tmp_path / "name.parquet")
+    pd.DataFrame({"x": [1]}, index=pd.Index([1], name=EMAIL)).outreach.to_parquet(
+        tmp_path / "index.pq"
+    )
+    with gzip.open(tmp_path / "x.csv.gz", "wt") as file:
+        file.write(f"email\n{EMAIL}\n")
+    category = pd.Categorical(["x"], categories=["x", EMAIL])
+    pd.DataFrame({"x": category}).outreach.to_csv(tmp_path / "unused.csv")
+    (tmp_path / "unused.csv").unlink()
+    (tmp_path / ".x.csv.1.2.tmp").write_text(EMAIL)
+    (tmp_path / ".x.parquet.1.2.tmp").write_bytes((tmp_path / "view.parquet").read_bytes())
+    found = of.forget(email=EMAIL, folder=tmp_path)
+    assert found["path"].tolist() == [str(path) for path in sorted(tmp_path.iterdir())]
+    assert set(found["rows"]) == {1}
+
+
+def test_what_is_not_searched_is_listed_once(tmp_path: Path) -> None:
+    """Links, archives, old workbooks and damaged files are in one warning, with their number."""
+    inner = tmp_path / "files"
+    inner.mkdir()
+    (inner / "away").symlink_to(tmp_path)
+    (inner / "gone.csv").symlink_to(tmp_path / "gone.csv")
+    for name in ("old.xls", "all.zip"):
+        (inner / name).write_bytes(b"x" * 2000)
+    (inner / ".x.parquet.1.2.tmp").write_bytes(b"PAR1 and so on")
+    (inner / "cut.csv.gz").write_bytes(gzip.compress(EMAIL.encode() * 99)[:20])
+    with pytest.warns(OutreachWarning, match="6 files or folders not read") as caught:
+        assert of.forget(email=EMAIL, folder=inner).empty
+    (warning,) = caught
+    assert all(path.name in str(warning.message) for path in inner.iterdir())

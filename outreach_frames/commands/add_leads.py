@@ -10,6 +10,7 @@ from typing import Final
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.commands.options import (
+    ENCODING,
     SANDBOX_OPTION,
     TABLE_FILE,
     Command,
@@ -17,6 +18,7 @@ from outreach_frames.commands.options import (
     option,
 )
 from outreach_frames.commands.terminal import in_shell_terms, print_if_open, signals_as_ctrl_c
+from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import printable
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -30,7 +32,7 @@ def _run(options: argparse.Namespace) -> int:
     data = _data_mapping(options.data)
     if options.results is not None:
         _check_results(options.results, options.file, options.journal)
-    frame = read_as_text(options.file)
+    frame = read_as_text(options.file, encoding=options.encoding)
     columns = {"email": options.email, "profnet_url": options.profnet_url}
     with connected(options), signals_as_ctrl_c():
         last = of.last_report()
@@ -70,12 +72,15 @@ def _run(options: argparse.Namespace) -> int:
 def _check_results(folder: Path, *others: Path | None) -> None:
     """Check that the results can be written and would not replace the input file or journal."""
     try:
+        folder = expanded(folder)
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
         results = {(folder / f"{kind}.csv").resolve() for kind in KINDS}
-        replaced = [path for path in others if path is not None and path.resolve() in results]
-    except (OSError, ValueError) as error:
+        replaced = [
+            path for path in others if path is not None and expanded(path).resolve() in results
+        ]
+    except (OSError, InvalidInputError) as error:
         raise InvalidInputError(
             f"--results {folder}: files cannot be written there ({error}). Choose another folder. "
             "Nothing was sent."
@@ -106,6 +111,7 @@ ADD_LEADS: Final = Command(
     "row's outcome. The exit code is 4 if some rows were not added.",
     (
         TABLE_FILE,
+        ENCODING,
         option("--sequence", required=True, metavar="ID", help="the sequence's id"),
         option("--email", metavar="COLUMN", help="the column with email addresses (email)"),
         option(

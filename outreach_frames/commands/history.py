@@ -7,6 +7,7 @@ from pathlib import Path
 
 import outreach_frames as of
 from outreach_frames.commands.options import (
+    ENCODING,
     SANDBOX_OPTION,
     SPLIT_BY,
     Command,
@@ -30,7 +31,14 @@ def _run_snapshot(options: argparse.Namespace) -> None:
 def _run_compare(options: argparse.Namespace) -> None:
     if options.quiet and options.out is None:
         raise InvalidInputError("--quiet without --out has no output. Pass --out FILE too.")
-    comparison = call(of.compare_people, options, progress=False if options.quiet else None)
+    people = {
+        name: of.read_prospects(path, encoding=options.encoding)
+        for name in ("before", "after")
+        if options.encoding is not None and (path := getattr(options, name)) is not None
+    }
+    comparison = call(
+        of.compare_people, options, **people, progress=False if options.quiet else None
+    )
     if options.out is None:
         print_result(comparison)
         return
@@ -68,6 +76,7 @@ COMPARE = Command(
     (
         option("before", type=Path, help="a folder of snapshots, or the people before"),
         option("after", type=Path, nargs="?", help="the people after"),
+        ENCODING,
         option(
             "--out",
             type=output_path((".xlsx", ""), "a workbook, or CSV files to a folder"),

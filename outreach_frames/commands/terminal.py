@@ -21,7 +21,7 @@ _OPTIONS: Final = (
     *spec.FILTERS_BY_NAME,
     *("name", "status", "created_by_user_id", "created_by_user_email", "email_provider"),
     *("user_email", "limit", "page_size", "email", "profnet_url", "overrides", "data"),
-    *("leads_distribution", "mailboxes", "chunk_size", "journal", "refresh"),
+    *("leads_distribution", "mailboxes", "chunk_size", "journal", "refresh", "encoding"),
     *("per_company", "split_by", "domain", "company_id", "company_profnet_url", "date", "folder"),
 )
 _COMMANDS: Final = {

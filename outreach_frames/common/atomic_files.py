@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 import errno
+import hashlib
 import os
+import platform
+import re
 import shutil
 import stat
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
+from urllib.request import url2pathname
 from uuid import uuid4
 
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
 
+if sys.platform != "win32":
+    import fcntl
+
 _DENIED: Final = "permission is denied. Close it in other programs, or choose another folder."
 _TOO_LONG: Final = "its name is too long. Choose a shorter one."
+_PRIVATE: Final = 0o600
 # Limits of common file systems, in bytes.
 _LONGEST_NAME: Final = 255
 _LONGEST_PATH: Final = 4000
@@ -30,6 +40,12 @@ _REASONS: Final = {
     errno.EPERM: _DENIED,
     errno.ENAMETOOLONG: _TOO_LONG,
 }
+_READING: Final = {
+    errno.ENOENT: "not found: there is no such file or folder. Check the path.",
+    errno.EACCES: "permission is denied. Check the permissions of the file and its folders.",
+}
+_FILE_URL: Final = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/))", re.IGNORECASE)
+_URL: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 def replace_file(
@@ -39,8 +55,9 @@ def replace_file(
     before_replace: Callable[[], object] | None = None,
     temporary_folder: Path | None = None,
     mode_from: Path | None = None,
+    private: bool = False,
 ) -> Path:
-    """Write a temporary file, then move it to its target; links and permissions are kept.
+    """Write a private temporary file, then move it to its target; links and permissions are kept.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -51,29 +68,67 @@ def replace_file(
     refuse_special_file(target)
     try:
         place = resolve_links(target)
-        model = mode_from or place
-        # A name may have 255 bytes, and a character takes up to four.
+        mode = _PRIVATE if private else _mode_like(mode_from or place, place)
         # The temporary folder must be on the same disk.
-        temporary = (temporary_folder or place.parent) / f".{place.name[:40]}.{uuid4().hex}.tmp"
-        private = model.exists()
-        try:
-            temporary.touch(0o600 if private else 0o666, exist_ok=False)
+        with _temporary_file(temporary_folder or place.parent, place.name) as temporary:
             with temporary.open("r+b") as file:
-                if private:  # before any content is written
-                    shutil.copymode(model, temporary)
                 write(file)
                 file.flush()
                 os.fsync(file.fileno())
             if before_replace:
                 before_replace()
             temporary.replace(place)
-        except BaseException:
-            temporary.unlink(missing_ok=True)
-            raise
+        _set_mode(place, mode)
         sync_folder(place.parent)
     except OSError as error:
         raise unwritable(target, error) from error
     return target
+
+
+@contextmanager
+def _temporary_file(folder: Path, name: str) -> Iterator[Path]:
+    """Create a private file, and delete it if it was not moved; first delete abandoned ones.
+
+    Its name begins with a mark of the target and of this machine, and its writer holds a lock.
+    """
+    # A name may have 255 bytes, and a character takes up to four.
+    mark = f".{name[:40]}.{_fingerprint(name)}."
+    with suppress(OSError):  # a folder whose files may not be listed
+        for found in [entry for entry in folder.iterdir() if entry.name.startswith(mark)]:
+            _delete_abandoned(found)
+    while True:
+        temporary = folder / f"{mark}{os.getpid()}.{uuid4().hex[:8]}.tmp"
+        # Held until the file is moved; another writer may delete it before it is locked.
+        with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE)) as lock:
+            try:
+                if sys.platform == "win32":
+                    lock.close()  # Windows moves no open file
+                else:
+                    with suppress(OSError):  # a file system without locks
+                        fcntl.flock(lock, fcntl.LOCK_EX)
+                if temporary.exists():
+                    yield temporary
+                    return
+            except BaseException:
+                temporary.unlink(missing_ok=True)
+                raise
+
+
+def _delete_abandoned(temporary: Path) -> None:
+    """Delete a temporary file whose writer was killed, as its lock shows."""
+    if sys.platform == "win32":  # has no such locks
+        return
+    with suppress(OSError), temporary.open("r+b") as file:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        temporary.unlink()
+
+
+def _fingerprint(name: str) -> str:
+    """Return a mark of a file on this machine: locks do not reach other machines everywhere."""
+    machine = platform.node().encode(errors="replace")
+    with suppress(OSError):
+        machine += Path("/etc/machine-id").read_bytes()
+    return hashlib.blake2s(machine + b"\0" + os.fsencode(name), digest_size=6).hexdigest()
 
 
 def move_file(path: str | Path, source: Path) -> Path:
@@ -90,32 +145,45 @@ def move_file(path: str | Path, source: Path) -> Path:
     try:
         place = resolve_links(target)
         with source.open("r+b") as file:
-            _copy_mode(place, source)
             os.fsync(file.fileno())
+        mode = _mode_like(place, source)
         source.replace(place)
+        _set_mode(place, mode)
         sync_folder(place.parent)
     except OSError as error:
         raise unwritable(target, error) from error
     return target
 
 
-def _copy_mode(model: Path, target: Path) -> None:
-    """Copy the permissions of a file, or those of a new file if the model does not exist."""
+def _mode_like(model: Path, target: Path) -> int:
+    """Return the permissions of a file, or those of a new file if the model does not exist."""
     if model.exists():
-        shutil.copymode(model, target)
-        return
+        return stat.S_IMODE(model.stat().st_mode)
     new = target.with_name(f"{uuid4().hex}.tmp")
     new.touch(0o666, exist_ok=False)
     try:
-        shutil.copymode(new, target)
+        return stat.S_IMODE(new.stat().st_mode)
     finally:
         new.unlink()
 
 
+def _set_mode(path: Path, mode: int) -> None:
+    # Some file systems have one mode only, and refuse to set it.
+    if stat.S_IMODE(path.stat().st_mode) != mode:
+        path.chmod(mode)
+
+
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a valid path with ~ expanded to the home folder."""
+    """Return a valid path with ~ expanded to the home folder, and that of a file:// URL."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path) or not os.fspath(path):
         raise InvalidInputError(f"{quoted(path)} is not a path. Give the path of a file as text.")
+    text = os.fspath(path)
+    if found := _FILE_URL.match(text):
+        path = url2pathname(text[found.end() :])
+    elif _URL.match(text):
+        raise InvalidInputError(
+            f"{text} is a web address, not a path. Download the file, and give its path."
+        )
     try:
         place = Path(path).expanduser()
     except RuntimeError as error:
@@ -154,11 +222,11 @@ def refuse_special_file(path: Path) -> None:
 
 
 def require_readable_file(path: Path, *, open_pipes: bool = False) -> None:
-    """Raise InvalidInputError for devices, sockets and pipes; `open_pipes` allows /dev/stdin."""
+    """Raise for what is missing, a device, a socket or a pipe; `open_pipes` allows /dev/stdin."""
     try:
         mode = path.stat().st_mode
-    except OSError:
-        return
+    except OSError as error:
+        raise unreadable(path, error) from error
     if stat.S_ISREG(mode) or stat.S_ISDIR(mode):
         return
     # Only pipes that the shell opened: a named pipe blocks until another program writes to it.
@@ -211,7 +279,10 @@ def unwritable(path: Path, error: OSError) -> InvalidInputError:
 
 def unreadable(path: Path | str, error: OSError) -> InvalidInputError:
     """Return the error for a file that cannot be read."""
-    return InvalidInputError(f"{path} cannot be read: {_reason(error)}")
+    reason = _READING.get(error.errno or 0) or _reason(error)
+    if error.errno == errno.ENOENT and Path(path).is_symlink():
+        reason = f"not found: it is a link to {Path(path).readlink()}. Check the path of that file."
+    return InvalidInputError(f"{path} cannot be read: {reason}")
 
 
 def resolve_links(path: Path) -> Path:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from os import PathLike
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import Final
 
 from filelock import FileLock, Timeout
 
@@ -106,12 +106,7 @@ def save(connection: sqlite3.Connection, path: Path) -> None:
         # SQLite would apply leftovers of a deleted file to this one.
         path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
     content = connection.serialize()
-
-    def write(file: BinaryIO) -> None:
-        Path(file.name).chmod(0o600)
-        file.write(content)
-
-    replace_file(path, write)
+    replace_file(path, lambda file: file.write(content), private=True)
 
 
 def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:

@@ -21,7 +21,7 @@ from outreach_frames.common.atomic_files import (
     refuse_special_file,
     replace_file,
 )
-from outreach_frames.common.text import has_lone_surrogate, unique_name
+from outreach_frames.common.text import has_lone_surrogate, plural, unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import (
@@ -44,6 +44,15 @@ from outreach_frames.files.csv_notes import (
     notes_path,
     read_notes,
 )
+from outreach_frames.files.csv_text import (
+    Layout,
+    check_quotes,
+    check_rows,
+    decoded,
+    explain_rows,
+    layout_of,
+    require_utf8,
+)
 from outreach_frames.files.formulas import is_text, unescape, without_formulas, without_formulas_in
 from outreach_frames.reading.fast_reader import BOM
 
@@ -55,7 +64,9 @@ SUFFIXES: Final = (".csv", ".txt", ".tsv", "")
 EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
 _BLOCK_BYTES: Final = 16 << 20
+_TAIL_BYTES: Final = 4096
 _ARCHIVE: Final = b"PK\x03\x04"
+_MISSING: Final = "NA"
 
 
 def write_csv(
@@ -69,10 +80,10 @@ def write_csv(
 ) -> Path:
     r"""Write a frame to a CSV file that `read_prospects` reads back unchanged.
 
-    Text is quoted, and a missing cell is empty without quotes. Lists and objects are JSON. Times
-    are ISO 8601, zoned ones in UTC. If columns, dtypes or the index differ from a search's, a small
-    metadata file ``<name>.csv-metadata.json`` is written beside the CSV file; keep the two
-    together. Periods are read back as text.
+    Text is quoted, and a missing cell is empty without quotes, or NA in a single column. Lists and
+    objects are JSON. Times are ISO 8601, zoned ones in UTC. If columns, dtypes or the index differ
+    from a search's, a small metadata file ``<name>.csv-metadata.json`` is written beside the CSV
+    file; keep the two together. Periods are read back as text.
 
     Parameters
     ----------
@@ -114,7 +125,7 @@ def write_csv(
     >>> frame = pd.DataFrame({"name": ["=1+1", None]})
     >>> path = frame.outreach.to_csv(Path(tempfile.mkdtemp()) / "people.csv")
     >>> path.read_text()
-    '"name"\n"\'=1+1"\n\n'
+    '"name"\n"\'=1+1"\nNA\n'
     >>> of.read_prospects(path).equals(frame)
     True
     """
@@ -204,7 +215,21 @@ def _write_table(table: pa.Table, file: Any, *, header: bool = True, sep: Separa
     if table.num_columns:
         # Arrow's writer writes stray bytes for a chunk without rows.
         batches = [batch for batch in table.to_batches() if batch.num_rows]
+        if table.num_columns == 1 and table.column(0).null_count:
+            arrow_csv.write_csv(pa.Table.from_batches([], table.schema), file, options)
+            file.write(_column_lines(table.column(0)))
+            return
         arrow_csv.write_csv(pa.Table.from_batches(batches, table.schema), file, options)
+
+
+def _column_lines(column: pa.ChunkedArray) -> bytes:
+    """Return the lines of a single column, whose missing cells would be blank lines."""
+    cells = column.cast(pa.large_string())
+    if is_text(column.type):
+        cells = pc.replace_substring(cells, '"', '""')
+    mark = '"' if is_text(column.type) else ""
+    lines = [_MISSING if cell is None else f"{mark}{cell}{mark}" for cell in cells.to_pylist()]
+    return "".join(f"{line}\n" for line in lines).encode()
 
 
 def check_columns(frame: pd.DataFrame) -> None:
@@ -254,7 +279,7 @@ def _csv_table(frame: pd.DataFrame, *, index: bool) -> tuple[pa.Table, list[Mode
     metadata: dict[str, Any] = {}
     if levels:
         metadata["index"] = levels
-    if not columns and len(frame):
+    if not columns:
         metadata["rows"] = len(frame)
     if frame.columns.name is not None:
         metadata["columns_name"] = str(frame.columns.name)
@@ -275,7 +300,7 @@ def write_csv_files(
     >>> [path.name for path in folder.iterdir()]
     ['found.csv']
     """
-    place = Path(folder).expanduser()
+    place = expanded(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -318,12 +343,13 @@ def not_a_table(path: Path) -> InvalidInputError:
     )
 
 
-def read_csv(path: Path, *, as_text: bool = False) -> pd.DataFrame:
+def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) -> pd.DataFrame:
     """Read a CSV file; with `as_text`, columns without metadata are text."""
     models, metadata = read_notes(path)
-    content = path.read_bytes().removeprefix(BOM)
+    content = path.read_bytes()
     if content.startswith(_ARCHIVE):
         raise not_a_table(path)
+    content = decoded(content, path, encoding)
     try:
         return _parse(content, models, metadata, path, as_text=as_text)
     except NOTES_ERRORS as error:
@@ -342,19 +368,23 @@ def _parse(
 ) -> pd.DataFrame:
     """Parse a CSV file's content and restore the dtypes in its metadata."""
     if not content or content.isspace():
-        return pd.DataFrame(index=pd.RangeIndex(metadata.get("rows", 0)))
+        if "rows" in metadata:
+            return pd.DataFrame(index=pd.RangeIndex(metadata["rows"]))
+        raise InvalidInputError(f"{path} is empty. Pass a file with a header row of column names.")
     escaped = metadata.get("formulas") != "keep"
-    sep = _separator(content)
+    content = _without_blank_end(content)
+    sep = _separator(content.lstrip(b"\r\n"))
+    check_quotes(content, sep, path)
+    require_utf8(content, path)
     try:
         text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
-        written = next(csv.reader(text, delimiter=sep))
-    except UnicodeDecodeError as error:
-        raise InvalidInputError(f"{path} is not in UTF-8: {error}. Save it as UTF-8.") from error
+        written = next(row for row in csv.reader(text, delimiter=sep) if row)
     except csv.Error as error:
         raise InvalidInputError(
             f"{path} cannot be read as a table: its header is damaged ({error}). Look there for "
             "a quotation mark that is never closed."
         ) from error
+    check_rows(content, sep, len(written), path)
     names = written
     if escaped:
         names = unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist()
@@ -366,6 +396,8 @@ def _parse(
     models = {name: noted[name] if name in noted else default(name) for name in names}
     types = {title: stored_type(models[name]) for title, name in zip(written, names, strict=True)}
     table = _parse_csv(content, types, path, sep)
+    if len(written) == 1:
+        _warn_of_blank_lines(layout_of(content.strip(b"\r\n"), sep), table.num_rows, path)
 
     def restored(name: str, column: pa.ChunkedArray) -> Any:
         texts = unescape(column) if escaped and is_text(column.type) else column
@@ -418,17 +450,19 @@ def _read_arrow_csv(
     names: Sequence[str] | None = None,
     use_threads: bool = False,
 ) -> pa.Table:
+    # Missing cells of a single column are written as in R: text is quoted, and this is not.
+    is_marked = len(types) == 1 and (names or content.lstrip(b"\r\n").startswith(b'"'))
     return arrow_csv.read_csv(
         pa.BufferReader(content),
         read_options=arrow_csv.ReadOptions(
             block_size=min(block_size, 2**31 - 2), column_names=names, use_threads=use_threads
         ),
         parse_options=arrow_csv.ParseOptions(
-            delimiter=sep, newlines_in_values=True, ignore_empty_lines=False
+            delimiter=sep, newlines_in_values=True, ignore_empty_lines=True
         ),
         convert_options=arrow_csv.ConvertOptions(
             column_types=types,
-            null_values=[""],
+            null_values=["", _MISSING] if is_marked else [""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         ),
@@ -448,6 +482,23 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
             # Cut off the row that follows, which may be personal data.
             message = re.match(r"[^:]*: (?:Row #\d+: )?[^:]*", str(error))
             problem = message[0] if message else "it is damaged"
+    problem = explain_rows(layout_of(content, sep), len(types)) or problem
     raise InvalidInputError(
-        f"{path} cannot be read as a table: {problem}. Give each row as many fields as the header."
+        f"{path} cannot be read as a table: {problem}. Give each row one cell per column."
     )
+
+
+def _without_blank_end(content: bytes) -> bytes:
+    """Drop lines of spaces at the end of a file."""
+    blank = re.search(rb"(?<=[\r\n])[ \r\n]* [ \r\n]*\Z", content[-_TAIL_BYTES:])
+    return content[: -len(blank[0])] if blank else content
+
+
+def _warn_of_blank_lines(layout: Layout, rows: int, path: Path) -> None:
+    """Warn if lines between the rows of a single column are blank: they may be missing cells."""
+    blank = int((~layout.are_quoted(layout.ends)).sum()) - rows
+    if blank > 0:
+        warn(
+            f"{path}: {plural(blank, 'blank line')} between the rows of its only column skipped. "
+            f"If these are missing cells, write them as {_MISSING}."
+        )

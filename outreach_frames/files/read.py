@@ -12,16 +12,18 @@ import pyarrow.parquet as pq
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.files.csv_file import not_a_table, read_csv
+from outreach_frames.files.csv_file import SUFFIXES, not_a_table, read_csv
 from outreach_frames.files.csv_notes import NOTES_ERRORS
+from outreach_frames.files.csv_text import decoded, require_utf8
 from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.reading.flatten import concat_tables, people_frame
 from outreach_frames.reading.ndjson import read_ndjson
 
+_PARQUET: Final = frozenset({".parquet", ".pq"})
 _SPREADSHEETS: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"})
 
 
-def read_prospects(path: str | Path) -> pd.DataFrame:
+def read_prospects(path: str | Path, *, encoding: str | None = None) -> pd.DataFrame:
     r"""Read a file written by `df.outreach.to_csv`, `df.outreach.to_parquet` or `export_people`.
 
     Parameters
@@ -29,6 +31,9 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
     path : str or Path
         A ``.csv`` file, a ``.parquet`` file or a folder of them, or an ``.ndjson`` file with one
         JSON object per person and line.
+    encoding : str, optional
+        The encoding of a CSV or NDJSON file that is not in UTF-8, such as "cp1252" (Excel's "CSV")
+        or "utf-16" (Excel's "Unicode Text").
 
     Returns
     -------
@@ -39,7 +44,14 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
     Raises
     ------
     InvalidInputError
-        The file does not exist, is damaged, or has other content.
+        The file does not exist, is damaged or empty, has other content or another encoding, or its
+        rows are not certain: a quotation mark is never closed, or a row has more or fewer cells
+        than the header.
+
+    Warns
+    -----
+    OutreachWarning
+        Blank lines between the rows of a single column were skipped, or the file may be cut off.
 
     Notes
     -----
@@ -53,38 +65,42 @@ def read_prospects(path: str | Path) -> pd.DataFrame:
     >>> read_prospects(path).dtypes.astype(str).to_dict()
     {'id': 'str', 'company_followers': 'Int64'}
     """
-    source = expanded(path)
+    return _read(expanded(path), encoding)
+
+
+def read_as_text(path: str | Path, *, encoding: str | None = None) -> pd.DataFrame:
+    """Read a table, and keep all cells of a CSV file without a metadata file as text."""
+    return _read(expanded(path), encoding, as_text=True)
+
+
+def _read(source: Path, encoding: str | None, *, as_text: bool = False) -> pd.DataFrame:
+    """Read a table by its ending; with `as_text`, every other ending is a CSV file's."""
+    suffix = source.suffix.lower()
     try:
-        if source.is_dir():
-            return _read_parquet(parts_of(source), source)
-        require_readable_file(source)
-        match source.suffix.lower():
-            case ".csv":
-                return read_csv(source)
-            case ".parquet":
-                return _read_parquet([source], source)
-            case ".ndjson" | ".jsonl":
-                return people_frame(read_ndjson(source.read_bytes(), str(source)))
+        if source.is_dir() or suffix in _PARQUET:
+            if encoding is not None:
+                raise InvalidInputError(
+                    f"encoding={encoding!r} is for text, and {source} is Parquet. Leave it out."
+                )
+            require_readable_file(source)
+            if not source.is_dir() and not source.stat().st_size:
+                raise InvalidInputError(f"{source} is empty. Write or get the file again.")
+            return _read_parquet(parts_of(source) if source.is_dir() else [source], source)
+        require_readable_file(source, open_pipes=as_text)
+        if suffix in {".ndjson", ".jsonl"}:
+            content = decoded(source.read_bytes(), source, encoding)
+            require_utf8(content, source)
+            return people_frame(read_ndjson(content, str(source)))
+        if suffix in _SPREADSHEETS and source.exists():
+            raise not_a_table(source)
+        if as_text or suffix in SUFFIXES:
+            return read_csv(source, as_text=as_text, encoding=encoding)
     except OSError as error:
         raise unreadable(source, error) from error
     raise InvalidInputError(
         f"{source} cannot be read; pass a .csv, .parquet or .ndjson file, "
         "or a folder of Parquet files."
     )
-
-
-def read_as_text(path: str | Path) -> pd.DataFrame:
-    """Read a table, and keep all cells of a CSV file without a metadata file as text."""
-    source = expanded(path)
-    if source.is_dir() or source.suffix.lower() in {".parquet", ".ndjson", ".jsonl"}:
-        return read_prospects(source)
-    require_readable_file(source, open_pipes=True)
-    try:
-        if source.suffix.lower() in _SPREADSHEETS and source.exists():
-            raise not_a_table(source)
-        return read_csv(source, as_text=True)
-    except OSError as error:
-        raise unreadable(source, error) from error
 
 
 def parts_of(folder: Path) -> list[Path]:
@@ -99,7 +115,9 @@ def parts_of(folder: Path) -> list[Path]:
         if part.name.endswith(".parquet") and not part.name.startswith((".", "_"))
     ]
     if not parts:
-        raise InvalidInputError(f"{folder} has no .parquet file. Pass another folder.")
+        raise InvalidInputError(
+            f"{folder} has no .parquet file. It is a folder: pass a file, or another folder."
+        )
     for part in parts:
         if part.is_dir():
             raise InvalidInputError(

@@ -140,6 +140,7 @@ def open_last_two(folder: FrameLike | str | Path) -> tuple[Source, Source, list[
             "to compare its last two."
         )
     root = expanded(folder)
+    require_readable_file(root)
     found = list(list_snapshots(root)) if root.is_dir() else []
     if len(found) < 2:
         raise InvalidInputError(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import socket
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -208,7 +210,7 @@ def test_a_file_is_never_more_open_than_the_one_it_replaces(tmp_path: Path, mode
         seen.extend(stat.S_IMODE(entry.stat().st_mode) for entry in tmp_path.iterdir())
 
     replace_file(path, write)
-    assert seen == [mode, mode]
+    assert sorted(seen) == sorted([mode, 0o600])
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
@@ -281,3 +283,70 @@ def test_a_moved_file_leaves_a_link_and_stays_where_it_cannot_go(tmp_path: Path)
     with pytest.raises(InvalidInputError, match="folder"):
         move_file(tmp_path, made)
     assert made.read_bytes() == b"newer"
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from outreach_frames.common.atomic_files import replace_file
+def write(file):
+    file.write(b"ada@brightforge.example")
+    file.flush()
+    if sys.argv[2] == "live":
+        print("written", flush=True)
+        sys.stdin.read()
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
+replace_file(Path(sys.argv[1]), write)
+"""
+
+
+def start_writer(path: Path, how: str) -> subprocess.Popen[bytes]:
+    """Start a process that writes a file, and is killed or waits before it is complete."""
+    command = [sys.executable, "-c", KILLED, str(path), how]
+    return subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@pytest.mark.long
+def test_what_a_killed_writer_leaves_is_private_found_and_deleted(tmp_path: Path) -> None:
+    """Its temporary file is private, is found by forget, and goes with the next write."""
+    path, other = tmp_path / "people.csv", tmp_path / "other.csv"
+    with start_writer(path, "killed") as killed:
+        killed.wait()
+    (left,) = tmp_path.iterdir()
+    assert stat.S_IMODE(left.stat().st_mode) == 0o600
+    assert of.forget(email="ada@brightforge.example", folder=tmp_path)["path"].tolist() == [
+        str(left)
+    ]
+    foreign = left.with_name(left.name.replace(left.name.split(".")[3], "0" * 12))
+    foreign.write_bytes(b"of another machine")
+    write_csv(FRAME, other)
+    assert left.exists()
+    write_csv(FRAME, path)
+    assert not left.exists()
+    assert foreign.exists()
+
+
+@pytest.mark.long
+def test_the_file_of_a_live_writer_is_not_deleted(tmp_path: Path) -> None:
+    """Two programs may write the same file at a time; the last one to end wins."""
+    path = tmp_path / "people.csv"
+    with start_writer(path, "live") as live:
+        assert live.stdout is not None
+        assert live.stdout.readline() == b"written\n"
+        write_csv(FRAME, path)
+        live.communicate()
+        assert live.returncode == 0
+    assert path.read_bytes() == b"ada@brightforge.example"
+    assert not list(tmp_path.glob(".*"))
+
+
+@pytest.mark.parametrize("writer", [name for name in WRITERS if "folder" not in name])
+def test_new_files_have_the_usual_permissions(tmp_path: Path, writer: str) -> None:
+    """Once it is complete, a new file is as open as the system makes files."""
+    name, write = WRITERS[writer]
+    (tmp_path / "usual").touch()
+    with suppress(OutreachWarning):
+        write(tmp_path / name)
+    for path in tmp_path.iterdir():
+        assert path.stat().st_mode == (tmp_path / "usual").stat().st_mode

@@ -18,7 +18,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outreach_frames.errors import InvalidInputError
+import outreach_frames as of
+from outreach_frames.cli import main
+from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text, read_prospects
@@ -26,7 +28,7 @@ from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import read_people_page
 from tests import forked
 from tests.examples import share_of_examples
-from tests.files.frames import INDEXES, assert_same, prospects, round_trip, write
+from tests.files.frames import COLUMNS, INDEXES, assert_same, prospects, round_trip, write
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 
@@ -247,6 +249,209 @@ def test_a_row_of_another_length_is_numbered_and_not_shown(tmp_path, row):
     """The error says which row differs, and nothing of what is in it."""
     path = tmp_path / "x.csv"
     path.write_text(f"email,a\nx@x.example,1\n{row}\n")
-    with pytest.raises(InvalidInputError, match=r"Row #3: Expected 2 columns") as caught:
+    with pytest.raises(
+        InvalidInputError, match=r"line 3 has [13] cells?, and the header has 2"
+    ) as caught:
         read_prospects(path)
     assert "secret" not in str(caught.value)
+
+
+UNCERTAIN = {
+    "never closed": (
+        'email,note\na@x.example,b\nb@x.example,"c\n' + "d@x.example,e\n" * 99,
+        "line 3",
+    ),
+    "never closed in the first cell": ('email,note\n"a@x.example,b\nb@x.example,c\n', "line 2"),
+    "in the header": ('email,"note\na@x.example,b\n', "line 1"),
+    "a stray one": ('email,note\na@x.example,5" screen\nb@x.example,c\n', "line 2"),
+    "a stray pair": ('email,note\na@x.example,the "best" one\n', "line 2"),
+    "after a blank": ('email,note\na@x.example, "b, c"\n', "line 2"),
+    "text behind": ('email,note\na@x.example,"b"c\n', "line 2"),
+    "a blank behind": ('email,note\n"a@x.example" ,b\n', "line 2"),
+    "closed by the next one": ('email,note\na@x.example,"b\nb@x.example,"c"\n', "line 2"),
+    "closed behind a comma": ('email,note\na@x.example,"b\nb@x.example,", c"\n', "line 2"),
+    "rows in a cell": ('email,note\na@x.example,"b\nb@x.example,c\nc@x.example,d"\n', "line 2"),
+    "rows in the first cell": ('email,note\n"a@x.example,b\nb@x.example",c\n', "line 2"),
+    "rows by Windows": ('email,note\r\na@x.example,"b\r\nb@x.example,c"\r\n', "line 2"),
+    "rows by old Macs": ('email,note\ra@x.example,"b\rb@x.example,c"\r', "line 2"),
+    "many rows without addresses": ("a,b\n" + 'x,"y\n' + "x,y\n" * 6 + 'x,y"\n', "line 2"),
+    "semicolons": ('email;note\na@x.example;"b\nb@x.example;c"\n', "line 2"),
+    "too many cells": ('email,note\n"a@x.example","b\nc"\nb@x.example,c,d\n', "line 4 has 3 cells"),
+    "too few cells": ('email,note\n"a@x.example","b\nc"\n\nb@x.example\n', "line 5 has 1 cell,"),
+}
+
+
+@pytest.mark.parametrize("case", UNCERTAIN)
+def test_rows_that_are_not_certain_are_refused_by_line(tmp_path, capsys, case):
+    """Where a quotation mark could merge rows or cells, every reader names the line and no cell."""
+    text, words = UNCERTAIN[case]
+    path = tmp_path / "x.csv"
+    path.write_text(text, newline="")
+    for read in (read_prospects, read_as_text, lambda path: of.compare_people(path, path)):
+        with pytest.raises(InvalidInputError, match=rf"x\.csv cannot be read.*\b{words}") as caught:
+            read(path)
+        assert "b@x" not in str(caught.value)
+    for command in (
+        ["add-leads", "--sequence", "1", "--dry-run"],
+        ["find-people", "--name", "note"],
+    ):
+        assert main([*command, str(path), "--sandbox"]) == 2
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "cell", ["b\nc", "Hello,\n\nBob", "Main St 5\r\nOslo, Norway", 'say ""hi"",\nthen "" go', ""]
+)
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_cells_of_several_lines_are_read_as_excel_writes_them(tmp_path, cell, end):
+    """Line breaks, separators and doubled quotation marks in a quoted cell are its text."""
+    path = tmp_path / "x.csv"
+    path.write_text(f'email,note{end}a@x.example,"{cell}"{end}b@x.example,c{end}', newline="")
+    assert read_prospects(path)["note"].tolist() == [cell.replace('""', '"'), "c"]
+
+
+@given(st.lists(st.text('a@x.e,;"\r\n\t\0', max_size=30) | st.none(), max_size=4), st.booleans())
+def test_rows_within_a_cell_of_our_own_come_back(tmp_path, texts, alone):
+    """Whatever is in the cells, to_csv writes what is read, one column and all separators too."""
+    note = ["x\nb@x.example,c\nd@x.example,e", *texts]
+    frame = pd.DataFrame({"note": pd.Series(note, dtype="str")})
+    frame = frame if alone else frame.assign(email="a@x.example")
+    for sep in ",;":
+        assert_same(round_trip(frame, tmp_path / "x.csv", sep=sep), frame)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_a_file_cut_off_anywhere_in_a_cell_is_refused(tmp_path, columns):
+    """Every beginning of a file that ends within a quoted cell is an error."""
+    text = 'He said ""Zoë, 東京"",\n""go""'
+    path = tmp_path / "x.csv"
+    frame = pd.DataFrame({"email": ["a@x.example"], "note": [text.replace('""', '"')]})
+    content = write_csv(frame.iloc[:, -columns:], path).read_bytes()
+    begins = content.index(b'"He said')
+    for length in range(begins + 1, len(content)):
+        path.write_bytes(content[:length])
+        with pytest.raises(InvalidInputError, match=r"never closed|cut off"):
+            read_prospects(path)
+
+
+def test_a_last_cell_that_may_be_cut_off_is_told(tmp_path):
+    """A quoted cell at the very end of another program's file may lack its rest."""
+    path = tmp_path / "x.csv"
+    path.write_text('email,note\na@x.example,"He said "')
+    with pytest.warns(OutreachWarning, match="no line break"):
+        assert len(read_prospects(path)) == 1
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("header", ["email,note", '"email","note"'])
+def test_blank_lines_are_no_rows(tmp_path, header, end):
+    """Blank lines anywhere are skipped, and lines of blanks at the end."""
+    path = tmp_path / "x.csv"
+    lines = ["", header, "", "a@x.example,1", "", "", "b@x.example,2", "", "  ", ""]
+    path.write_text(end.join(lines) + end, newline="")
+    for read in (read_prospects, read_as_text):
+        assert read(path).to_dict("list") == {
+            "email": ["a@x.example", "b@x.example"],
+            "note": ["1", "2"],
+        }
+
+
+def test_blank_lines_in_a_single_column_are_counted(tmp_path):
+    """There a blank line may be a missing cell: behind the rows it is none, between them told."""
+    path = tmp_path / "x.csv"
+    path.write_text("email\na@x.example\nb@x.example\n\n\n")
+    assert len(read_prospects(path)) == 2
+    path.write_text("email\na@x.example\n\n\nb@x.example\n")
+    with pytest.warns(OutreachWarning, match="2 blank lines between"):
+        assert len(read_prospects(path)) == 2
+
+
+@pytest.mark.parametrize("kind", [kind for kind in COLUMNS if kind != "periods"])
+def test_a_single_column_of_any_dtype_comes_back(tmp_path, kind):
+    """Missing cells of a frame of one column are no blank lines."""
+    frame = pd.DataFrame({"x": COLUMNS[kind]})
+    assert_same(round_trip(frame, tmp_path / "x.csv"), frame)
+    assert b"\n\n" not in (tmp_path / "x.csv").read_bytes()
+
+
+ENCODINGS = ["cp1252", "utf-16", "utf-16-le", "utf-16-be", "utf-32"]
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+@pytest.mark.parametrize("suffix", [".csv", ".ndjson"])
+def test_other_encodings_are_named_and_read(tmp_path, suffix, encoding):
+    """Without encoding= the error names the likely one; with it each character comes back."""
+    path = tmp_path / f"x{suffix}"
+    text = "id,name\n1,Zoë\n" if suffix == ".csv" else '{"id": "1", "name": "Zoë"}\n'
+    path.write_bytes(text.encode(encoding))
+    for read in (read_prospects, read_as_text):
+        with pytest.raises(InvalidInputError, match=f'not in UTF-8.*encoding="{encoding}"'):
+            read(path)
+        assert read(path, encoding=encoding)["name"].tolist() == ["Zoë"]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [("no such", "not an encoding"), ("base64", "not an encoding"), ("ascii", "not in ascii")]
+    + [(name, "not in") for name in ("cp1252", "latin-1", "utf-16")],
+)
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_wrong_encoding_is_an_error(tmp_path, encoding, words, mark):
+    """Text that would come out garbled is refused, and so are unknown names."""
+    path = tmp_path / "x.csv"
+    path.write_text(f"{mark}id,name\n1,Zoë!\n", encoding="utf-8")
+    with pytest.raises(InvalidInputError, match=words):
+        read_prospects(path, encoding=encoding)
+    with pytest.raises(InvalidInputError, match="encoding="):
+        read_prospects(write(pd.DataFrame({"a": ["x"]}), tmp_path / "x.parquet"), encoding=encoding)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".txt", "", ".parquet", ".pq"])
+def test_every_ending_that_is_written_is_read(tmp_path, suffix):
+    """`read_prospects` knows the endings of to_csv and to_parquet."""
+    frame = pd.DataFrame({"a": ["x", None]})
+    writer = write_parquet if suffix in {".parquet", ".pq"} else write_csv
+    assert_same(read_prospects(writer(frame, tmp_path / f"x{suffix}")), frame)
+
+
+READERS = {
+    "prospects": lambda path: read_prospects(f"{path}.csv"),
+    "parquet": lambda path: read_prospects(f"{path}.parquet"),
+    "ndjson": lambda path: read_prospects(f"{path}.ndjson"),
+    "text": lambda path: read_as_text(f"{path}.csv"),
+    "comparison": lambda path: of.compare_people(f"{path}.parquet", f"{path}.csv"),
+    "two snapshots": of.compare_people,
+    "snapshots": of.snapshots,
+    "filters": lambda path: of.load_filters(f"{path}.json"),
+    "forget": lambda path: of.forget(email="a@x.example", folder=path),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_a_missing_input_is_not_found(tmp_path, monkeypatch, reader):
+    """No reader of a missing file, by any kind of path, speaks of making a folder."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    for suffix in ("", ".csv", ".parquet", ".ndjson", ".json"):
+        (tmp_path / f"link{suffix}").symlink_to(tmp_path / "gone")
+    for path in (tmp_path / "x", "~/x", f"file://{tmp_path}/x", f"file:{tmp_path}/x"):
+        with pytest.raises(InvalidInputError, match=f"{tmp_path}/x.*: not found") as caught:
+            READERS[reader](path)
+        assert "create" not in str(caught.value)
+    with pytest.raises(InvalidInputError, match=r"not found: it is a link to .*gone"):
+        READERS[reader](tmp_path / "link")
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.txt", "x.parquet"])
+def test_an_empty_file_is_no_table(tmp_path, name):
+    """A file without a header is refused, and of a web address is said what it is."""
+    (tmp_path / name).touch()
+    with pytest.raises(InvalidInputError, match="is empty"):
+        read_prospects(tmp_path / name)
+    with pytest.raises(InvalidInputError, match="web address"):
+        read_prospects(f"https://x.example/{name}")
+
+
+def test_a_file_url_is_read(tmp_path):
+    """A path as programs copy it, with its characters encoded, is that file."""
+    path = write_csv(pd.DataFrame({"a": ["x"]}), tmp_path / "a ü.csv")
+    assert len(read_prospects(path.as_uri())) == 1

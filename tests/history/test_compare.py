@@ -553,7 +553,7 @@ def with_legal(count: Any) -> pd.DataFrame:
         ([{"id": "1"}], [{"id": "1"}], "not list"),
         (pd.DataFrame([[1, 2]], columns=["id", "id"]), pd.DataFrame({"id": ["1"]}), "more than"),
         ("nowhere.parquet", pd.DataFrame({"id": ["1"]}), r"nowhere\.parquet cannot be read"),
-        ("nowhere", None, "holds 0 snapshots"),
+        ("nowhere", None, "not found"),
         *((with_legal(count), with_legal(1), "not whole numbers") for count in NO_COUNTS),
     ],
 )
