@@ -166,7 +166,7 @@ def company_numbers(frame: pd.DataFrame) -> tuple[Rows, Rows]:
 
 
 def known_values(column: pd.Series[Any], numbers: Rows, first: Rows) -> Any:
-    """Return the first known value per number, missing if there is none."""
+    """Return the first known value per number, else a missing value."""
     missing = column.isna().to_numpy("bool")
     places = first
     if missing[first].any():

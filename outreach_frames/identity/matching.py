@@ -82,7 +82,7 @@ def repeat_rows(cells: Sequence[Cells]) -> tuple[Keys, Rows]:
             for column in cells
         )
     )
-    # A weak URL is none beside a certain one, in whichever of the row's URLs.
+    # A weak URL does not count beside a certain one, in whichever of the row's URLs.
     certain = certain_keys(keys.profnet_url)
     has_certain = np.bincount(rows, certain.is_valid(), len(counts))[rows] > 0
     return keys._replace(profnet_url=pc.if_else(has_certain, certain, keys.profnet_url)), rows

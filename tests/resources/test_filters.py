@@ -220,7 +220,7 @@ FUNCTIONS: list[Callable[..., object]] = [
 ]
 
 
-@pytest.mark.parametrize("function", FUNCTIONS, ids=str)
+@pytest.mark.parametrize("function", FUNCTIONS, ids=range(len(FUNCTIONS)))
 def test_an_unknown_filter_is_named_with_similar_filters_and_arguments(
     function: Callable[..., object],
 ) -> None:
