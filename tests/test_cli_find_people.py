@@ -47,7 +47,7 @@ def test_a_file_of_companies_becomes_a_sheet_of_people(
 def test_a_column_that_is_not_there_is_wrong_usage(capsys: pytest.CaptureFixture[str]) -> None:
     """A mistyped column ends with 2 and the name that was meant."""
     file = str(DATA / "target_accounts.csv")
-    assert main(["find-people", file, "--domain", "Web address", "--sandbox"]) == 2
+    assert main(["find-people", file, "--domain", "Websit", "--sandbox"]) == 2
     assert "'Website'" in capsys.readouterr().err
 
 

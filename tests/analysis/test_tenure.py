@@ -379,12 +379,15 @@ MAILBOXES = pd.DataFrame(
 NOBODY = pd.DataFrame({"experiences": [None], "current_position_start_date": ["2020-01-04"]})
 
 
+NO_ID = "00000000-0000-0000-0000-000000000000"
+
+
 def test_only_iso_days_and_date_objects_are_days(tmp_path: Path, client: Client) -> None:
     """Each argument that takes a day rejects any other text or value, and shows the right form."""
     calls: dict[str, Callable[[Any], Any]] = {
         "start": lambda day: of.sending_capacity(MAILBOXES, 1, start=day, freq="D"),
         "as_of": lambda day: NOBODY.outreach.tenure(as_of=day),
-        "date": lambda day: of.snapshot_people(tmp_path, date=day, person_name="nobody"),
+        "date": lambda day: of.snapshot_people(tmp_path, date=day, company_ids=[NO_ID]),
     }
     for name, call in calls.items():
         for value in OTHER_DAYS:
