@@ -8,7 +8,8 @@ import sys
 
 import pytest
 
-pytestmark = pytest.mark.long
+# By default, xdist's workers compare what they collected, each with a hash seed of its own.
+pytestmark = pytest.mark.slow
 
 
 def test_the_same_tests_are_collected_everywhere(request: pytest.FixtureRequest) -> None:

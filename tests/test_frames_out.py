@@ -52,6 +52,7 @@ def test_seaborn(found: pd.DataFrame) -> None:
     import seaborn as sns
 
     mpl.use("agg")
+    mpl.pyplot.close("all")
     axes = sns.countplot(found, y=INDUSTRY)
     counts = found[INDUSTRY].value_counts()
     assert sorted(patch.get_width() for patch in axes.patches) == sorted(counts)

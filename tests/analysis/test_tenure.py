@@ -13,7 +13,7 @@ import numpy as np
 import orjson
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -22,6 +22,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.reading.flatten import people_frame
 from outreach_frames.reading.pages import read_people_page
+from tests.examples import share_of_examples
 
 DAY = "2024-06-30"
 DATES = (
@@ -147,7 +148,7 @@ def moved(ours: tuple[Any, Any], theirs: tuple[Any, Any], known: dict[str, Any])
     return ours[1] != theirs[1] if ours[1] and theirs[1] else None
 
 
-@settings(max_examples=100)
+@share_of_examples(1)
 @given(PEOPLE, st.sampled_from([DAY, "2024-01-02"]), st.sampled_from(["numpy_nullable", "pyarrow"]))
 def test_tenure_is_that_of_a_brute_force(
     people: list[dict[str, Any]], day: str, backend: Any
@@ -348,7 +349,7 @@ def test_a_frame_or_day_that_does_not_fit_is_told(people: pd.DataFrame) -> None:
     """A frame with no positions, and a day that cannot be read, are errors that say so."""
     with pytest.raises(InvalidInputError, match="'experiences' is missing"):
         people.drop(columns="experiences").outreach.tenure()
-    with pytest.raises(InvalidInputError, match="as_of=.* is not a day"):
+    with pytest.raises(InvalidInputError, match=r"as_of=.* is not a day"):
         people.outreach.tenure(as_of="last month")
 
 

@@ -166,7 +166,7 @@ def export_with_kills(
 
 
 @pytest.mark.parametrize(
-    "kills", [8, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])]
+    "kills", [4, pytest.param(400, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])]
 )
 def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
     """In every format the end is that of one run, and no page that is kept is asked for again."""

@@ -64,7 +64,7 @@ def note(part: Path, metadata: dict[bytes, bytes]) -> None:
 @example({"filters": "EMEA"})
 @example("deep 300")
 @example("deep 900")
-@share_of_examples(0.25)
+@share_of_examples(0.1)
 def test_no_note_of_parquet_is_a_bare_exception(
     tmp_path_factory: pytest.TempPathFactory, value: Any
 ) -> None:
@@ -126,7 +126,7 @@ def test_foreign_attrs_are_ignored_aloud(attributes: Any, tmp_path: Path) -> Non
 @given(VALUES)
 @example("deep 300")
 @example("deep 900")
-@share_of_examples(0.5)
+@share_of_examples(0.2)
 def test_the_users_own_attrs_do_no_harm(
     tmp_path_factory: pytest.TempPathFactory, value: Any
 ) -> None:

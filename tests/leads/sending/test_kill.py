@@ -277,7 +277,7 @@ class Submission:
 
 
 @pytest.mark.parametrize(
-    "kills", [6, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])]
+    "kills", [4, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])]
 )
 def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
     """No row is lost or falsely added, and nothing recorded is sent again, whatever kills the runs.
