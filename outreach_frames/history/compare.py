@@ -263,7 +263,7 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
         if _ID not in side.columns and _URL not in side.columns:
             raise InvalidInputError(
                 f"{side.name} has neither a column {_ID!r} nor {_URL!r} to match people by. Use "
-                "frames of search_people(), or files of export_people()."
+                "frames or files of search_people() or export_people()."
             )
     found = match_rows(*_keys(sides, (_ID, _URL)))
     words = "person", "people", "profile URL"

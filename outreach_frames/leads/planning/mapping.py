@@ -133,7 +133,7 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
     if len(set(identifiers.values())) < len(identifiers):
         raise InvalidInputError(
             f"{' and '.join(identifiers)} name the same column, {quoted(identifiers[EMAIL])}. "
-            "Set one of them to None."
+            "Pass two different columns."
         )
     return identifiers
 
