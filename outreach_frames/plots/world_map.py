@@ -137,7 +137,7 @@ def _places(data: pd.DataFrame) -> pd.DataFrame:
     points = points.sort_values(_NAMES[0], key=pd.isna, kind="stable").drop_duplicates(_POINT)
     points = points.sort_values("people", ascending=False, kind="stable")
     city, *region = (points[name] for name in _NAMES)
-    cities = city.str.cat([name.fillna("") for name in region], sep="\n")
+    cities = city.str.cat(points[list(_NAMES[1:])].fillna(""), sep="\n")
     rounded = points["latitude"].map("{:.1f} ".format) + points["longitude"].map("{:.1f}".format)
     points["place"] = cities.str.normalize("NFKC").str.casefold().fillna(rounded)
     points["people"] = points.groupby("place")["people"].transform("sum")
