@@ -11,7 +11,6 @@ from email.utils import parsedate_to_datetime
 from functools import partial
 from importlib.metadata import version
 from math import ceil
-from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
@@ -23,7 +22,7 @@ from outreach_frames.client.client import Client, Observation
 from outreach_frames.client.connect import resolve
 from outreach_frames.client.response import load_object
 from outreach_frames.client.retry import parse_retry_after
-from outreach_frames.common.arguments import check_id
+from outreach_frames.common.arguments import check_id, check_ids
 from outreach_frames.common.text import plural, shorten
 from outreach_frames.errors import (
     AuthenticationError,
@@ -36,6 +35,7 @@ from outreach_frames.errors import (
     UnsafeLinkError,
 )
 from outreach_frames.reading.deviations import find_deviations
+from outreach_frames.resources.paging import page_items, record_id
 
 OK: Final = "ok"
 NOTE: Final = "note"
@@ -47,12 +47,17 @@ COLUMNS: Final = ("check", "status", "detail", "advice")
 MAX_EMAILS: Final = 5
 _PAGE_SIZE: Final = 2
 _CLOCK_SECONDS: Final = 60
-_IDS: Final = spec.CONTACT_IDS.name
-_NOTED_KINDS: Final = ("undocumented", "unknown value")
+
 # Operations whose records have all documented fields.
 _WITH_ALL: Final = (spec.LIST_SEQUENCES, spec.LIST_MAILBOXES, spec.SEARCH_PEOPLE)
 _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
 
+# What stops the check if it happens before the first good response, and its name.
+_UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
+    AuthenticationError: "token",
+    ConnectionFailedError: "connection",
+}
+_NEEDS_EMAILS: Final = "Pass emails=[...] of contacts."
 _TELL_SERVICE: Final = "Tell the service's support; the columns may be incomplete."
 _TELL_AUTHORS: Final = "Nothing to do: it is an extra column. Tell the authors of this package."
 
@@ -111,7 +116,9 @@ def check(
     >>> found.loc[found["status"] > "note"].empty
     True
     """
-    addresses = _check_emails(emails)
+    addresses = [] if emails is None else check_ids("emails", emails)
+    if len(addresses) > MAX_EMAILS:
+        raise InvalidInputError(f"emails takes up to {MAX_EMAILS} email addresses.")
     if lead_list_id is not None:
         check_id("lead_list_id", lead_list_id)
     client = resolve(client)
@@ -120,13 +127,6 @@ def check(
     frame = pd.DataFrame(findings, columns=list(COLUMNS), dtype="str")
     frame["status"] = pd.Categorical(frame["status"], STATUSES, ordered=True)
     return frame
-
-
-def _check_emails(emails: Sequence[str] | None) -> list[str]:
-    addresses = [] if emails is None else [emails] if isinstance(emails, str) else list(emails)
-    if len(addresses) > MAX_EMAILS or not all(isinstance(one, str) for one in addresses):
-        raise InvalidInputError(f"emails takes up to {MAX_EMAILS} email addresses as text.")
-    return addresses
 
 
 def _local_findings(client: Client) -> Iterator[Finding]:
@@ -159,203 +159,149 @@ def _cache_finding(client: Client) -> Finding:
     return Finding("cache", OK, "private and writable")
 
 
-class _UnusableError(Exception):
-    """The service cannot be used at all."""
-
-
 class _Checker:
-    """The findings so far, and whether a request has succeeded."""
+    """The findings so far, and what later checks need of earlier responses."""
 
     def __init__(self, client: Client, findings: list[Finding]) -> None:
         self._client = client
         self._findings = findings
-        self._is_accepted = False
+        self._endpoint = spec.LIST_SEQUENCES
+        self._accepted: Mapping[str, str] | None = None  # headers of the first good response
+        self._contact_ids: list[str] = []
 
     def run(self, emails: Sequence[str], lead_list_id: str | None) -> None:
         """Check all operations; stop if the service cannot be used."""
         operations: dict[spec.Endpoint, Callable[[], None]] = {
-            spec.LIST_SEQUENCES: partial(self._check_list, spec.LIST_SEQUENCES),
-            spec.LIST_MAILBOXES: partial(self._check_list, spec.LIST_MAILBOXES),
+            spec.LIST_SEQUENCES: self._check_list,
+            spec.LIST_MAILBOXES: self._check_list,
             spec.SEARCH_PEOPLE: self._check_people,
             spec.GET_CONTACT_BY_EMAIL: partial(self._check_emails, emails),
+            spec.GET_CONTACTS: self._check_contacts,
             spec.GET_LEAD_LIST: partial(self._check_lead_list, lead_list_id),
         }
-        with suppress(_UnusableError):
-            for endpoint, check_operation in operations.items():
-                self._try(endpoint, check_operation)
+        for self._endpoint, check_operation in operations.items():
+            before = len(self._findings)
+            try:
+                check_operation()
+            except ServiceError as error:
+                if self._accepted is None and type(error) in _UNUSABLE:
+                    name = _UNUSABLE[type(error)]
+                    self._findings.append(Finding(name, FAILED, *_words(error)))
+                    return
+                del self._findings[before:]
+                self._add(FAILED, *_words(error))
+            if len(self._findings) == before:
+                self._add(OK, "as documented")
+        if self._accepted is not None:
+            self._findings += [Finding("token", OK, "accepted"), _clock_finding(self._accepted)]
 
-    def _try(self, endpoint: spec.Endpoint, check_operation: Callable[[], None]) -> None:
-        """Run the checks of an operation; add one row if it fails or if nothing is wrong."""
-        before = len(self._findings)
-        try:
-            check_operation()
-        except ServiceError as error:
-            what, advice = _words(error)
-            if not self._is_accepted and isinstance(error, AuthenticationError):
-                self._findings.append(Finding("token", FAILED, what, advice))
-                raise _UnusableError from None
-            if not self._is_accepted and isinstance(error, ConnectionFailedError):
-                self._findings.append(Finding("connection", FAILED, what, advice))
-                raise _UnusableError from None
-            del self._findings[before:]
-            self._add(endpoint, FAILED, what, advice)
-        if all(finding.check != endpoint.label for finding in self._findings):
-            self._add(endpoint, OK, "as documented")
-
-    def _add(self, endpoint: spec.Endpoint, status: str, detail: str, advice: str = "") -> None:
-        finding = Finding(endpoint.label, status, detail, advice)
+    def _add(self, status: str, detail: str, advice: str = "") -> None:
+        finding = Finding(self._endpoint.label, status, detail, advice)
         if finding not in self._findings:
             self._findings.append(finding)
 
-    def _check_list(
-        self, endpoint: spec.Endpoint, path: Mapping[str, str] = MappingProxyType({})
-    ) -> None:
+    def _check_list(self, list_id: str = "") -> None:
         """Check the first two pages of a list."""
+        path = {"id": list_id} if list_id else {}
         query = {spec.PAGE_SIZE.name: _PAGE_SIZE}
-        response = self._client.observe(endpoint, path=path, query=query)
-        page = self._read(endpoint, response)
-        following = self._next_address(endpoint, response, page)
-        if len(_records(endpoint, page)) != _PAGE_SIZE and following is not None:
-            detail = f"a page of {len(_records(endpoint, page))} for page[size]={_PAGE_SIZE}"
-            self._add(endpoint, WARNING, detail, _TELL_SERVICE)
-        elif len(_records(endpoint, page)) > _PAGE_SIZE:
-            self._add(endpoint, WARNING, f"page[size]={_PAGE_SIZE} is ignored", _TELL_SERVICE)
-        if following is not None:
-            second = self._client.observe(endpoint, path=path, url=following)
-            self._compare_ids(endpoint, page, self._read(endpoint, second, is_first=False))
+        response = self._client.observe(self._endpoint, path=path, query=query)
+        page = self._read(response)
+        number = len(page_items(page, self._endpoint))
+        try:
+            href = links.next_href(page)
+            base = self._client.base_url
+            url = (
+                None if href is None else links.resolve(href, page_url=response.url, base_url=base)
+            )
+        except (UnsafeLinkError, InvalidResponseError) as error:
+            url = None
+            self._add(WARNING, *_words(error))
+        if number > _PAGE_SIZE or (number < _PAGE_SIZE and url is not None):
+            detail = f"a page of {number} for page[size]={_PAGE_SIZE}"
+            self._add(WARNING, detail, _TELL_SERVICE)
+        if url is not None:
+            self._check_second(page, self._client.observe(self._endpoint, path=path, url=url))
 
     def _check_people(self) -> None:
         """Check the first two pages of all people."""
-        endpoint, size = spec.SEARCH_PEOPLE, spec.MAX_SEARCH_PAGE_SIZE
-        page = self._read(endpoint, self._search(1))
-        people = len(_records(endpoint, page))
-        for problem in _wrong_totals(page[spec.PAGINATION_KEY], people):
-            self._add(endpoint, WARNING, problem, "Pass limit= and compare the number of rows.")
-        if people == size and page[spec.PAGINATION_KEY].get("total_pages") != 1:
-            second = self._read(endpoint, self._search(2), is_first=False)
-            self._compare_ids(endpoint, page, second)
-            if second[spec.PAGINATION_KEY].get("page") != 2:
-                self._add(endpoint, WARNING, "page 2 has another page number", _TELL_SERVICE)
-
-    def _search(self, page: int) -> Observation:
-        number, size = spec.SEARCH_PAGING
-        body = {number.name: page, size.name: spec.MAX_SEARCH_PAGE_SIZE}
-        return self._client.observe(spec.SEARCH_PEOPLE, body=body)
+        (number, size), most = spec.SEARCH_PAGING, spec.MAX_SEARCH_PAGE_SIZE
+        body = {number.name: 1, size.name: most}
+        page = self._read(self._client.observe(self._endpoint, body=body))
+        people = len(page_items(page, self._endpoint))
+        pagination = page.get(spec.PAGINATION_KEY)
+        if not isinstance(pagination, dict):
+            raise InvalidResponseError(
+                f"The response has no object {spec.PAGINATION_KEY!r}. It cannot be used."
+            )
+        for problem in _wrong_totals(pagination, people):
+            self._add(WARNING, problem, "Pass limit= and compare the number of rows.")
+        if people == most and pagination.get("total_pages") != 1:
+            body[number.name] = 2
+            self._check_second(page, self._client.observe(self._endpoint, body=body))
 
     def _check_emails(self, emails: Sequence[str]) -> None:
-        """Check contacts by email, and by the ids that were found."""
-        endpoint = spec.GET_CONTACT_BY_EMAIL
-        if not emails:
-            for unchecked in (endpoint, spec.GET_CONTACTS):
-                self._add(unchecked, NOTE, "not checked", "Pass emails=[...] of contacts.")
-            return
-        contacts = []
+        """Check contacts by email."""
         for email in emails:
-            try:
-                response = self._client.observe(endpoint, path={"email": email})
-            except NotFoundError:
-                continue
-            contacts.append(self._read(endpoint, response))
-        ids = [found["id"] for found in contacts if isinstance(found.get("id"), str)]
-        if not ids:
-            for unchecked in (endpoint, spec.GET_CONTACTS):
-                self._add(unchecked, NOTE, "no contact has these emails", "Pass other emails.")
-            return
-        self._try(spec.GET_CONTACTS, partial(self._check_contacts, ids))
+            with suppress(NotFoundError):
+                response = self._client.observe(self._endpoint, path={"email": email})
+                self._contact_ids += filter(None, [record_id(self._read(response))])
+        if not emails:
+            self._add(NOTE, "not checked", _NEEDS_EMAILS)
+        elif not self._contact_ids:
+            self._add(NOTE, "no contact has these emails", _NEEDS_EMAILS)
 
-    def _check_contacts(self, ids: Sequence[str]) -> None:
-        endpoint = spec.GET_CONTACTS
-        page = self._read(endpoint, self._client.observe(endpoint, query={_IDS: ids}))
-        missing = set(ids).difference(_ids(endpoint, page))
+    def _check_contacts(self) -> None:
+        """Check contacts by the ids that were found."""
+        ids = self._contact_ids
+        if not ids:
+            self._add(NOTE, "not checked", _NEEDS_EMAILS)
+            return
+        page = self._read(self._client.observe(self._endpoint, query={spec.CONTACT_IDS.name: ids}))
+        missing = set(ids) - self._ids(page)
         if missing:
             detail = f"{len(missing)} of {plural(len(ids), 'known contact')} missing"
-            self._add(endpoint, WARNING, detail, _TELL_SERVICE)
+            self._add(WARNING, detail, _TELL_SERVICE)
 
     def _check_lead_list(self, lead_list_id: str | None) -> None:
-        endpoint = spec.GET_LEAD_LIST
         if lead_list_id is None:
-            self._add(endpoint, NOTE, "not checked", "Pass lead_list_id= of a lead list.")
+            self._add(NOTE, "not checked", "Pass lead_list_id= of a lead list.")
         else:
-            self._check_list(endpoint, {"id": lead_list_id})
+            self._check_list(lead_list_id)
 
-    def _read(
-        self, endpoint: spec.Endpoint, response: Observation, *, is_first: bool = True
-    ) -> dict[str, Any]:
-        """Check a response and return its JSON object."""
+    def _parse(self, response: Observation) -> dict[str, Any]:
+        """Check a response's headers and return its JSON object."""
         for problem in _wrong_headers(response.headers):
-            self._add(endpoint, WARNING, problem, _TELL_SERVICE)
+            self._add(WARNING, problem, _TELL_SERVICE)
         page = load_object(response.body)
-        is_contact = endpoint == spec.GET_CONTACT_BY_EMAIL
-        if not is_contact:
-            _require_envelope(endpoint, page)
-        if not self._is_accepted:
-            self._is_accepted = True
-            self._findings += [Finding("token", OK, "accepted"), _clock_finding(response.headers)]
-        if is_first and not is_contact and not _records(endpoint, page):
-            self._add(endpoint, NOTE, f"no {endpoint.listed.name}, so no fields were checked")
-        if is_first:
-            found = find_deviations([page], endpoint.result, all_expected=endpoint in _WITH_ALL)
-            for kind, path, detail in found:
-                is_note = kind in _NOTED_KINDS
-                advice = _TELL_AUTHORS if is_note else _TELL_SERVICE
-                self._add(endpoint, NOTE if is_note else WARNING, f"{path}: {detail}", advice)
+        self._accepted = self._accepted or response.headers
         return page
 
-    def _next_address(
-        self, endpoint: spec.Endpoint, response: Observation, page: Mapping[str, Any]
-    ) -> str | None:
-        """Return the address of the next page; add a row if the link cannot be followed."""
-        try:
-            href = links.next_href(page)
-            if href is None:
-                return None
-            url = links.resolve(href, page_url=response.url, base_url=self._client.base_url)
-        except (UnsafeLinkError, InvalidResponseError) as error:
-            self._add(endpoint, WARNING, *_words(error))
-            return None
-        if url == response.url:
-            advice = "The list cannot be read to its end. Tell the service's support."
-            self._add(endpoint, WARNING, "the next link leads back to its page", advice)
-            return None
-        return url
+    def _read(self, response: Observation) -> dict[str, Any]:
+        """Check the response of a first page, or of a record, and return its JSON object."""
+        endpoint, page = self._endpoint, self._parse(response)
+        if endpoint != spec.GET_CONTACT_BY_EMAIL and not page_items(page, endpoint):
+            self._add(NOTE, f"no {endpoint.listed.name}, so no fields were checked")
+        found = find_deviations([page], endpoint.result, all_expected=endpoint in _WITH_ALL)
+        for path, detail, is_addition in found:
+            status, advice = (NOTE, _TELL_AUTHORS) if is_addition else (WARNING, _TELL_SERVICE)
+            self._add(status, f"{path}: {detail}", advice)
+        return page
 
-    def _compare_ids(
-        self, endpoint: spec.Endpoint, page: Mapping[str, Any], following: Mapping[str, Any]
-    ) -> None:
-        both = _ids(endpoint, page) & _ids(endpoint, following)
+    def _check_second(self, first: Mapping[str, Any], response: Observation) -> None:
+        """Check that no record of the first page is on the second."""
+        both = self._ids(first) & self._ids(self._parse(response))
         if both:
             detail = f"{plural(len(both), 'id')} of page 1 again on page 2"
-            self._add(endpoint, WARNING, detail, "Results may be incomplete. " + _TELL_SERVICE)
+            self._add(WARNING, detail, f"Results may be incomplete. {_TELL_SERVICE}")
+
+    def _ids(self, page: Mapping[str, Any]) -> set[str | None]:
+        return {*map(record_id, page_items(page, self._endpoint))} - {None}
 
 
 def _words(error: OutreachError) -> tuple[str, str]:
     """Split an error's message into what happened and what to do."""
-    text = str(error)
-    what, point, advice = text.partition(". ")
+    what, point, advice = str(error).partition(". ")
     return what + point.rstrip(), advice
-
-
-def _require_envelope(endpoint: spec.Endpoint, page: Mapping[str, Any]) -> None:
-    """Raise an error if a response lacks the parts that hold its records."""
-    needed = [endpoint.listed.name]
-    if endpoint == spec.SEARCH_PEOPLE:
-        needed.append(spec.PAGINATION_KEY)
-    for name in needed:
-        field = next(field for field in endpoint.result if field.name == name)
-        if not isinstance(page.get(name), list if field.type == "array" else dict):
-            raise InvalidResponseError(
-                f"{endpoint.label}: the response has no {field.type} {name!r}. It cannot be used."
-            )
-
-
-def _records(endpoint: spec.Endpoint, page: Mapping[str, Any]) -> list[Any]:
-    records: list[Any] = page[endpoint.listed.name]
-    return records
-
-
-def _ids(endpoint: spec.Endpoint, page: Mapping[str, Any]) -> set[str]:
-    records = [record for record in _records(endpoint, page) if isinstance(record, dict)]
-    return {record["id"] for record in records if isinstance(record.get("id"), str)}
 
 
 def _wrong_totals(pagination: Mapping[str, Any], people: int) -> Iterator[str]:

@@ -215,28 +215,23 @@ class _Employers:
     """The companies of positions, then of people, then a missing one, as numbers of their keys."""
 
     def __init__(self, held: pd.DataFrame, frame: pd.DataFrame) -> None:
-        self._urls = _numbers(held, frame, _URL, company_url_keys)
+        urls = _numbers(held, frame, _URL, company_url_keys)
         self._names = _numbers(held, frame, _NAME, company_name_keys)
         # A name that the frame has with a single URL stands for that URL.
-        url_of = np.full(self._names.max(initial=_NO_POSITION) + 2, _NO_POSITION)
-        named = (self._urls != _NO_POSITION) & (self._names != _NO_POSITION)
-        urls, names = self._urls[named], self._names[named]
-        url_of[names] = urls
-        url_of[names[url_of[names] != urls]] = _NO_POSITION
-        self._companies = np.where(self._urls == _NO_POSITION, url_of[self._names], self._urls)
+        pairs = pd.DataFrame({"name": self._names, "url": urls}).drop_duplicates()
+        pairs = pairs[(pairs != _NO_POSITION).all(axis="columns")]
+        url_of = pairs.drop_duplicates("name", keep=False).set_index("name")["url"]
+        named = url_of.reindex(self._names, fill_value=_NO_POSITION).to_numpy()
+        self._companies = np.where(urls == _NO_POSITION, named, urls)
 
     def differ(self, ours: Numbers, theirs: Numbers) -> pa.Array:
         """Return whether employers differ by URL, else by name; missing if unknown."""
-        (by_url, url_known), (by_name, name_known), (by_company, company_known) = (
-            (
-                numbers[ours] != numbers[theirs],
-                np.minimum(numbers[ours], numbers[theirs]) != _NO_POSITION,
-            )
-            for numbers in (self._urls, self._names, self._companies)
-        )
-        is_same = company_known & ~by_company
-        unknown = ~(url_known | name_known | is_same)
-        return pa.array(np.where(url_known, by_url, by_name & ~is_same), mask=unknown)
+        company, other = self._companies[ours], self._companies[theirs]
+        name, other_name = self._names[ours], self._names[theirs]
+        has_companies = np.minimum(company, other) != _NO_POSITION
+        has_names = np.minimum(name, other_name) != _NO_POSITION
+        differs = np.where(has_companies, company != other, name != other_name)
+        return pa.array(differs, mask=~(has_companies | has_names))
 
 
 def _numbers(

@@ -17,56 +17,44 @@ from outreach_frames import spec
 from outreach_frames.common.text import printable
 
 _SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
-_OPTIONS: Final = (
-    *spec.FILTERS_BY_NAME,
-    *("name", "status", "created_by_user_id", "created_by_user_email", "email_provider"),
-    *("user_email", "limit", "page_size", "email", "profnet_url", "overrides", "data"),
-    *("leads_distribution", "mailboxes", "chunk_size", "journal", "refresh", "encoding"),
-    *("per_company", "split_by", "domain", "company_id", "company_profnet_url", "date", "folder"),
+_OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
+    "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
+    "|page_size|email|emails|profnet_url|overrides|data|leads_distribution|mailboxes|chunk_size"
+    "|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
+    "|date|folder|sequence|lead_list_id"
 )
 _COMMANDS: Final = {
-    **{name: name.removesuffix("_people") for name in ("search_people", "export_people")},
-    **{"snapshot_people": "snapshot", "find_people": "find-people"},
+    **{f"{name}_people": name for name in ("search", "export", "snapshot")},
     **{name: name for name in ("sequences", "mailboxes", "forget")},
-    "filters": "search --help",
+    **{"find_people": "find-people", "filters": "search --help"},
+    "explain_search": "search --count without one of the filters",
 }
-_OPTION: Final = rf"(?<![\w.?&/-])({'|'.join(_OPTIONS)})="
-# Patterns in messages and their replacements, applied in this order.
-_SHELL_TERMS: Final = (
-    (r"\blimit=None\b|\bNone for all\b", "--all"),
-    (r"\bresume=False\b", "--no-resume"),
+# An argument, with a value that is written in another way in a shell.
+_ARGUMENT: Final = re.compile(
+    rf"(?<![\w.?&/-])({_OPTIONS})=(None|True|False|\[[^\]]*\]|\{{[^}}]*\}}|(?=[\s,;.]|$))?"
+)
+_SUBJECT: Final = rf"^({_OPTIONS})(?= (?:takes|is blank|is an empty|has no effect)\b)"
+_PAIR: Final = re.compile(r"['\"](\w+)['\"]: (True|'[^']*'|\"[^\"]*\")")
+_CALL: Final = re.compile(rf"\b(Call )?(?:of\.)?({'|'.join(_COMMANDS)})\(\)")
+# Phrases of Python and their replacements.
+_PHRASES: Final = (
+    (r"\bNone for all\b", "limit=None"),
     (r"the exception's \.partial holds them", "--out FILE keeps them"),
     (r'\bCall of\.connect\("https[^)]*\), or set\b', "Set"),
     (r'\bof\.connect\("sandbox"\)', "--sandbox"),
-    (r"\bapi_key or (?=OUTREACH_)", ""),
+    (r"\b(?:api_key|base_url) or (?=OUTREACH_)", ""),
     (r"\bbase_url\b", "OUTREACH_BASE_URL"),
-    (r"\bsequence_id=", "--sequence "),
+    (r"\bsequence_id=", "sequence="),
     (r"\bwithout dry_run\b", "without --dry-run"),
     (r"\b(the|that|every) call\b", r"\1 command"),
-    (r"\bframes of search_people\(\), or files of\b", "files of outreach-frames search or"),
-    (r"\bCall of\.explain_search\(\) with the same filters to see",
-        "outreach-frames search --count without one of the filters shows"),
-    *((rf"\b(?:of\.)?{name}\(\)", f"outreach-frames {words}") for name, words in _COMMANDS.items()),
-    (r"\bCall (?=outreach-frames )", "Run "),
-    (r"\boverrides=\{'(\w+)': True\}", r"--overrides \1"),
-    (r"\bRows with outcomes: report\.frame; as files: report\.to_csv\(folder\);[^.]*\.notes",
-        "--results FOLDER writes each row with its outcome to a file"),
-    (r"The people: \.people; each account with its status: \.accounts;.*\.to_excel\(path\)",
-        "As files: --out FILE for the people, --accounts FILE for the companies"),
-    (r"The tables: \.appeared.*", "As files: --out FILE."),
+    (r"\bRows with outcomes: report\..*",
+        "--results FOLDER writes each row with its outcome to a file."),
+    (r"\bThe people: \..*", "As files: --out FILE, and --accounts FILE for the companies."),
+    (r"\bThe tables: \..*", "As files: --out FILE."),
     (r", or call report\.retry_unknown\(\)| \(of\.last_report\(\) has it\)", ""),
     (r"; all are in the frame's \.attrs\[\"errors\"\]", ""),
-    (r"\bSet one of them to None\b", "Pass two different columns"),
     (r", or connect with (?:a longer max_wait|cache=path[^.]*)", ""),
     (r" of max_wait=\S+ remain\b", " of waiting remain"),
-    (r"\bdata=\{(?=['\"])(.*)\}", r"--data \1"),
-    (_OPTION + r"True\b", r"--\1"),
-    (_OPTION + r"\[\.\.\.\]", r"--\1 VALUE VALUE"),
-    (_OPTION + r"\[['\"]([^'\"]*)['\"]\]", r"--\1 \2"),
-    (_OPTION + r"(?=['\"\d-])", r"--\1 "),
-    (_OPTION + r"(?=[\s,;.]|$)", r"--\1"),
-    (rf"^(date|{'|'.join(spec.FILTERS_BY_NAME)})(?= (?:takes|is)\b)", r"--\1"),
-    (rf"^({'|'.join(_OPTIONS)})(?= (?:is blank|has no effect)\b)", r"--\1"),
 )  # fmt: skip
 # What a shell does not have, outside of quotes.
 _PYTHON_ONLY: Final = re.compile(
@@ -126,7 +114,7 @@ def print_if_open(text: str) -> None:
         sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
 
 
-def in_shell_terms(text: str) -> str:
+def in_shell_terms(text: str, *, has_all: bool = True) -> str:
     """Replace Python arguments and calls in a message with command-line options and commands.
 
     >>> in_shell_terms("20 of 400 people were read. Pass limit=None to read all.")
@@ -134,13 +122,32 @@ def in_shell_terms(text: str) -> str:
     >>> in_shell_terms("status='activ' is unknown.")
     "--status 'activ' is unknown."
     """
-    for pattern, words in _SHELL_TERMS:
-        text = re.sub(
-            pattern,
-            lambda found, words=words: _dash_name(found.expand(words)),  # type: ignore[misc]
-            text,
-        )
-    return text
+    for pattern, words in _PHRASES:
+        text = re.sub(pattern, words, text)
+    text = _ARGUMENT.sub(_option_text, re.sub(_SUBJECT, r"\1=", text))
+    if has_all:
+        text = text.replace("no --limit", "--all")
+    return _CALL.sub(_command_text, text)
+
+
+def _option_text(argument: re.Match[str]) -> str:
+    """Return an option and its value, such as --data first_name='First Name'."""
+    name, value = argument[1].replace("_", "-"), argument[2]
+    if value is None:
+        return f"--{name} "
+    if value == "None":
+        return f"no --{name}"
+    if value == "False":
+        return f"--no-{name}"
+    words = value.removeprefix("True").strip("[]'\"").replace("...", "VALUE VALUE")
+    if value.startswith("{"):
+        pairs = _PAIR.findall(value)
+        words = " ".join(key if text == "True" else f"{key}={text}" for key, text in pairs)
+    return f"--{name} {words}".rstrip()
+
+
+def _command_text(call: re.Match[str]) -> str:
+    return f"{'Run ' if call[1] else ''}outreach-frames {_COMMANDS[call[2]]}"
 
 
 def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
@@ -152,23 +159,10 @@ def message_in_shell_terms(text: str, *, has_all: bool = True) -> str:
     >>> message_in_shell_terms("The frame has no index. Call df.reset_index().")
     'The table has no index.'
     """
-    if not has_all:
-        text = re.sub(r"\blimit=None\b|\bNone for all\b", "no --limit", text)
+    shown = re.sub(r"\b([Tt])he frame\b", r"\1he table", in_shell_terms(text, has_all=has_all))
     lines = []
-    for line in re.sub(r"\b([Tt])he frame\b", r"\1he table", in_shell_terms(text)).split("\n"):
+    for line in shown.split("\n"):
         first, *others = _SENTENCE_END.split(line)
         kept = [one for one in others if not _PYTHON_ONLY.search(_QUOTED.sub("", one))]
         lines.append(" ".join([first, *kept]))
     return "\n".join(lines)
-
-
-def _dash_name(words: str) -> str:
-    """Replace underscores in an option's name with dashes, but not in its value.
-
-    >>> _dash_name("--person_titles x_y")
-    '--person-titles x_y'
-    """
-    name, blank, rest = words.partition(" ")
-    if name == "--data":
-        rest = re.sub(r"(?:, )?['\"](\w+)['\"]: (?=['\"])", r" \1=", rest).strip()
-    return (name.replace("_", "-") if name.startswith("--") else name) + blank + rest

@@ -246,14 +246,8 @@ def _match_companies(before: Source, after: Source) -> tuple[Matching | None, It
     if not present:
         return None, iter(())
     found = match_rows(*_keys(sides, present))
-
-    def both(side: Source, rows: Rows) -> pa.Array:
-        keys = (_key(name, _column(side, name, rows)) for name in _URL_AND_NAME)
-        return pc.binary_join_element_wise(*(key.cast(TEXT) for key in keys), pa.scalar("\n", TEXT))
-
-    return _match_others(
-        found, sides, both, COMPANY_KEYS[0], ("company", "companies", "profile URL and name")
-    )
+    words = "company", "companies", "profile URL and name"
+    return _match_others(found, sides, _URL_AND_NAME, COMPANY_KEYS[0], words)
 
 
 def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str]]:
@@ -263,36 +257,37 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
         if _ID not in side.columns and _URL not in side.columns:
             raise InvalidInputError(
                 f"{side.name} has neither a column {_ID!r} nor {_URL!r} to match people by. Use "
-                "frames of search_people(), or files of export_people()."
+                "frames or files of search_people() or export_people()."
             )
     found = match_rows(*_keys(sides, (_ID, _URL)))
-    words = "person", "people", "profile URL"
-    return _match_others(
-        found, sides, lambda side, rows: _key(_URL, _column(side, _URL, rows)), _ID, words
-    )
+    return _match_others(found, sides, [_URL], _ID, ("person", "people", "profile URL"))
 
 
 def _match_others(
     found: Matching,
     sides: tuple[Source, Source],
-    key_of: Callable[[Source, Rows], pa.Array],
+    names: Sequence[str],
     id_name: str,
     words: tuple[str, str, str],
 ) -> tuple[Matching, Iterator[str]]:
-    """Match the unmatched rows by a further key; also return notes on their ids."""
+    """Match the unmatched rows by further columns together; also return notes on their ids."""
+
+    def keys_of(side: Source, rows: Rows) -> pa.Array:
+        keys = (_key(name, _column(side, name, rows)).cast(TEXT) for name in names)
+        return pc.binary_join_element_wise(*keys, pa.scalar("\n", TEXT))
+
     rows = (found.pairs_before, found.gone), (found.pairs_after, found.new)
     keys = [
         # Without unmatched rows, the keys of the others are not needed.
-        key_of(side, np.concatenate(own)) if len(own[1]) else pa.nulls(len(own[0]))
+        keys_of(side, np.concatenate(own)) if len(own[1]) else pa.nulls(len(own[0]))
         for side, own in zip(sides, rows, strict=True)
     ]
     matching, *dropped = match_remaining(found, *keys)
-    shared = [
-        _key(id_name, _column(side, id_name, own)).to_pylist()
-        for side, own in zip(sides, dropped, strict=True)
-    ]
     is_new = np.setdiff1d(found.new, np.concatenate([matching.new, dropped[1]]), assume_unique=True)
-    new_ids = _key(id_name, _column(sides[1], id_name, is_new)).to_pylist()
+    *shared, new_ids = (
+        _key(id_name, _column(side, id_name, own)).to_pylist()
+        for side, own in zip((*sides, sides[1]), (*dropped, is_new), strict=True)
+    )
     return matching, chain(
         caveats.describe_new_ids(new_ids, *words), caveats.describe_shared_keys(shared, *words)
     )

@@ -222,31 +222,22 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, *, has_other: bool) -> None:
 
 def _label_periods(axes: Axes, bars: pd.DatetimeIndex, sent: pd.DatetimeIndex, period: str) -> None:
     """Label all bars, or the first of each week, month, quarter or year, with days of sending."""
-    if period == "week" and bars.isin(sent).any():
-        bars = bars[bars.isin(sent)]
+    days = bars[bars.isin(sent)] if period == "week" else bars
     width = canvas.axes_size(axes)[0] / canvas.points("xtick.labelsize") / _DATE_WIDTH
     fitting = int(min(max(width, 2), _MAX_TICKS))
-    low, high = axes.dataLim.intervalx
-    gap = pd.Timedelta(days=(high - low) / width)
-    ticks = bars
-    for code in ("W", "M", "Q", "Y"):
-        firsts = bars[~bars.to_period(code).duplicated()]
-        if len(ticks) <= fitting or len(_apart(firsts, gap)) == 1:
+    ticks = days
+    for code in ("D", "W", "M", "Q", "Y"):
+        ticks = days[~days.to_period(code).duplicated()]
+        # The first week or month may be short.
+        if len(ticks) > 2 and (ticks[1] - ticks[0]) / (days[-1] - days[0]) < 1 / width:
+            ticks = ticks[1:]
+        if len(ticks) <= fitting:
             break
-        ticks = firsts
-    shown = _apart(ticks[:: -(-len(ticks) // fitting)], gap)
-    labels: dict[pd.Timestamp, str] = {}
-    for tick in shown:
+    ticks = ticks[:: -(-len(ticks) // fitting)]
+    labels = []
+    for tick, is_same_year in zip(ticks, ticks.year.duplicated(), strict=True):
         text = f"{tick:%b}" if period == "month" else f"{tick.day} {tick:%b}"
-        is_new = tick.year not in {other.year for other in labels}
-        labels[tick] = f"{tick.year}" if period == "year" else text + f"\n{tick.year}" * is_new
-    axes.set_xticks(mdates.date2num(shown), list(labels.values()))
-
-
-def _apart(ticks: pd.DatetimeIndex, gap: pd.Timedelta) -> list[pd.Timestamp]:
-    """Return the ticks with a gap after them; the first week or month may be short."""
-    shown: list[pd.Timestamp] = []
-    for tick in reversed(ticks):
-        if not shown or shown[0] - tick >= gap:
-            shown.insert(0, tick)
-    return shown
+        labels.append(text if is_same_year else f"{text}\n{tick.year}")
+    if period == "year":
+        labels = [str(year) for year in ticks.year]
+    axes.set_xticks(mdates.date2num(ticks), labels)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from functools import cache
 from importlib import resources
 from typing import TYPE_CHECKING, Any, Final
@@ -31,14 +30,10 @@ _LATITUDE: Final = "location_details_lat"
 _LONGITUDE: Final = "location_details_long"
 _POINT: Final = ["latitude", "longitude"]
 _NAMES: Final = ("location_details_city", "location_details_state", "location_details_country")
-_PERSON: Final = {field.name for field in spec.PERSON}
-_COMPANY: Final = {field.name for field in spec.COMPANY}
 # Columns that tell a frame of companies from one of people.
-_ONLY_PEOPLE: Final = (_PERSON - _COMPANY) | {"email"}
-_ONLY_COMPANIES: Final = (_COMPANY - _PERSON) | {PEOPLE_IN_FRAME.name}
-# Points of the same city in neighbouring squares of so many degrees are one place.
-_SQUARE: Final = 0.5
-_COLUMNS: Final = round(360 / _SQUARE)
+_ONLY_COMPANIES: Final = {field.name for field in (*spec.COMPANY, PEOPLE_IN_FRAME)} - {
+    field.name for field in spec.PERSON
+}
 # Degrees: the margin around the people, the minimum span, and the span that shows the whole world.
 _MARGIN: Final = 8
 _MIN_SPAN: Final = 30
@@ -77,8 +72,9 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     Axes
         In degrees, with one circle per place, its area proportional to the number of people, or
         companies; a legend gives the sizes if small circles are enlarged to be visible. A place is
-        one point, or near points of the same city, and has its most frequent name. The title has
-        the number of people without coordinates.
+        a city with its state and country, drawn at its most frequent point; without a city, the
+        points that round to the same tenth of a degree. A point has its most frequent name. The
+        title has the number of people without coordinates.
 
     Raises
     ------
@@ -124,75 +120,38 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
 def _are_companies(data: pd.DataFrame) -> bool:
     """Return whether the columns are those of companies, and not of people with a company."""
     names = {str(name) for name in data.columns}
-    is_person = any(name.startswith(COMPANY_PREFIX) for name in names) or names & _ONLY_PEOPLE
+    is_person = any(name.startswith(COMPANY_PREFIX) for name in names)
     return not is_person and bool(names & _ONLY_COMPANIES)
 
 
 def _places(data: pd.DataFrame) -> pd.DataFrame:
     """Count the rows per place, the largest place first."""
-    frame = pd.DataFrame(
-        {
-            "people": 1,
-            "latitude": canvas.check_numbers(data, _LATITUDE).astype(float),
-            "longitude": canvas.check_numbers(data, _LONGITUDE).astype(float),
-            "is_city": _place_names(data, _NAMES[:1]).notna(),
-            "name": _place_names(data, _NAMES),
-        }
-    )
+    frame = pd.DataFrame({name: _texts(data, name) for name in _NAMES})
+    frame["latitude"] = canvas.check_numbers(data, _LATITUDE).astype(float)
+    frame["longitude"] = canvas.check_numbers(data, _LONGITUDE).astype(float)
     on_earth = frame["latitude"].abs().le(90) & frame["longitude"].abs().le(180)
-    counted = _count(frame[on_earth], [*_POINT, "is_city", "name"])
-    points = _most_frequent(counted, _POINT).reset_index()
-    names = points["name"].str.normalize("NFKC").str.casefold()
-    # Without a city, a place is what rounds to the same coordinates: states are not places.
+    counted = frame[on_earth].value_counts([*_POINT, *_NAMES], dropna=False)
+    points = counted.reset_index(name="people")
+    points["people"] = points.groupby(_POINT)["people"].transform("sum")
+    # A point has its most frequent city; cities precede states and countries.
+    points = points.sort_values(_NAMES[0], key=pd.isna, kind="stable").drop_duplicates(_POINT)
+    points = points.sort_values("people", ascending=False, kind="stable")
+    city, *region = (points[name] for name in _NAMES)
+    cities = city.str.cat(points[list(_NAMES[1:])].fillna(""), sep="\n")
     rounded = points["latitude"].map("{:.1f} ".format) + points["longitude"].map("{:.1f}".format)
-    rows = points["latitude"].floordiv(_SQUARE).astype(int)
-    columns = points["longitude"].floordiv(_SQUARE).astype(int) % _COLUMNS
-    keys = names.where(points["is_city"], rounded)
-    points["place"] = _connect([*zip(keys, rows, columns, strict=True)])
-    counted = counted.merge(points[[*_POINT, "place"]], on=_POINT)
-    places = _most_frequent(counted, ["place"])[_POINT]
-    named = _count(counted, ["place", "is_city", "name"])
-    places["name"] = _most_frequent(named, ["place"])["name"]
-    places["people"] = counted.groupby("place")["people"].sum()
+    points["place"] = cities.str.normalize("NFKC").str.casefold().fillna(rounded)
+    points["people"] = points.groupby("place")["people"].transform("sum")
+    points["name"] = city.fillna(region[0]).fillna(region[1])
+    places = points.drop_duplicates("place")
     return places.sort_values("people", ascending=False, kind="stable", ignore_index=True)
 
 
-def _place_names(data: pd.DataFrame, columns: Sequence[str]) -> pd.Series:
-    """Return each row's first text in some columns."""
-    names = pd.Series(pd.NA, index=data.index, dtype="str")
-    for column in columns:
-        if column in data.columns:
-            texts = data[column].astype("str").str.strip()
-            names = names.fillna(texts.mask(texts.eq("")))
-    return names
-
-
-def _count(table: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    sums: pd.DataFrame = table.groupby(by, sort=False, dropna=False)["people"].sum().reset_index()
-    return sums
-
-
-def _most_frequent(counted: pd.DataFrame, by: list[str]) -> pd.DataFrame:
-    """Return the row with most people per group; cities precede states and countries."""
-    ranked = counted.sort_values(["is_city", "people"], ascending=False, kind="stable")
-    return ranked.groupby(by, sort=False).first()
-
-
-def _connect(squares: list[tuple[str, int, int]]) -> list[int]:
-    """Return the group of each square; neighbours with the same name are in the same group."""
-    number = dict.fromkeys(squares, -1)
-    for place, start in enumerate(number):
-        reached = [start] if number[start] < 0 else []
-        while reached:
-            name, row, column = square = reached.pop()
-            if number.get(square, 0) < 0:
-                number[square] = place
-                reached += [
-                    (name, row + up, (column + right) % _COLUMNS)
-                    for up in (-1, 0, 1)
-                    for right in (-1, 0, 1)
-                ]
-    return [number[square] for square in squares]
+def _texts(data: pd.DataFrame, column: str) -> pd.Series:
+    """Return a column's text without blank text; all missing if it does not exist."""
+    if column not in data.columns:
+        return pd.Series(pd.NA, index=data.index, dtype="str")
+    texts = data[column].astype("str").str.strip()
+    return texts.mask(texts.eq(""))
 
 
 def _draw_land(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
@@ -200,28 +159,20 @@ def _draw_land(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) ->
     land = PathPatch(_land(), facecolor=canvas.text_color(axes), alpha=0.16, linewidth=0, zorder=0)
     axes.add_patch(land)
     x, y = _span(places["longitude"]), _span(places["latitude"])
-    world = x[1] - x[0] > _MAX_SPAN
-    if world:
+    is_world = x[1] - x[0] > _MAX_SPAN
+    if is_world:
         x = _WORLD[0]
         y = min(y[0], _WORLD[1][0]), max(y[1], _WORLD[1][1])
     # A degree of longitude becomes shorter with the distance from the equator.
     aspect = 1 / np.cos(np.deg2rad(sum(y) / 2))
     width, height = canvas.axes_size(axes)
-    if not world:
-        excess = (x[1] - x[0]) - (y[1] - y[0]) * aspect * width / height
-        x = _widen(x, -excess)
-        y = _widen(y, excess / aspect / width * height)
-    scale = min(width / (x[1] - x[0]), height / (y[1] - y[0]) / aspect)
-    radii = sizes / 2 / scale * _LAYOUT_MARGIN
-    x = _include(x, places["longitude"], radii)
-    y = _include(y, places["latitude"], radii / aspect)
-    axes.set(xlim=x, ylim=y)
-    axes.set_aspect(aspect)
-
-
-def _widen(limits: tuple[float, float], degrees: float) -> tuple[float, float]:
-    """Widen limits by some degrees; a negative number changes nothing."""
-    return limits[0] - max(degrees, 0) / 2, limits[1] + max(degrees, 0) / 2
+    points_per_degree = min(width / (x[1] - x[0]), height / (y[1] - y[0]) / aspect)
+    radii = sizes / 2 / points_per_degree * _LAYOUT_MARGIN
+    axes.set(
+        xlim=_include(x, places["longitude"], radii),
+        ylim=_include(y, places["latitude"], radii / aspect),
+    )
+    axes.set_aspect(aspect, adjustable="box" if is_world else "datalim")
 
 
 def _include(
@@ -232,8 +183,9 @@ def _include(
 
 
 def _span(values: pd.Series) -> tuple[float, float]:
-    low, high = float(values.min()) - _MARGIN, float(values.max()) + _MARGIN
-    return _widen((low, high), _MIN_SPAN - (high - low))
+    low, high = float(values.min()), float(values.max())
+    half = max((high - low) / 2 + _MARGIN, _MIN_SPAN / 2)
+    return (low + high) / 2 - half, (low + high) / 2 + half
 
 
 def _diameters(
@@ -241,29 +193,26 @@ def _diameters(
 ) -> np.ndarray[Any, Any]:
     """Return the circles' diameters in points; add a legend if small circles are enlarged."""
     largest = min(_MAX_DIAMETER, canvas.axes_size(axes)[1] / 10)
-    most = people.max()
-    exact: np.ndarray[Any, Any] = largest * np.sqrt(people / most)
+    exact: np.ndarray[Any, Any] = largest * np.sqrt(people / people.max())
     if exact.min() >= _MIN_DIAMETER:
         return exact
-    enlarged = int(most * (_MIN_DIAMETER / largest) ** 2)
-    powers = [10**power for power in range(1, len(str(int(most)))) if 10**power > 2 * enlarged]
-    shown = {plural(number, *nouns): largest * np.sqrt(number / most) for number in powers[-2:]}
-    labels = {f"up to {plural(enlarged, *nouns)}": _MIN_DIAMETER} | shown
+    enlarged = int(people.max() * (_MIN_DIAMETER / largest) ** 2)
+    smallest = f"up to {plural(enlarged, *nouns)}"
+    labels = {smallest: _MIN_DIAMETER, plural(int(people.max()), *nouns): largest}
     size = min(canvas.points("legend.fontsize"), 9)
-    columns = canvas.axes_size(axes)[0] / sum(canvas.text_width([text], size) for text in labels)
+    color = _color(axes)
     axes.legend(
         [
-            Line2D([], [], linestyle="", marker="o", ms=diameter, color=_color(axes))
+            Line2D([], [], linestyle="", marker="o", markersize=diameter, color=color)
             for diameter in labels.values()
         ],
         labels,
         loc="upper center",
         bbox_to_anchor=(0.5, 0),
-        ncols=len(labels) if columns > 1.5 else 1,
         fontsize=size,
         frameon=False,
-        handlelength=max(labels.values()) / size,
-        handleheight=max(labels.values()) / size,
+        handlelength=largest / size,
+        handleheight=largest / size,
     )
     return exact.clip(_MIN_DIAMETER)
 

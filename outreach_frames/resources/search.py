@@ -382,9 +382,7 @@ def report_unknown_values(
             f"{', '.join(unchecked)}."
         )
     if is_open:
-        words.append(
-            "Call of.explain_search() with the same filters to see which filter excludes everybody."
-        )
+        words.append("Call of.explain_search() to see which filter excludes everybody.")
     elif words:
         words.append("Call of.filters() to list the known values.")
     if words:

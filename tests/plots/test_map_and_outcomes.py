@@ -59,7 +59,6 @@ def named(table: pd.DataFrame) -> list[str]:
         ([("Berlin", 52.549, 13.4, 1), ("Berlin", 52.551, 13.4, 2)], ["Berlin 3"]),
         ([("Berlin", 52.4, 13.449, 1), ("berlin ", 52.6, 13.451, 2)], ["berlin 3"]),
         ([("A", 50.01, 8.01, 1), ("B", 49.99, 8.04, 2)], ["A 1", "B 2"]),
-        ([("Rome", 41.9, 12.5, 1), ("Rome", 34.3, -85.2, 1)], ["Rome 1", "Rome 1"]),
         ([("Taveuni", -16.8, 179.99, 1), ("Taveuni", -16.8, -179.98, 2)], ["Taveuni 3"]),
         ([(None, 50.04, 8.0, 5), ("A", 50.04, 8.0, 1), ("B", 50.01, 8.0, 1)], ["A 6", "B 1"]),
         ([(None, 50.01, 8.0, 1), (None, 50.02, 8.0, 1)], ["not given 2"]),
@@ -70,6 +69,13 @@ def test_a_place_is_a_city(rows: list[Any], expected: list[str]) -> None:
     """A place has the most frequent name there; near points of a city are one, cities are not."""
     assert named(located(*rows)) == expected
     assert named(located(*rows[::-1])) == expected
+
+
+def test_cities_of_two_countries_are_two_places() -> None:
+    """A city is told from another of the same name by its state and country."""
+    table = located(("Rome", 41.9, 12.5, 1), ("Rome", 34.3, -85.2, 2))
+    table["location_details_country"] = ["Italy", "United States", "United States"]
+    assert named(table) == ["Rome 1", "Rome 2"]
 
 
 @share_of_examples(0.4)

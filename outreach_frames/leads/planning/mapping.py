@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
@@ -133,7 +133,7 @@ def _read_identifiers(frame: pd.DataFrame, columns: Mapping[str, object]) -> dic
     if len(set(identifiers.values())) < len(identifiers):
         raise InvalidInputError(
             f"{' and '.join(identifiers)} name the same column, {quoted(identifiers[EMAIL])}. "
-            "Set one of them to None."
+            "Pass two different columns."
         )
     return identifiers
 
@@ -171,42 +171,26 @@ def _read_data(frame: pd.DataFrame, data: object) -> dict[str, Hashable]:
 
 def _check_direction(frame: pd.DataFrame, columns: Mapping[Any, Any]) -> None:
     """Reject pairs of column and field; data takes pairs of field and column."""
-    labels = set(frame.columns)
-    swapped = {
-        column: field_name(field)
-        for column, field in columns.items()
-        if column in labels and _may_be_field(field, column, labels)
-    }
-    if not any(_is_no_misspelt_column(columns[one], one, labels) for one in swapped):
-        return
-    right = {swapped.get(one, one): one if one in swapped else columns[one] for one in columns}
-    for field in spec.LEAD_IDENTIFIERS:
-        if field in right:
+    swapped = [one for one, field in columns.items() if _is_column_of_field(frame, one, field)]
+    if swapped:
+        right = {columns[one] if one in swapped else one: columns[one] for one in columns}
+        right |= {columns[one]: one for one in swapped}
+        for field in right:
             _check_field(field, right)
-    advice = f"Pass data={quoted(right, _MAX_SHOWN_DATA)}."
-    if len(right) < len(columns):
-        advice = "Two columns have the same field here; each needs its own."
-    column = next(iter(swapped))
-    invalid = "" if is_field_name(column) else "not a valid name of a data field, but "
-    raise InvalidInputError(
-        f"{quoted(column)} is {invalid}a column of the frame: data takes {{field: column}}, not "
-        f"{{column: field}}. {advice}"
-    )
+        raise InvalidInputError(
+            f"{quoted(swapped[0])} is a column of the frame: data takes {{field: column}}, not "
+            f"{{column: field}}. Pass data={quoted(right, _MAX_SHOWN_DATA)}."
+        )
 
 
-def _may_be_field(text: object, column: object, labels: Collection[object]) -> bool:
-    """Return whether a text may be the name of a field for a column."""
-    if not isinstance(text, str) or not any(map(str.isalnum, text)):
+def _is_column_of_field(frame: pd.DataFrame, column: object, field: object) -> bool:
+    """Return whether two texts can only be a column and the name of its field, in this order."""
+    if column not in frame.columns or not isinstance(field, str):
         return False
-    return text not in labels or (is_field_name(text) and not is_field_name(column))
-
-
-def _is_no_misspelt_column(field: str, column: object, labels: Collection[object]) -> bool:
-    """Return whether a field cannot be another column, misspelt, for a field named as a column."""
     if not is_field_name(column):
-        return True
-    close = similar(field, map(str, labels))
-    return is_field_name(field) and (not close or close == [column])
+        return field not in frame.columns or is_field_name(field)
+    # The column may be the name of a field too, and the field a misspelt column.
+    return is_field_name(field) and not similar(field, map(str, frame.columns))
 
 
 def _fields_named_as_columns(columns: list[Any]) -> dict[Any, Hashable]:
