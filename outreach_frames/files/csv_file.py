@@ -48,7 +48,6 @@ from outreach_frames.files.csv_text import (
     check_table,
     check_text,
     decoded,
-    explain_rows,
     line_end,
 )
 from outreach_frames.files.formulas import is_text, unescape, without_formulas, without_formulas_in
@@ -480,7 +479,6 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
             message = re.match(r"[^:]*: (?:Row #\d+: )?[^:]*", str(error))
             problem = message[0] if message else "it is damaged"
     check_text(content, sep, path)
-    problem = explain_rows(content, sep, len(types)) or problem
     raise InvalidInputError(
         f"{path} cannot be read as a table: {problem}. Give each row one cell per column."
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from contextlib import suppress
 from pathlib import Path
@@ -90,18 +88,14 @@ def check_table(content: bytes, sep: str, header: list[str], table: pa.Table, pa
     if not is_certain:
         check_text(content, sep, path)
         _check_rows(content, sep, table, path)
-    if content.endswith((b"\n", b"\r")):
-        return
-    if is_certain:
-        raise InvalidInputError(
-            f"{path} seems to be cut off: its last line has no line break. Get the whole file "
-            "again, or add the line break if it is complete."
-        )
+    problem = (
+        f"{path} seems to be cut off: its last line has no line break. Get the whole file again, "
+        "or add the line break if it is complete."
+    )
+    if is_certain and not content.endswith((b"\n", b"\r")):
+        raise InvalidInputError(problem)
     if content.endswith(b'"'):
-        warn(
-            f"{path} ends with a quotation mark and no line break. If it was cut off, its last "
-            "cell is not complete."
-        )
+        warn(problem)
 
 
 def _is_quoted(content: bytes, header: list[str], table: pa.Table) -> bool:
@@ -180,16 +174,3 @@ def _check_rows(content: bytes, sep: str, table: pa.Table, path: Path) -> None:
 def line_end(content: bytes) -> str:
     """Return the character that ends each line: files of old Macs have no line feed."""
     return "\n" if b"\n" in content else "\r"
-
-
-def explain_rows(content: bytes, sep: str, columns: int) -> str:
-    """Name the first line whose number of cells differs from the header's; empty if none does."""
-    rows = csv.reader(io.StringIO(content.decode(), newline=""), delimiter=sep)
-    line = 1
-    with suppress(csv.Error):
-        for row in rows:
-            if row and len(row) != columns:
-                cells = "1 cell" if len(row) == 1 else f"{len(row):,} cells"
-                return f"line {line:,} has {cells}, and the header has {columns:,}"
-            line = rows.line_num + 1
-    return ""
