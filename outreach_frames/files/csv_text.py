@@ -124,7 +124,8 @@ def check_text(content: bytes, sep: str, path: Path) -> None:
         require_utf8(content, path)
         return
     begins = [at for at in opening[opening < wrong].tolist() if content[at - 1 : at] != b'"']
-    opened, line = (_line(content, at) for at in (begins[-1] if begins else wrong, wrong))
+    opened = _line(content, begins[-1] if begins else wrong)
+    line = _line(content, min(wrong, len(codes) - 1))
     raise InvalidInputError(
         f"{path} cannot be read as a table: a quotation mark in line {opened} is never closed, or "
         f"line {line} has another one within a cell. If the file was cut off, get the whole file "
