@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import codecs
+import errno
 import gzip
-import io
 import os
 import re
 import sqlite3
@@ -36,6 +37,7 @@ from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
 from outreach_frames.files.csv_notes import METADATA_SUFFIX, read_notes
 from outreach_frames.files.csv_text import wide_encoding
+from outreach_frames.files.formulas import is_text
 from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads.sending.journal import count_leads
@@ -46,25 +48,33 @@ _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "bo
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
-# What a file holds is seen at its first bytes; .tmp are files of writers that were killed.
-_NO_FORMAT: Final = frozenset({".tmp", ""})
-_TEXT_FILES: Final = _NO_FORMAT | {".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".json", ".gz"}
+# A file without an ending may be any; .tmp are files of writers that were killed.
+_TEXT_FILES: Final = frozenset(
+    {".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".json", ".gz", ".tmp", ""}
+)
 _UNSEARCHED: Final = frozenset(
     {".xls", ".xlsb", ".ods", ".numbers", ".feather", ".arrow", ".pkl", ".pickle", ".zip", ".7z"}
     | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz"}
 )
+# Neither an address nor a URL goes on here.
+_END: Final = r"(?![\w%~-]|\.\w)"
 # An at sign or a slash, or an escape that may be one.
 _MAY_HOLD: Final = r"[@/%\\]"
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
-# Addresses and URLs within a text, in any spelling that a key ignores.
-_EMAIL: Final = re.compile(r"""[^\s"'<>,;:()\[\]{}|\\/=&?]+@[^\s"'<>,;:()\[\]{}|\\/=&?]+""")
-_PROFILE_URL: Final = re.compile(
-    r"""(?i)(?:https?:)?//[^\s"'<>,;()\[\]{}|\\]+|[^\s"'<>,;()\[\]{}|\\=:/]+(?::\d+)?/[^\s"'<>,;()\[\]{}|\\]+"""
-)
+_ANSI: Final = "outreach_frames.ansi"
 _UNREADABLE: Final = (
     *(OSError, EOFError, ValueError, sqlite3.Error, pa.ArrowException, zipfile.BadZipFile),
     *(zlib.error, InvalidInputError),
 )
+
+
+def _as_ansi(error: UnicodeError) -> tuple[str, int]:
+    """Decode the bytes that are not UTF-8 as Excel's ANSI."""
+    assert isinstance(error, UnicodeDecodeError)
+    return error.object[error.start : error.end].decode("cp1252", "replace"), error.end
+
+
+codecs.register_error(_ANSI, _as_ansi)
 
 Holds = Callable[[str], bool]
 
@@ -142,8 +152,8 @@ def forget(
     place = None if folder is None else expanded(folder)
     if place is not None:
         require_readable_file(place)
-    if place is not None and not place.is_dir():
-        raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
+        if not place.is_dir():
+            raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
     found: list[tuple[str, str, int, bool]] = []
     for path in _caches(client):
         count = _clean(path, people.holds_response, dry_run)
@@ -227,58 +237,36 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
         if not key:
             raise InvalidInputError(f"email={text!r} is not an email address; correct it.")
         emails.append(key)
-        name, _, domain = key.rpartition("@")
-        spellings = {key, text.lower(), f"{name}@{_ascii(domain)}"}
-        patterns += [(one, _delimited(one, before=r"[\w.+%-]")) for one in spellings]
+        name, _, domain = _plain(key).rpartition("@")
+        hosts = "|".join(map(re.escape, {domain, _ascii(domain)}))
+        patterns.append((name, re.compile(rf"(?<![\w.+%-]){re.escape(name)}@(?:{hosts}){_END}")))
     for text in [] if profnet_url is None else check_ids("profnet_url", profnet_url):
         key = profnet_url_key(text)
         if not key:
             raise InvalidInputError(f"profnet_url={text!r} is not a profile URL; correct it.")
         urls.append(key)
-        spellings = {_without_scheme(key), _without_scheme(text.lower())}
-        patterns += [(one, _delimited(one, before=r"[\w-]")) for one in spellings]
-    # A text without any of these parts has none of the keys, however it is spelled.
-    parts = {_plain(key.partition("@")[0]) for key in emails}
-    parts |= {_plain(_without_scheme(key).partition("/")[2]) for key in urls}
+        host, _, path = _plain(key).rpartition("://")[2].partition("/")
+        folders = "/+".join(map(re.escape, path.split("/")))
+        url = rf"(?<![\w-]){re.escape(host)}(?::\d+)?/+{folders}{_END}"
+        patterns.append((path.rpartition("/")[2], re.compile(url)))
 
     def holds(text: str) -> bool:
-        lowered = text.lower()
-        if "\\" in lowered:
-            plain = text.replace("\\/", "/")
-            text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), plain)
+        if "\\" in text:
+            text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), text.replace("\\/", "/"))
             # A character beyond 16 bits is two escapes.
             text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-            lowered = text.lower()
-        if any(one in lowered and pattern.search(lowered) for one, pattern in patterns):
-            return True
         plain = _plain(text)
-        if not any(part in plain for part in parts):
-            return False
-        # Also percent-encoded as a whole, as in a link that redirects.
-        spelled = {text, unquote(text)}
-        return any(
-            key(end) in keys
-            for key, pattern, keys in (
-                (email_key, _EMAIL, emails),
-                (profnet_url_key, _PROFILE_URL, urls),
-            )
-            for one in spelled
-            for found in pattern.findall(one)
-            for end in (found, found.rstrip(".:!?*"))
-        )
+        return any(part in plain and pattern.search(plain) for part, pattern in patterns)
 
     # One row per identifier: a weak URL identifies only rows without other identifiers.
     keys = [[*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]]
     return _People(holds, identifiers(*(pa.array(column, pa.large_string()) for column in keys)))
 
 
-def _delimited(text: str, *, before: str) -> re.Pattern[str]:
-    return re.compile(rf"(?<!{before}){re.escape(text)}(?![\w%~-]|\.\w)")
-
-
 def _plain(text: str) -> str:
     """Return a text without differences in case, percent-encoding and Unicode form."""
-    text = unquote(text) if "%" in text else text
+    # Twice, for links within links that redirect.
+    text = unquote(unquote(text)) if "%" in text else text
     return (text if text.isascii() else unicodedata.normalize("NFKC", text)).lower()
 
 
@@ -289,10 +277,6 @@ def _ascii(domain: str) -> str:
         return domain
 
 
-def _without_scheme(url: str) -> str:
-    return url.partition("://")[2].rstrip("/") if "://" in url else url.rstrip("/")
-
-
 def _files(folder: Path, unread: list[str]) -> Iterator[Path]:
     """Yield the files below a folder; add what cannot be read to `unread`."""
 
@@ -300,26 +284,15 @@ def _files(folder: Path, unread: list[str]) -> Iterator[Path]:
         unread.append(f"{error.filename} cannot be read ({error.strerror})")
 
     for place, folders, names in os.walk(folder, onerror=add):
-        links = [path for path in (Path(place, name) for name in folders) if path.is_symlink()]
-        unread += [
-            f"{path} is not read (a link to a folder)"
-            for path in links
-            if not _is_below(path, folder)
-        ]
+        links = [name for name in folders if Path(place, name).is_symlink()]
+        unread += [f"{Path(place, name)} is not read (a link to a folder)" for name in links]
         for path in (Path(place, name) for name in names):
             try:
                 if stat.S_ISREG(path.stat().st_mode):
                     yield path
-            except FileNotFoundError:
-                unread.append(f"{path} cannot be read (a link to a file that does not exist)")
-            except PermissionError as error:
-                add(error)
-            except OSError:
-                pass  # a link to itself
-
-
-def _is_below(path: Path, folder: Path) -> bool:
-    return path.resolve().is_relative_to(folder.resolve())
+            except OSError as error:
+                if error.errno != errno.ELOOP:  # a link to itself
+                    add(error)
 
 
 def _search(path: Path, people: _People, unread: list[str]) -> tuple[str, int]:
@@ -333,16 +306,16 @@ def _search(path: Path, people: _People, unread: list[str]) -> tuple[str, int]:
             kind, count = _JOURNAL, count_leads(path, people.identifiers, people.holds)
         elif read_header(path) is not None:
             kind, count = _CACHE, remove_entries(path, people.holds_response, dry_run=True)
-        elif suffix in _PARQUET or (suffix in _NO_FORMAT and _starts(path, b"PAR1")):
+        elif suffix in _UNSEARCHED:
+            unread.append(f"{path} is not read (a {suffix} file)")
+        elif suffix in _PARQUET or _starts(path, b"PAR1"):
             with pq.ParquetFile(path) as table:
                 count = sum(_matches(batch, people.holds) for batch in table.iter_batches())
-                count += people.holds(_schema_text(table.schema_arrow))
-        elif suffix in _WORKBOOKS or (suffix in _NO_FORMAT and _starts(path, b"PK\3\4")):
+                count += any(map(people.holds, _schema_texts(table.schema_arrow)))
+        elif suffix in _WORKBOOKS or _starts(path, b"PK\3\4"):
             count = sum(map(people.holds, _workbook_texts(path)))
         elif suffix in _TEXT_FILES:
             count = sum(map(people.holds, _text_lines(path)))
-        elif suffix in _UNSEARCHED:
-            unread.append(f"{path} is not read (a {suffix} file)")
     except _UNREADABLE as error:
         unread.append(f"{path} cannot be read ({error})")
     return kind, count
@@ -361,19 +334,11 @@ def _text_lines(path: Path) -> Iterator[str]:
             column = model.column(0)
             if pa.types.is_dictionary(column.type):
                 yield from map(str, column.dictionary.to_pylist())
-    is_packed_file = _starts(path, b"\x1f\x8b")
-    with gzip.open(path) if is_packed_file else path.open("rb") as file:
-        wide = wide_encoding(file.read(4096))
-        file.seek(0)
-        if wide:
-            with io.TextIOWrapper(file, wide, errors="replace") as lines:
-                yield from lines
-            return
-        for line in file:
-            try:
-                yield line.decode()
-            except UnicodeDecodeError:
-                yield line.decode("cp1252", errors="replace")
+    opened = gzip.open if _starts(path, b"\x1f\x8b") else open
+    with opened(path, "rb") as file:
+        encoding = wide_encoding(file.read(4096)) or "utf-8"
+    with opened(path, "rt", encoding=encoding, errors=_ANSI) as lines:
+        yield from lines
 
 
 def _matches(batch: pa.RecordBatch, holds: Holds) -> int:
@@ -392,33 +357,22 @@ def _matches(batch: pa.RecordBatch, holds: Holds) -> int:
 
 def _texts(column: pa.Array) -> pa.Array | None:
     """Return a column's cells as text, None if they cannot hold text."""
-    if isinstance(column.type, pa.BaseExtensionType):
-        column = column.storage
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    kind = column.type
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if is_text(column.type):
         return column
-    if pa.types.is_string_view(kind):
-        return column.cast(pa.large_string())
-    if pa.types.is_primitive(kind) or pa.types.is_null(kind):
+    if pa.types.is_primitive(column.type):
         return None
-    return pa.array(map(_cell_text, column.to_pylist()), pa.large_string())
+    cells = (
+        cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
+        for cell in column.to_pylist()
+    )
+    return pa.array(cells, pa.large_string())
 
 
-def _cell_text(cell: object) -> str:
-    """Return the text in a cell of bytes, lists or records."""
-    if isinstance(cell, bytes):
-        return cell.decode(errors="replace")
-    if isinstance(cell, dict):
-        cell = [*cell.keys(), *cell.values()]
-    return "\n".join(map(_cell_text, cell)) if isinstance(cell, list | tuple) else str(cell)
-
-
-def _schema_text(schema: pa.Schema) -> str:
-    """Return the names and the metadata of a Parquet file's columns, and the file's metadata."""
-    notes = [schema.metadata, *(field.metadata for field in schema)]
-    return "\n".join([str(schema.names), *(_cell_text(one) for one in notes if one)])
+def _schema_texts(schema: pa.Schema) -> Iterator[str]:
+    """Yield the columns' names and the metadata of a Parquet file and its columns."""
+    yield from schema.names
+    for notes in (schema.metadata, *(field.metadata for field in schema)):
+        yield from (value.decode(errors="replace") for value in (notes or {}).values())
 
 
 def _workbook_texts(path: Path) -> Iterator[str]:

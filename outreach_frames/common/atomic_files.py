@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import hashlib
 import os
 import platform
 import re
@@ -12,9 +11,9 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from hashlib import blake2s
 from pathlib import Path
 from typing import BinaryIO, Final
-from urllib.request import url2pathname
 from uuid import uuid4
 
 from outreach_frames.common.text import quoted
@@ -26,6 +25,8 @@ if sys.platform != "win32":
 _DENIED: Final = "permission is denied. Close it in other programs, or choose another folder."
 _TOO_LONG: Final = "its name is too long. Choose a shorter one."
 _PRIVATE: Final = 0o600
+# Locks do not reach other machines everywhere.
+_MACHINE: Final = blake2s(platform.node().encode(errors="replace"), digest_size=6).hexdigest()
 # Limits of common file systems, in bytes.
 _LONGEST_NAME: Final = 255
 _LONGEST_PATH: Final = 4000
@@ -44,7 +45,6 @@ _READING: Final = {
     errno.ENOENT: "not found: there is no such file or folder. Check the path.",
     errno.EACCES: "permission is denied. Check the permissions of the file and its folders.",
 }
-_FILE_URL: Final = re.compile(r"file:(?://(?:localhost)?(?=/)|(?=/))", re.IGNORECASE)
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
@@ -70,14 +70,24 @@ def replace_file(
         place = resolve_links(target)
         mode = _PRIVATE if private else _mode_like(mode_from or place, place)
         # The temporary folder must be on the same disk.
-        with _temporary_file(temporary_folder or place.parent, place.name) as temporary:
-            with temporary.open("r+b") as file:
-                write(file)
-                file.flush()
-                os.fsync(file.fileno())
-            if before_replace:
-                before_replace()
-            temporary.replace(place)
+        folder = temporary_folder or place.parent
+        # A name may have 255 bytes, and a character takes up to four.
+        mark = f".{place.name[:40]}.{_MACHINE}."
+        _delete_abandoned(folder, mark)
+        temporary = folder / f"{mark}{uuid4().hex}.tmp"
+        try:
+            temporary.touch(_PRIVATE, exist_ok=False)
+            with _locked(temporary):
+                with temporary.open("r+b") as file:
+                    write(file)
+                    file.flush()
+                    os.fsync(file.fileno())
+                if before_replace:
+                    before_replace()
+                temporary.replace(place)
+        except BaseException:
+            temporary.unlink(missing_ok=True)
+            raise
         _set_mode(place, mode)
         sync_folder(place.parent)
     except OSError as error:
@@ -85,50 +95,28 @@ def replace_file(
     return target
 
 
-@contextmanager
-def _temporary_file(folder: Path, name: str) -> Iterator[Path]:
-    """Create a private file, and delete it if it was not moved; first delete abandoned ones.
-
-    Its name begins with a mark of the target and of this machine, and its writer holds a lock.
-    """
-    # A name may have 255 bytes, and a character takes up to four.
-    mark = f".{name[:40]}.{_fingerprint(name)}."
-    with suppress(OSError):  # a folder whose files may not be listed
-        for found in [entry for entry in folder.iterdir() if entry.name.startswith(mark)]:
-            _delete_abandoned(found)
-    while True:
-        temporary = folder / f"{mark}{os.getpid()}.{uuid4().hex[:8]}.tmp"
-        # Held until the file is moved; another writer may delete it before it is locked.
-        with os.fdopen(os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_EXCL, _PRIVATE)) as lock:
-            try:
-                if sys.platform == "win32":
-                    lock.close()  # Windows moves no open file
-                else:
-                    with suppress(OSError):  # a file system without locks
-                        fcntl.flock(lock, fcntl.LOCK_EX)
-                if temporary.exists():
-                    yield temporary
-                    return
-            except BaseException:
-                temporary.unlink(missing_ok=True)
-                raise
-
-
-def _delete_abandoned(temporary: Path) -> None:
-    """Delete a temporary file whose writer was killed, as its lock shows."""
+def _delete_abandoned(folder: Path, mark: str) -> None:
+    """Delete the temporary files whose writers were killed, as their locks show."""
     if sys.platform == "win32":  # has no such locks
         return
-    with suppress(OSError), temporary.open("r+b") as file:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        temporary.unlink()
+    with suppress(OSError):  # a folder whose files may not be listed
+        for left in [entry for entry in folder.iterdir() if entry.name.startswith(mark)]:
+            with suppress(OSError), left.open("r+b") as file:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if left.stat().st_size:  # else its writer may not have locked it yet
+                    left.unlink()
 
 
-def _fingerprint(name: str) -> str:
-    """Return a mark of a file on this machine: locks do not reach other machines everywhere."""
-    machine = platform.node().encode(errors="replace")
-    with suppress(OSError):
-        machine += Path("/etc/machine-id").read_bytes()
-    return hashlib.blake2s(machine + b"\0" + os.fsencode(name), digest_size=6).hexdigest()
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold a file's lock, if the system has one that ends with the process."""
+    if sys.platform == "win32":
+        yield
+        return
+    with path.open("r+b") as file:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        yield
 
 
 def move_file(path: str | Path, source: Path) -> Path:
@@ -174,15 +162,12 @@ def _set_mode(path: Path, mode: int) -> None:
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
-    """Return a valid path with ~ expanded to the home folder, and that of a file:// URL."""
+    """Return a valid path with ~ expanded to the home folder."""
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path) or not os.fspath(path):
         raise InvalidInputError(f"{quoted(path)} is not a path. Give the path of a file as text.")
-    text = os.fspath(path)
-    if found := _FILE_URL.match(text):
-        path = url2pathname(text[found.end() :])
-    elif _URL.match(text):
+    if _URL.match(os.fspath(path)):
         raise InvalidInputError(
-            f"{text} is a web address, not a path. Download the file, and give its path."
+            f"{path} is a web address, not a path. Give the path of a downloaded file."
         )
     try:
         place = Path(path).expanduser()
@@ -280,8 +265,6 @@ def unwritable(path: Path, error: OSError) -> InvalidInputError:
 def unreadable(path: Path | str, error: OSError) -> InvalidInputError:
     """Return the error for a file that cannot be read."""
     reason = _READING.get(error.errno or 0) or _reason(error)
-    if error.errno == errno.ENOENT and Path(path).is_symlink():
-        reason = f"not found: it is a link to {Path(path).readlink()}. Check the path of that file."
     return InvalidInputError(f"{path} cannot be read: {reason}")
 
 

@@ -45,13 +45,10 @@ from outreach_frames.files.csv_notes import (
     read_notes,
 )
 from outreach_frames.files.csv_text import (
-    Layout,
-    check_quotes,
-    check_rows,
+    check_table,
+    check_text,
     decoded,
-    explain_rows,
-    layout_of,
-    require_utf8,
+    line_end,
 )
 from outreach_frames.files.formulas import is_text, unescape, without_formulas, without_formulas_in
 from outreach_frames.reading.fast_reader import BOM
@@ -229,7 +226,7 @@ def _column_lines(column: pa.ChunkedArray) -> bytes:
         cells = pc.replace_substring(cells, '"', '""')
     mark = '"' if is_text(column.type) else ""
     lines = [_MISSING if cell is None else f"{mark}{cell}{mark}" for cell in cells.to_pylist()]
-    return "".join(f"{line}\n" for line in lines).encode()
+    return "\n".join([*lines, ""]).encode()
 
 
 def check_columns(frame: pd.DataFrame) -> None:
@@ -374,17 +371,15 @@ def _parse(
     escaped = metadata.get("formulas") != "keep"
     content = _without_blank_end(content)
     sep = _separator(content.lstrip(b"\r\n"))
-    check_quotes(content, sep, path)
-    require_utf8(content, path)
     try:
         text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
         written = next(row for row in csv.reader(text, delimiter=sep) if row)
-    except csv.Error as error:
+    except (csv.Error, UnicodeDecodeError) as error:
+        check_text(content, sep, path)
         raise InvalidInputError(
             f"{path} cannot be read as a table: its header is damaged ({error}). Look there for "
             "a quotation mark that is never closed."
         ) from error
-    check_rows(content, sep, len(written), path)
     names = written
     if escaped:
         names = unescape(pa.chunked_array([pa.array(written, pa.string())])).to_pylist()
@@ -396,8 +391,9 @@ def _parse(
     models = {name: noted[name] if name in noted else default(name) for name in names}
     types = {title: stored_type(models[name]) for title, name in zip(written, names, strict=True)}
     table = _parse_csv(content, types, path, sep)
+    check_table(content, sep, written, table, path)
     if len(written) == 1:
-        _warn_of_blank_lines(layout_of(content.strip(b"\r\n"), sep), table.num_rows, path)
+        _warn_of_blank_lines(content.strip(b"\r\n"), written[0], table, path)
 
     def restored(name: str, column: pa.ChunkedArray) -> Any:
         texts = unescape(column) if escaped and is_text(column.type) else column
@@ -482,7 +478,7 @@ def _parse_csv(content: bytes, types: dict[str, pa.DataType], path: Path, sep: s
             # Cut off the row that follows, which may be personal data.
             message = re.match(r"[^:]*: (?:Row #\d+: )?[^:]*", str(error))
             problem = message[0] if message else "it is damaged"
-    problem = explain_rows(layout_of(content, sep), len(types)) or problem
+    check_text(content, sep, path)
     raise InvalidInputError(
         f"{path} cannot be read as a table: {problem}. Give each row one cell per column."
     )
@@ -494,10 +490,12 @@ def _without_blank_end(content: bytes) -> bytes:
     return content[: -len(blank[0])] if blank else content
 
 
-def _warn_of_blank_lines(layout: Layout, rows: int, path: Path) -> None:
+def _warn_of_blank_lines(content: bytes, header: str, table: pa.Table, path: Path) -> None:
     """Warn if lines between the rows of a single column are blank: they may be missing cells."""
-    blank = int((~layout.are_quoted(layout.ends)).sum()) - rows
-    if blank > 0:
+    end = line_end(content)
+    cells = [header, *table.column(0).to_pylist()] if is_text(table.column(0).type) else [header]
+    inside = sum(cell.count(end) for cell in cells if cell)
+    if blank := content.count(end.encode()) - inside - table.num_rows:
         warn(
             f"{path}: {plural(blank, 'blank line')} between the rows of its only column skipped. "
             f"If these are missing cells, write them as {_MISSING}."
