@@ -71,7 +71,7 @@ FAULTS = [
     ("find-people accounts.csv --domain Web --per-company 0", "or --all"),
     ("find-people accounts.csv --domain Web --company-domains a.example", "set by --domain"),
     ("find-people accounts.csv --domain Web --person-titles Xyzzy", "without one of the filters"),
-    ("snapshot people --date yesterday", "--date takes a day: 'yesterday'"),
+    ("snapshot people --date yesterday", "--date 'yesterday' is not a day"),
     ("snapshot leads.csv", "cannot be written"),
     ("sequences --status activ", "--status 'activ' is not one of"),
     ("sequences --name ''", "--name is blank"),
