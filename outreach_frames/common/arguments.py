@@ -137,8 +137,8 @@ def check_day(name: str, value: object) -> pd.Timestamp:
         or value is pd.NaT
     ):
         raise InvalidInputError(
-            f"{name}={quoted(value)} is not a day. Pass it as YYYY-MM-DD, such as '2026-03-02', or as "
-            "a date object."
+            f"{name}={quoted(value)} is not a day. Pass it as YYYY-MM-DD, such as '2026-03-02', or "
+            "as a date object."
         )
     day = pd.Timestamp(cast("Any", value))
     return day.tz_localize(None).normalize()
