@@ -348,7 +348,7 @@ def test_a_frame_or_day_that_does_not_fit_is_told(people: pd.DataFrame) -> None:
     """A frame with no positions, and a day that cannot be read, are errors that say so."""
     with pytest.raises(InvalidInputError, match="'experiences' is missing"):
         people.drop(columns="experiences").outreach.tenure()
-    with pytest.raises(InvalidInputError, match="as_of=.* is not a day"):
+    with pytest.raises(InvalidInputError, match=r"as_of=.* is not a day"):
         people.outreach.tenure(as_of="last month")
 
 
