@@ -379,6 +379,7 @@ MAILBOXES = pd.DataFrame(
 NOBODY = pd.DataFrame({"experiences": [None], "current_position_start_date": ["2020-01-04"]})
 
 
+@pytest.mark.filterwarnings("ignore:Nobody matches")
 def test_only_iso_days_and_date_objects_are_days(tmp_path: Path, client: Client) -> None:
     """Each argument that takes a day rejects any other text or value, and shows the right form."""
     calls: dict[str, Callable[[Any], Any]] = {
