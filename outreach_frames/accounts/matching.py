@@ -441,11 +441,11 @@ def _warn_of_gaps(
             warn(f"{_sentence(table)} has no column for {lacking}: not compared by it.")
         by = " and ".join(_NOUNS[kind] for kind in used)
         if requested or _has_email(frame) == _has_email(other):
-            ours, theirs = _like_email(frame), _like_email(other)
-            if not requested and _EMAIL not in used and ours and theirs:
+            pairs = [*zip(_like_email(frame), _like_email(other), strict=False)]
+            if not requested and _EMAIL not in used and pairs:
                 warn(
                     f"The frame and {table} have no column 'email': compared by {by} alone. Pass "
-                    f"email=({quoted(ours[0])}, {quoted(theirs[0])})."
+                    f"email=({quoted(pairs[0][0])}, {quoted(pairs[0][1])})."
                 )
             continue
         if _has_email(other):
