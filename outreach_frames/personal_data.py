@@ -48,13 +48,16 @@ _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "bo
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
-# A file without an ending may be any; .tmp are files of writers that were killed.
-_TEXT_FILES: Final = frozenset(
-    {".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".json", ".gz", ".tmp", ""}
+# What a file holds is seen at its first bytes; .tmp are files of writers that were killed.
+_NO_FORMAT: Final = frozenset({".tmp", ""})
+_TEXT_FILES: Final = (
+    _NO_FORMAT
+    | {".csv", ".tsv", ".txt", ".ndjson", ".jsonl", ".json", ".gz"}
+    | {".ipynb", ".html", ".htm", ".md", ".log", ".xml", ".vcf", ".eml"}
 )
 _UNSEARCHED: Final = frozenset(
     {".xls", ".xlsb", ".ods", ".numbers", ".feather", ".arrow", ".pkl", ".pickle", ".zip", ".7z"}
-    | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz"}
+    | {".bz2", ".xz", ".zst", ".rar", ".tar", ".tgz", ".db", ".sqlite", ".duckdb", ".pdf", ".docx"}
 )
 # Neither an address nor a URL goes on here.
 _END: Final = r"(?![\w%~-]|\.\w)"
@@ -134,13 +137,13 @@ def forget(
     Warns
     -----
     OutreachWarning
-        Files were not read: links to folders, archives, old workbooks or damaged files.
+        Files were not read: links to folders, archives, databases, old workbooks or damaged files.
 
     Notes
     -----
     People are compared by key, in any spelling. Whole stored responses are removed, also from free
     pages and the write-ahead log; later reads fetch them again. Nothing is deleted from the service
-    itself. Frames and reports in memory, and notebooks, are not searched.
+    itself. Frames and reports in memory are not searched.
 
     Examples
     --------

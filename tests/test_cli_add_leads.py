@@ -430,7 +430,7 @@ def test_an_encoding_can_be_given(
     path.write_bytes("email,Plan\ncli.encoding@brightforge.example,Zoë\n\n".encode("cp1252"))
     command = ["add-leads", str(path), "--sequence", sequence, "--data", "plan=Plan"]
     assert main(command) == 2
-    assert "Pass --encoding" in capsys.readouterr().err
+    assert "--encoding" in capsys.readouterr().err
     assert main([*command, "--encoding", "cp1252"]) == 0
     assert plan_of(sandbox, sequence, "cli.encoding") == "Zoë"
     for others in (["find-people", str(path), "--name", "Plan"], ["compare", str(path), str(path)]):

@@ -348,17 +348,24 @@ def test_every_part_of_a_file_is_searched(tmp_path: Path) -> None:
     assert set(found["rows"]) == {1}
 
 
+@pytest.mark.parametrize("name", ["a.ipynb", "a.html", "a.MD", "a.log", "a.xml", "a.vcf", "a.eml"])
+def test_other_text_files_are_searched(tmp_path: Path, name: str) -> None:
+    """Notebooks with their outputs, pages, notes and mails are searched as text."""
+    (tmp_path / name).write_text(f'{{"outputs": ["{EMAIL}"]}}')
+    assert of.forget(email=EMAIL, folder=tmp_path)["rows"].tolist() == [1]
+
+
 def test_what_is_not_searched_is_listed_once(tmp_path: Path) -> None:
     """Links, archives, old workbooks and damaged files are in one warning, with their number."""
     inner = tmp_path / "files"
     inner.mkdir()
     (inner / "away").symlink_to(tmp_path)
     (inner / "gone.csv").symlink_to(tmp_path / "gone.csv")
-    for name in ("old.xls", "all.zip"):
+    for name in ("old.xls", "all.zip", "store.duckdb"):
         (inner / name).write_bytes(b"x" * 2000)
     (inner / ".x.parquet.1.2.tmp").write_bytes(b"PAR1 and so on")
     (inner / "cut.csv.gz").write_bytes(gzip.compress(EMAIL.encode() * 99)[:20])
-    with pytest.warns(OutreachWarning, match="6 files or folders not read") as caught:
+    with pytest.warns(OutreachWarning, match="7 files or folders not read") as caught:
         assert of.forget(email=EMAIL, folder=inner).empty
     (warning,) = caught
     assert all(path.name in str(warning.message) for path in inner.iterdir())

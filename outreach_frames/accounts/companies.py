@@ -45,7 +45,8 @@ _UUID: Final = (
     r"\A\{?([0-9a-f]{8})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{4})-?([0-9a-f]{12})\}?\z"
 )
 # An address with a user before its host, in any form that `domain_keys` reads.
-_EMAIL: Final = r"\A\s*(?:[a-z][a-z0-9+.-]*:)?/*[^/?#]*@(?P<host>[^/?#:\s]+)"
+AT: Final = "[@\uff20\ufe6b]"
+_EMAIL: Final = rf"\A\s*(?:[a-z][a-z0-9+.-]*:)?/*[^/?#]*{AT}(?P<host>[^/?#:\s<>()\[\]\"',;]+)"
 
 
 @dataclass(frozen=True, slots=True)

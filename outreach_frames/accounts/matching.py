@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
-from outreach_frames.accounts.companies import drop_free_mail
+from outreach_frames.accounts.companies import AT, drop_free_mail
 from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.arguments import near_names
 from outreach_frames.common.text import plural, quoted
@@ -223,21 +223,31 @@ def without(
     none = pa.nulls(len(rows), pa.large_string())
     is_match = np.zeros(len(rows), dtype=bool)
     is_keyless = np.zeros(len(frame), dtype=bool)
+    unknown = []
     for cells, used in zip(read[1:], columns, strict=True):
         compared = keys._replace(**{kind: none for kind in _KEYS if kind not in used})
-        is_match |= find_matches(compared, repeat_rows(cells)[0]).counts > 0
-        has_key = np.zeros(len(frame), dtype=bool)
-        has_key[rows[pc.coalesce(*compared).is_valid().to_numpy(zero_copy_only=False)]] = True
-        is_keyless |= ~has_key
+        theirs, their_rows = repeat_rows(cells)
+        is_match |= find_matches(compared, theirs).counts > 0
+        unknown.append(~_have_key(theirs, their_rows, len(cells[0].counts)))
+        is_keyless |= ~_have_key(compared, rows, len(frame))
     is_kept = np.ones(len(frame), dtype=bool)
     is_kept[rows[same_persons(keys, is_match, rows)]] = False
     _warn_of_gaps(frame, frames, columns, requested, tables)
     _warn_of_cells(sources, read, single=False)
+    for source, is_unknown in zip(sources[1:], unknown, strict=True):
+        _warn_of_other_columns(source, is_unknown)
     if keyless := int((is_kept & is_keyless).sum()):
         kinds = " or ".join(_NOUNS[kind] for kind in _KEYS if any(kind in used for used in columns))
         have, are = ("has", "is") if keyless == 1 else ("have", "are")
         warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare by and {are} kept.")
     return frame.loc[is_kept]
+
+
+def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """Return which rows of a table have at least one of their keys."""
+    has_key = np.zeros(size, dtype=bool)
+    has_key[rows[pc.coalesce(*keys).is_valid().to_numpy(zero_copy_only=False)]] = True
+    return has_key
 
 
 def _read_cells(table: _Table) -> list[Cells]:
@@ -263,12 +273,28 @@ def _company_keys(table: _Table, texts: pa.Array, cells: Cells) -> pa.Array:
         # Each of several keys in a cell with an email counts as one of an email.
         is_one_of_several = pa.array(np.repeat(cells.counts > 1, cells.counts))
         texts = texts.take(pa.array(rows))
-        emails = pc.binary_join_element_wise("", cells.keys, "@")
-        texts = pc.if_else(
-            pc.and_(is_one_of_several, pc.match_substring(texts, "@")), emails, texts
-        )
+        at, end = (pa.scalar(text, cells.keys.type) for text in ("@", ""))
+        emails = pc.binary_join_element_wise(at, cells.keys, end)
+        is_email = pc.match_substring_regex(texts, AT)
+        texts = pc.if_else(pc.and_(is_one_of_several, is_email), emails, texts)
     name = table.columns[_DOMAIN]
     return drop_free_mail(texts, cells.keys, name, table.frame.index[rows])[0]
+
+
+def _warn_of_other_columns(table: _Table, is_unknown: np.ndarray[Any, np.dtype[np.bool_]]) -> None:
+    """Warn of rows without a key that may hold one in a column that was not compared."""
+    for position, name in enumerate(table.frame.columns):
+        word = str(name).casefold()
+        is_like = "mail" in word or ("prof" in word and "company" not in word)
+        if name in table.columns.values() or not is_like:
+            continue
+        if count := int((table.frame.iloc[:, position].notna().to_numpy() & is_unknown).sum()):
+            kinds = " or ".join(_NOUNS[kind] for kind in table.columns)
+            has = "has" if count == 1 else "have"
+            warn(
+                f"{plural(count, 'row')} of {table.name} {has} no {kinds}, but a value in the "
+                f"column {quoted(name)}, which was not compared: name the columns to compare."
+            )
 
 
 def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, single: bool) -> None:
@@ -413,19 +439,29 @@ def _warn_of_gaps(
     for table, other, used in zip(tables, others, columns, strict=True):
         if lacking := " and ".join(_NOUNS[kind] for kind in requested if kind not in used):
             warn(f"{_sentence(table)} has no column for {lacking}: not compared by it.")
-        if requested or _has_email(frame) == _has_email(other):
-            continue
         by = " and ".join(_NOUNS[kind] for kind in used)
+        if requested or _has_email(frame) == _has_email(other):
+            pairs = [*zip(_like_email(frame), _like_email(other), strict=False)]
+            if not requested and _EMAIL not in used and pairs:
+                warn(
+                    f"The frame and {table} have no column 'email': compared by {by} alone. Pass "
+                    f"email=({quoted(pairs[0][0])}, {quoted(pairs[0][1])})."
+                )
+            continue
         if _has_email(other):
             warn(
                 f"The frame has no email column: {table} was compared by {by} alone. People that "
                 f"{table} identifies only by email address do not match."
             )
         else:
-            similar = [name for name in other.columns if "mail" in str(name).casefold()]
+            similar = _like_email(other)
             ours = near_column(frame, _EMAIL)
             pair = f" Pass email=({quoted(ours)}, {quoted(similar[0])})." if similar else ""
             warn(f"{_sentence(table)} has no email column: it was compared by {by} alone.{pair}")
+
+
+def _like_email(frame: pd.DataFrame) -> list[Hashable]:
+    return [name for name in frame.columns if "mail" in str(name).casefold()]
 
 
 def _has_email(frame: pd.DataFrame) -> bool:

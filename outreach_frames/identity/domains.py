@@ -118,7 +118,7 @@ def _listed_domains(address: str) -> list[str]:
     (['acme.com', 'beta.de'], [])
     """
     parts = address.rstrip("/").split("/")
-    if len(parts) < 2 or _SCHEME.match(address):
+    if len(parts) < 2 or "/@" in address or _SCHEME.match(address):
         return []
     domains = [_domain(_host(part)) or "" for part in parts]
     suffixes = [domain.rpartition(".")[2] for domain in domains]

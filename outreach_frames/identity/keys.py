@@ -68,7 +68,9 @@ _ENCODED: Final = re.compile(r"%[0-9A-Fa-f]{2}")
 _EMAIL_EDGES: Final = f"{QUOTES}{STOPS}/=&#~-\u2013\u2014\u2022\xb7"
 _BETWEEN_EMAILS: Final = re.compile(r"[\s<>()\[\]{},;:|\"\\\u201c\u201d\u201e\xab\xbb]+")
 _IN_URL: Final = re.compile(r"[/?#&=]")
-_MAILTO_QUERY: Final = re.compile(r"(?i)(mailto:[^\s?:;|<>()\"]*@[\w.-]+)\?[^\s;,|<>()\"]*")
+_MAILTO_QUERY: Final = re.compile(
+    r"(?i)(mailto:[^\s?:;|<>()\"]*(?:@|%40)[\w.-]+)\?[^\s;,|<>()\"/]*"
+)
 _ENCODED_DELIMITER: Final = re.compile(r"(?i)%(?:20|22|2c|3b|3c|3e|40)")
 # A URL may hold `;`, `,` and `|`, unless another URL follows; one after `=` is a parameter's.
 _BETWEEN_URLS: Final = re.compile(
@@ -177,7 +179,7 @@ def emails_in(text: str) -> Reading:
     # A quoted local part or an IP address as domain has characters that separate emails elsewhere.
     if ('"' in plain or "[" in plain) and (key := email_key(plain)):
         return Reading([key], False)
-    plain = _MAILTO_QUERY.sub(r"\1", _ENCODED_DELIMITER.sub(lambda code: unquote(code[0]), plain))
+    plain = _ENCODED_DELIMITER.sub(lambda code: unquote(code[0]), _MAILTO_QUERY.sub(r"\1", plain))
     is_url = "//" in plain or "mailto:" in plain.lower()
     keys = []
     for token in _BETWEEN_EMAILS.split(plain):

@@ -90,7 +90,11 @@ def unknown_values(body: Mapping[str, Any]) -> list[tuple[str, str, str]]:
         choices = _known_values(name)
         unknown = [text for text in value if text not in choices] if choices else []
         for text in dict.fromkeys(unknown):
-            close = suggestion(text, choices, most=3)
+            parts = [part.strip() for part in text.split(",")]
+            if len(parts) > 1 and all(part in choices for part in parts):
+                close = f" Pass {' '.join(map(quoted, parts))}, each as a value of its own."
+            else:
+                close = suggestion(text, choices, most=3)
             # A single known value is an example, not a list.
             if close or len(choices) > 1:
                 found.append((name, text, close))

@@ -304,7 +304,7 @@ def test_a_company_is_listed_once_in_a_partial_result() -> None:
 
 def test_a_free_mail_provider_is_no_employer() -> None:
     """An address at a free mail provider is not searched, whatever its form; a web address is."""
-    free = ["a@gmail.com", " B@GMAIL.COM.", "mailto:c@gmx.de", "d@mail.yahoo.com", "e@web.de"]
+    free = ["a@gmail.com", " B@GMAIL.COM.", "mailto:c@gmx.de", "d@mail.yahoo.com", "e\uff20web.de"]
     searched = ["web.de", "https://www.Yahoo.com/mail", "f@one.example", "medium.com/@gmail.com"]
     accounts = pd.DataFrame({"site": [*searched, *free], "name": [None] * 8 + ["Firm 1"]})
     world = world_of({"one.example": 2})

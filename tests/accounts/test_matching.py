@@ -239,6 +239,33 @@ def test_a_free_mail_provider_matches_nobody_by_domain() -> None:
     assert both.index.tolist() == [0, 2]
 
 
+@pytest.mark.parametrize("cell", ["a@gmail.com; b@y.example", ["a@gmail.com", "b@y.example"]])
+def test_several_domains_of_a_cell_match_without_free_mail(cell: object) -> None:
+    """Of several addresses in a cell, those of free mail providers match nobody."""
+    ours = pd.DataFrame({"email": ["c@gmail.com", "d@y.example", "e@z.example"]})
+    crm = pd.DataFrame({"email": [cell]})
+    with pytest.warns(OutreachWarning) as caught:
+        assert ours.outreach.without(crm, domain="email").index.tolist() == [0, 2]
+    assert ["1 email address of free mail" in str(one.message) for one in caught[:2]] == [True] * 2
+
+
+@pytest.mark.parametrize("column", ["Work Email", "E-Mail 2", "Profile", "Profnet page"])
+def test_rows_that_only_another_column_may_identify_are_counted(column: str) -> None:
+    """A row without a key, but with a value in a column like one, is counted with the column."""
+    ours = pd.DataFrame({"email": ["a@x.example"]})
+    crm = pd.DataFrame({"email": ["b@x.example", None], column: ["known", "a@x.example"]})
+    with pytest.warns(OutreachWarning, match=f"1 row of table 1 .*'{column}', which was not"):
+        assert len(ours.outreach.without(crm)) == 1
+
+
+def test_columns_like_emails_in_both_tables_are_proposed() -> None:
+    """Tables that are compared by URL alone, although both have emails, are told."""
+    ours = pd.DataFrame({"Email Address": ["a@x.example"], "profnet_url": ["x.example/in/b"]})
+    crm = pd.DataFrame({"Work Mail": ["a@x.example"], "profnet_url": ["x.example/in/c"]})
+    with pytest.warns(OutreachWarning, match="Pass email=.'Email Address', 'Work Mail'."):
+        assert len(ours.outreach.without(crm)) == 1
+
+
 def test_rows_without_a_key_stay_and_are_counted() -> None:
     """Nothing can be said about a row with no key, so it stays, with a warning."""
     frame = pd.DataFrame({"email": ["a@x.example", None, "n/a"]})
@@ -356,6 +383,12 @@ def test_every_address_of_a_cell_is_compared(
             out |= names if names & out else set()
     kept = column(ours).outreach.without(column(theirs))
     assert kept.index.tolist() == [row for row, names in enumerate(people) if not names & out]
+
+
+@pytest.mark.parametrize("query", ["subject=a%20b&cc=z@x.example", "cc=z%40x.example&body=1%2C2"])
+def test_a_copy_in_a_mail_link_is_nobody_of_the_row(query: str) -> None:
+    """Who gets a copy by a mail link is not the person of the cell, with any encoding before."""
+    assert of.keys.email([f"mailto:a%40x.example?{query}"]).tolist() == ["a@x.example"]
 
 
 @pytest.mark.filterwarnings(QUIET)
