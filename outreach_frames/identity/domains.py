@@ -84,9 +84,9 @@ def domain_cells(texts: pa.Array) -> Cells:
     encoded = texts.dictionary_encode()
     found = pc.extract_regex(pc.ascii_lower(encoded.dictionary), _SIMPLE)
     url, host = (pc.struct_field(found, place) for place in (0, 1))
-    hosts = pc.if_else(pc.equal(url, ""), host, url).to_pylist()
-    domains = [None if one is None else _domain(one) for one in hosts]
-    keys = pa.array(domains, pa.large_string())
+    hosts = pc.if_else(pc.equal(url, ""), host, url).dictionary_encode()
+    domains = [None if one is None else _domain(one) for one in hosts.dictionary.to_pylist()]
+    keys = pa.array(domains, pa.large_string()).take(hosts.indices)
     is_simple = keys.is_valid().take(encoded.indices)
     return read_cells(keys.take(encoded.indices), is_simple, texts, domains_in)
 
