@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.text import quoted
+from outreach_frames.common.text import shorten
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.formulas import is_text
@@ -41,7 +41,7 @@ def decoded(content: bytes, path: Path, encoding: str | None) -> bytes:
         text = content.decode(encoding).removeprefix("\ufeff")
     except (LookupError, TypeError, ValueError) as error:
         raise InvalidInputError(
-            f"{path} is not in encoding={quoted(encoding)}: {error}. Pass the encoding in which it "
+            f"{path} is not in {shorten(str(encoding))}: {error}. Pass the encoding in which it "
             'was saved, such as "cp1252" or "utf-16", or save it as UTF-8.'
         ) from error
     likely = wide or "utf-8"
