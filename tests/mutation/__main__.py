@@ -57,7 +57,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(options.jobs) as pool:
         # A recording holds the paths of its tree, so that tree has a fixed place.
         recorded = (options.contexts or Path(folder) / "contexts").absolute()
-        tree = recorded.with_name(f"{recorded.name}.tree")
+        # Coverage takes `contexts.*` for parts of the recording.
+        tree = recorded.with_name(f"tree-of-{recorded.name}")
         if not recorded.exists():
             record(copy_tree(tree), recorded)
         by_line = TestsByLine(recorded, tree)
