@@ -58,7 +58,8 @@ def tab_to(control: Locator) -> None:
 def press(control: Locator, key: str = "Enter") -> None:
     """Go to a control by Tab, and press a key there."""
     tab_to(control)
-    control.page.keyboard.press(key)
+    # The page may draw the control anew in between, which takes the focus from it.
+    control.press(key)
 
 
 def out_of_reach(widget: Locator) -> list[str]:
