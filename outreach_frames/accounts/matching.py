@@ -314,12 +314,22 @@ def _warn_of_cells(tables: Sequence[_Table], read: Sequence[list[Cells]], *, sin
             elif len(cells.broken):
                 partly = " or a broken one" * (broken < len(cells.broken))
                 lines.append(_count(table, kind, cells.broken, f"no {noun}{partly}"))
+            if kind == _PROFNET_URL and len(pages := _below_profiles(cells)):
+                counted = _count(table, kind, pages, "a page below a profile or with parameters")
+                lines.append(f"{counted} It matches only itself; shorten it to /in/<name>.")
             if single and (cells.counts > 1).any():
                 rows = np.flatnonzero(cells.counts > 1)
                 counted = _count(table, kind, rows, f"more than one {noun}")
                 lines.append(f"{counted} match() compares one per cell; give each its own row.")
     if lines:
         warn("\n".join(lines))
+
+
+def _below_profiles(cells: Cells) -> Rows:
+    """Return the cells whose URL begins like a profile's, but is not certain to be the person's."""
+    is_below = pc.match_substring_regex(cells.keys, r"\Ahttps://[^/]+/in/[^/?#&]+[/?#&]")
+    rows = np.repeat(np.arange(len(cells.counts)), cells.counts)
+    return np.unique(rows[np.asarray(is_below.fill_null(False))])
 
 
 def _count(table: _Table, kind: str, rows: Rows, held: str) -> str:

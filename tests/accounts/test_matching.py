@@ -476,3 +476,15 @@ def test_a_table_without_an_email_column_is_named() -> None:
     for compare in (frame.outreach.without, frame.outreach.match):
         with pytest.warns(OutreachWarning, match=message):
             compare(other)
+
+
+@pytest.mark.parametrize(
+    "page", ["/details/experience/", "/overlay/contact-info/", "?x=1", "&amp;x=1"]
+)
+def test_a_page_below_a_profile_is_counted(page: str) -> None:
+    """A customer listed by a page below the profile is kept, and a warning counts such cells."""
+    profile = "https://profnet.example/in/ann"
+    people = pd.DataFrame({"profnet_url": [profile, "https://profnet.example/in/bo"]})
+    crm = pd.DataFrame({"profnet_url": [f"{profile}{page}", "https://profnet.example/in/bo/"]})
+    with pytest.warns(OutreachWarning, match=r"1 of 2 cells of table 1.* below a profile.*row 0"):
+        assert people.outreach.without(crm)["profnet_url"].tolist() == [profile]
