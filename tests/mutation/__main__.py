@@ -33,7 +33,7 @@ from tests.mutation.mutants import Mutant, mutants, mutated
 ROOT: Final = Path(__file__).parents[2]
 PACKAGE: Final = "outreach_frames"
 FOLDERS: Final = (PACKAGE, "tests", "data", "docs", "notebooks")
-COPIED: Final = (*FOLDERS, "pyproject.toml", "README.md", "pytest_outreach_frames.py")
+COPIED: Final = (*FOLDERS, *(path.name for path in ROOT.iterdir() if path.is_file()))
 SECONDS_PER_MUTANT: Final = 300
 
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from coverage import CoverageData
 
+TESTS: Final = Path(__file__).parents[1]
 # A mutant that survives so many tests of its line survives the remaining ones too.
 MAX_TESTS: Final = 150
 
@@ -31,7 +32,7 @@ class TestsByLine:
         contexts = self._data.contexts_by_lineno(str(self._tree / module))
         first = max((number for number in contexts if number <= line), default=line)
         ids = {context.partition("|")[0] for context in contexts.get(first, [])} - {""}
-        return spread(ids, module) or room_tests(self._tree, module)
+        return spread(ids, module) or room_tests(module)
 
 
 def room_of(module: str) -> str:
@@ -44,12 +45,12 @@ def room_of(module: str) -> str:
     return folders[0] if folders else "(root)"
 
 
-def room_tests(tree: Path, module: str) -> list[str]:
+def room_tests(module: str) -> list[str]:
     """Return the test folder of a module's room, or the tests at the root."""
     folder = f"tests/{room_of(module)}"
-    if (tree / folder).is_dir():
+    if (TESTS.parent / folder).is_dir():
         return [folder]
-    return sorted(str(path.relative_to(tree)) for path in (tree / "tests").glob("test_*.py"))
+    return sorted(f"tests/{path.name}" for path in TESTS.glob("test_*.py"))
 
 
 def spread(ids: Sequence[str] | set[str], module: str) -> list[str]:
