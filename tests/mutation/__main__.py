@@ -2,9 +2,9 @@
 
     python -m tests.mutation [--sample 200] [--seed 0] [--jobs 2] [--contexts FILE] [room ...]
 
-For example, ten mutants of one room, with the contexts of an earlier run:
+For example, ten mutants of one room, with the recording of an earlier run:
 
-    python -m tests.mutation --sample 10 --contexts /tmp/contexts client
+    python -m tests.mutation --sample 10 --contexts FILE client
 
 The tests run in a copy of the tree: once with nothing changed, which records the tests of every
 line, and then for each mutant those of its line. A mutant is killed when a test fails or does not
