@@ -243,6 +243,9 @@ class Notebook:
         self.page = page
         self.watched = watched
         self._files = files
+        # Files that a test leaves are in no other test's way.
+        self._folder = uuid.uuid4().hex
+        (files / self._folder).mkdir()
         self._screenshots = screenshots
         self._open = False
 
@@ -259,7 +262,7 @@ class Notebook:
     def run(self, *cells: str) -> None:
         """Open a new notebook of these cells and run them all; what one raises fails the test."""
         self.close()
-        name = f"{uuid.uuid4().hex}.ipynb"
+        name = f"{self._folder}/{uuid.uuid4().hex}.ipynb"
         metadata = {"kernelspec": {"name": "python3", "display_name": "Python 3"}}
         code = {"cell_type": "code", "metadata": {}, "execution_count": None, "outputs": []}
         document = {
@@ -286,7 +289,7 @@ class Notebook:
         )
         if cells:
             self.page.evaluate(f"cells => {{ {_REPLACE_CELLS} }}", list(cells))
-        self._wait_until_ready(self.path.name)
+        self._wait_until_ready(str(self.path.relative_to(self._files)))
         self._run_all()
 
     def add(self, code: str) -> str:
