@@ -44,7 +44,7 @@ _PARAMETERS: Final = {
 }
 
 
-def shows_filters(filters: type = PeopleFilters) -> Callable[[F], F]:
+def shows_filters(filters: type[Any] = PeopleFilters) -> Callable[[F], F]:
     """Show the filters in the signature of a function with `**fields`, for editors and `help`."""
 
     def show(function: F) -> F:
@@ -108,8 +108,9 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
     source = expanded(path)
     if not source.exists():
         raise InvalidInputError(
-            f"{source} cannot be read: there is no such file. Pass the path of a file written by "
-            "save_filters(), or filters by name, such as person_name='Ada Lovelace'."
+            f"{source} cannot be read: there is no such file. Check the path. Pass filters by "
+            "name, such as person_titles=['CEO'], as a dict, or as the path of a file written by "
+            "save_filters()."
         )
     require_readable_file(source, open_pipes=True)
     try:

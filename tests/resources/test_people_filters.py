@@ -124,7 +124,10 @@ def test_a_kernel_completes_and_shows_filters(kernel: Any) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("checker", "options"),
-    [("mypy", ("--strict", "--no-error-summary", "--hide-error-context")), ("pyright", ())],
+    [
+        ("mypy", ("--strict", "--no-error-summary", "--hide-error-context")),
+        ("pyright", ("--pythonpath", sys.executable)),
+    ],
 )
 def test_type_checkers_find_misspelled_filters(
     checker: str, options: tuple[str, ...], tmp_path: Path
