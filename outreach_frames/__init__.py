@@ -22,6 +22,7 @@ from outreach_frames.resources.filters import explain_search, filters
 from outreach_frames.resources.lead_lists import lead_list
 from outreach_frames.resources.mailboxes import mailboxes, set_daily_email_limit
 from outreach_frames.resources.people import count_people, search_people
+from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.saved_filters import load_filters, save_filters
 from outreach_frames.resources.sequences import sequences
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FrameLike",
     "OutreachError",
+    "PeopleFilters",
     "check",
     "clear_cache",
     "columns",

@@ -62,7 +62,8 @@ def _takes(name: str, function: object, *, is_method: bool) -> Iterator[str]:
     assert callable(function)
     signature = inspect.signature(function)
     for parameter in list(signature.parameters.values())[is_method:]:
-        yield f"{name} takes {parameter}, {parameter.kind.description}"
+        if parameter.name not in spec.FILTERS_BY_NAME:
+            yield f"{name} takes {parameter}, {parameter.kind.description}"
     if not inspect.isclass(function):
         yield f"{name} returns {signature.return_annotation}"
 

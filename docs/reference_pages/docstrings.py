@@ -86,9 +86,13 @@ def _members(owner: type, names: tuple[str, ...]) -> list[str]:
 
 
 def _signature(documented: Callable[..., Any], *, skip_first: bool = False) -> inspect.Signature:
-    """Return a signature as it is typed: without types, which the text tells in words."""
+    """Return a signature as it is typed: without types, which the text tells in words.
+
+    The filters have a page of their own.
+    """
     given = inspect.signature(documented)
     parameters = list(given.parameters.values())[skip_first:]
+    parameters = [one for one in parameters if one.name not in spec.FILTERS_BY_NAME]
     plain = [parameter.replace(annotation=inspect.Parameter.empty) for parameter in parameters]
     return given.replace(parameters=plain, return_annotation=inspect.Signature.empty)
 

@@ -64,6 +64,8 @@ MEMBERS: Final[dict[str, tuple[str, ...]]] = {
 TYPES: Final[dict[str, str]] = {
     "of.FrameLike": "The type of what is taken as a frame, for annotations: a pandas frame, or a "
     "table that exports itself by Arrow's PyCapsule interface.",
+    "of.PeopleFilters": "The type of a dict of filters, for annotations: a TypedDict of all "
+    ":doc:`filters`.",
 }
 
 # Lists of the service that no other page has.
@@ -92,6 +94,7 @@ TASKS: Final = (
             "of.count_people",
             "of.explain_search",
             "of.filters",
+            "of.PeopleFilters",
             "of.save_filters",
             "of.load_filters",
         ),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
 from math import inf
-from typing import Any
+from os import PathLike
+from typing import Any, Unpack
 
 import pandas as pd
 
@@ -21,15 +22,17 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
 from outreach_frames.resources.paging import now, report_errors
 from outreach_frames.resources.people import undocumented_columns, with_headcount
+from outreach_frames.resources.people_filters import FindPeopleFilters
 from outreach_frames.resources.search import report_unknown_values
-from outreach_frames.resources.search_arguments import check_filters, check_limit
+from outreach_frames.resources.search_arguments import check_filters, check_limit, shows_filters
 from outreach_frames.resources.split_search import check_split_by
 
 
+@shows_filters(FindPeopleFilters)
 def find_people(
     accounts: pd.DataFrame,
     /,
-    filters: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     domain: Hashable | None = None,
     company_id: Hashable | None = None,
@@ -42,7 +45,7 @@ def find_people(
     refresh: bool = False,
     progress: bool | None = None,
     client: Client | None = None,
-    **fields: Any,
+    **fields: Unpack[FindPeopleFilters],
 ) -> AccountPeople:
     """Find the first few people at each company of a table, in few requests.
 
@@ -54,8 +57,9 @@ def find_people(
     ----------
     accounts : DataFrame
         One company per row.
-    filters : mapping, optional
-        Search filters by name that people must match, for example from `load_filters`.
+    filters : mapping or path, optional
+        Search filters by name that people must match, or the path of a search that `save_filters`
+        saved. Filters that name companies, such as company_names, are passed here.
     domain : str, optional
         The column with web addresses, domains, or email addresses; the registered domain is sent. A
         row whose cell holds several is invalid, and so is an email address of a free mail provider,
@@ -83,7 +87,8 @@ def find_people(
     client : Client, optional
         By default the client of the last `connect`.
     **fields
-        Search filters by name, such as ``person_departments=["marketing"]``.
+        Search filters by name, such as ``person_departments=["marketing"]``; they override
+        `filters`.
 
     Returns
     -------

@@ -114,7 +114,6 @@ def call(function: Callable[..., T], options: argparse.Namespace, **others: Any)
     given = vars(options) | others
     chosen = {name: value for name, value in given.items() if name in names}
     if "fields" in names:
-        chosen["filters"] = of.load_filters(options.filters) if options.filters else None
         chosen |= {known.name: given[known.name] for known in spec.FILTERS}
     with connected(options) if "sandbox" in options else nullcontext():
         return function(**chosen)

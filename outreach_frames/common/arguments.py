@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping
 from datetime import date
 from numbers import Integral
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,14 @@ _MAX_SHOWN_POSITIONS = 5
 # Hyphens and dashes, underscores, and invisible characters.
 _JOINING = ("Pd", "Pc", "Cf")
 _NOT_LISTS = (bytes, bytearray, Mapping)
+
+
+class ListOfText(Protocol):
+    """A list, tuple, set or column of text; type checkers reject a single text."""
+
+    # str.__contains__ takes only str, so str does not match.
+    def __contains__(self, value: object, /) -> bool: ...
+    def __iter__(self) -> Iterator[str]: ...
 
 
 def suggestion(word: str, known: Iterable[str], most: int = 1) -> str:

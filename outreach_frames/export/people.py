@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pyarrow as pa
 
@@ -16,14 +17,21 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import Format, format_of
 from outreach_frames.reading.raw_people import read_people_lines
+from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import Search
-from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
+from outreach_frames.resources.search_arguments import (
+    check_filters,
+    check_limit,
+    check_page_size,
+    shows_filters,
+)
 from outreach_frames.resources.split_search import SplittableSearch
 
 
+@shows_filters()
 def export_people(
     path: str | Path,
-    filters: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     limit: int | None = None,
     resume: bool = True,
@@ -33,7 +41,7 @@ def export_people(
     refresh: bool = False,
     progress: bool | None = None,
     client: Client | None = None,
-    **fields: Any,
+    **fields: Unpack[PeopleFilters],
 ) -> Path:
     """Search people, and write them to a file without holding them all in memory.
 
@@ -47,8 +55,8 @@ def export_people(
         ``.csv``: as ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the JSON that the
         service sent. ``.parquet``: as ``df.outreach.to_parquet``. A folder (a path without an
         ending): Parquet files of 10,000 people each. `read_prospects` reads all of them.
-    filters : mapping, optional
-        Search filters by name, for example from `load_filters`.
+    filters : mapping or path, optional
+        Search filters by name, or the path of a search that `save_filters` saved.
     limit : int or None
         The most people to write; None writes all that match.
     resume : bool
@@ -69,7 +77,8 @@ def export_people(
     client : Client, optional
         By default the client of the last `connect`.
     **fields
-        Search filters by name, such as ``person_titles=["Head of Sales"]``.
+        Search filters by name, such as ``person_titles=["Head of Sales"]``; they override
+        `filters`.
 
     Returns
     -------

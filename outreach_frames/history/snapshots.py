@@ -7,8 +7,9 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Unpack
 
 import pandas as pd
 import pyarrow.parquet as pq
@@ -24,7 +25,8 @@ from outreach_frames.export.checkpoint import partial_filters
 from outreach_frames.export.people import export_people
 from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.read import parts_of
-from outreach_frames.resources.search_arguments import check_filters
+from outreach_frames.resources.people_filters import PeopleFilters
+from outreach_frames.resources.search_arguments import check_filters, shows_filters
 
 KEY: Final = "snapshot"
 _NAME: Final = re.compile(rf"{KEY}=(\d{{4}}-\d{{2}}-\d{{2}})")
@@ -38,15 +40,16 @@ class Snapshot(NamedTuple):
     path: Path
 
 
+@shows_filters()
 def snapshot_people(
     folder: str | Path,
-    filters: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     date: str | datetime.date | None = None,
     split_by: str | None = None,
     progress: bool | None = None,
     client: Client | None = None,
-    **fields: Any,
+    **fields: Unpack[PeopleFilters],
 ) -> Path:
     """Search people, and store all matching people as the snapshot of a day.
 
@@ -58,8 +61,8 @@ def snapshot_people(
     ----------
     folder : str or Path
         The folder of this search's snapshots; it is created if missing.
-    filters : mapping, optional
-        Search filters by name, for example from `load_filters`.
+    filters : mapping or path, optional
+        Search filters by name, or the path of a search that `save_filters` saved.
     date : str or date, optional
         The day, as text YYYY-MM-DD or a date; by default today in this machine's time zone.
     split_by : str, optional
@@ -69,7 +72,8 @@ def snapshot_people(
     client : Client, optional
         By default the client of the last `connect`.
     **fields
-        Search filters by name, such as ``person_titles=["Head of Sales"]``.
+        Search filters by name, such as ``person_titles=["Head of Sales"]``; they override
+        `filters`.
 
     Returns
     -------

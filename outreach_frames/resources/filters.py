@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from os import PathLike
+from typing import Any, Unpack
 
 import pandas as pd
 import pyarrow as pa
@@ -14,8 +15,9 @@ from outreach_frames.client.connect import resolve
 from outreach_frames.common.parallel import ordered_map
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.resources.people import count_matches
+from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import report_unknown_values
-from outreach_frames.resources.search_arguments import check_filters
+from outreach_frames.resources.search_arguments import check_filters, shows_filters
 
 _LIST_OF_TEXT = pd.ArrowDtype(pa.list_(pa.string()))
 
@@ -54,13 +56,14 @@ def filters() -> pd.DataFrame:
     )
 
 
+@shows_filters()
 def explain_search(
-    filters: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     refresh: bool = False,
     progress: bool | None = None,
     client: Client | None = None,
-    **fields: Any,
+    **fields: Unpack[PeopleFilters],
 ) -> pd.DataFrame:
     """Count the people that a search would find without each of its filters and values.
 
@@ -69,8 +72,8 @@ def explain_search(
 
     Parameters
     ----------
-    filters : mapping, optional
-        Search filters by name.
+    filters : mapping or path, optional
+        Search filters by name, or the path of a search that `save_filters` saved.
     refresh : bool
         Ask the service even if the cache has a fresh response.
     progress : bool, optional
@@ -78,7 +81,7 @@ def explain_search(
     client : Client, optional
         By default the client of the last `connect`.
     **fields
-        Search filters by name.
+        Search filters by name; they override `filters`.
 
     Returns
     -------

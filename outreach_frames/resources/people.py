@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from typing import Any, Final
+from os import PathLike
+from typing import Any, Final, Unpack
 
 import pandas as pd
 import pyarrow as pa
@@ -18,8 +19,14 @@ from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, concat_people
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.paging import keeping_partial, report_errors
+from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import Search, report_unknown_values
-from outreach_frames.resources.search_arguments import check_filters, check_limit, check_page_size
+from outreach_frames.resources.search_arguments import (
+    check_filters,
+    check_limit,
+    check_page_size,
+    shows_filters,
+)
 from outreach_frames.resources.split_search import SplittableSearch
 from outreach_frames.tables.schema import empty_table, to_frame
 
@@ -36,8 +43,9 @@ _DROPPED: Mapping[str, tuple[str, ...]] = {
 }
 
 
+@shows_filters()
 def search_people(
-    filters: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     limit: int | None = 1000,
     headcount: Headcount = "all",
@@ -47,14 +55,14 @@ def search_people(
     refresh: bool = False,
     progress: bool | None = None,
     client: Client | None = None,
-    **fields: Any,
+    **fields: Unpack[PeopleFilters],
 ) -> pd.DataFrame:
     """Search people and return one row per person, including the company's fields.
 
     Parameters
     ----------
-    filters : mapping, optional
-        Search filters by name, for example from `load_filters`.
+    filters : mapping or path, optional
+        Search filters by name, or the path of a search that `save_filters` saved.
     limit : int or None
         Maximum number of people to read; None reads all. If more people match, a warning says so.
     headcount : {"all", "department", "none"}
@@ -76,7 +84,8 @@ def search_people(
     client : Client, optional
         By default the client of the last `connect`.
     **fields
-        Search filters by name, such as ``person_titles=["Head of Sales"]``.
+        Search filters by name, such as ``person_titles=["Head of Sales"]``; they override
+        `filters`.
 
     Returns
     -------
@@ -180,25 +189,26 @@ def with_headcount(people: pd.DataFrame, headcount: Headcount) -> pd.DataFrame:
     return people[[name for name in people.columns if not name.startswith(dropped)]]
 
 
+@shows_filters()
 def count_people(
-    filters: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
     refresh: bool = False,
     client: Client | None = None,
-    **fields: Any,
+    **fields: Unpack[PeopleFilters],
 ) -> int:
     """Count the people that a search would find, with one small request.
 
     Parameters
     ----------
-    filters : mapping, optional
-        Search filters by name.
+    filters : mapping or path, optional
+        Search filters by name, or the path of a search that `save_filters` saved.
     refresh : bool
         Ask the service even if the cache has a fresh response.
     client : Client, optional
         By default the client of the last `connect`.
     **fields
-        Search filters by name.
+        Search filters by name; they override `filters`.
 
     Returns
     -------

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 import uuid
 from collections.abc import Callable, Mapping
 from inspect import Parameter, signature
-from typing import Any
+from os import PathLike
+from typing import Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -21,31 +23,57 @@ from outreach_frames.common.arguments import (
     similar,
     suggestion,
 )
+from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.resources.people_filters import PeopleFilters
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 PAGE, PAGE_SIZE = (paging.name for paging in spec.SEARCH_PAGING)
 _KEYWORD = Parameter.KEYWORD_ONLY
 _DOMAIN = re.compile(r"[^\s/@:]+\.[^\s/@:]+")
+FILTER_TYPES: Final = {"string": "str", "boolean": "bool", "array": "ListOfText"}
+SAVED_KIND: Final = "outreach_frames people search"
+SAVED_VERSION: Final = 1
+_PARAMETERS: Final = {
+    one.name: Parameter(
+        one.name, _KEYWORD, default=None, annotation=f"{FILTER_TYPES[one.type]} | None"
+    )
+    for one in spec.FILTERS
+}
+
+
+def shows_filters(filters: type[Any] = PeopleFilters) -> Callable[[F], F]:
+    """Show the filters in the signature of a function with `**fields`, for editors and `help`."""
+
+    def show(function: F) -> F:
+        takes = signature(function)
+        *others, fields = takes.parameters.values()
+        shown = [one for name, one in _PARAMETERS.items() if name in filters.__annotations__]
+        takes = takes.replace(parameters=[*others, *shown, fields])
+        function.__signature__ = takes  # type: ignore[attr-defined]
+        return function
+
+    return show
 
 
 def check_filters(
-    filters: Mapping[str, Any] | None = None,
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     fields: Mapping[str, Any] | None = None,
     caller: Callable[..., Any] | None = None,
 ) -> dict[str, Any]:
     """Return the filters that are set, in the interface's order; `fields` override `filters`.
 
-    The error for an unknown filter also names similar arguments of the `caller`.
+    `filters` may be the path of a saved search. The error for an unknown filter also names similar
+    arguments of the `caller`.
 
     >>> check_filters({"person_titles": ["CEO"]}, {"person_name": None})
     {'person_titles': ['CEO']}
     """
-    if filters is not None and not isinstance(filters, Mapping):
-        raise InvalidInputError(
-            f"filters takes a dict of filter names and values, not {type(filters).__name__}."
-        )
-    given = dict(filters or {})
+    if isinstance(filters, str | PathLike):
+        filters = _read_saved(filters)
+    given = _mapping(filters)
     given.update({name: value for name, value in (fields or {}).items() if value is not None})
     for name in given:
         if name in (PAGE, PAGE_SIZE):
@@ -66,12 +94,59 @@ def check_filters(
     }
 
 
+def _mapping(filters: object) -> dict[Any, Any]:
+    if filters is not None and not isinstance(filters, Mapping):
+        raise InvalidInputError(
+            "filters takes a dict of filter names and values, or the path of a saved search, "
+            f"not {type(filters).__name__}."
+        )
+    return dict(filters or {})
+
+
+def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
+    """Read and check the filters of a file that `save_filters` wrote."""
+    source = expanded(path)
+    if not source.exists():
+        raise InvalidInputError(
+            f"{source} cannot be read: there is no such file. Check the path. Pass filters by "
+            "name, such as person_titles=['CEO'], as a dict, or as the path of a file written by "
+            "save_filters()."
+        )
+    require_readable_file(source, open_pipes=True)
+    try:
+        saved = json.loads(source.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise unreadable(source, error) from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidInputError(
+            f"{source} is damaged or not a saved search: it is not valid JSON ({error}). Pass a "
+            "file written by save_filters()."
+        ) from error
+    if not isinstance(saved, dict) or saved.get("kind") != SAVED_KIND:
+        raise InvalidInputError(
+            f"{source} is not a saved search. Pass a file written by save_filters()."
+        )
+    if saved.get("version") != SAVED_VERSION:
+        raise InvalidInputError(
+            f"{source} was written by another version (format {saved.get('version')!r}); "
+            f"this version reads format {SAVED_VERSION}. Save the filters again."
+        )
+    try:
+        return check_filters(_mapping(saved.get("filters")))
+    except InvalidInputError as error:
+        raise InvalidInputError(f"{source} cannot be used: {error}") from error
+
+
 def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) -> str:
     """Return the filters, and the arguments of a function, that resemble a name, in sentences."""
     hint = suggestion(name, spec.FILTERS_BY_NAME)
     if caller is None:
         return hint
-    arguments = [one.name for one in signature(caller).parameters.values() if one.kind is _KEYWORD]
+    arguments = [
+        one.name
+        for one in signature(caller).parameters.values()
+        if one.kind is _KEYWORD and one.name not in spec.FILTERS_BY_NAME
+    ]
     # The argument may be a word of the name, as in company_domain.
     close = [one for one in arguments if one in name.split("_")] or similar(name, arguments, 2)
     if close or not hint:

@@ -10,6 +10,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames import spec
+from outreach_frames.client.client import Client
 from tests.filter_values import good_value
 
 
@@ -98,3 +99,61 @@ def test_a_folder_that_is_missing_is_told(tmp_path: Path) -> None:
     """A folder that is not there is an error with the file's name."""
     with pytest.raises(of.OutreachError, match=r"search\.json cannot be written"):
         of.save_filters(tmp_path / "nowhere" / "search.json", {})
+
+
+def test_filters_are_saved_as_they_are_searched_with(tmp_path: Path) -> None:
+    """Filters by name are saved beside those of a dict or file, which they override."""
+    path = of.save_filters(tmp_path / "a.json", person_seniorities=["vp"], person_name="Ada")
+    changed = of.save_filters(tmp_path / "b.json", path, person_seniorities=("cxo",))
+    assert of.load_filters(path) == {"person_name": "Ada", "person_seniorities": ["vp"]}
+    assert of.load_filters(changed) == {"person_name": "Ada", "person_seniorities": ["cxo"]}
+    with pytest.raises(of.OutreachError, match=r"mean 'person_name'\? Call"):
+        of.save_filters(path, person_nam="Ada")  # type: ignore[call-arg]
+
+
+def test_a_saved_search_is_searched_by_its_path(tmp_path: Path, client: Client) -> None:
+    """Each function that takes filters takes a file; fields override the file's filters."""
+    path = of.save_filters(tmp_path / "vps.json", person_seniorities=["vp"])
+    expected = of.count_people(person_seniorities=["vp"], client=client)
+    directors = of.count_people(person_seniorities=["director"], client=client)
+    assert of.count_people(path, client=client) == expected != directors
+    assert of.count_people(str(path), person_seniorities=None, client=client) == expected
+    assert of.count_people(path, person_seniorities=["director"], client=client) == directors
+    people = of.search_people(path, limit=None, client=client)
+    assert people.attrs["filters"] == {"person_seniorities": ["vp"]}
+    assert of.explain_search(path, client=client).attrs["total"] == expected == len(people)
+    written = of.export_people(tmp_path / "vps.csv", path, client=client)
+    assert len(of.read_prospects(written)) == expected
+    kept = of.snapshot_people(tmp_path / "vps", str(path), client=client)
+    assert len(of.read_prospects(kept)) == expected
+    companies = people.outreach.companies().head(2)
+    found = companies.outreach.find_people(path, company_id="id", client=client)
+    assert found.people.attrs["filters"] == {"person_seniorities": ["vp"]}
+    assert of.widgets.PeopleSearch(path, client).filters == {"person_seniorities": ["vp"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("nowhere.json", r"no such file\. Check the path\. Pass .* save_filters\(\)"),
+        ("folder", "it is a folder"),
+        ("people.csv", r"not a saved search: it is not valid JSON .* save_filters\(\)"),
+        ("people.bin", r"not a saved search: it is not valid JSON .* save_filters\(\)"),
+        ("search.json", r"cannot be used: filters takes a dict .* not str"),
+        ("", "is not a path"),
+    ],
+)
+def test_a_path_of_no_saved_search_is_told(
+    tmp_path: Path, client: Client, monkeypatch: pytest.MonkeyPatch, name: str, words: str
+) -> None:
+    """A path that is missing, a folder or another file is an error that says what to pass."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "people.csv").write_text("name,email\nAda,ada@x.example\n", encoding="utf-8")
+    (tmp_path / "people.bin").write_bytes(b"PAR1\xff\xfe")
+    path = of.save_filters("search.json", person_name="Ada")
+    saved = {**json.loads(path.read_text(encoding="utf-8")), "filters": "search.json"}
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    with pytest.raises(of.OutreachError, match=words) as error:
+        of.search_people(name, client=client)
+    assert "ada@x.example" not in str(error.value)

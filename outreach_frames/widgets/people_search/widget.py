@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from functools import partial
+from os import PathLike
 from pathlib import Path
 from threading import Event
 from typing import Any, ClassVar, NamedTuple
@@ -63,8 +64,8 @@ class PeopleSearch(Panel):
 
     Parameters
     ----------
-    filters : mapping, optional
-        Initial filters, for example from `load_filters`.
+    filters : mapping or path, optional
+        Initial filters by name, or the path of a search that `save_filters` saved.
     client : Client, optional
         By default the one of the last `connect`.
     limit : int or None
@@ -137,7 +138,7 @@ class PeopleSearch(Panel):
 
     def __init__(
         self,
-        filters: Mapping[str, Any] | None = None,
+        filters: Mapping[str, Any] | str | PathLike[str] | None = None,
         client: Client | None = None,
         *,
         limit: int | None = DEFAULT_LIMIT,

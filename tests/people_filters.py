@@ -1,0 +1,52 @@
+"""The types of the search filters, as the text of a module.
+
+`python -m tests.people_filters` writes them to the package, from `spec`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from outreach_frames import spec
+from outreach_frames.accounts.companies import IDENTIFIER_KINDS
+from outreach_frames.resources import people_filters
+from outreach_frames.resources.search_arguments import FILTER_TYPES
+
+MODULE = Path(people_filters.__file__)
+# What `find_people` takes from its table.
+COMPANIES = {kind.filter for kind in IDENTIFIER_KINDS}
+TEXT = '''\
+"""The search filters as types; written by `python -m tests.people_filters`."""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+from outreach_frames.common.arguments import ListOfText
+
+
+class FindPeopleFilters(TypedDict, total=False):
+    """The filters of a search at given companies: all but those that name the companies."""
+
+{others}
+
+
+class PeopleFilters(FindPeopleFilters, total=False):
+    """The filters of a people search; `filters()` lists their known values."""
+
+{companies}
+'''
+
+
+def module_text() -> str:
+    """Return the module's text."""
+    # The lists of known values may be incomplete, so no type is limited to them.
+    lines = {one.name: f"    {one.name}: {FILTER_TYPES[one.type]} | None" for one in spec.FILTERS}
+    return TEXT.format(
+        others="\n".join(line for name, line in lines.items() if name not in COMPANIES),
+        companies="\n".join(line for name, line in lines.items() if name in COMPANIES),
+    )
+
+
+if __name__ == "__main__":
+    MODULE.write_text(module_text(), encoding="utf-8")
