@@ -22,6 +22,7 @@ from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.commands.add_leads import ADD_LEADS, EXIT_NOT_ALL_ADDED
 from outreach_frames.commands.history import COMPARE, SNAPSHOT
 from outreach_frames.commands.lab import LAB
+from outreach_frames.commands.login import LOGIN, LOGOUT
 from outreach_frames.commands.options import (
     ENCODING,
     REFRESH,
@@ -269,6 +270,8 @@ COMMANDS: Final = (
     ),
     RUN_SANDBOX,
     LAB,
+    LOGIN,
+    LOGOUT,
     Command(
         "check",
         "check whether the service can be used",
