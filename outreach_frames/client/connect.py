@@ -119,8 +119,7 @@ def connect(
     del api_key
     if has_arguments and profile is not None:
         raise ConfigurationError(
-            "profile= has its own address and token. Pass either a profile, or an address and a "
-            "token."
+            "A profile has its own address and token. Pass either a profile or these."
         )
     stored = None if has_arguments else _configured_profile(profile, token)
     if stored is not None:
@@ -134,9 +133,7 @@ def connect(
     given = {"people": people, "seed": seed}
     world = {name: check_integer(name, one) for name, one in given.items() if one is not None}
     if world and base_url != SANDBOX:
-        raise ConfigurationError(
-            'people and seed are options of the sandbox: of.connect("sandbox", people=20_000).'
-        )
+        raise ConfigurationError('people= and seed= are only for of.connect("sandbox").')
     sandbox = _started_sandbox(world) if base_url == SANDBOX else None
     if sandbox is not None:
         base_url, token = sandbox.url, Token(sandbox.api_key)
@@ -258,6 +255,11 @@ def logout(profile: str = DEFAULT_PROFILE) -> None:
     profile : str, default "default"
         The profile's name.
 
+    Returns
+    -------
+    None
+        The profile is not in the keyring.
+
     Raises
     ------
     ConfigurationError
@@ -313,9 +315,9 @@ def _configured_profile(profile: str | None, token: Token) -> Profile | None:
                 f"to store it, or check profile= and {PROFILE_VARIABLE}."
             )
         return stored
-    if token.is_given or os.environ.get(BASE_URL_VARIABLE) or not profiles.has_keyring():
+    if token.is_given or os.environ.get(BASE_URL_VARIABLE):
         return None
-    return profiles.load(DEFAULT_PROFILE)
+    return None if isinstance(profiles.find_keyring(), str) else profiles.load(DEFAULT_PROFILE)
 
 
 def _logged_in(name: str, profile: Profile, stored: Profile | None) -> Client:
@@ -341,9 +343,8 @@ def _ask(ask: Callable[[], T]) -> T:
         warnings.simplefilter("error", getpass.GetPassWarning)
         return ask()
     raise ConfigurationError(
-        "The address and the token cannot be entered here: it is no terminal, it would show the "
-        "token, or its input ended. Log in from a terminal or a notebook first, or set "
-        f"{BASE_URL_VARIABLE} and {API_KEY_VARIABLE}. Nothing was stored."
+        "Nothing was entered: this is not a terminal or notebook, it would show the token, or its "
+        f"input ended. Log in from one, or set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}."
     )
 
 

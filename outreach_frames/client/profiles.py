@@ -31,7 +31,8 @@ OPTIONS: Final[Mapping[str, Any]] = MappingProxyType(
 _SERVICE: Final = "outreach_frames"
 _ADDRESS: Final = "base_url"
 _NAME: Final = r"\w[\w.@-]{0,63}"
-_WINDOWS_BYTES: Final = 2560
+# 2,560 bytes of UTF-16.
+_WINDOWS_CHARACTERS: Final = 1280
 _INSTEAD: Final = "set OUTREACH_BASE_URL and OUTREACH_API_KEY instead"
 
 
@@ -52,14 +53,8 @@ def check_name(name: object) -> None:
     """Raise ConfigurationError if a profile's name is invalid."""
     if not isinstance(name, str) or not re.fullmatch(_NAME, name):
         raise ConfigurationError(
-            "profile takes a name of up to 64 letters, digits and . _ @ -, which begins with a "
-            f"letter or digit, not {quoted(name)}."
+            f"profile takes a name of up to 64 letters, digits, . _ @ or -, not {quoted(name)}."
         )
-
-
-def has_keyring() -> bool:
-    """Return whether there is a keyring that profiles can be in."""
-    return not isinstance(_find_keyring(), str)
 
 
 def load(name: str, *, damaged_as_none: bool = False) -> Profile | None:
@@ -78,15 +73,7 @@ def load(name: str, *, damaged_as_none: bool = False) -> Profile | None:
 def store(name: str, profile: Profile) -> None:
     """Write a profile in one piece, in place of an earlier one."""
     entry = profile.token.entry({_ADDRESS: profile.base_url, **profile.options})
-    try:
-        _run(_keyring().set_password, name, entry)
-    except ConfigurationError as error:
-        if len(str(entry, "utf-8").encode("utf-16-le")) > _WINDOWS_BYTES:
-            error.add_note(
-                f"Windows stores up to {_WINDOWS_BYTES:,} bytes, 2 for each character, and the "
-                "token is too long."
-            )
-        raise
+    _run(_keyring().set_password, name, entry)
 
 
 def remove(name: str) -> None:
@@ -119,21 +106,23 @@ def _run(method: Callable[..., str | None], name: str, *entry: memoryview) -> me
     except KeyboardInterrupt:
         raised = KeyboardInterrupt()
     except Exception as error:  # noqa: BLE001 - each backend has its own
+        is_long = sum(map(len, entry)) > _WINDOWS_CHARACTERS
+        limit = f" On Windows it stores {_WINDOWS_CHARACTERS:,} characters." if is_long else ""
         raised = ConfigurationError(
-            f"The system's keyring cannot be used ({type(error).__name__}). Unlock it and try "
-            f"again, or {_INSTEAD}."
+            f"The system's keyring cannot be used ({type(error).__name__}).{limit} Unlock it and "
+            f"try again, or {_INSTEAD}."
         )
     raise raised
 
 
 def _keyring() -> KeyringBackend:
-    found = _find_keyring()
+    found = find_keyring()
     if isinstance(found, str):
         raise ConfigurationError(found)
     return found
 
 
-def _find_keyring() -> KeyringBackend | str:
+def find_keyring() -> KeyringBackend | str:
     """Return the keyring to use, or why there is none."""
     try:
         import keyring  # noqa: PLC0415 - slow to import, and an optional extra
@@ -149,18 +138,10 @@ def _find_keyring() -> KeyringBackend | str:
         name = f" ({type(ring).__module__}.{type(ring).__name__})"
         # A chain would pass an entry on to the next keyring, which may store plain text.
         chain: list[KeyringBackend] = ring.backends if isinstance(ring, ChainerBackend) else [ring]
-        for one in sorted(chain, key=_is_foreign):
-            if _encrypts(one):
-                return one
-    return (
-        f"This machine has no keyring that encrypts{name}, so nothing is stored. Start the "
-        f"system's keyring, or {_INSTEAD}."
-    )
-
-
-def _is_foreign(ring: KeyringBackend) -> bool:
-    """Return whether a keyring is not one of the operating systems'."""
-    return not type(ring).__module__.startswith("keyring.backends.")
+        # Those of the operating systems first.
+        chain = sorted(chain, key=lambda one: not type(one).__module__.startswith("keyring."))
+        return next(filter(_encrypts, chain))
+    return f"This machine has no keyring that encrypts{name}. Start the system's, or {_INSTEAD}."
 
 
 def _encrypts(ring: KeyringBackend) -> bool:

@@ -57,7 +57,7 @@ class FailingKeyring(MemoryKeyring):
 
     def set_password(self, service: str, username: str, password: str) -> None:
         """Keep nothing."""
-        raise self.fault(password)
+        raise self.fault(service, username, password)
 
 
 @contextmanager
