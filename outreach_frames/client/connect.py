@@ -119,7 +119,7 @@ def connect(
     del api_key
     if has_arguments and profile is not None:
         raise ConfigurationError(
-            "A profile has its own address and token. Pass either a profile or these."
+            "Pass either profile= or an address and a token: a profile has its own."
         )
     stored = None if has_arguments else _configured_profile(profile, token)
     if stored is not None:

@@ -14,7 +14,7 @@ from keyring.errors import PasswordDeleteError
 class MemoryKeyring(KeyringBackend):
     """A keyring that its user has configured; it notes each change."""
 
-    priority = 5  # type: ignore[assignment]
+    priority = 5
 
     def __init__(self) -> None:
         super().__init__()

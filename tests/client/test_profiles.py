@@ -197,6 +197,7 @@ def test_input_of_no_use_stores_nothing(answer: Any, person: Person, ring: Memor
     with scripted([]) as service, pytest.raises(ConfigurationError) as caught:
         of.login(service.url)
     assert (ring.entries, service.requests) == ({}, [])
+    assert ("No token was entered" in str(caught.value)) == (answer in {"", "  "})
     shown = everything_shown(caught.value)
     assert TOKEN not in shown.replace(repr(answer), "")
     assert caught.value.__context__ is None
@@ -274,7 +275,7 @@ def test_where_address_and_token_come_from(
             assert client.sandbox is not None
         addresses: list[dict[str, Any]] = [{"base_url": url} for url in (one.url, "sandbox")]
         for beside in (*addresses, {"api_key": TOKEN}):
-            with pytest.raises(ConfigurationError, match="Pass either a profile"):
+            with pytest.raises(ConfigurationError, match="Pass either profile="):
                 of.connect(profile="crm", **beside)
         monkeypatch.delenv("OUTREACH_API_KEY")
         monkeypatch.setenv("OUTREACH_PROFILE", "")
@@ -445,7 +446,7 @@ def test_commands_log_in_and_use_a_profile(
 
 @pytest.mark.long
 def test_without_a_terminal_login_ends_with_an_error(tmp_path: Path) -> None:
-    """In cron there is nobody to ask, and connections with arguments import no keyring."""
+    """Without a terminal no token is read, and connections with arguments import no keyring."""
     code = """
 import sys
 import outreach_frames as of
@@ -454,7 +455,7 @@ assert "keyring" not in sys.modules
 import keyring
 from tests.client.keyrings import MemoryKeyring
 keyring.set_keyring(MemoryKeyring())
-for address in (None, "http://127.0.0.1:9"):
+for address in (None, "http://127.0.0.1:9", None):
     try:
         of.login(address)
     except of.OutreachError as error:
@@ -463,10 +464,10 @@ for address in (None, "http://127.0.0.1:9"):
     done = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        stdin=subprocess.DEVNULL,
+        input="http://127.0.0.1:9\n" * 2,  # what would be taken as the token, too
         capture_output=True,
         text=True,
         start_new_session=True,  # no terminal
         check=True,
     )
-    assert done.stdout.count("Nothing was entered") == 2
+    assert done.stdout.count("Nothing was entered") == 3
