@@ -36,8 +36,8 @@ def outreach_sandbox(
     """Start a sandbox for this test, and connect to it by default.
 
     The functions of outreach_frames use it without a cache; `OUTREACH_BASE_URL` and
-    `OUTREACH_API_KEY` are set for scripts and processes. Pass options with
-    `@pytest.mark.outreach_sandbox(people=50)`. Tests do not share a sandbox.
+    `OUTREACH_API_KEY` are set for scripts and processes, and `OUTREACH_PROFILE` is not. Pass
+    options with `@pytest.mark.outreach_sandbox(people=50)`. Tests do not share a sandbox.
     """
     import outreach_frames as of  # noqa: PLC0415 - only when it is used
     from outreach_frames.client.connect import current, make_default  # noqa: PLC0415
@@ -50,6 +50,8 @@ def outreach_sandbox(
     with of.sandbox.serve(**options) as sandbox:
         monkeypatch.setenv("OUTREACH_BASE_URL", sandbox.url)
         monkeypatch.setenv("OUTREACH_API_KEY", sandbox.api_key)
+        # It would win over the other two.
+        monkeypatch.delenv("OUTREACH_PROFILE", raising=False)
         # A new cache for scripts that connect by themselves.
         monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         with of.connect(cache=None):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pandas as _pd
 
-from outreach_frames.client.connect import connect
+from outreach_frames.client.connect import connect, login, logout
 from outreach_frames.errors import OutreachError
 from outreach_frames.leads.planning.syntax import field_name
 from outreach_frames.resources.contacts import contacts
@@ -64,6 +64,8 @@ __all__ = [
     "last_report",
     "lead_list",
     "load_filters",
+    "login",
+    "logout",
     "mailboxes",
     "outreach",
     "plots",

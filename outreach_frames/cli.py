@@ -19,6 +19,7 @@ import pandas as pd
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.accounts.result import AccountPeople
+from outreach_frames.client.profiles import DEFAULT_PROFILE
 from outreach_frames.commands.add_leads import ADD_LEADS, EXIT_NOT_ALL_ADDED
 from outreach_frames.commands.history import COMPARE, SNAPSHOT
 from outreach_frames.commands.lab import LAB
@@ -141,6 +142,14 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _run_login(options: argparse.Namespace) -> None:
+    with call(of.login, options) as client:
+        print_result(
+            f"The service at {client.base_url} accepts the token. The system's keyring has both "
+            f"as the profile {options.profile}."
+        )
+
+
 def _run_check(options: argparse.Namespace) -> int:
     """Print the findings, those that need attention with their advice."""
     found = call(of.check, options)
@@ -219,6 +228,9 @@ _OUT: Final = option(
     help="write all columns to a .csv, .parquet or .xlsx file; after a failure, the partial result "
     "is in a file with .partial in its name",
 )
+_LOGIN_PROFILE: Final = option(
+    "--profile", metavar="NAME", default=DEFAULT_PROFILE, help=f"its name ({DEFAULT_PROFILE})"
+)
 _LIST_OPTIONS: Final = (_OUT, SANDBOX_OPTION, REFRESH)
 
 
@@ -269,6 +281,24 @@ COMMANDS: Final = (
     ),
     RUN_SANDBOX,
     LAB,
+    Command(
+        "login",
+        "store the service's address and the token in the system's keyring",
+        "Ask for the service's address and the token, try them, and store them in the system's "
+        "keyring. Nothing is asked if the profile is stored and works.",
+        (
+            option("base_url", nargs="?", metavar="ADDRESS", help="the service's address"),
+            _LOGIN_PROFILE,
+        ),
+        _run_login,
+    ),
+    Command(
+        "logout",
+        "remove the address and the token from the system's keyring",
+        "Remove a profile of `outreach-frames login` from the system's keyring, if it is there.",
+        (_LOGIN_PROFILE,),
+        lambda options: call(of.logout, options),
+    ),
     Command(
         "check",
         "check whether the service can be used",

@@ -65,6 +65,15 @@ def _own_cache_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
 
 
 @pytest.fixture(scope="session", autouse=True)
+def _no_keyring() -> Iterator[None]:
+    """Keep tests and their processes out of the user's keyring, and from real accounts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
+        patch.delenv("OUTREACH_PROFILE", raising=False)
+        yield
+
+
+@pytest.fixture(scope="session", autouse=True)
 def _ctrl_c_is_heard() -> Iterator[None]:
     """Have Ctrl-C interrupt tests and their processes, also where a shell had it ignored."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)

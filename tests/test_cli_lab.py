@@ -38,6 +38,7 @@ def jupyter_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     # Somebody's own account, which must not be what is tried out.
     monkeypatch.setenv("OUTREACH_BASE_URL", "https://account.example")
     monkeypatch.setenv("OUTREACH_API_KEY", "of the account")
+    monkeypatch.setenv("OUTREACH_PROFILE", "account")
     return folder
 
 

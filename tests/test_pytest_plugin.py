@@ -79,8 +79,8 @@ def passed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     done = subprocess.run(
         [*command, "-rA", "--tb=short", "-p", "no:cacheprovider"],
         cwd=folder,
-        # Only this plugin, as if it were installed.
-        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+        # Only this plugin, as if it were installed, and somebody's own account.
+        env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "OUTREACH_PROFILE": "account"},
         capture_output=True,
         text=True,
         check=False,

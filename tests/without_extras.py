@@ -29,6 +29,7 @@ OPTIONAL = (
     "fsspec",
     "httptools",
     "jupyterlab",
+    "keyring",
     "polars",
     "starlette",
     "uvicorn",
@@ -42,9 +43,20 @@ CALLS: dict[str, dict[str, Callable[[], Any]]] = {
         "of.sandbox.serve()": lambda: of.sandbox.serve(people=20),
     },
     "dask": {"of.distributed.read_people()": lambda: of.distributed.read_people("x.ndjson")},
+    "login": {
+        "of.login()": lambda: of.login("https://x.example"),
+        "of.logout()": of.logout,
+        "of.connect(profile=)": lambda: of.connect(profile="crm"),
+    },
     "excel": {"df.outreach.to_excel()": lambda: LEADS.outreach.to_excel("leads.xlsx")},
 }
-COMMANDS = {"demo": "sandbox", "sandbox": "sandbox", "search --sandbox": "sandbox", "lab": "lab"}
+COMMANDS = {
+    "demo": "sandbox",
+    "sandbox": "sandbox",
+    "search --sandbox": "sandbox",
+    "lab": "lab",
+    "login": "login",
+}
 
 
 def errors() -> dict[str, str]:

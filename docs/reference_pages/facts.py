@@ -106,8 +106,8 @@ _GOES_ON: Final = {
 
 _ADVICE: Final = {
     "OutreachError": "Catch it, to catch all of these.",
-    "ConfigurationError": "Set ``OUTREACH_BASE_URL`` and ``OUTREACH_API_KEY``, or give both to "
-    ":py:obj:`of.connect`.",
+    "ConfigurationError": "Call :py:obj:`of.login`, set ``OUTREACH_BASE_URL`` and "
+    "``OUTREACH_API_KEY``, or give both to :py:obj:`of.connect`.",
     "InvalidInputError": "Correct what the message names; it says what is possible.",
     "ServiceError": "Look at ``.may_have_acted`` before doing the same again.",
     "ConnectionFailedError": "Check the address, the network and the proxy; try again later.",
@@ -118,7 +118,7 @@ _ADVICE: Final = {
     "UnsafeLinkError": "Check the address, scheme included; nothing was sent elsewhere.",
     "StatusError": "Read the message, which has what the service said.",
     "BadRequestError": "Correct what the message names.",
-    "AuthenticationError": "Set another token.",
+    "AuthenticationError": "Set another token, or call :py:obj:`of.login`.",
     "NotFoundError": "Check the id or address.",
     "ValidationFailedError": "See ``.validation_errors``, and the codes below.",
     "RateLimitedError": "Wait for ``.retry_after`` seconds; fewer ``workers=`` may help.",

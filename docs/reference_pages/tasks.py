@@ -10,7 +10,6 @@ from outreach_frames import spec
 from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.accounts.result import AccountPeople
 from outreach_frames.client.client import Client
-from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
 from outreach_frames.history.result import PeopleComparison
 from outreach_frames.leads.plan import SubmissionPlan
 from outreach_frames.leads.sending.report import SubmissionReport
@@ -80,9 +79,10 @@ TASKS: Final = (
         "connecting",
         "Connect to an account",
         "Every function asks the service by the connection that was made last, or by the one that "
-        "it is given as ``client=``. Where none was made, the environment's "
-        f"``{BASE_URL_VARIABLE}`` and ``{API_KEY_VARIABLE}`` are used.",
-        ("of.connect", "of.check", "Client"),
+        "it is given as ``client=``. Where none was made, that of :py:obj:`of.connect` without "
+        "arguments is: the profile that the environment names, its address and token, or the "
+        "profile ``default`` of :py:obj:`of.login`.",
+        ("of.login", "of.connect", "of.logout", "of.check", "Client"),
     ),
     Task(
         "people",

@@ -1,30 +1,40 @@
-"""Connect to the service and manage the default client."""
+"""Connect to the service, log in and out, and manage the default client."""
 
 from __future__ import annotations
 
+import getpass
 import os
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from outreach_frames import spec
-from outreach_frames.client import options
+from outreach_frames.client import links, options, profiles
 from outreach_frames.client.client import Client
 from outreach_frames.client.credentials import Token
-from outreach_frames.errors import ConfigurationError
+from outreach_frames.client.profiles import DEFAULT_PROFILE, Profile
+from outreach_frames.client.response import load_object
+from outreach_frames.common.arguments import check_integer
+from outreach_frames.errors import AuthenticationError, ConfigurationError
 
 if TYPE_CHECKING:
     from outreach_frames.sandbox import Sandbox
 
 BASE_URL_VARIABLE = "OUTREACH_BASE_URL"
 API_KEY_VARIABLE = "OUTREACH_API_KEY"
+PROFILE_VARIABLE = "OUTREACH_PROFILE"
 SANDBOX = "sandbox"
 
 _HOW_TO_CONNECT = (
     'Call of.connect("https://api.your-service.example", api_key), '
     f"or set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}, "
+    "or store both once with of.login(), "
     'or try everything without an account: of.connect("sandbox").'
 )
+
+T = TypeVar("T")
 
 _default: Client | None = None
 
@@ -33,6 +43,9 @@ def connect(
     base_url: str | None = None,
     api_key: str | None = None,
     *,
+    profile: str | None = None,
+    people: int | None = None,
+    seed: int | None = None,
     cache: str | Path | None = options.DEFAULT_CACHE,
     timeout: float = options.TIMEOUT,
     workers: int = options.WORKERS,
@@ -43,14 +56,26 @@ def connect(
 ) -> Client:
     """Connect to the service and make that connection the default one.
 
+    Address and token come from the first of these that is there: the arguments, each completed by
+    its environment variable; `profile`; the profile that the environment variable OUTREACH_PROFILE
+    names; the environment variables; the profile "default". A stored token is sent only to the
+    address that it is stored with.
+
     Parameters
     ----------
     base_url : str, optional
         The service's address; by default the environment variable OUTREACH_BASE_URL. "sandbox"
-        starts the embedded service on this machine.
+        always starts the embedded service on this machine.
     api_key : str, optional
         The account's token; by default the environment variable OUTREACH_API_KEY. The sandbox
         needs none.
+    profile : str, optional
+        A profile of `login`, without an address or a token beside it. The options that it has
+        apply where the arguments keep their defaults.
+    people : int, optional
+        The number of people in the sandbox, by default 2000; only for the sandbox.
+    seed : int, optional
+        The seed of the sandbox's data, by default 0; only for the sandbox.
     cache : str, Path or None
         The file for cached responses: "default" in the user's cache folder, a path, or None for
         no cache.
@@ -90,17 +115,35 @@ def connect(
     """
     # Delete the text before anything can raise: a traceback may show local variables.
     token = Token(api_key if api_key is not None else os.environ.get(API_KEY_VARIABLE))
+    has_arguments = bool(base_url) or api_key is not None
     del api_key
+    if has_arguments and profile is not None:
+        raise ConfigurationError(
+            "Pass either profile= or an address and a token: a profile has its own."
+        )
+    stored = None if has_arguments else _configured_profile(profile, token)
+    if stored is not None:
+        base_url, token = stored.base_url, stored.token
     base_url = base_url or os.environ.get(BASE_URL_VARIABLE)
     if not base_url:
-        raise ConfigurationError(f"No service address is configured. {_HOW_TO_CONNECT}")
-    sandbox = _started_sandbox() if base_url == SANDBOX else None
+        problem = "No service is connected, and no address is configured."
+        if token.is_given:
+            problem = "A token is configured, but the address of its service is missing."
+        raise ConfigurationError(f"{problem} {_HOW_TO_CONNECT}")
+    given = {"people": people, "seed": seed}
+    world = {name: check_integer(name, one) for name, one in given.items() if one is not None}
+    if world and base_url != SANDBOX:
+        raise ConfigurationError('people= and seed= are only for of.connect("sandbox").')
+    sandbox = _started_sandbox(world) if base_url == SANDBOX else None
     if sandbox is not None:
         base_url, token = sandbox.url, Token(sandbox.api_key)
     elif not token.is_given:
         raise ConfigurationError(
             f"The service's address is configured, but its token is missing. {_HOW_TO_CONNECT}"
         )
+    used = Profile(base_url, token, stored.options if stored else {}).with_options(
+        {"proxies": proxies, "verify": verify, "network_name": network_name}
+    )
     try:
         client = Client(
             base_url,
@@ -109,9 +152,7 @@ def connect(
             timeout=timeout,
             workers=workers,
             max_wait=max_wait,
-            network_name=network_name,
-            proxies=proxies,
-            verify=verify,
+            **used.options,
         )
     except BaseException:
         if sandbox is not None:
@@ -122,8 +163,122 @@ def connect(
     return client
 
 
+def login(
+    base_url: str | None = None,
+    *,
+    profile: str = DEFAULT_PROFILE,
+    proxies: Mapping[str, str] | None = None,
+    verify: bool | str | Path = True,
+    network_name: str = spec.NETWORK_NAME,
+) -> Client:
+    """Ask for the address and the token, try them, and store them in the system's keyring.
+
+    Nothing is asked if the profile is stored with this address and the service accepts its token,
+    so a notebook can begin with `login`. A stored token that the service refuses is asked for
+    again. The token is typed hidden, tried with one request, and stored only in the keyring:
+    Keychain, Credential Manager, Secret Service or KWallet. Later, `connect` uses it.
+
+    Parameters
+    ----------
+    base_url : str, optional
+        The service's address; by default that of the stored profile, else it is asked for.
+    profile : str, default "default"
+        The name to store it under.
+    proxies : mapping of str to str, optional
+        Proxy addresses by scheme, stored with the token; by default those of the stored profile.
+    verify : bool, str or Path
+        A file of custom certificate authorities, whose path is stored with the token; by default
+        that of the stored profile. False cannot be stored.
+    network_name : str
+        How this service spells the professional network in its field names, stored with the token.
+
+    Returns
+    -------
+    Client
+        The default connection from now on.
+
+    Raises
+    ------
+    ConfigurationError
+        An argument or the input is invalid, nobody can be asked, or there is no keyring that
+        encrypts; nothing is stored then.
+    AuthenticationError
+        The service refuses the new token, which is not stored.
+    ServiceError
+        The service cannot be reached. A stored profile remains.
+
+    Notes
+    -----
+    Interface: Authentication.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> client = of.login("https://api.your-service.example")  # doctest: +SKIP
+    Token for https://api.your-service.example:
+    """
+    if verify is False:
+        raise ConfigurationError(
+            "verify=False cannot be stored. Pass a file of certificate authorities, or use "
+            "of.connect(verify=False) to try a connection."
+        )
+    given = {
+        "proxies": None if proxies is None else options.checked_proxies(proxies),
+        "verify": options.checked_verify(verify),
+        "network_name": network_name,
+    }
+    stored = profiles.load(profile, damaged_as_none=True)
+    base_url = None if base_url is None else links.checked_base_url(base_url)
+    if stored is not None and base_url in (None, stored.base_url):
+        chosen, prompt = stored.with_options(given), "The stored token is refused. New token"
+        with suppress(AuthenticationError):
+            return _logged_in(profile, chosen, stored)
+    else:
+        typed = base_url or _ask(lambda: input("Address of the service: ").strip())
+        chosen = Profile(links.checked_base_url(typed), Token(None), {}).with_options(given)
+        prompt = "Token"
+    prompt = f"{prompt} for {chosen.base_url}: "
+    token = _ask(lambda: Token(getpass.getpass(prompt).strip()))
+    if not token.is_given:
+        raise ConfigurationError("No token was entered, and nothing was stored. Log in again.")
+    return _logged_in(profile, chosen._replace(token=token), None)
+
+
+def logout(profile: str = DEFAULT_PROFILE) -> None:
+    """Remove a profile of `login` from the system's keyring, if it is there.
+
+    A connection that is open stays open; close it with `client.close()`. The token is still valid
+    for the service.
+
+    Parameters
+    ----------
+    profile : str, default "default"
+        The profile's name.
+
+    Returns
+    -------
+    None
+        The profile is not in the keyring.
+
+    Raises
+    ------
+    ConfigurationError
+        The name is invalid, or the keyring cannot be used.
+
+    Notes
+    -----
+    Interface: Authentication.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> of.logout()  # doctest: +SKIP
+    """
+    profiles.remove(profile)
+
+
 def resolve(client: Client | None) -> Client:
-    """Return the given client, the default one, or one configured by the environment."""
+    """Return the given client, the default one, or one that `connect` configures by itself."""
     if client is not None:
         if not isinstance(client, Client):
             raise ConfigurationError(
@@ -135,9 +290,7 @@ def resolve(client: Client | None) -> Client:
     if _default is not None and _default.sandbox is not None:
         # Code that used the sandbox must not silently switch to a real account.
         raise ConfigurationError(f"The connection to the sandbox is closed. {_HOW_TO_CONNECT}")
-    if os.environ.get(BASE_URL_VARIABLE):
-        return connect()
-    raise ConfigurationError(f"No service is connected. {_HOW_TO_CONNECT}")
+    return connect()
 
 
 def current() -> Client | None:
@@ -151,10 +304,54 @@ def make_default(client: Client) -> None:
     _default = client
 
 
-def _started_sandbox() -> Sandbox:
+def _configured_profile(profile: str | None, token: Token) -> Profile | None:
+    """Return the requested profile, or the default one if the environment configures nothing."""
+    name = os.environ.get(PROFILE_VARIABLE) or None if profile is None else profile
+    if name is not None:
+        stored = profiles.load(name)
+        if stored is None:
+            raise ConfigurationError(
+                f"The system's keyring has no profile {name!r}. Call of.login() with this profile "
+                f"to store it, or check profile= and {PROFILE_VARIABLE}."
+            )
+        return stored
+    if token.is_given or os.environ.get(BASE_URL_VARIABLE):
+        return None
+    return None if isinstance(profiles.find_keyring(), str) else profiles.load(DEFAULT_PROFILE)
+
+
+def _logged_in(name: str, profile: Profile, stored: Profile | None) -> Client:
+    """Connect, try one request, store a profile that is not stored, and make it the default."""
+    client = Client(profile.base_url, profile.token, **profile.options)
+    try:
+        load_object(client.observe(spec.LIST_SEQUENCES, query={spec.PAGE_SIZE.name: 1}).body)
+        if profile != stored:
+            profiles.store(name, profile)
+    except BaseException:
+        client.close()
+        raise
+    make_default(client)
+    return client
+
+
+def _ask(ask: Callable[[], T]) -> T:
+    """Return what a person enters, or raise ConfigurationError if nobody can be asked."""
+    # An error may hold what was typed, so it is not kept as the cause.
+    faults = (EOFError, OSError, RuntimeError, ValueError, getpass.GetPassWarning)
+    with suppress(*faults), warnings.catch_warnings():
+        # A terminal that would show the token.
+        warnings.simplefilter("error", getpass.GetPassWarning)
+        return ask()
+    raise ConfigurationError(
+        "Nothing was entered: this is not a terminal or notebook, it would show the token, or its "
+        f"input ended. Log in from one, or set {BASE_URL_VARIABLE} and {API_KEY_VARIABLE}."
+    )
+
+
+def _started_sandbox(world: Mapping[str, Any]) -> Sandbox:
     from outreach_frames.sandbox import serve  # noqa: PLC0415 - slow to import
 
     try:
-        return serve()
-    except ModuleNotFoundError as error:
+        return serve(**world)
+    except (ModuleNotFoundError, ValueError) as error:
         raise ConfigurationError(str(error)) from error

@@ -9,14 +9,18 @@ from __future__ import annotations
 
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 import numpy as np
+import orjson
 
 from outreach_frames import spec
 from outreach_frames.errors import ConfigurationError
 
+# The token's name in an entry of a keyring.
+TOKEN_KEY: Final = "api_key"  # noqa: S105 - no token
 _REDACTED = b"[token]"
 _MISSING = "is missing"
 # A shorter token could be an ordinary word.
@@ -64,6 +68,10 @@ class Token:
         account = hashlib.sha256(f"outreach_frames\0{base_url}\0".encode())
         account.update(str(self._hidden, "latin-1").encode())
         return account.hexdigest()[:16]
+
+    def entry(self, settings: Mapping[str, Any]) -> memoryview:
+        """Return settings and the token as JSON for a keyring, as a memoryview."""
+        return memoryview(orjson.dumps({**settings, TOKEN_KEY: str(self._hidden, "latin-1")}))
 
     def redact_body(self, body: bytes) -> bytes:
         """Remove an echoed token from a response's body, in every spelling of JSON."""

@@ -85,13 +85,13 @@ def _checked_proxy(key: str, address: str) -> str:
 
 
 def checked_verify(verify: bool | str | PathLike[str]) -> bool | str:
-    """Return whether to verify certificates, or the path of an existing file of authorities."""
+    """Return whether to verify certificates, or the absolute path of a file of authorities."""
     if isinstance(verify, bool):
         return verify
     try:
         path = expanded(verify)
         if path.exists():
-            return str(path)
+            return str(path.absolute())
         problem = f"there is no {path}"
     except (InvalidInputError, OSError) as error:
         problem = str(error)

@@ -34,7 +34,10 @@ _EXCERPT = 200
 # Real error bodies are nested only a few levels deep.
 _MESSAGE_DEPTH = 8
 
-_NOT_ACCEPTED = "The service does not accept the token: check api_key or OUTREACH_API_KEY."
+_NOT_ACCEPTED = (
+    "The service does not accept the token: check api_key or OUTREACH_API_KEY, or log in again "
+    "with of.login()."
+)
 
 # Statuses that prove that the service did not act, with their exceptions and advice. Any other may
 # come from a proxy that stopped waiting while the service acted.

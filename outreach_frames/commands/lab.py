@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, PROFILE_VARIABLE
 from outreach_frames.commands.options import Command, option
 from outreach_frames.commands.sandbox import WORLD_OPTIONS, start
 from outreach_frames.commands.terminal import signals_as_ctrl_c
@@ -69,6 +69,7 @@ def _run(options: argparse.Namespace) -> None:
     with signals_as_ctrl_c(), start(options) as sandbox:
         kept = copy_examples(folder)
         connection = {BASE_URL_VARIABLE: sandbox.url, API_KEY_VARIABLE: sandbox.api_key}
+        connection[PROFILE_VARIABLE] = ""  # it would win over the other two
         print(_welcome(folder, kept, sandbox.url), flush=True)
         _serve_lab(_command(folder, options), os.environ | connection)
 

@@ -12,7 +12,12 @@ from typing import Any, Final, NamedTuple, TypeVar
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
-from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE, SANDBOX
+from outreach_frames.client.connect import (
+    API_KEY_VARIABLE,
+    BASE_URL_VARIABLE,
+    PROFILE_VARIABLE,
+    SANDBOX,
+)
 from outreach_frames.common.atomic_files import check_suffix
 from outreach_frames.errors import InvalidInputError
 
@@ -22,7 +27,8 @@ AddOption = Callable[[argparse.ArgumentParser], object]
 
 CONNECTION: Final = (
     f"The service's address is read from {BASE_URL_VARIABLE}, the account's token from "
-    f"{API_KEY_VARIABLE}. --sandbox uses the embedded service instead: no account, invented data."
+    f"{API_KEY_VARIABLE}; or both are those of a profile that `outreach-frames login` stored. "
+    "--sandbox uses the embedded service instead: no account, invented data."
 )
 
 
@@ -70,7 +76,16 @@ def output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
     return path
 
 
-SANDBOX_OPTION: Final = option("--sandbox", action="store_true", help="use the embedded service")
+def _add_service(command: argparse.ArgumentParser) -> None:
+    """Add the options that choose the service."""
+    services = command.add_mutually_exclusive_group()
+    services.add_argument("--sandbox", action="store_true", help="use the embedded service")
+    services.add_argument(
+        "--profile", metavar="NAME", help=f"a profile of login (that of {PROFILE_VARIABLE})"
+    )
+
+
+SANDBOX_OPTION: Final = _add_service
 SPLIT_BY: Final = option(
     "--split-by",
     metavar="FILTER",
@@ -121,7 +136,7 @@ def call(function: Callable[..., T], options: argparse.Namespace, **others: Any)
 
 def connected(options: argparse.Namespace) -> Client:
     """Connect to the service or, with --sandbox, to the embedded one."""
-    return of.connect(SANDBOX if options.sandbox else None)
+    return of.connect(SANDBOX if options.sandbox else None, profile=options.profile)
 
 
 class _StoreOnce(argparse.Action):

@@ -21,11 +21,11 @@ _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|leads_distribution|mailboxes|chunk_size"
     "|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
-    "|date|folder|sequence|lead_list_id"
+    "|date|folder|sequence|lead_list_id|profile"
 )
 _COMMANDS: Final = {
     **{f"{name}_people": name for name in ("search", "export", "snapshot")},
-    **{name: name for name in ("sequences", "mailboxes", "forget")},
+    **{name: name for name in ("sequences", "mailboxes", "forget", "login", "logout")},
     **{"find_people": "find-people", "filters": "search --help"},
     "explain_search": "search --count without one of the filters",
 }

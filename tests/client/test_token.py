@@ -9,7 +9,6 @@ import re
 import signal
 import socket
 import threading
-import traceback
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -17,12 +16,12 @@ from typing import Any
 from urllib.parse import quote
 
 import pytest
-from IPython.core.ultratb import VerboseTB
 
 import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.errors import ConfigurationError, OutreachError, ServiceError
+from tests.client.tracebacks import everything_shown
 from tests.scripted import Received, Reply, respond, scripted
 from tests.scripted import json as json_reply
 
@@ -33,15 +32,6 @@ TOKENS = {
     "letters": "live\u00e4Zx9-qW7e_RtY",
     "web": "sk<Zx9>&qW7'eRtY",
 }
-
-
-def everything_shown(error: BaseException) -> str:
-    """Write an exception as the tools do that show local variables, but for the test's own."""
-    assert error.__traceback__ is not None
-    error = error.with_traceback(error.__traceback__.tb_next)
-    plain = traceback.TracebackException.from_exception(error, capture_locals=True)
-    shown = VerboseTB().text(type(error), error, error.__traceback__)
-    return "".join(plain.format()) + str(shown)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,153 @@
+"""Keep addresses and tokens in the system's keyring, an entry for each profile.
+
+An entry has the token together with the only address that it may be sent to. Like the token in
+`Token`, it is a `memoryview`, so that no variable holds it as text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import orjson
+
+from outreach_frames import spec
+from outreach_frames.client import links, options
+from outreach_frames.client.credentials import TOKEN_KEY, Token
+from outreach_frames.common.text import quoted
+from outreach_frames.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from keyring.backend import KeyringBackend
+
+DEFAULT_PROFILE: Final = "default"
+# What a profile keeps besides address and token, with the defaults of `connect`.
+OPTIONS: Final[Mapping[str, Any]] = MappingProxyType(
+    {"proxies": None, "verify": True, "network_name": spec.NETWORK_NAME}
+)
+_SERVICE: Final = "outreach_frames"
+_ADDRESS: Final = "base_url"
+_NAME: Final = r"\w[\w.@-]{0,63}"
+# 2,560 bytes of UTF-16.
+_WINDOWS_CHARACTERS: Final = 1280
+_INSTEAD: Final = "set OUTREACH_BASE_URL and OUTREACH_API_KEY instead"
+
+
+class Profile(NamedTuple):
+    """An address with its token, and the options that differ from their defaults."""
+
+    base_url: str
+    token: Token
+    options: dict[str, Any]
+
+    def with_options(self, given: Mapping[str, Any]) -> Profile:
+        """Return the profile with the given options, except those that are the default."""
+        chosen = {name: value for name, value in given.items() if value != OPTIONS[name]}
+        return self._replace(options=self.options | chosen)
+
+
+def check_name(name: object) -> None:
+    """Raise ConfigurationError if a profile's name is invalid."""
+    if not isinstance(name, str) or not re.fullmatch(_NAME, name):
+        raise ConfigurationError(
+            f"profile takes a name of up to 64 letters, digits, . _ @ or -, not {quoted(name)}."
+        )
+
+
+def load(name: str, *, damaged_as_none: bool = False) -> Profile | None:
+    """Return a stored profile, or None if the keyring does not have it."""
+    check_name(name)
+    entry = _run(_keyring().get_password, name)
+    profile = _parsed(entry)
+    if entry and profile is None and not damaged_as_none:
+        raise ConfigurationError(
+            f"The profile {name!r} in the system's keyring is damaged. Call of.login() with this "
+            "profile to replace it, or of.logout() to remove it."
+        )
+    return profile
+
+
+def store(name: str, profile: Profile) -> None:
+    """Write a profile in one piece, in place of an earlier one."""
+    entry = profile.token.entry({_ADDRESS: profile.base_url, **profile.options})
+    _run(_keyring().set_password, name, entry)
+
+
+def remove(name: str) -> None:
+    """Remove a profile, if the keyring has it."""
+    check_name(name)
+    ring = _keyring()
+    if _run(ring.get_password, name):
+        _run(ring.delete_password, name)
+
+
+def _parsed(entry: memoryview) -> Profile | None:
+    """Return the profile of an entry, or None if the entry is damaged."""
+    try:
+        token = Token(orjson.loads(entry)[TOKEN_KEY])
+        token.check()
+        kept = {name: one for name, one in orjson.loads(entry).items() if name != TOKEN_KEY}
+        base_url = links.checked_base_url(kept.pop(_ADDRESS))
+        options.checked_proxies(kept.get("proxies"))
+    except (AttributeError, KeyError, TypeError, ValueError):
+        return None
+    return Profile(base_url, token, kept) if kept.keys() <= OPTIONS.keys() else None
+
+
+def _run(method: Callable[..., str | None], name: str, *entry: memoryview) -> memoryview:
+    """Call a method of a keyring and return the entry; errors lack the frames that show it."""
+    raised: BaseException
+    try:
+        found = method(_SERVICE, name, *(str(one, "utf-8") for one in entry))
+        return memoryview((found or "").encode())
+    except KeyboardInterrupt:
+        raised = KeyboardInterrupt()
+    except Exception as error:  # noqa: BLE001 - each backend has its own
+        is_long = sum(map(len, entry)) > _WINDOWS_CHARACTERS
+        limit = f" On Windows it stores {_WINDOWS_CHARACTERS:,} characters." if is_long else ""
+        raised = ConfigurationError(
+            f"The system's keyring cannot be used ({type(error).__name__}).{limit} Unlock it and "
+            f"try again, or {_INSTEAD}."
+        )
+    raise raised
+
+
+def _keyring() -> KeyringBackend:
+    found = find_keyring()
+    if isinstance(found, str):
+        raise ConfigurationError(found)
+    return found
+
+
+def find_keyring() -> KeyringBackend | str:
+    """Return the keyring to use, or why there is none."""
+    try:
+        import keyring  # noqa: PLC0415 - slow to import, and an optional extra
+        from keyring.backends.chainer import ChainerBackend  # noqa: PLC0415
+    except ImportError:
+        return (
+            f"Profiles need the library keyring; without it, {_INSTEAD}. Install it: "
+            'pip install "outreach-frames[login]"'
+        )
+    name = ""
+    with suppress(Exception):  # each backend has its own
+        ring = keyring.get_keyring()
+        name = f" ({type(ring).__module__}.{type(ring).__name__})"
+        # A chain would pass an entry on to the next keyring, which may store plain text.
+        chain: list[KeyringBackend] = ring.backends if isinstance(ring, ChainerBackend) else [ring]
+        # Those of the operating systems first.
+        chain = sorted(chain, key=lambda one: not type(one).__module__.startswith("keyring."))
+        return next(filter(_encrypts, chain))
+    return f"This machine has no keyring that encrypts{name}. Start the system's, or {_INSTEAD}."
+
+
+def _encrypts(ring: KeyringBackend) -> bool:
+    """Return whether a keyring is one that its library recommends; those in plain text are not."""
+    kinds = type(ring).__mro__
+    return ring.priority >= 1 and not any(
+        kind.__module__.startswith("keyrings.alt") or "plain" in kind.__name__.lower()
+        for kind in kinds
+    )
