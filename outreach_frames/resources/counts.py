@@ -168,14 +168,10 @@ def count_by(
     report_unknown_values(client, filters, is_empty=total == 0)
     counted = int(frame["people"].sum())
     people = plural(total, "person", "people")
-    if counted > total:
+    if counted != total:
+        matched = "some people match several" if counted > total else "the others match none"
         warn(
-            f"The rows add up to {counted:,}, but the search finds {people}: some people match "
-            f"several values of {names}."
-        )
-    elif counted < total:
-        warn(
-            f"The rows add up to {counted:,}, but the search finds {people}: the others match none "
-            f"of these values of {names}."
+            f"The rows add up to {counted:,}, but the search finds {people}: {matched} of these "
+            f"values of {names}."
         )
     return frame

@@ -105,7 +105,11 @@ def counting(counts: dict[str, int], total: int, failing: str = "") -> Any:
 
 @pytest.mark.parametrize(
     ("total", "words"),
-    [(4, "some people match several values"), (9, "others match none of these values"), (5, "")],
+    [
+        (4, "some people match several of these values"),
+        (9, "others match none of these values"),
+        (5, ""),
+    ],
 )
 def test_rows_that_do_not_add_up_are_named(total: int, words: str) -> None:
     """Values that overlap, or that do not cover the search, are a warning; errors are one too."""
