@@ -367,6 +367,7 @@ COMMANDS: Final = (
             option(
                 "--by",
                 nargs="+",
+                action="extend",
                 metavar="FILTER",
                 type=filter_name,
                 help="a row per value of this filter, or per combination of several",

@@ -28,7 +28,7 @@ def lines_of(sandbox: Sandbox) -> list[str]:
         "search --limit 3 --person-seniorities vp --split-by person_seniorities",
         "sequences",
         "mailboxes",
-        "count --by company-sizes person-seniorities --person-seniorities vp",
+        "count --by company-sizes --by person-seniorities --person-seniorities vp",
         f"explain --person-seniorities vp --company-names 'Nobody {'& Sons ' * 20}'",
         f"contacts {' '.join(sandbox.contact_ids[:3])} --emails nobody@brightforge.example",
         f"lead-list {sandbox.lead_list_ids[0]}",
@@ -109,6 +109,7 @@ def test_long_lines_are_indented_below_their_last_column(monkeypatch: pytest.Mon
     assert fit_lines("ok     one two three four five\nshort") == (
         "ok     one two three\n       four five\nshort"
     )
+    assert fit_lines(f"cache  /a/{'long/' * 9}path") == f"cache\n       /a/{'long/' * 9}path"
 
 
 @quiet

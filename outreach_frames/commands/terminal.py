@@ -156,13 +156,15 @@ def print_if_open(text: str) -> None:
 
 
 def fit_lines(text: str) -> str:
-    """Break long lines of a text, and indent their rest below the last column."""
+    """Break long lines between words, and indent their rest below the last column."""
     width = _terminal_width()
     lines = []
     for line in text.split("\n"):
         starts = [gap.end() for gap in re.finditer(r"(?:^|\S)  +(?=\S)", line)]
         indent = " " * min(max(starts, default=0), width // 2)
-        wrapper = textwrap.TextWrapper(width, subsequent_indent=indent, break_on_hyphens=False)
+        wrapper = textwrap.TextWrapper(
+            width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
         lines += wrapper.wrap(line) if len(line) > width else [line]
     return "\n".join(lines)
 
