@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version
 from inspect import getdoc, signature
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -33,18 +33,27 @@ from outreach_frames.commands.options import (
     CommandParser,
     add_filters,
     call,
+    filter_name,
     option,
     output_path,
 )
 from outreach_frames.commands.sandbox import RUN_SANDBOX
 from outreach_frames.commands.terminal import (
+    discarding_unread_output,
     escaping_unencodable,
+    fit_lines,
+    format_table,
     message_in_shell_terms,
     print_result,
+    print_text,
 )
 from outreach_frames.common.text import plural, printable
 from outreach_frames.demo import run_demo
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
+from outreach_frames.files.csv_file import write_csv
+from outreach_frames.files.excel import write_excel
+from outreach_frames.files.ndjson import write_ndjson
+from outreach_frames.files.parquet import write_parquet
 from outreach_frames.files.read import read_as_text
 from outreach_frames.service_check import FAILED, WARNING
 
@@ -59,12 +68,24 @@ EXIT_CODES = {
 }
 
 _SEARCH_COLUMNS = ["name", "title", "location", "company_name", "company_size"]
-# The accessor's methods that write a table, by the file's ending.
-_WRITERS = {".csv": "to_csv", ".parquet": "to_parquet", ".xlsx": "to_excel"}
+# Functions that write a table, by the file's ending.
+_WRITERS: Final[dict[str, Callable[[pd.DataFrame, Path], Path]]] = {
+    ".csv": write_csv,
+    ".parquet": write_parquet,
+    ".xlsx": write_excel,
+    ".tsv": partial(write_csv, sep="\t"),
+    ".ndjson": write_ndjson,
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command and return its exit code, one of `EXIT_CODES`."""
+    with discarding_unread_output():
+        return _run(arguments)
+    return EXIT_OK
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     options = make_parser().parse_args(arguments)
     run: Callable[[argparse.Namespace], int | None] = options.run
     has_all = "all" in options
@@ -157,17 +178,46 @@ def _run_check(options: argparse.Namespace) -> int:
         print_result(f"{row['status']:8} {row['check']}: {row['detail']}")
         if row["advice"]:
             print_result(f"{'':8} {row['advice']}")
+    if options.out is not None:
+        print_text(_save_table(found, options.out))
     unwanted = WARNING if options.strict else FAILED
     return EXIT_FAILURE if (found["status"] >= unwanted).any() else EXIT_OK
 
 
 def _run_search(options: argparse.Namespace) -> None:
     if options.count:
-        print(f"{call(of.count_people, options):,}")
+        print_text(f"{call(of.count_people, options):,}")
         return
     limit = None if options.all else options.limit
     frame = call(of.search_people, options, limit=limit)
     _print_or_save(frame, [*_SEARCH_COLUMNS, *filter(None, [options.split_by])], options.out)
+
+
+def _run_count(options: argparse.Namespace) -> None:
+    if options.out is not None and options.by is None:
+        raise InvalidInputError("--out without --by has no table. Pass --by FILTER too.")
+    found: Any = call(of.count_people, options)
+    if options.by is None:
+        print_text(f"{found:,}")
+    else:
+        _print_or_save(found, None, options.out)
+
+
+def _run_contacts(options: argparse.Namespace) -> None:
+    frame = call(of.contacts, options, ids=options.ids or None)
+    _print_or_save(frame, ["asked", "found", "name", "title", "company_name"], options.out)
+
+
+def _run_lead_list(options: argparse.Namespace) -> None:
+    leads = call(of.lead_list, options)
+    _print_or_save(leads, list(map(str, leads.columns)), options.out)
+
+
+def _run_capacity(options: argparse.Namespace) -> None:
+    mailboxes = call(of.mailboxes, options)
+    names = ("leads", "emails_per_lead", "start", "freq", "spread")
+    plan = of.sending_capacity(mailboxes, **{name: getattr(options, name) for name in names})
+    _print_or_save(plan, ["date", "email", "emails", "leads_reached"], options.out)
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
@@ -177,16 +227,22 @@ def _run_find_people(options: argparse.Namespace) -> None:
     print_result(f"{found}\n")
     _print_or_save(found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS], options.out)
     if options.accounts is not None:
-        _print_or_save(found.accounts, [], options.accounts)
+        print_text(_save_table(found.accounts, options.accounts))
 
 
 def _run_export(options: argparse.Namespace) -> None:
-    print(f"The people were written to {call(of.export_people, options, path=options.file)}")
+    print_text(f"The people were written to {call(of.export_people, options, path=options.file)}")
 
 
 def _run_forget(options: argparse.Namespace) -> None:
     found = call(of.forget, options)
-    print_result("No searched file contains them." if found.empty else found.to_string(index=False))
+    for row in found.to_dict("records"):
+        line = f"{row['kind']}  rows: {row['rows']}, removed: {row['removed']}  {row['path']}"
+        print_text(fit_lines(line))
+    if found.empty:
+        print_text("No searched file contains them.")
+    if options.out is not None:
+        print_text(_save_table(found, options.out))
 
 
 def _add_company_columns(command: argparse.ArgumentParser) -> None:
@@ -206,18 +262,21 @@ def _path(text: str) -> Path | str:
     return text if text.endswith(("/", os.sep)) else Path(text)
 
 
-def _print_or_save(frame: pd.DataFrame, columns: list[str], out: Path | None) -> None:
-    if out is None:
-        print(printable(frame[columns].to_string(max_rows=40, max_colwidth=40), keep="\n"))
-        print(f"\n{len(frame):,} rows, {frame.shape[1]} columns; --out FILE writes all of them.")
-        return
-    print(_save_table(frame, out))
+def _print_or_save(frame: pd.DataFrame, columns: list[str] | None, out: Path | None) -> None:
+    """Write a table to a file, or print these columns; without columns, counts and their total."""
+    if out is not None:
+        print_text(_save_table(frame, out))
+    elif columns is None:
+        total = plural(frame.attrs["total"], "person", "people")
+        print_text(f"{format_table(frame, len(frame))}\n\nThe whole search finds {total}.")
+    else:
+        size = f"{plural(len(frame), 'row')}, {plural(frame.shape[1], 'column')}"
+        print_text(f"{format_table(frame[columns])}\n\n{size}; --out FILE writes all of them.")
 
 
 def _save_table(frame: pd.DataFrame, file: Path) -> str:
     """Write a table to a file and return the message to print."""
-    write = getattr(frame.outreach, _WRITERS[file.suffix.lower()])
-    return f"{plural(len(frame), 'row')} written to {write(file)}"
+    return f"{plural(len(frame), 'row')} written to {_WRITERS[file.suffix.lower()](frame, file)}"
 
 
 _TABLE_PATH: Final = output_path(tuple(_WRITERS), "tables")
@@ -225,8 +284,8 @@ _OUT: Final = option(
     "--out",
     type=_TABLE_PATH,
     metavar="FILE",
-    help="write all columns to a .csv, .parquet or .xlsx file; after a failure, the partial result "
-    "is in a file with .partial in its name",
+    help="write all columns to a .csv, .tsv, .xlsx, .parquet or .ndjson file; after a failure, the "
+    "partial result is in a file with .partial in its name",
 )
 _LOGIN_PROFILE: Final = option(
     "--profile", metavar="NAME", default=DEFAULT_PROFILE, help=f"its name ({DEFAULT_PROFILE})"
@@ -308,6 +367,7 @@ COMMANDS: Final = (
             option("--emails", nargs="+", metavar="EMAIL", help="up to 5 contacts to look up"),
             option("--lead-list-id", metavar="ID", help="a lead list to read"),
             option("--strict", action="store_true", help="exit with 1 after warnings too"),
+            _OUT,
             SANDBOX_OPTION,
         ),
         _run_check,
@@ -330,6 +390,34 @@ COMMANDS: Final = (
         usage="%(prog)s [FILTERS] [--limit LIMIT | --all | --count] [--out FILE] [--sandbox]",
     ),
     Command(
+        "count",
+        "count people, also per value of a filter",
+        "Count the people that match, as a whole or per value of a filter.",
+        (
+            option(
+                "--by",
+                nargs="+",
+                action="extend",
+                metavar="FILTER",
+                type=filter_name,
+                help="a row per value of this filter, or per combination of several",
+            ),
+            option("--max-requests", type=int, default=200, metavar="N", help="with --by (200)"),
+            *_LIST_OPTIONS,
+            add_filters,
+        ),
+        _run_count,
+        usage="%(prog)s [FILTERS] [--by FILTER ...] [--out FILE] [--sandbox]",
+    ),
+    Command(
+        "explain",
+        "show which filter or value excludes people",
+        "Count the people that a search would find without each of its filters and values.",
+        (*_LIST_OPTIONS, add_filters),
+        lambda options: _print_or_save(call(of.explain_search, options), None, options.out),
+        usage="%(prog)s FILTERS [--out FILE] [--sandbox]",
+    ),
+    Command(
         "find-people",
         "find people at the companies of a file",
         "Find the first few people at each company of a file, and report each company's status. "
@@ -345,7 +433,7 @@ COMMANDS: Final = (
                 "--accounts",
                 type=_TABLE_PATH,
                 metavar="FILE",
-                help="write the companies with their status to a .csv, .parquet or .xlsx file",
+                help="write the companies with their status to a file, like --out",
             ),
             *_LIST_OPTIONS,
             add_filters,
@@ -380,6 +468,38 @@ COMMANDS: Final = (
         ),
         _run_export,
     ),
+    Command(
+        "contacts",
+        "read contacts by id or email address",
+        "Read contacts of the account by id or email address.",
+        (
+            option("ids", nargs="*", metavar="ID", help="ids of contacts"),
+            option("--emails", nargs="+", metavar="EMAIL", help="email addresses"),
+            *_LIST_OPTIONS,
+        ),
+        _run_contacts,
+    ),
+    Command(
+        "lead-list",
+        "read the leads of a lead list",
+        "Read the leads of a lead list from the web app, with all their fields.",
+        (option("lead_list_id", metavar="ID", help="the lead list's id"), *_LIST_OPTIONS),
+        _run_lead_list,
+    ),
+    Command(
+        "capacity",
+        "plan on which days the mailboxes reach a number of leads",
+        "Plan how many emails each active mailbox sends per day until all leads are reached.",
+        (
+            option("leads", type=int, metavar="LEADS", help="the number of leads"),
+            option("--emails-per-lead", type=int, default=1, metavar="N", help="per lead (1)"),
+            option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (today)"),
+            option("--freq", default="B", help="the days, as a pandas frequency (B: weekdays)"),
+            option("--spread", default="by_limit", help="by_limit or evenly (by_limit)"),
+            *_LIST_OPTIONS,
+        ),
+        _run_capacity,
+    ),
     ADD_LEADS,
     SNAPSHOT,
     COMPARE,
@@ -393,6 +513,7 @@ COMMANDS: Final = (
             option("--profnet-url", nargs="+", metavar="URL", help="the people's profile URLs"),
             option("--folder", type=Path, help="the folder with your files"),
             option("--dry-run", action="store_true", help="only show what would be removed"),
+            _OUT,
         ),
         _run_forget,
     ),

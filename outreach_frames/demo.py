@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +17,8 @@ from outreach_frames.common.text import printable
 CSV_NAME = "prospects.csv"
 PLOT_NAME = "headcount.png"
 
-_LINE_WIDTH = 100
+_LINE_WIDTH = 104
+_INDENT = "    "
 _ROWS = 8
 
 
@@ -125,6 +127,7 @@ def _as_prompt(code: str) -> str:
 
 def _table(frame: pd.DataFrame, columns: list[str]) -> str:
     with pd.option_context("display.unicode.east_asian_width", True):
-        text = frame[columns].head(_ROWS).to_string(max_colwidth=36, line_width=_LINE_WIDTH)
+        width = min(_LINE_WIDTH, shutil.get_terminal_size((_LINE_WIDTH, 0)).columns - len(_INDENT))
+        text = frame[columns].head(_ROWS).to_string(max_colwidth=36, line_width=width)
     size = f"[{len(frame):,} rows x {frame.shape[1]} columns]"
-    return textwrap.indent(printable(f"{text}\n\n{size}", keep="\n"), "    ")
+    return textwrap.indent(printable(f"{text}\n\n{size}", keep="\n"), _INDENT)

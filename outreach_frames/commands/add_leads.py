@@ -17,7 +17,12 @@ from outreach_frames.commands.options import (
     connected,
     option,
 )
-from outreach_frames.commands.terminal import in_shell_terms, print_if_open, signals_as_ctrl_c
+from outreach_frames.commands.terminal import (
+    fit_lines,
+    in_shell_terms,
+    print_if_open,
+    signals_as_ctrl_c,
+)
 from outreach_frames.common.atomic_files import expanded
 from outreach_frames.common.signals import HeldSignals
 from outreach_frames.common.text import printable
@@ -60,7 +65,7 @@ def _run(options: argparse.Namespace) -> int:
                     report.to_csv(options.results)
                 except OutreachError as error:
                     unwritten = error
-            print_if_open(printable(in_shell_terms(str(report)), keep="\n"))
+            print_if_open(fit_lines(printable(in_shell_terms(str(report)), keep="\n")))
     if unwritten is not None:
         raise OutreachError(f"The results could not be written: {unwritten}") from unwritten
     if options.results is not None:

@@ -16,7 +16,7 @@ from outreach_frames.commands.options import (
     option,
     output_path,
 )
-from outreach_frames.commands.terminal import print_result
+from outreach_frames.commands.terminal import print_result, print_text
 from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.history.snapshots import count_people
@@ -25,7 +25,7 @@ from outreach_frames.history.snapshots import count_people
 def _run_snapshot(options: argparse.Namespace) -> None:
     path = call(of.snapshot_people, options, progress=False if options.quiet else None)
     if not options.quiet:
-        print_result(f"{plural(count_people(path), 'person', 'people')} written to {path}")
+        print_text(f"{plural(count_people(path), 'person', 'people')} written to {path}")
 
 
 def _run_compare(options: argparse.Namespace) -> None:
@@ -45,7 +45,7 @@ def _run_compare(options: argparse.Namespace) -> None:
     write = comparison.to_excel if options.out.suffix else comparison.to_csv
     path = write(options.out)
     if not options.quiet:
-        print_result(f"{comparison.headline}, written to {path}")
+        print_text(f"{comparison.headline}, written to {path}")
 
 
 _QUIET = option(

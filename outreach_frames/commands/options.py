@@ -85,11 +85,16 @@ def _add_service(command: argparse.ArgumentParser) -> None:
     )
 
 
+def filter_name(option_name: str) -> str:
+    """Return the name of a filter that may be spelt like its option."""
+    return option_name.replace("-", "_")
+
+
 SANDBOX_OPTION: Final = _add_service
 SPLIT_BY: Final = option(
     "--split-by",
     metavar="FILTER",
-    type=lambda name: name.replace("-", "_"),
+    type=filter_name,
     help="one search per value of this filter; a column shows the value that found each person",
 )
 REFRESH: Final = option("--refresh", action="store_true", help="ask the service, not the cache")

@@ -6,28 +6,36 @@ import contextlib
 import io
 import os
 import re
+import shutil
 import signal
 import sys
+import textwrap
 import threading
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
+import pandas as pd
+
 from outreach_frames import spec
 from outreach_frames.common.text import printable
+from outreach_frames.errors import OutreachError
+from outreach_frames.tables.value_text import column_texts
 
 _SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
 _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|leads_distribution|mailboxes|chunk_size"
     "|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
-    "|date|folder|sequence|lead_list_id|profile"
+    "|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|start|freq|spread|profile"
 )
 _COMMANDS: Final = {
     **{f"{name}_people": name for name in ("search", "export", "snapshot")},
-    **{name: name for name in ("sequences", "mailboxes", "forget", "login", "logout")},
-    **{"find_people": "find-people", "filters": "search --help"},
-    "explain_search": "search --count without one of the filters",
+    **{name: name for name in ("sequences", "mailboxes", "contacts", "check", "forget")},
+    **{name: name for name in ("login", "logout")},
+    **{"find_people": "find-people", "lead_list": "lead-list", "filters": "search --help"},
+    **{"count_people": "count", "explain_search": "explain", "sending_capacity": "capacity"},
 }
 # An argument, with a value that is written in another way in a shell.
 _ARGUMENT: Final = re.compile(
@@ -46,6 +54,8 @@ _PHRASES: Final = (
     (r"\bbase_url\b", "OUTREACH_BASE_URL"),
     (r"\bsequence_id=", "sequence="),
     (r"\bwithout dry_run\b", "without --dry-run"),
+    (r", or as a date object\b", ""),
+    (r" with set_daily_email_limit\(\)", " in the web app"),
     (r"\b(the|that|every) call\b", r"\1 command"),
     (r"\bRows with outcomes: report\..*",
         "--results FOLDER writes each row with its outcome to a file."),
@@ -61,6 +71,11 @@ _PYTHON_ONLY: Final = re.compile(
     r"\bof\.\w|=(?:None|True|False)\b|\w\(\)|\bclient=|\.(?:attrs|loc)\b|\b(?:df|frame|report)\.\w"
 )
 _QUOTED: Final = re.compile(r"'[^']*'|\"[^\"]*\"")
+_MAX_ROWS: Final = 40
+# Characters of a cell: the most, and the fewest of text with spaces and of single words.
+_MAX_CELL, _MIN_PROSE, _MIN_WORD = 40, 8, 16
+# For files and pipes, whose lines may have any length.
+_ANY_WIDTH: Final = 1_000_000
 _SENTENCE_END: Final = re.compile(r"(?<=[.?!]) (?=[A-Z])")
 
 
@@ -101,9 +116,36 @@ def _interrupt(*_: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
+@contextlib.contextmanager
+def discarding_unread_output() -> Iterator[None]:
+    """End without an error if the reader of the output has ended, as in ``| head -1``."""
+    try:
+        try:
+            yield
+        finally:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+    except BrokenPipeError:
+        _discard_output()
+
+
+def _discard_output() -> None:
+    sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+
+
 def print_result(result: object) -> None:
-    """Print a result in the terms of the command line."""
-    print(printable(in_shell_terms(str(result)), keep="\n"))
+    """Print a result in the terms of the command line, with lines that fit the terminal."""
+    print_text(fit_lines(in_shell_terms(str(result))))
+
+
+def print_text(text: str) -> None:
+    """Print a text unless nobody reads the output; raise OutreachError for other failures."""
+    try:
+        print(printable(text, keep="\n"), flush=True)
+    except OSError as error:
+        _discard_output()
+        if not isinstance(error, BrokenPipeError):
+            raise OutreachError(f"The output cannot be written: {error}.") from error
 
 
 def print_if_open(text: str) -> None:
@@ -111,7 +153,93 @@ def print_if_open(text: str) -> None:
     try:
         print(text, flush=True)
     except OSError:
-        sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+        _discard_output()
+
+
+def fit_lines(text: str) -> str:
+    """Break long lines between words, and indent their rest below the last column."""
+    width = _terminal_width()
+    lines = []
+    for line in text.split("\n"):
+        starts = [gap.end() for gap in re.finditer(r"(?:^|\S)  +(?=\S)", line)]
+        indent = " " * min(max(starts, default=0), width // 2)
+        wrapper = textwrap.TextWrapper(
+            width, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+        )
+        lines += wrapper.wrap(line) if len(line) > width else [line]
+    return "\n".join(lines)
+
+
+def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
+    """Format the first columns that fit the terminal; ids and numbers are never shortened."""
+    half = max_rows // 2
+    is_cut = len(frame) > max_rows
+    shown = pd.concat([frame.head(half), frame.tail(half)]) if is_cut else frame
+    columns, least = [], []
+    for position, name in enumerate(map(str, shown.columns)):
+        values = shown.iloc[:, position]
+        cells = [printable(text or "") for text in column_texts(values).texts.to_pylist()]
+        is_number = pd.api.types.is_numeric_dtype(values)
+        if is_number or name == "id" or name.endswith("_id"):
+            shortest = _MAX_CELL
+        else:
+            shortest = _MIN_PROSE if any(" " in text for text in cells) else _MIN_WORD
+        longest = max(map(_width, cells), default=0)
+        least.append(max(min(longest, shortest), min(_width(name), _MIN_PROSE)))
+        columns.append([printable(name), *cells])
+        if is_cut:
+            columns[-1].insert(half + 1, "…")
+    widths = _column_widths(columns, least)
+    are_numbers = map(pd.api.types.is_numeric_dtype, shown.dtypes)
+    padded = [
+        [_padded(cell, width, to_right=to_right) for cell in cells]
+        for cells, width, to_right in zip(columns, widths, are_numbers, strict=False)
+    ]
+    return "\n".join("  ".join(line).rstrip() for line in zip(*padded, strict=True))
+
+
+def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
+    """Return the widths of the first columns that fit the terminal, the widest ones reduced."""
+    available = _terminal_width()
+    longest = [min(max(map(_width, cells)), _MAX_CELL) for cells in columns]
+    for count in range(len(columns), 1, -1):
+        for most in range(_MAX_CELL, _MIN_PROSE - 1, -1):
+            pairs = zip(least[:count], longest[:count], strict=True)
+            widths = [max(low, min(high, most)) for low, high in pairs]
+            if sum(widths) + 2 * (count - 1) <= available:
+                return widths
+    return [min(width, available) for width in longest[:1]]
+
+
+def _padded(text: str, width: int, *, to_right: bool) -> str:
+    if _width(text) > width:
+        while _width(text) >= width:
+            text = text[:-1]
+        text += "…"
+    blanks = " " * (width - _width(text))
+    return blanks + text if to_right else text + blanks
+
+
+def _width(text: str) -> int:
+    """Return how many columns of a terminal a text takes.
+
+    >>> _width("Ada"), _width("陈雨欣"), _width("Jose\u0301")
+    (3, 6, 4)
+    """
+    if text.isascii():
+        return len(text)
+    return sum(
+        # The selector of an emoji's colour makes the character before it wide.
+        character == "\ufe0f"
+        or (unicodedata.category(character) not in {"Mn", "Me", "Cf"})
+        + (unicodedata.east_asian_width(character) in {"W", "F"})
+        for character in text
+    )
+
+
+def _terminal_width() -> int:
+    """Return the width of the terminal, or COLUMNS; files and pipes have any width."""
+    return shutil.get_terminal_size((_ANY_WIDTH, 0)).columns
 
 
 def in_shell_terms(text: str, *, has_all: bool = True) -> str:

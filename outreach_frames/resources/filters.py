@@ -12,9 +12,7 @@ import pyarrow as pa
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
-from outreach_frames.common.parallel import ordered_map
-from outreach_frames.common.progress import progress_bar
-from outreach_frames.resources.people import count_matches
+from outreach_frames.resources.counts import count_searches
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import report_unknown_values
 from outreach_frames.resources.search_arguments import check_filters, shows_filters
@@ -95,7 +93,7 @@ def explain_search(
     InvalidInputError
         A filter does not exist or its value is invalid; nothing was sent.
     ServiceError
-        The service failed or could not be reached.
+        The service failed or could not be reached; `.partial` has the rows counted before.
 
     Notes
     -----
@@ -113,27 +111,23 @@ def explain_search(
     client = resolve(client)
     body = check_filters(filters, fields, explain_search)
     rows = list(_searches_without(body))
+
+    def framed(counts: list[int]) -> pd.DataFrame:
+        counted = rows[: max(len(counts) - 1, 0)]
+        frame = pd.DataFrame(
+            {
+                "filter": pd.array([name for name, _, _ in counted], dtype="str"),
+                "value": pd.array([value for _, value, _ in counted], dtype="str"),
+                "people_without": pd.array(counts[1:], dtype="Int64"),
+            }
+        )
+        frame.attrs.update(filters=body, total=next(iter(counts), None))
+        return frame
+
     searches = [body, *(search for _, _, search in rows)]
-
-    def count(search: dict[str, Any]) -> int:
-        return count_matches(client, search, refresh=refresh)
-
-    counts = []
-    with progress_bar(
-        len(searches), description="Counting", unit="searches", progress=progress
-    ) as bar:
-        for number in ordered_map(count, searches, workers=client.workers):
-            counts.append(number)
-            bar.update(1)
-    report_unknown_values(client, body, is_empty=counts[0] == 0, is_explained=True)
-    frame = pd.DataFrame(
-        {
-            "filter": pd.array([name for name, _, _ in rows], dtype="str"),
-            "value": pd.array([value for _, value, _ in rows], dtype="str"),
-            "people_without": pd.array(counts[1:], dtype="Int64"),
-        }
-    )
-    frame.attrs.update(filters=body, total=counts[0])
+    frame = count_searches(client, searches, framed, refresh=refresh, progress=progress)
+    is_empty = frame.attrs["total"] == 0
+    report_unknown_values(client, body, is_empty=is_empty, is_explained=True)
     return frame
 
 

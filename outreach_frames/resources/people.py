@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from os import PathLike
-from typing import Any, Final, Unpack
+from typing import Any, Final, Unpack, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -15,9 +15,14 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, concat_people
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
+from outreach_frames.resources.counts import (
+    count_by,
+    count_matches,
+    one_person,
+    values_to_count,
+)
 from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import Search, report_unknown_values
@@ -189,22 +194,57 @@ def with_headcount(people: pd.DataFrame, headcount: Headcount) -> pd.DataFrame:
     return people[[name for name in people.columns if not name.startswith(dropped)]]
 
 
+@overload
+def count_people(
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
+    *,
+    by: None = None,
+    max_requests: int | None = 200,
+    refresh: bool = False,
+    progress: bool | None = None,
+    client: Client | None = None,
+    **fields: Unpack[PeopleFilters],
+) -> int: ...
+@overload
+def count_people(
+    filters: Mapping[str, Any] | str | PathLike[str] | None = None,
+    *,
+    by: str | Iterable[str],
+    max_requests: int | None = 200,
+    refresh: bool = False,
+    progress: bool | None = None,
+    client: Client | None = None,
+    **fields: Unpack[PeopleFilters],
+) -> pd.DataFrame: ...
 @shows_filters()
 def count_people(
     filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
+    by: str | Iterable[str] | None = None,
+    max_requests: int | None = 200,
     refresh: bool = False,
+    progress: bool | None = None,
     client: Client | None = None,
     **fields: Unpack[PeopleFilters],
-) -> int:
-    """Count the people that a search would find, with one small request.
+) -> int | pd.DataFrame:
+    """Count the people that a search would find, as a whole or per value of a filter.
+
+    Each count is one small request.
 
     Parameters
     ----------
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
+    by : str or list of str, optional
+        A filter, to count the people with each of its values, or several filters, to count each
+        combination. The values are those of the search, in their order, else the known ones of
+        `filters()`, or True and False.
+    max_requests : int or None
+        Maximum number of requests with `by`: one per row, and one for the total. None: no maximum.
     refresh : bool
         Ask the service even if the cache has a fresh response.
+    progress : bool, optional
+        Show a progress bar with `by`; by default in a notebook or terminal, for long runs.
     client : Client, optional
         By default the client of the last `connect`.
     **fields
@@ -212,20 +252,24 @@ def count_people(
 
     Returns
     -------
-    int
-        How many people match.
+    int or DataFrame
+        How many people match. With `by`, one row per value or combination: a column per filter,
+        named like it (category, ordered like the values), and `people` (Int64). `.attrs["total"]`
+        is the count of the whole search, and `.attrs["filters"]` has its filters.
 
     Raises
     ------
     InvalidInputError
-        A filter does not exist or its value is invalid; nothing was sent.
+        A filter does not exist or its value is invalid, a filter in `by` has no known values and
+        none in the search, or `by` needs more requests than `max_requests`; nothing was sent.
     ServiceError
-        The service failed or could not be reached.
+        The service failed or could not be reached; `.partial` has the rows counted before.
 
     Warns
     -----
     OutreachWarning
-        As for `search_people`.
+        As for `search_people`. With `by`, the rows do not add up to the total, because people match
+        several of the values or none.
 
     Notes
     -----
@@ -236,19 +280,21 @@ def count_people(
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None):
     ...     of.count_people()
+    ...     of.count_people(by="person_seniorities", person_seniorities=["vp", "c_suite"])
     2000
+      person_seniorities  people
+    0                 vp      61
+    1            c_suite      46
     """
-    client, body = resolve(client), check_filters(filters, fields, count_people)
-    total = count_matches(client, body, refresh=refresh)
-    report_unknown_values(client, body, is_empty=total == 0)
-    return total
-
-
-def count_matches(client: Client, filters: dict[str, Any], *, refresh: bool) -> int:
-    """Count the people that match checked filters."""
-    search = Search(client, filters, 1, spec.MIN_SEARCH_PAGE_SIZE, refresh)
-    total = search.count()
-    if total is None:
-        raise InvalidResponseError(f"{spec.SEARCH_PEOPLE.label}: the response has no valid total.")
-    report_errors(search.errors)
+    connected, body = resolve(client), check_filters(filters, fields, count_people)
+    most = check_limit(max_requests, "max_requests")
+    if by is not None:
+        values = values_to_count(body, by)
+        return count_by(
+            connected, body, values, max_requests=most, refresh=refresh, progress=progress
+        )
+    search = one_person(connected, body, refresh=refresh)
+    total = count_matches(search)
+    report_errors(search.errors, in_frame=False)
+    report_unknown_values(connected, body, is_empty=total == 0)
     return total

@@ -1,0 +1,177 @@
+"""Count the people of searches in parallel, and per value of filters."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import product
+from math import prod
+from typing import Any, Final
+
+import pandas as pd
+
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.common.arguments import check_list, similar
+from outreach_frames.common.parallel import ordered_map
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError, InvalidResponseError
+from outreach_frames.resources.paging import keeping_partial, report_errors
+from outreach_frames.resources.search import Search, report_unknown_values
+
+_COUNTABLE: Final = [one.name for one in spec.FILTERS if not one.excludes]
+# Columns whose names do not resemble their filters.
+_FILTER_OF_COLUMN: Final = {
+    "company_website": "company_domains",
+    "company_is_b2b": "company_focuses",
+    "company_is_b2c": "company_focuses",
+}
+# The values to count, by filter.
+Values = Mapping[str, Sequence[Any]]
+
+
+def one_person(client: Client, filters: Mapping[str, Any], *, refresh: bool) -> Search:
+    """Return a search with the smallest page, to count its people."""
+    return Search(client, dict(filters), 1, spec.MIN_SEARCH_PAGE_SIZE, refresh)
+
+
+def count_matches(search: Search) -> int:
+    """Count the people of a search."""
+    total = search.count()
+    if total is None:
+        raise InvalidResponseError(f"{spec.SEARCH_PEOPLE.label}: the response has no valid total.")
+    return total
+
+
+def count_searches(
+    client: Client,
+    searches: Iterable[Mapping[str, Any]],
+    framed: Callable[[list[int]], pd.DataFrame],
+    *,
+    refresh: bool,
+    progress: bool | None,
+) -> pd.DataFrame:
+    """Count the people of checked searches in parallel; frame all counts, or those before an error.
+
+    The errors that the service reported are warned about once.
+    """
+    pending = [one_person(client, filters, refresh=refresh) for filters in searches]
+    counts: list[int] = []
+    with (
+        progress_bar(
+            len(pending), description="Counting", unit="searches", progress=progress
+        ) as bar,
+        keeping_partial(lambda: framed(counts)),
+    ):
+        for total in ordered_map(count_matches, pending, workers=client.workers):
+            counts.append(total)
+            bar.update(1)
+    report_errors([error for search in pending for error in search.errors], in_frame=False)
+    return framed(counts)
+
+
+def values_to_count(filters: Mapping[str, Any], by: str | Iterable[str]) -> Values:
+    """Return the values of each filter in `by`: those of the search, else the known ones.
+
+    >>> values_to_count({"company_types": ["nonprofit"]}, ["company_types", "company_focuses"])
+    {'company_types': ['nonprofit'], 'company_focuses': ['b2b', 'b2c']}
+    """
+    names = [by] if isinstance(by, str) else check_list("by", by)
+    if not names:
+        raise InvalidInputError("by is empty. Pass a filter's name, or leave it out.")
+    values: dict[str, Sequence[Any]] = {}
+    for name in names:
+        known = _countable_filter(name)
+        if known.name in values:
+            raise InvalidInputError(f"by has {known.name!r} twice. Pass each filter once.")
+        values[known.name] = _values(known, filters.get(known.name))
+    return values
+
+
+def _countable_filter(name: object) -> spec.Filter:
+    """Return a filter that includes people by its values."""
+    if name in _COUNTABLE:
+        return spec.FILTERS_BY_NAME[str(name)]
+    text, shown = str(name), quoted(name)
+    if text in spec.FILTERS_BY_NAME:
+        included = spec.FILTERS_BY_NAME[text].excludes
+        raise InvalidInputError(
+            f"by={shown} is a filter that excludes people. Pass by={included!r} to count the "
+            "people with each value."
+        )
+    without_prefix = {one.partition("_")[2]: one for one in _COUNTABLE}
+    close = [_FILTER_OF_COLUMN[text]] if text in _FILTER_OF_COLUMN else similar(text, _COUNTABLE)
+    close = close or [without_prefix[one] for one in similar(text, without_prefix)]
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    raise InvalidInputError(
+        f"by={shown} is not a search filter.{hint} Call of.filters() to list all filters."
+    )
+
+
+def _values(known: spec.Filter, given: Any) -> Sequence[Any]:
+    if given is not None:
+        return list(dict.fromkeys(given)) if isinstance(given, list) else [given]
+    if known.type == "boolean":
+        return [True, False]
+    values = known.values or known.suggestions
+    # A single known value is an example, not a list.
+    if len(values) < 2:
+        example = "[...]" if known.type == "array" else "'...'"
+        raise InvalidInputError(
+            f"by={known.name!r} has no list of known values. Pass {known.name}={example} too, with "
+            "the values to count."
+        )
+    return list(values)
+
+
+def count_by(
+    client: Client,
+    filters: Mapping[str, Any],
+    values: Values,
+    *,
+    max_requests: int | None,
+    refresh: bool,
+    progress: bool | None,
+) -> pd.DataFrame:
+    """Count the people of a search per combination of filter values."""
+    names = ", ".join(values)
+    requests = 1 + prod(map(len, values.values()))
+    if max_requests is not None and requests > max_requests:
+        raise InvalidInputError(
+            f"Counting by {names} takes {requests:,} requests, one per row and one for the total: "
+            f"more than max_requests={max_requests}. Pass fewer values or filters, or "
+            f"max_requests={requests}."
+        )
+    rows = list(product(*values.values()))
+    is_list = [spec.FILTERS_BY_NAME[name].type == "array" for name in values]
+    searches = [filters]
+    for row in rows:
+        cells = ([cell] if listed else cell for cell, listed in zip(row, is_list, strict=True))
+        searches.append({**filters, **dict(zip(values, cells, strict=True))})
+
+    def framed(counts: list[int]) -> pd.DataFrame:
+        people = counts[1:]
+        frame = pd.DataFrame(
+            {
+                name: pd.Categorical(
+                    [row[level] for row in rows[: len(people)]], list(values[name]), ordered=True
+                )
+                for level, name in enumerate(values)
+            }
+        ).assign(people=pd.array(people, dtype="Int64"))
+        frame.attrs.update(filters=dict(filters), total=next(iter(counts), None))
+        return frame
+
+    frame = count_searches(client, searches, framed, refresh=refresh, progress=progress)
+    total = frame.attrs["total"]
+    report_unknown_values(client, filters, is_empty=total == 0)
+    counted = int(frame["people"].sum())
+    people = plural(total, "person", "people")
+    if counted != total:
+        matched = "some people match several" if counted > total else "the others match none"
+        warn(
+            f"The rows add up to {counted:,}, but the search finds {people}: {matched} of these "
+            f"values of {names}."
+        )
+    return frame

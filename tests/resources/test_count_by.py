@@ -1,0 +1,146 @@
+"""Counts of people per value of a filter, and per combination of several."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
+from tests.scripted import Received, Reply, json, scripted
+
+SIZES = list(spec.SUGGESTED_COMPANY_SIZES)
+
+
+@pytest.mark.usefixtures("client")
+def test_each_row_counts_the_search_with_one_value() -> None:
+    """Given values keep their order, once each; each row is what count_people finds for it."""
+    given = ["vp", "c_suite", "vp"]
+    counts = of.count_people(by="person_seniorities", person_seniorities=given)
+    assert counts["person_seniorities"].cat.categories.tolist() == ["vp", "c_suite"]
+    assert counts["person_seniorities"].cat.ordered
+    assert counts["people"].dtype == "Int64"
+    assert counts["people"].tolist() == [
+        of.count_people(person_seniorities=[value]) for value in ("vp", "c_suite")
+    ]
+    assert counts.attrs == {
+        "filters": {"person_seniorities": given},
+        "total": of.count_people(person_seniorities=given),
+    }
+
+
+@pytest.mark.usefixtures("client")
+def test_several_filters_count_each_combination() -> None:
+    """Without given values the known ones are counted, and a pivot orders sizes by number."""
+    counts = of.count_people(
+        by=["person_seniorities", "company_sizes"], person_seniorities=["vp", "head"]
+    )
+    assert list(counts) == ["person_seniorities", "company_sizes", "people"]
+    table = counts.pivot(index="person_seniorities", columns="company_sizes", values="people")
+    assert table.columns.tolist() == SIZES
+    assert table.index.tolist() == ["vp", "head"]
+    assert table.loc["head", "51-200"] == of.count_people(
+        person_seniorities=["head"], company_sizes=["51-200"]
+    )
+
+
+@pytest.mark.usefixtures("client")
+def test_flags_and_texts_are_counted_too() -> None:
+    """A flag has a row for True and for False; a text that the search has is one row."""
+    counts = of.count_people(
+        by=["person_title_exact_match", "person_name"], person_titles=["CEO"], person_name="a"
+    )
+    assert counts["person_title_exact_match"].tolist() == [True, False]
+    assert counts["person_name"].tolist() == ["a", "a"]
+    assert counts["people"].iloc[1] == counts.attrs["total"]
+
+
+REFUSED: list[tuple[Any, dict[str, Any], str]] = [
+    ("company_size", {}, "Did you mean 'company_sizes'"),
+    ("person_seniority", {}, "Did you mean 'person_seniorities'"),
+    ("seniority", {}, "Did you mean 'person_seniorities'"),
+    ("title", {}, "Did you mean 'person_titles'"),
+    ("company_website", {}, "Did you mean 'company_domains'"),
+    (["gender"], {}, r"search filter\. Call of"),
+    ("company_exclude_names", {}, "excludes people. Pass by='company_names'"),
+    ("company_names", {}, r"Pass company_names=\[...\] too"),
+    ("person_name", {}, "Pass person_name='...' too"),
+    ("profnet_networks", {}, r"Pass profnet_networks=\[...\] too"),
+    (["company_sizes", "company_sizes"], {}, "twice"),
+    ([], {}, "by is empty"),
+    ([["company_sizes"]], {}, "is not a search filter"),
+    (5, {}, "not int"),
+    ("company_sizes", {"max_requests": 8}, "takes 9 requests.*max_requests=8"),
+    (["company_sizes", "person_seniorities"], {"max_requests": 80}, "takes 81 requests"),
+    ("company_sizes", {"max_requests": 0}, "Give 1 or more"),
+]
+
+
+def test_what_cannot_be_counted_is_an_error_before_the_first_request() -> None:
+    """Columns, excluding filters, unknown values and too many requests name what to pass."""
+    with scripted(lambda _: json({})) as service, of.connect(service.url, "t", cache=None):
+        for by, others, words in REFUSED:
+            with pytest.raises(InvalidInputError, match=words):
+                of.count_people(by=by, **others)
+    assert not service.requests
+
+
+def counting(counts: dict[str, int], total: int, failing: str = "") -> Any:
+    """Return a reply that counts by the only company size of a search."""
+
+    def reply(request: Received) -> Reply:
+        sizes = request.json.get("company_sizes", [])
+        if sizes == [failing]:
+            return json({"error": "no"}, status=400)
+        found = counts.get(sizes[0], 0) if len(sizes) == 1 else total
+        errors = [{"at": sizes}] if len(sizes) == 1 else []
+        return json({"results": [], "_pagination": {"total": found}, "_errors": errors}, status=200)
+
+    return reply
+
+
+@pytest.mark.parametrize(
+    ("total", "words"),
+    [
+        (4, "some people match several of these values"),
+        (9, "others match none of these values"),
+        (5, ""),
+    ],
+)
+def test_rows_that_do_not_add_up_are_named(total: int, words: str) -> None:
+    """Values that overlap, or that do not cover the search, are a warning; errors are one too."""
+    reply = counting({"1-10": 3, "11-50": 2}, total)
+    with scripted(reply) as service, of.connect(service.url, "t", cache=None):
+        with pytest.warns(OutreachWarning) as caught:
+            counts = of.count_people(by="company_sizes", max_requests=9)
+        told = [str(one.message) for one in caught]
+    assert len(service.requests) == 9
+    assert counts.attrs["total"] == total
+    assert "8 errors" in told[0]
+    assert len(told) == 1 + bool(words)
+    assert words in told[-1]
+
+
+def test_an_error_keeps_the_counts_before_it() -> None:
+    """The rows counted before a failure are in the exception."""
+    reply = counting(dict.fromkeys(SIZES, 1), 8, failing="201-500")
+    with scripted(reply) as service, of.connect(service.url, "t", cache=None):
+        with pytest.raises(ServiceError) as caught:
+            of.count_people(by="company_sizes")
+        with pytest.raises(ServiceError) as explained:
+            of.explain_search(company_sizes=["201-500"], person_name="a")
+    partial = caught.value.partial
+    assert isinstance(partial, pd.DataFrame)
+    assert partial["company_sizes"].tolist() == SIZES[:3]
+    assert partial["people"].tolist() == [1, 1, 1]
+    assert explained.value.partial is not None
+
+
+def test_counts_show_their_progress(client: Client, capsys: pytest.CaptureFixture[str]) -> None:
+    """One step per request."""
+    of.count_people(by="company_sizes", client=client, progress=True)
+    assert "9/9" in capsys.readouterr().err
