@@ -17,6 +17,7 @@ import pyarrow.csv as arrow_csv
 
 from outreach_frames.common.atomic_files import (
     check_suffix,
+    delete,
     expanded,
     refuse_special_file,
     replace_file,
@@ -195,7 +196,7 @@ def replace_csv(
 
     def remove_outdated_notes() -> None:
         if notes.is_file() and notes.read_bytes() != noted:
-            notes.unlink()
+            delete(notes)
 
     replace_file(target, write, before_replace=remove_outdated_notes, temporary_folder=made_in)
     if noted and not notes.is_file():
