@@ -51,7 +51,6 @@ _URL: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 # Windows: access denied, sharing violation, lock violation. Other systems set no such number.
 _BUSY: Final = (5, 32, 33)
 _BUSY_SECONDS: Final = 1.0
-_BUSY_PAUSE: Final = 0.02
 # Devices, characters and endings that a file's name cannot have on Windows.
 _NOT_PORTABLE: Final = re.compile(
     r'[<>:"/\\|?*\0-\x1f]|[. ]$|^(con|prn|aux|nul|con(in|out)\$|(com|lpt)[\d¹²³]) *(\.|$)',
@@ -112,12 +111,11 @@ def _retry_busy(operation: Callable[[], object]) -> None:
     while True:
         try:
             operation()
+            break
         except OSError as error:
             if getattr(error, "winerror", None) not in _BUSY or time.monotonic() > ends:
                 raise
-            time.sleep(_BUSY_PAUSE)
-        else:
-            return
+        time.sleep(0.02)
 
 
 def move(source: Path, target: Path) -> None:
