@@ -25,13 +25,7 @@ from typing import Any, Final, NamedTuple, Self
 import pyarrow as pa
 
 from outreach_frames.common import sqlite_file
-from outreach_frames.common.atomic_files import (
-    delete,
-    move,
-    set_mode,
-    sync_folder,
-    unwritable,
-)
+from outreach_frames.common.atomic_files import delete, move, set_mode, sync_folder, unwritable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.search import Sighting, Sightings
@@ -122,7 +116,9 @@ class Checkpoint:
     def sightings(self, search: int) -> Sightings:
         """Return a function that classifies ids as new or seen; the next `append` records them."""
         state = self.state
-        self.first_part = state["begins"] if state and state["search"] == search else self._number
+        with self.explained():
+            resumed = state["begins"] if state and state["search"] == search else None
+            self.first_part = resumed or self._number
 
         def classify(ids: Sequence[str | None]) -> list[Sighting]:
             with self.explained():
@@ -247,7 +243,7 @@ class Checkpoint:
                 yield
             except OSError as error:
                 raise unwritable(self.target, error) from error
-            except ValueError as error:
+            except (LookupError, TypeError, ValueError) as error:
                 if isinstance(error, OutreachError):
                     raise
                 raise sqlite3.DatabaseError(error) from error
