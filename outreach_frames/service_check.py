@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import platform
+import re
 import stat
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
@@ -31,10 +33,12 @@ from outreach_frames.errors import (
     InvalidResponseError,
     NotFoundError,
     OutreachError,
+    RequestTimeoutError,
     ServiceError,
     UnsafeLinkError,
 )
 from outreach_frames.reading.deviations import find_deviations
+from outreach_frames.reading.fast_reader import list_of_errors
 from outreach_frames.resources.paging import page_items, record_id
 
 OK: Final = "ok"
@@ -45,6 +49,7 @@ STATUSES: Final = (OK, NOTE, WARNING, FAILED)
 COLUMNS: Final = ("check", "status", "detail", "advice")
 
 MAX_EMAILS: Final = 5
+_PAGES: Final = 2
 _PAGE_SIZE: Final = 2
 _CLOCK_SECONDS: Final = 60
 
@@ -56,10 +61,15 @@ _LIBRARIES: Final = ("outreach-frames", "pandas", "pyarrow", "requests")
 _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
     AuthenticationError: "token",
     ConnectionFailedError: "connection",
+    RequestTimeoutError: "connection",
 }
 _NEEDS_EMAILS: Final = "Pass emails=[...] of contacts."
-_TELL_SERVICE: Final = "Tell the service's support; the columns may be incomplete."
-_TELL_AUTHORS: Final = "Nothing to do: it is an extra column. Tell the authors of this package."
+_TELL_SERVICE: Final = "Tell the service's support: results may be incomplete."
+_TELL_AUTHORS: Final = "Nothing to do: it is kept. Tell the authors of this package."
+# The request at the start of an error's message, and addresses that a service may name in it.
+_LABEL: Final = r"^[A-Z]+ /\S+: "
+_JSON: Final = r'(?i)application/json\s*(;(?!.*charset).*|;\s*charset="?utf-?8"?\s*)?'
+_ADDRESS: Final = r"[^\s'\"]*(@|%40)[^\s'\"]*"
 
 
 class Finding(NamedTuple):
@@ -166,7 +176,7 @@ class _Checker:
         self._client = client
         self._findings = findings
         self._endpoint = spec.LIST_SEQUENCES
-        self._accepted: Mapping[str, str] | None = None  # headers of the first good response
+        self._accepted: Finding | None = None  # the clock, by the first good response
         self._contact_ids: list[str] = []
 
     def run(self, emails: Sequence[str], lead_list_id: str | None) -> None:
@@ -193,7 +203,7 @@ class _Checker:
             if len(self._findings) == before:
                 self._add(OK, "as documented")
         if self._accepted is not None:
-            self._findings += [Finding("token", OK, "accepted"), _clock_finding(self._accepted)]
+            self._findings += [Finding("token", OK, "accepted"), self._accepted]
 
     def _add(self, status: str, detail: str, advice: str = "") -> None:
         finding = Finding(self._endpoint.label, status, detail, advice)
@@ -204,40 +214,49 @@ class _Checker:
         """Check the first two pages of a list."""
         path = {"id": list_id} if list_id else {}
         query = {spec.PAGE_SIZE.name: _PAGE_SIZE}
-        response = self._client.observe(self._endpoint, path=path, query=query)
-        page = self._read(response)
-        number = len(page_items(page, self._endpoint))
+        pages: list[dict[str, Any]] = []
+        url: str | None = None
+        while not pages or (url is not None and len(pages) < _PAGES):
+            response = self._client.observe(self._endpoint, path=path, query=query, url=url)
+            pages.append(self._parse(response) if pages else self._read(response))
+            url = self._next_url(pages[-1], response.url)
+            number = len(page_items(pages[-1], self._endpoint))
+            if number > _PAGE_SIZE or (number < _PAGE_SIZE and url is not None):
+                detail = f"a page of {number} for page[size]={_PAGE_SIZE}"
+                self._add(WARNING, detail, _TELL_SERVICE)
+        self._check_repeats(pages)
+
+    def _next_url(self, page: Mapping[str, Any], page_url: str) -> str | None:
         try:
             href = links.next_href(page)
             base = self._client.base_url
-            url = (
-                None if href is None else links.resolve(href, page_url=response.url, base_url=base)
-            )
+            return href and links.resolve(href, page_url=page_url, base_url=base)
         except (UnsafeLinkError, InvalidResponseError) as error:
-            url = None
             self._add(WARNING, *_words(error))
-        if number > _PAGE_SIZE or (number < _PAGE_SIZE and url is not None):
-            detail = f"a page of {number} for page[size]={_PAGE_SIZE}"
-            self._add(WARNING, detail, _TELL_SERVICE)
-        if url is not None:
-            self._check_second(page, self._client.observe(self._endpoint, path=path, url=url))
+            return None
 
     def _check_people(self) -> None:
         """Check the first two pages of all people."""
         (number, size), most = spec.SEARCH_PAGING, spec.MAX_SEARCH_PAGE_SIZE
-        body = {number.name: 1, size.name: most}
-        page = self._read(self._client.observe(self._endpoint, body=body))
-        people = len(page_items(page, self._endpoint))
-        pagination = page.get(spec.PAGINATION_KEY)
-        if not isinstance(pagination, dict):
-            raise InvalidResponseError(
-                f"The response has no object {spec.PAGINATION_KEY!r}. It cannot be used."
-            )
-        for problem in _wrong_totals(pagination, people):
-            self._add(WARNING, problem, "Pass limit= and compare the number of rows.")
-        if people == most and pagination.get("total_pages") != 1:
-            body[number.name] = 2
-            self._check_second(page, self._client.observe(self._endpoint, body=body))
+        pages: list[dict[str, Any]] = []
+        people = most
+        while people == most and len(pages) < _PAGES:
+            body = {number.name: len(pages) + 1, size.name: most}
+            response = self._client.observe(self._endpoint, body=body)
+            pages.append(self._parse(response) if pages else self._read(response))
+            people = len(page_items(pages[-1], self._endpoint))
+            if errors := list_of_errors(pages[-1].get(spec.ERRORS_KEY)):
+                self._add(WARNING, f"reports {plural(len(errors), 'error')}", _TELL_SERVICE)
+            pagination = pages[-1].get(spec.PAGINATION_KEY)
+            if not isinstance(pagination, dict):
+                raise InvalidResponseError(
+                    f"The response has no object {spec.PAGINATION_KEY!r}. It cannot be used."
+                )
+            for problem in _wrong_totals(pagination, people, len(pages)):
+                self._add(WARNING, problem, "Pass limit= and compare the number of rows.")
+            if pagination.get("total_pages") == 1:
+                break
+        self._check_repeats(pages)
 
     def _check_emails(self, emails: Sequence[str]) -> None:
         """Check contacts by email."""
@@ -272,14 +291,15 @@ class _Checker:
         """Check a response's headers and return its JSON object."""
         for problem in _wrong_headers(response.headers):
             self._add(WARNING, problem, _TELL_SERVICE)
-        page = load_object(response.body)
-        self._accepted = self._accepted or response.headers
+        page = _load(response.body)
+        self._accepted = self._accepted or _clock_finding(response.headers)
         return page
 
     def _read(self, response: Observation) -> dict[str, Any]:
         """Check the response of a first page, or of a record, and return its JSON object."""
         endpoint, page = self._endpoint, self._parse(response)
-        if endpoint != spec.GET_CONTACT_BY_EMAIL and not page_items(page, endpoint):
+        is_list = endpoint not in (spec.GET_CONTACT_BY_EMAIL, spec.GET_LEAD_LIST)
+        if is_list and not page_items(page, endpoint):
             self._add(NOTE, f"no {endpoint.listed.name}, so no fields were checked")
         found = find_deviations([page], endpoint.result, all_expected=endpoint in _WITH_ALL)
         for path, detail, is_addition in found:
@@ -287,12 +307,11 @@ class _Checker:
             self._add(status, f"{path}: {detail}", advice)
         return page
 
-    def _check_second(self, first: Mapping[str, Any], response: Observation) -> None:
-        """Check that no record of the first page is on the second."""
-        both = self._ids(first) & self._ids(self._parse(response))
-        if both:
-            detail = f"{plural(len(both), 'id')} of page 1 again on page 2"
-            self._add(WARNING, detail, f"Results may be incomplete. {_TELL_SERVICE}")
+    def _check_repeats(self, pages: Sequence[Mapping[str, Any]]) -> None:
+        records = [record for page in pages for record in page_items(page, self._endpoint)]
+        repeated = Counter(filter(None, map(record_id, records)))
+        if number := repeated.total() - len(repeated):
+            self._add(WARNING, f"{plural(number, 'id')} sent again", _TELL_SERVICE)
 
     def _ids(self, page: Mapping[str, Any]) -> set[str | None]:
         return {*map(record_id, page_items(page, self._endpoint))} - {None}
@@ -300,27 +319,38 @@ class _Checker:
 
 def _words(error: OutreachError) -> tuple[str, str]:
     """Split an error's message into what happened and what to do."""
-    what, point, advice = str(error).partition(". ")
-    return what + point.rstrip(), advice
+    text = re.sub(_ADDRESS, "...", re.sub(_LABEL, "", str(error)))
+    what, point, advice = text.rpartition(". ")
+    return (what + point.rstrip(), advice) if point else (advice, "")
 
 
-def _wrong_totals(pagination: Mapping[str, Any], people: int) -> Iterator[str]:
-    """Yield what does not add up on the first page of a search."""
+def _load(body: bytes) -> dict[str, Any]:
+    """Return a body's JSON object; the error does not show its text, which may be personal."""
+    with suppress(InvalidResponseError):
+        return load_object(body)
+    kind = "a web page" if b"<" in body.lstrip()[:4] else "no JSON object in UTF-8"
+    raise InvalidResponseError(f"the response is {kind}. Check base_url, or tell the support.")
+
+
+def _wrong_totals(pagination: Mapping[str, Any], people: int, number: int) -> Iterator[str]:
+    """Yield what does not add up on a page of a search."""
     size = spec.MAX_SEARCH_PAGE_SIZE
     total, pages = pagination.get("total"), pagination.get("total_pages")
     if not isinstance(total, int) or not isinstance(pages, int):
-        return  # reported as a missing field or a wrong type
-    if pagination.get("page") != 1 or pagination.get("page_size") != size:
-        yield f"page and page_size are not the requested 1 and {size}"
-    if people != min(total, size):
-        yield f"{people:,} people on the first page of {size} where the total is {total:,}"
+        if None in (total, pages):
+            yield "total or total_pages has no value"
+        return  # otherwise reported as a wrong type
+    if pagination.get("page") != number or pagination.get("page_size") != size:
+        yield f"page and page_size are not the requested {number} and {size}"
+    if people != min(max(total - (number - 1) * size, 0), size):
+        yield f"{people:,} people on page {number} of {size} where the total is {total:,}"
     if pages != ceil(total / size):
         yield f"{pages:,} pages of {size} where the total is {total:,}"
 
 
 def _wrong_headers(headers: Mapping[str, str]) -> Iterator[str]:
-    media_type = headers.get("Content-Type", "").partition(";")[0].strip().lower()
-    if media_type != "application/json":
+    media_type = headers.get("Content-Type", "")
+    if not re.fullmatch(_JSON, media_type):
         yield f"the media type is {shorten(media_type) or 'missing'}, not application/json"
     wait = headers.get(spec.RETRY_AFTER_HEADER)
     if wait is not None and parse_retry_after(wait) is None:

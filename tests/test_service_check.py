@@ -21,7 +21,17 @@ from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.sandbox import Sandbox
 from outreach_frames.service_check import COLUMNS, STATUSES
-from tests.scripted import Received, Reply, Service, json, passed_on, respond, scripted
+from tests.scripted import (
+    FOREVER,
+    Received,
+    Reply,
+    Service,
+    delayed,
+    json,
+    passed_on,
+    respond,
+    scripted,
+)
 
 Change = Callable[[dict[str, Any]], object]
 SEARCH = spec.SEARCH_PEOPLE.label
@@ -162,6 +172,21 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "total as text": (SEARCH, put("_pagination", "total", value="400"), "warning", "total"),
     "no total": (SEARCH, drop("_pagination", "total"), "warning", "_pagination.total"),
     "short page": (SEARCH, lambda page: page["results"].pop(), "warning", "99 people"),
+    "short second page": (
+        SEARCH,
+        lambda page: page["_pagination"]["page"] == 2 and page["results"].pop(),
+        "warning", "99 people on page 2",
+    ),
+    "person again": (
+        SEARCH, lambda page: page["results"].__setitem__(1, page["results"][0]),
+        "warning", "sent again",
+    ),
+    "no person": (
+        SEARCH, lambda page: page["results"].__setitem__(1, None), "warning", "results[]"
+    ),
+    "null total": (SEARCH, put("_pagination", "total", value=None), "warning", "no value"),
+    "null constant": (SEARCH, put("object", value=None), "warning", "object: missing"),
+    "errors": (SEARCH, put("_errors", value=[{"code": 1}]), "warning", "reports 1 error"),
     "no results": (SEARCH, drop("results"), "failed", "results"),
     "results as object": (SEARCH, put("results", value={}), "failed", "results"),
     "no pagination": (SEARCH, drop("_pagination"), "failed", "_pagination"),
@@ -169,6 +194,10 @@ CHANGES: dict[str, tuple[str, Change, str, str]] = {
     "sequence without name": (SEQUENCES, sequences(drop("name")), "warning", "sequences[].name"),
     "local time": (
         SEQUENCES, sequences(put("created_at", value="2026-01-02 03:04")), "warning", "created_at"
+    ),
+    "no time of day": (
+        SEQUENCES, sequences(put("created_at", value="2026-01-02T25:00:00Z")),
+        "warning", "created_at",
     ),
     "sequences under another name": (
         SEQUENCES, lambda page: page.update(items=page.pop("sequences")), "failed", "sequences"
@@ -271,6 +300,24 @@ def test_names_and_values_that_may_be_personal_are_not_shown(sandbox: Sandbox) -
     assert "1 other value" in shown
 
 
+def test_an_unreadable_response_is_not_shown(sandbox: Sandbox) -> None:
+    """Neither people in a response that is no JSON object, nor an address in an error's text."""
+
+    def reply(request: Received) -> Reply:
+        body = passed_on(request, sandbox.url).parts[1]
+        if request.path == "/people/search":
+            return dated(orjson.dumps(orjson.loads(body)["results"]))
+        if request.path == "/mailboxes":
+            return dated(b"\n<html>")
+        return json({"error": {"message": "ann@acme.example is locked"}}, 500)
+
+    with deviating(sandbox, reply) as (_, client):
+        found = of.check(client=client).set_index("check")["detail"]
+    assert found[SEARCH] == "the response is no JSON object in UTF-8."
+    assert found[MAILBOXES] == "the response is a web page."
+    assert found[SEQUENCES] == "status 500, '... is locked'."
+
+
 @pytest.mark.parametrize(
     ("status", "check"), [(401, "token"), (403, "token"), (500, SEQUENCES), (404, SEQUENCES)]
 )
@@ -297,10 +344,22 @@ def test_an_unreachable_service_is_one_row() -> None:
     assert urlsplit(url).netloc in row.detail
 
 
+def test_a_service_that_does_not_respond_is_one_row() -> None:
+    """The first timeout ends the check: each further operation could take as long."""
+    with scripted([delayed(FOREVER, json({}))]) as service:
+        with Client(service.url, "token", cache=None, timeout=0.05) as client:
+            found = of.check(client=client)
+        assert found.loc[found["status"] == "failed", "check"].tolist() == ["connection"]
+        assert len(service.requests) == 1
+
+
 @pytest.mark.parametrize(
     ("headers", "check", "status"),
     [
         ({"Content-Type": "text/html"}, SEQUENCES, "warning"),
+        ({"Content-Type": "application/json; charset=latin-1"}, SEQUENCES, "warning"),
+        ({"Content-Type": "Application/JSON; Charset=UTF-8"}, SEQUENCES, "ok"),
+        ({"Content-Type": "application/json; version=2"}, SEQUENCES, "ok"),
         ({"Retry-After": "soon"}, SEQUENCES, "warning"),
         ({"Date": "ahead"}, "clock", "warning"),
         ({"Date": "behind"}, "clock", "warning"),

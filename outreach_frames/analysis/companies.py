@@ -108,7 +108,7 @@ def headcount(frame: pd.DataFrame, level: Level = "department") -> pd.DataFrame:
     table = companies(frame) if f"{COMPANY_PREFIX}name" in frame.columns else frame
     keys = _headcount_columns(level)
     require_columns(table, [*keys, "name"], "headcount columns")
-    counts = table[list(keys)].astype("Int64")
+    counts = to_numbers(table[list(keys)], "Int64")
     missing = counts.isna().to_numpy()
     numbers = counts.fillna(0).to_numpy("int64")
     totals = numbers.sum(axis=1, keepdims=True)
@@ -189,6 +189,19 @@ def require_columns(
         )
     for name in columns:
         column_of(frame, name)
+
+
+def to_numbers(
+    columns: pd.DataFrame, dtype: Literal["Int64", "Float64"] = "Float64"
+) -> pd.DataFrame:
+    """Convert columns to numbers; raise InvalidInputError for other values."""
+    try:
+        return columns.astype(dtype)
+    except (ValueError, TypeError) as error:
+        raise InvalidInputError(
+            f"The column {quoted(', '.join(map(str, columns)))} has values that are not numbers: "
+            f"{error}. Correct them."
+        ) from error
 
 
 def near_column(frame: pd.DataFrame, name: Hashable, table: str = "The frame") -> Hashable:

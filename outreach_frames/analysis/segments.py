@@ -9,7 +9,12 @@ import numpy as np
 import pandas as pd
 
 from outreach_frames import spec
-from outreach_frames.analysis.companies import company_numbers, known_values, require_columns
+from outreach_frames.analysis.companies import (
+    company_numbers,
+    known_values,
+    require_columns,
+    to_numbers,
+)
 from outreach_frames.analysis.unlist import as_lists
 from outreach_frames.common.arguments import check_integer
 from outreach_frames.errors import InvalidInputError
@@ -166,9 +171,4 @@ def _numbers(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     if name not in frame.columns:
         return pd.Series(pd.NA, index=frame.index, dtype="Float64")
     require_columns(frame, [name], "numbers")
-    try:
-        return frame[name].astype("Float64")
-    except (ValueError, TypeError) as error:
-        raise InvalidInputError(
-            f"The column {name!r} has values that are not numbers: {error}. Correct them."
-        ) from error
+    return to_numbers(frame[[name]])[name]

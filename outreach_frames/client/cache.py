@@ -28,7 +28,7 @@ from requests_cache.backends.sqlite import SQLiteDict
 from requests_cache.serializers import SerializerPipeline, Stage
 
 from outreach_frames.client.options import DEFAULT_CACHE
-from outreach_frames.common.atomic_files import expanded
+from outreach_frames.common.atomic_files import expanded, set_mode
 from outreach_frames.common.sqlite_file import read_header, transaction
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
@@ -239,7 +239,7 @@ def _open(path: Path) -> _Store:
         with suppress(FileExistsError):
             path.touch(0o600, exist_ok=False)
         # SQLite's files beside it get the same mode.
-        path.chmod(0o600)
+        set_mode(path, 0o600)
         if not path.stat().st_size:
             with closing(sqlite3.connect(path, timeout=_BUSY_SECONDS)) as connection:
                 connection.execute(f"PRAGMA page_size = {_PAGE_BYTES}")

@@ -9,8 +9,10 @@ import re
 import shutil
 import stat
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from hashlib import blake2s
 from pathlib import Path
 from typing import BinaryIO, Final
@@ -46,6 +48,14 @@ _READING: Final = {
     errno.EACCES: "permission is denied. Check the permissions of the file and its folders.",
 }
 _URL: Final = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+# Windows: access denied, sharing violation, lock violation. Other systems set no such number.
+_BUSY: Final = (5, 32, 33)
+_BUSY_SECONDS: Final = 1.0
+# Devices, characters and endings that a file's name cannot have on Windows.
+_NOT_PORTABLE: Final = re.compile(
+    r'[<>:"/\\|?*\0-\x1f]|[. ]$|^(con|prn|aux|nul|con(in|out)\$|(com|lpt)[\d¹²³]) *(\.|$)',
+    re.IGNORECASE,
+)
 
 
 def replace_file(
@@ -84,38 +94,60 @@ def replace_file(
                     os.fsync(file.fileno())
                 if before_replace:
                     before_replace()
-                temporary.replace(place)
+                move(temporary, place)
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            delete(temporary)
             raise
-        _set_mode(place, mode)
+        set_mode(place, mode)
         sync_folder(place.parent)
     except OSError as error:
         raise unwritable(target, error) from error
     return target
 
 
+def _retry_busy(operation: Callable[[], object]) -> None:
+    """Repeat an operation while another program, such as a virus scanner, has a file open."""
+    ends = time.monotonic() + _BUSY_SECONDS
+    while True:
+        try:
+            operation()
+            break
+        except OSError as error:
+            if getattr(error, "winerror", None) not in _BUSY or time.monotonic() > ends:
+                raise
+        time.sleep(0.02)
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a file or folder, replacing a file; every rename of the package is made here."""
+    _retry_busy(lambda: source.replace(target))
+
+
+def delete(path: Path) -> None:
+    """Delete a file, if it exists, or a folder; every deletion of the package is made here."""
+    remove = shutil.rmtree if path.is_dir() else partial(Path.unlink, missing_ok=True)
+    _retry_busy(lambda: remove(path))
+
+
 def _delete_abandoned(folder: Path, mark: str) -> None:
     """Delete the temporary files whose writers were killed, as their locks show."""
-    if sys.platform == "win32":  # has no such locks
-        return
-    with suppress(OSError):  # a folder whose files may not be listed
-        for left in [entry for entry in folder.iterdir() if entry.name.startswith(mark)]:
-            with suppress(OSError), left.open("r+b") as file:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if left.stat().st_size:  # else its writer may not have locked it yet
-                    left.unlink()
+    if sys.platform != "win32":  # which has no such locks
+        with suppress(OSError):  # a folder whose files may not be listed
+            for left in [entry for entry in folder.iterdir() if entry.name.startswith(mark)]:
+                with suppress(OSError), left.open("r+b") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    if left.stat().st_size:  # else its writer may not have locked it yet
+                        delete(left)
 
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Hold a file's lock, if the system has one that ends with the process."""
-    if sys.platform == "win32":
-        yield
-        return
-    with path.open("r+b") as file:
-        with suppress(OSError):  # a file system without locks
-            fcntl.flock(file, fcntl.LOCK_EX)
+    with ExitStack() as stack:
+        if sys.platform != "win32":
+            file = stack.enter_context(path.open("r+b"))
+            with suppress(OSError):  # a file system without locks
+                fcntl.flock(file, fcntl.LOCK_EX)
         yield
 
 
@@ -135,8 +167,8 @@ def move_file(path: str | Path, source: Path) -> Path:
         with source.open("r+b") as file:
             os.fsync(file.fileno())
         mode = _mode_like(place, source)
-        source.replace(place)
-        _set_mode(place, mode)
+        move(source, place)
+        set_mode(place, mode)
         sync_folder(place.parent)
     except OSError as error:
         raise unwritable(target, error) from error
@@ -152,13 +184,19 @@ def _mode_like(model: Path, target: Path) -> int:
     try:
         return stat.S_IMODE(new.stat().st_mode)
     finally:
-        new.unlink()
+        delete(new)
 
 
-def _set_mode(path: Path, mode: int) -> None:
+def set_mode(path: Path, mode: int) -> None:
+    """Set permissions that differ; Windows, which has others, keeps its own."""
     # Some file systems have one mode only, and refuse to set it.
-    if stat.S_IMODE(path.stat().st_mode) != mode:
+    if os.name == "posix" and stat.S_IMODE(path.stat().st_mode) != mode:
         path.chmod(mode)
+
+
+def copy_mode(source: Path, target: Path) -> None:
+    """Give a file or folder the permissions of another one."""
+    set_mode(target, stat.S_IMODE(source.stat().st_mode))
 
 
 def expanded(path: str | os.PathLike[str]) -> Path:
@@ -190,8 +228,22 @@ def expanded(path: str | os.PathLike[str]) -> Path:
     return place
 
 
+def check_portable_name(name: str) -> None:
+    """Raise InvalidInputError for a file name that Windows refuses.
+
+    >>> check_portable_name("people.json")
+    """
+    if _NOT_PORTABLE.search(name):
+        raise InvalidInputError(
+            f"{quoted(name)} cannot be the name of a file on Windows. Choose one without "
+            '<>:"/\\|?*, without a dot or blank at its end, and that is not a device such as NUL.'
+        )
+
+
 def refuse_special_file(path: Path) -> None:
     """Raise InvalidInputError if a path is a folder, device, pipe or socket."""
+    if os.name == "nt":  # which would write to a device, or to a hidden stream of another file
+        check_portable_name(path.name)
     try:
         mode = path.stat().st_mode
     except FileNotFoundError:
@@ -247,12 +299,12 @@ def replace_folder(place: Path, new: Path, aside: Path) -> None:
     sync_folder(new)
     try:
         if place.exists():
-            shutil.copymode(place, new)
-            place.rename(aside)
-        new.rename(place)
+            copy_mode(place, new)
+            move(place, aside)
+        move(new, place)
     except BaseException:
         if aside.exists() and not place.exists():
-            aside.rename(place)
+            move(aside, place)
         raise
     sync_folder(place.parent)
 

@@ -15,7 +15,13 @@ from typing import Final
 
 from filelock import FileLock, Timeout
 
-from outreach_frames.common.atomic_files import expanded, replace_file, resolve_links, unreadable
+from outreach_frames.common.atomic_files import (
+    delete,
+    expanded,
+    replace_file,
+    resolve_links,
+    unreadable,
+)
 from outreach_frames.errors import InvalidInputError, OutreachError
 
 _IN_USE: Final = "is in use. Wait for the other run to end, or close the file in other programs."
@@ -104,7 +110,7 @@ def save(connection: sqlite3.Connection, path: Path) -> None:
     """Write a database to a file that only its owner can read."""
     for suffix in ("-journal", "-wal", "-shm"):
         # SQLite would apply leftovers of a deleted file to this one.
-        path.with_name(f"{path.name}{suffix}").unlink(missing_ok=True)
+        delete(path.with_name(f"{path.name}{suffix}"))
     content = connection.serialize()
     replace_file(path, lambda file: file.write(content), private=True)
 

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import sqlite3
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +25,7 @@ from typing import Any, Final, NamedTuple, Self
 import pyarrow as pa
 
 from outreach_frames.common import sqlite_file
-from outreach_frames.common.atomic_files import sync_folder, unwritable
+from outreach_frames.common.atomic_files import delete, move, set_mode, sync_folder, unwritable
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.resources.search import Sighting, Sightings
@@ -74,7 +73,7 @@ class Checkpoint:
             lock = self.folder / _LOCK
             stack.enter_context(sqlite_file.locked(self.target, "export to", lock=lock))
             # After locking, since a run that just ended may have deleted the folder.
-            self.folder.chmod(0o700)
+            set_mode(self.folder, 0o700)
             self._delete_files(all_files=not resume)
             journal = self.folder / "journal.sqlite"
             settings = {name: json.dumps(value, sort_keys=True) for name, value in identity.items()}
@@ -117,7 +116,9 @@ class Checkpoint:
     def sightings(self, search: int) -> Sightings:
         """Return a function that classifies ids as new or seen; the next `append` records them."""
         state = self.state
-        self.first_part = state["begins"] if state and state["search"] == search else self._number
+        with self.explained():
+            resumed = state["begins"] if state and state["search"] == search else None
+            self.first_part = resumed or self._number
 
         def classify(ids: Sequence[str | None]) -> list[Sighting]:
             with self.explained():
@@ -158,7 +159,7 @@ class Checkpoint:
         if os.name == "nt":  # cannot delete an open file
             self.close()
         with suppress(OSError):
-            (self.folder / _LOCK).unlink()
+            delete(self.folder / _LOCK)
             self.folder.rmdir()
             # Otherwise a power failure could restore a folder that blocks the next export.
             sync_folder(self.folder.parent)
@@ -191,14 +192,11 @@ class Checkpoint:
     def _delete_files(self, *, all_files: bool) -> None:
         """Delete temporary files of a killed run, or all files."""
         if self.replaced.exists() and not self.target.exists():
-            self.replaced.rename(self.target)
+            move(self.replaced, self.target)
         # The journal first: left alone, it would block other exports to this target.
         for path in sorted(self.folder.iterdir()):
             if path.name != _LOCK and (all_files or path.name.endswith(".tmp")):
-                if path.is_dir():
-                    shutil.rmtree(path)
-                else:
-                    path.unlink()
+                delete(path)
 
     def _require_same_export(self, settings: Mapping[str, str]) -> None:
         """Reject a checkpoint with other settings or of another version."""
@@ -245,7 +243,7 @@ class Checkpoint:
                 yield
             except OSError as error:
                 raise unwritable(self.target, error) from error
-            except ValueError as error:
+            except (LookupError, TypeError, ValueError) as error:
                 if isinstance(error, OutreachError):
                     raise
                 raise sqlite3.DatabaseError(error) from error

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
@@ -23,7 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from outreach_frames.common.atomic_files import (
+    copy_mode,
     expanded,
+    move,
     move_file,
     refuse_special_file,
     replace_file,
@@ -220,7 +221,7 @@ def _finish_folder(
     _require_own_folder(target)
     # Renamed last, so that readers of `**/*.parquet` find no part of an incomplete export.
     for part in sorted(new.iterdir()):
-        part.rename(part.with_suffix(".parquet"))
+        move(part, part.with_suffix(".parquet"))
     replace_folder(target, new, parts.replaced)
 
 
@@ -228,7 +229,7 @@ def _write_part(table: pa.Table, path: Path, old_part: Path | None) -> None:
     """Write one part with the permissions of an old one."""
     with path.open("xb") as file:
         if old_part:
-            shutil.copymode(old_part, path)
+            copy_mode(old_part, path)
         pq.write_table(table, file, compression="zstd")
         file.flush()
         os.fsync(file.fileno())

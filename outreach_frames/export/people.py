@@ -123,6 +123,9 @@ def export_people(
     search = SplittableSearch(whole, split_by)
     target = _resolved(expanded(path))
     with Checkpoint(target, _identity(whole, kind, split_by), resume=resume) as parts:
+        if parts.state is not None:
+            with parts.explained():
+                search.resume(parts.state)
         try:
             _read(search, kind, parts, progress)
             # Free the memory of reading before writing begins.
@@ -168,8 +171,6 @@ def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, o
 
 def _read(search: SplittableSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
     """Read the search from its checkpoint to its end, and store every part."""
-    if parts.state is not None:
-        search.resume(parts.state)
     search.errors = list(parts.errors)
     search.sightings_of = parts.sightings
     with progress_bar(

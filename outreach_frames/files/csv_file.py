@@ -17,6 +17,7 @@ import pyarrow.csv as arrow_csv
 
 from outreach_frames.common.atomic_files import (
     check_suffix,
+    delete,
     expanded,
     refuse_special_file,
     replace_file,
@@ -62,6 +63,8 @@ EXCEL_MAX_CELL: Final = 32_767
 EXCEL_MAX_ROWS: Final = 1_048_576
 _BLOCK_BYTES: Final = 16 << 20
 _TAIL_BYTES: Final = 4096
+# Excel's own first line, without the line end, so that lines keep their numbers.
+_DECLARED_SEPARATOR: Final = re.compile(rb'"?sep=([,;\t|])"?(?=[\r\n])', re.IGNORECASE)
 _ARCHIVE: Final = b"PK\x03\x04"
 _MISSING: Final = "NA"
 
@@ -195,7 +198,7 @@ def replace_csv(
 
     def remove_outdated_notes() -> None:
         if notes.is_file() and notes.read_bytes() != noted:
-            notes.unlink()
+            delete(notes)
 
     replace_file(target, write, before_replace=remove_outdated_notes, temporary_folder=made_in)
     if noted and not notes.is_file():
@@ -370,7 +373,10 @@ def _parse(
         raise InvalidInputError(f"{path} is empty. Pass a file with a header row of column names.")
     escaped = metadata.get("formulas") != "keep"
     content = _without_blank_end(content)
-    sep = _separator(content.lstrip(b"\r\n"))
+    declared = _DECLARED_SEPARATOR.match(content)
+    if declared:
+        content = content[declared.end() :]
+    sep = declared[1].decode() if declared else _separator(content.lstrip(b"\r\n"))
     try:
         text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
         written = next(row for row in csv.reader(text, delimiter=sep) if row)

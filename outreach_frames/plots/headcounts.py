@@ -238,7 +238,8 @@ def tidy_headcount(data: FrameLike, level: companies.Level) -> pd.DataFrame:
         raise InvalidInputError(
             f"The data has no column {level!r}. Build it with headcount({level!r})."
         )
-    return tidy.assign(company=tidy["company"].astype("str").fillna(NOT_GIVEN))
+    numbers = companies.to_numbers(tidy[["people", "share"]])
+    return tidy.assign(company=tidy["company"].astype("str").fillna(NOT_GIVEN), **numbers)
 
 
 def named_companies(tidy: pd.DataFrame, company: object) -> list[str]:

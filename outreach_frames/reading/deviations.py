@@ -16,9 +16,10 @@ _TYPE_NAMES: Final[Mapping[type, str]] = {
     **{str: "string", int: "integer", float: "number", bool: "boolean"},
     **{dict: "object", list: "array"},
 }
+_DATE: Final = r"\d{4}-(0[1-9]|1[012])-(0[1-9]|[12]\d|3[01])"
 _FORMATS: Final[Mapping[str, str]] = {
-    "date": r"\d{4}-(0\d|1[012])-[0-3]\d",
-    "date-time": r"\d{4}-(0\d|1[012])-[0-3]\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:?\d\d)",
+    "date": _DATE,
+    "date-time": rf"{_DATE}T([01]\d|2[0-3]):[0-5]\d:[0-5]\d(\.\d+)?(Z|[+-]\d\d:?\d\d)",
     "uuid": r"[\da-fA-F]{8}(-[\da-fA-F]{4}){3}-[\da-fA-F]{12}",
     "uri": r"[A-Za-z][\w+.-]*://[^/?#].*",
     "email": r".*@.*",
@@ -58,7 +59,8 @@ Deviation(path='name', detail='missing in 1 of 1', is_addition=False)]
             continue  # its members come and go from page to page
         place = f"{path}{field.name}"
         values = [record[field.name] for record in records if field.name in record]
-        absent = len(records) - len(values)
+        # Null is a value, except of a required field.
+        absent = len(records) - len(values) + (values.count(None) if field.required else 0)
         expected = all_expected and not values and field.name != spec.ERRORS_KEY
         if absent and (field.required or expected):
             yield Deviation(place, f"missing in {absent:,} of {len(records):,}")
@@ -83,6 +85,8 @@ def _compare_values(
         yield Deviation(place, f"{found} instead of {field.type} in {share}")
     if field.type == "array" and field.items:
         elements = [element for value in right for element in value]
+        if absent := elements.count(None):
+            yield Deviation(f"{place}[]", f"missing in {absent:,} of {len(elements):,}")
         element = spec.Field(field.name, field.items, members=field.members)
         yield from _compare_values(elements, element, f"{place}[]", all_expected=all_expected)
     elif field.type == "object" and field.members:

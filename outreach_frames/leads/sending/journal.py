@@ -33,6 +33,7 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common import sqlite_file
+from outreach_frames.common.atomic_files import set_mode
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads import statuses
@@ -203,7 +204,7 @@ class Journal:
         require_journal(path)
         if dry_run:
             path = _copy(path, Path(stack.enter_context(TemporaryDirectory())))
-        path.chmod(0o600)
+        set_mode(path, 0o600)
         connection = stack.enter_context(closing(sqlite_file.connect(path)))
         sqlite_file.check_integrity(connection, path)
         return connection

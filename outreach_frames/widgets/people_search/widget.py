@@ -15,6 +15,7 @@ import traitlets
 
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
+from outreach_frames.common.atomic_files import check_portable_name
 from outreach_frames.common.cancellation import CancellationToken
 from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.errors import InvalidInputError, OutreachError
@@ -209,6 +210,7 @@ class PeopleSearch(Panel):
         """Save the page's filters and ask before replacing a file."""
         self.value = dict(value)
         file = _preset_path(path)
+        check_portable_name(file.name)
         self.preset_to_replace = ""
         if not replace and _file_exists(file):
             self.filters  # noqa: B018 - raise for invalid filters before asking

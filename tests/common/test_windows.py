@@ -1,0 +1,107 @@
+"""What only Windows does to files: a program that reads one blocks it, and names are refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import outreach_frames as of
+from outreach_frames.common.atomic_files import check_portable_name
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.sandbox import Sandbox
+from tests import forked
+
+# Fails renames and deletions as Windows does while a scanner has a file open: an audit hook cannot
+# be removed, so it gets a process of its own.
+BUSY = """
+import errno, sys
+from collections import Counter
+from pathlib import Path
+import pandas as pd
+import outreach_frames as of
+
+folder, number, times = Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
+calls = Counter()
+events = {"os.rename", "os.remove"}
+
+class Busy(PermissionError):
+    winerror = number or None
+
+def block(event, arguments):
+    if event in events and str(arguments[0]).startswith(str(folder)):
+        call = event, str(arguments[0])
+        calls[call] += 1
+        if calls[call] <= times:
+            raise Busy(errno.EACCES, "access is denied")
+
+sys.addaudithook(block)
+frame = pd.DataFrame({"name": ["Ada"]})
+"""
+WRITE = """
+def write():
+    frame.outreach.to_parquet(folder / "x.parquet")
+    frame.outreach.to_csv(folder / "x.csv")
+    of.save_filters(folder / "x.json", {"person_name": "Ada"})
+    with of.connect(*sys.argv[4:], cache=None):
+        for name in ("y.csv", "y.parquet", "y.ndjson", "folder", "folder"):
+            of.export_people(folder / name, limit=5, resume=False)
+
+write()
+print(max(calls.values()), *sorted(path.name for path in folder.iterdir()))
+"""
+LAST = """
+events.remove("os.remove")
+try:
+    frame.outreach.to_csv(folder / "x.csv")
+except of.errors.InvalidInputError as error:
+    print(error)
+print(max(calls.values()), *folder.iterdir())
+"""
+
+
+def test_a_file_that_is_open_elsewhere_is_replaced_a_moment_later(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """All writers get over renames and deletions that fail once, and leave no file behind."""
+    done = forked.run(BUSY + WRITE, tmp_path, 32, 1, sandbox.url, sandbox.api_key)
+    names = "folder x.csv x.json x.parquet y.csv y.ndjson y.parquet"
+    calls, *found = done.stdout.split()
+    assert (int(calls) > 1, found) == (True, names.split()), done.stderr
+
+
+def test_a_file_that_stays_open_is_an_error(tmp_path: Path) -> None:
+    """After a second of trying, the error says what to do, and the temporary file is deleted."""
+    done = forked.run(BUSY + LAST, tmp_path, 32, 10**9)
+    message, calls = done.stdout.splitlines()
+    assert "permission is denied. Close it in other programs" in message, done.stderr
+    assert int(calls) > 2
+
+
+def test_other_systems_do_not_wait(tmp_path: Path) -> None:
+    """A plain permission problem is tried once."""
+    done = forked.run(BUSY + LAST, tmp_path, 0, 10**9)
+    message, calls = done.stdout.splitlines()
+    assert "permission is denied" in message, done.stderr
+    assert calls == "1"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a:b", "CON", "nul.json", "com1.tar.gz", "a.", "a ", "a?", "a\\b", "a\nb", "LPT¹", "conin$"],
+)
+def test_names_that_windows_refuses(name: str) -> None:
+    """Devices, signs with a meaning there, and endings that it drops."""
+    with pytest.raises(InvalidInputError, match="on Windows"):
+        check_portable_name(name)
+    for fine in ("people.json", ".x", "console.json", "com10", "a b.c", "Führung.json"):
+        check_portable_name(fine)
+
+
+def test_a_preset_gets_no_name_that_windows_refuses(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The widget says so, and saves nothing."""
+    with of.connect(sandbox.url, sandbox.api_key, cache=None) as client:
+        panel = of.widgets.PeopleSearch(client=client)
+        with pytest.raises(InvalidInputError, match="on Windows"):
+            panel.save_preset(str(tmp_path / "EMEA: sales.json"), {"person_name": "Ada"})
+    assert not [*tmp_path.iterdir()]
