@@ -93,6 +93,10 @@ class PeoplePage:
         """Return the `_errors` of all pages."""
         return [error for head in self.heads for error in head.errors]
 
+    def without_bodies(self) -> PeoplePage:
+        """Return the page without the responses, which takes less memory."""
+        return PeoplePage(self.people, [head._replace(body=b"") for head in self.heads])
+
     def split(self) -> Iterator[PeoplePage]:
         """Yield the pages one by one, without copying."""
         begin = 0
@@ -241,7 +245,8 @@ def to_one_line(body: bytes) -> bytes:
     body = body.removeprefix(BOM).strip(b" \t\r\n")
     if not body.startswith(b"{"):
         raise LossyParseError  # Arrow's reader crashes the process on a bare null
-    pa.array([body], pa.binary()).cast(pa.string())  # Arrow's reader does not check UTF-8
+    if not body.isascii():  # Arrow's reader does not check UTF-8
+        pa.array([body], pa.binary()).cast(pa.string())
     if b"\n" in body or b"\r" in body:
         # A tab is white space too, and as invalid inside a string as a line break.
         body = body.translate(bytes.maketrans(b"\r\n", b"\t\t"))

@@ -56,7 +56,7 @@ def _read_some_columns(lines: Sequence[bytes], columns: Sequence[str]) -> list[p
     from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
 
     try:
-        people = read_columns(_BODY % b",".join(lines), columns).people.select(columns)
+        people = read_columns([_BODY % b",".join(lines)], columns).people
     except ValueError:
         return []
     return [people] if people.num_rows == len(lines) and all(map(_is_object, lines)) else []

@@ -103,7 +103,7 @@ def _read_some_columns(bodies: Sequence[bytes], columns: Sequence[str]) -> list[
     """Read some columns of pages with documented fields only."""
     from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
 
-    return [as_one_page([read_columns(body, columns, must_be_documented=True) for body in bodies])]
+    return [read_columns(bodies, columns, must_be_documented=True)]
 
 
 def _read_alone(body: bytes) -> PeoplePage:

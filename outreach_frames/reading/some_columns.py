@@ -5,7 +5,7 @@ The columns have the types and values that `pages` gives them.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
@@ -29,33 +29,46 @@ _SCALARS: Final = {"string": str, "integer": int, "number": float, "boolean": bo
 
 
 def read_columns(
-    body: bytes, columns: Sequence[str], *, must_be_documented: bool = False
+    bodies: Sequence[bytes], columns: Sequence[str], *, must_be_documented: bool = False
 ) -> PeoplePage:
     """Read only these documented columns; raise ValueError if they need the whole response.
 
     With `must_be_documented`, also raise it if any other field is undocumented or has another type.
 
     >>> body = b'{"results": [{"id": "1", "name": "Ada"}], "_pagination": {}}'
-    >>> read_columns(body, ["name"]).people.to_pylist()
+    >>> read_columns([body], ["name"]).people.to_pylist()
     [{'name': 'Ada'}]
     """
+    decoder = _decoder(frozenset(columns), must_be_documented)
+    values: dict[str, list[Any]] = {name: [] for name in columns}
+    heads = []
     try:
-        page = _decoder(frozenset(columns), must_be_documented).decode(to_one_line(body))
-        people = pa.table({name: _column(page.results, name) for name in columns})
+        for body in bodies:
+            page = decoder.decode(to_one_line(body))
+            head = parse_head(len(page.results), bytes(page.pagination), bytes(page.errors))
+            heads.append(head._replace(body=body))
+            _add_values(page.results, values)
+        people = pa.table({name: _column(values.pop(name), name) for name in columns})
     except (OverflowError, RecursionError) as error:
         raise LossyParseError from error
     check_exact(people)
-    head = parse_head(len(page.results), bytes(page.pagination), bytes(page.errors))
-    return PeoplePage(people, [head._replace(body=body)])
+    return PeoplePage(people, heads)
 
 
-def _column(objects: Sequence[Any], name: str) -> pa.Array:
+def _add_values(people: list[Any], values: Mapping[str, list[Any]]) -> None:
+    """Append each person's values to those of the columns."""
+    found: dict[tuple[str, ...], list[Any]] = {(): people}
+    for name in values:
+        for depth, member in enumerate(_PATHS[name]):
+            parents, path = _PATHS[name][:depth], _PATHS[name][: depth + 1]
+            if path not in found:
+                found[path] = [getattr(parent, member, None) for parent in found[parents]]
+        values[name] += found[_PATHS[name]]
+
+
+def _column(values: list[Any], name: str) -> pa.Array:
     field = PEOPLE_COLUMNS[name]
-    for member in _PATHS[name]:
-        objects = [getattr(one, member, None) for one in objects]
-    if field.members:
-        objects = msgspec.to_builtins(objects)
-    column = pa.array(objects, wire_type(field))
+    column = pa.array(msgspec.to_builtins(values) if field.members else values, wire_type(field))
     if field.format not in ("date", "date-time"):
         return column
     dates, raw = parse_dates(column, field)
@@ -111,4 +124,4 @@ def _value_type(field: spec.Field) -> Any:
         element = _object_type(field.members, spec.columns(field.members), must_be_documented=True)
     else:
         element = _SCALARS[field.items or "string"]
-    return list[element | None]
+    return list[element | None]  # type: ignore[valid-type]

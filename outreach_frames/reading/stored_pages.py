@@ -115,7 +115,7 @@ def _unpack_response(content: bytes, columns: Sequence[str] | None) -> PeoplePag
         return None
     if columns is not None:
         with suppress(ValueError):
-            return read_columns(body, columns)
+            return read_columns([body], columns)
     with suppress(InvalidResponseError):
         return read_people_page(body)
     return None

@@ -172,7 +172,7 @@ def read_frame(
         frame = search.add_split_column(
             with_headcount(to_frame(combined(), dtype_backend), headcount)
         )
-        return frame if columns is None else frame[list(columns)]
+        return frame if columns is None or columns == list(frame) else frame[list(columns)]
 
     with keeping_partial(frame_so_far):
         for table in search.tables():

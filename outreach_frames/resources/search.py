@@ -20,8 +20,8 @@ from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import are_collected, warn
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage, count_people, may_exceed
-from outreach_frames.reading.pages import as_one_page, read_people_pages
 from outreach_frames.reading.flatten import select_columns
+from outreach_frames.reading.pages import as_one_page, read_people_pages
 from outreach_frames.resources.paging import moment, now
 from outreach_frames.resources.search_arguments import (
     PAGE,
@@ -286,6 +286,8 @@ class Search:
         fetched, error = self._fetch_pages(missing) if missing else ([], None)
         if fetched:
             self._stored.add(missing, (single for page in fetched for single in page.split()))
+            # A response is large, and needed no more.
+            fetched = [page.without_bodies() for page in fetched]
             if not stored:
                 page = as_one_page(fetched)
                 return run[: len(page.heads)], page, error

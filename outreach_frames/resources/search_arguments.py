@@ -78,7 +78,7 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
         return None
     if isinstance(columns, str | set | frozenset):
         raise InvalidInputError(
-            f"columns takes a list of names in order, not {type(columns).__name__}. Put them in [ ]."
+            f"columns takes a list of names, not {type(columns).__name__}. Put names in [ ]."
         )
     names = [name for name in added if name is not None]
     documented = spec.columns(spec.PERSON)
