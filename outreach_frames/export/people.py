@@ -90,7 +90,8 @@ def export_people(
     ------
     InvalidInputError
         A filter or column does not exist, or has a wrong value; the path has another ending or
-        cannot be written; another process exports to it; or its partial folder holds a different export.
+        cannot be written; another process exports to it; or its partial folder holds a different
+        export.
     ServiceError
         The service or the connection failed; a note gives the number of people kept.
 
