@@ -24,6 +24,7 @@ from outreach_frames.commands.add_leads import ADD_LEADS, EXIT_NOT_ALL_ADDED
 from outreach_frames.commands.history import COMPARE, SNAPSHOT
 from outreach_frames.commands.lab import LAB
 from outreach_frames.commands.options import (
+    COLUMNS,
     ENCODING,
     REFRESH,
     SANDBOX_OPTION,
@@ -190,7 +191,8 @@ def _run_search(options: argparse.Namespace) -> None:
         return
     limit = None if options.all else options.limit
     frame = call(of.search_people, options, limit=limit)
-    _print_or_save(frame, [*_SEARCH_COLUMNS, *filter(None, [options.split_by])], options.out)
+    shown = [*_SEARCH_COLUMNS, *filter(None, [options.split_by])]
+    _print_or_save(frame, _shown(options, frame, shown), options.out)
 
 
 def _run_count(options: argparse.Namespace) -> None:
@@ -225,9 +227,15 @@ def _run_find_people(options: argparse.Namespace) -> None:
     most = None if options.all else options.per_company
     found = call(accounts.outreach.find_people, options, per_company=most)
     print_result(f"{found}\n")
-    _print_or_save(found.people, ["account_row", "account_rank", *_SEARCH_COLUMNS], options.out)
+    shown = ["account_row", "account_rank", *_SEARCH_COLUMNS]
+    _print_or_save(found.people, _shown(options, found.people, shown), options.out)
     if options.accounts is not None:
         print_text(_save_table(found.accounts, options.accounts))
+
+
+def _shown(options: argparse.Namespace, people: pd.DataFrame, default: list[str]) -> list[str]:
+    """Return the columns to print: all chosen ones, or a few."""
+    return default if options.columns is None else list(people.columns)
 
 
 def _run_export(options: argparse.Namespace) -> None:
@@ -382,6 +390,7 @@ COMMANDS: Final = (
             option("--limit", type=int, default=1000, help="maximum number of people (1000)"),
             option("--all", action="store_true", help="read all matching people"),
             option("--count", action="store_true", help="only print the number of matches"),
+            COLUMNS,
             SPLIT_BY,
             *_LIST_OPTIONS,
             add_filters,
@@ -428,6 +437,7 @@ COMMANDS: Final = (
             _add_company_columns,
             option("--per-company", type=int, default=10, metavar="N", help="people for each (10)"),
             option("--all", action="store_true", help="read all matching people"),
+            COLUMNS,
             SPLIT_BY,
             option(
                 "--accounts",
@@ -461,6 +471,7 @@ COMMANDS: Final = (
                 help="start over and delete the files of an interrupted export",
             ),
             option("--page-size", type=int, metavar="N", help="people per request (100)"),
+            COLUMNS,
             SPLIT_BY,
             SANDBOX_OPTION,
             REFRESH,

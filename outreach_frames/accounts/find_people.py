@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from math import inf
 from os import PathLike
 from typing import Any, Unpack
@@ -12,7 +12,14 @@ import pandas as pd
 from outreach_frames.accounts.agenda import Company
 from outreach_frames.accounts.companies import IDENTIFIER_KINDS, read_accounts
 from outreach_frames.accounts.finder import Finder
-from outreach_frames.accounts.result import RANK, ROW, AccountPeople, list_once, people_table
+from outreach_frames.accounts.result import (
+    IDENTITY,
+    RANK,
+    ROW,
+    AccountPeople,
+    list_once,
+    people_table,
+)
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
@@ -21,11 +28,21 @@ from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend
 from outreach_frames.resources.paging import now, report_errors
-from outreach_frames.resources.people import undocumented_columns, with_headcount
+from outreach_frames.resources.people import (
+    check_headcount,
+    undocumented_columns,
+    with_headcount,
+    without_added,
+)
 from outreach_frames.resources.people_filters import FindPeopleFilters
 from outreach_frames.resources.search import report_unknown_values
-from outreach_frames.resources.search_arguments import check_filters, check_limit, shows_filters
-from outreach_frames.resources.split_search import check_split_by
+from outreach_frames.resources.search_arguments import (
+    check_columns,
+    check_filters,
+    check_limit,
+    shows_filters,
+)
+from outreach_frames.resources.split_search import check_split_by, report_dropped_values
 
 
 @shows_filters(FindPeopleFilters)
@@ -38,6 +55,7 @@ def find_people(
     company_id: Hashable | None = None,
     company_profnet_url: Hashable | None = None,
     name: Hashable | None = None,
+    columns: Sequence[str] | None = None,
     per_company: int | None = 10,
     split_by: str | None = None,
     headcount: Headcount = "all",
@@ -71,13 +89,16 @@ def find_people(
     name : str, optional
         The column with company names. Each name takes its own request, and finds every company that
         the service matches to it.
+    columns : list of str, optional
+        The columns of `.people`, as for `search_people`; account_row, account_rank and the column
+        of `split_by` follow, unless named.
     per_company : int or None
         At most this many people per company, None for all.
     split_by : str, optional
         A filter with several values, such as "person_seniorities": each company's people are
         ordered by these values. By default, in the service's order.
     headcount : {"all", "department", "none"}
-        The company headcount columns to keep.
+        The company headcount columns to keep; `columns` must not contradict it.
     dtype_backend : {"numpy_nullable", "pyarrow"}
         pandas' own nullable dtypes, or Arrow for every column.
     refresh : bool
@@ -135,15 +156,20 @@ def find_people(
     """
     check_dtype_backend(dtype_backend)
     check_one_of("headcount", headcount, HEADCOUNTS)
-    columns = {
+    added = [ROW, RANK, split_by]
+    chosen = check_columns(columns, added)
+    check_headcount(headcount, chosen)
+    needed = without_added(chosen, added)
+    needed = None if needed is None else [*dict.fromkeys([*needed, *IDENTITY])]
+    identifiers = {
         "company_id": company_id,
         "company_profnet_url": company_profnet_url,
         "domain": domain,
         "name": name,
     }
     body = check_filters(filters, fields, find_people)
-    searched, outcomes = read_accounts(accounts, columns)
-    _reject_company_filters(body, columns)
+    searched, outcomes = read_accounts(accounts, identifiers)
+    _reject_company_filters(body, identifiers)
     values = _split_values(body, split_by)
     most = check_limit(per_company, "per_company")
     connected = resolve(client)
@@ -152,20 +178,27 @@ def find_people(
     with progress_bar(
         len(companies), description="companies", unit="companies", progress=progress
     ) as bar:
-        finder = Finder(connected, companies, most, refresh, bar.update)
+        finder = Finder(connected, companies, most, refresh, bar.update, needed)
 
         def result() -> AccountPeople:
             found = {company.account.row: company.outcome() for company in companies}
             rows, explained = list_once(
                 finder.batches, {**outcomes, **found}, searched, accounts.index, most
             )
-            people = people_table(finder.batches, rows, dtype_backend, split_by, values)
+            people = people_table(
+                finder.batches, rows, dtype_backend, split_by, values, columns=needed
+            )
             people = with_headcount(people, headcount)
-            undocumented = undocumented_columns(people.drop(columns=[ROW, RANK]))
+            names = (name for batch in finder.batches for name in batch.people.column_names)
+            read = [*dict.fromkeys(names)]
+            report_dropped_values(chosen, read)
+            undocumented = undocumented_columns(read)
             people.attrs.update(
                 filters=body, fetched_at=now(), errors=finder.errors, undocumented=undocumented
             )
-            return AccountPeople(accounts, people, explained, requests=finder.requests)
+            return AccountPeople(
+                accounts, people, explained, requests=finder.requests, columns=chosen
+            )
 
         try:
             finder.run(body, split_by, values)

@@ -40,6 +40,7 @@ class Finder:
     per_company: int | None
     refresh: bool
     on_finished: Callable[[int], object]
+    columns: Sequence[str] | None = None  # the columns to read; all by default
     batches: list[PeopleBatch] = field(default_factory=list)
     errors: list[Any] = field(default_factory=list)
     requests: int = 0
@@ -91,7 +92,7 @@ class _Stage:
 
     def _search(self, companies: Sequence[Company]) -> CompanySearch:
         size = PAGE if len(companies) > 1 else min(PAGE, self.finder.per_company or PAGE)
-        return CompanySearch(companies, self.filters, size)
+        return CompanySearch(companies, self.filters, size, self.finder.columns)
 
     def _read(self, requested: Iterable[tuple[CompanySearch, int]]) -> None:
         finder = self.finder

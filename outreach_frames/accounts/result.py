@@ -34,7 +34,12 @@ from outreach_frames.identity.keys import (
     filled_texts,
     profnet_url_keys,
 )
-from outreach_frames.reading.flatten import DtypeBackend, concat_tables, people_frame
+from outreach_frames.reading.flatten import (
+    DtypeBackend,
+    concat_tables,
+    people_frame,
+    select_columns,
+)
 from outreach_frames.tables.columns import append_columns, text_names
 from outreach_frames.tables.schema import empty_table
 
@@ -48,7 +53,7 @@ MEANINGS: Final = {
     DUPLICATE: "Same company as an earlier row, which has the people.",
 }
 # The columns that identify a person and the company.
-_IDENTITY: Final = [
+IDENTITY: Final = [
     *("id", "profnet_url", "company_id", "company_website", "company_profnet_url"),
     "company_name",
 ]
@@ -82,8 +87,10 @@ class AccountPeople(Result):
         outcomes: Mapping[int, Outcome],
         *,
         requests: int,
+        columns: Sequence[str] | None = None,
     ) -> None:
-        self.people: pd.DataFrame = people
+        self.people: pd.DataFrame = people if columns is None else people[list(columns)]
+        self._has_all_columns = columns is None
         self.requests: Final = requests
         self._outcomes = _outcome_table(len(frame), people, outcomes)
         self.accounts: pd.DataFrame = append_columns(frame, self._outcomes)
@@ -103,6 +110,8 @@ class AccountPeople(Result):
         return counts.set_axis(list(dtypes), axis=1).astype(dtypes)
 
     def _sheets(self) -> dict[str, pd.DataFrame]:
+        if not self._has_all_columns:
+            return super()._sheets()
         first = list(brief(self.people).columns)
         people = self.people[[*first, *self.people.columns.drop(first)]]
         return {**super()._sheets(), "people": people}
@@ -177,7 +186,7 @@ def list_once(
 
 def _identities(batches: Sequence[PeopleBatch]) -> pd.DataFrame:
     """Return the account row, the person and the company of all found people, in their order."""
-    table = concat_tables([batch.people.select(_IDENTITY) for batch in batches])
+    table = concat_tables([batch.people.select(IDENTITY) for batch in batches])
     ids, urls, company_ids, websites, company_urls, names = (
         filled_texts(column.cast(pa.large_string()).combine_chunks()) for column in table.columns
     )
@@ -246,12 +255,16 @@ def people_table(
     dtype_backend: DtypeBackend,
     split_by: str | None,
     values: Sequence[Any],
+    *,
+    columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Combine the people of all searches into one frame, ordered by account and rank."""
     order = np.argsort(rows, kind="stable")
     order = order[rows[order] >= 0]
     tables = [batch.people for batch in batches] or [empty_table(spec.PERSON)]
-    people = people_frame([concat_tables(tables).take(pa.array(order))], dtype_backend)
+    table = concat_tables(tables)
+    table = table if columns is None else select_columns(table, columns)
+    people = people_frame([table.take(pa.array(order))], dtype_backend)
     added = pd.DataFrame({ROW: rows[order]})
     added[RANK] = added.groupby(ROW).cumcount() + 1
     integer = pd.ArrowDtype(pa.int64()) if dtype_backend == "pyarrow" else "Int64"

@@ -28,6 +28,7 @@ class CompanySearch:
     companies: Sequence[Company]
     filters: Mapping[str, Any]
     size: int = PAGE
+    columns: Sequence[str] | None = None  # the columns to read; all by default
     pages: int = 0
     received: int = 0
     total: int | None = None
@@ -41,7 +42,7 @@ class CompanySearch:
         accounts = [company.account for company in self.companies]
         values = [value for account in accounts for value in account.search_values]
         filters = {**self.filters, accounts[0].kind.filter: values}
-        search = Search(client, filters, None, self.size, refresh)
+        search = Search(client, filters, None, self.size, refresh, columns=self.columns)
         return search.read_pages([number])
 
     def add(self, page: PeoplePage) -> None:

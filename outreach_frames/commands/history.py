@@ -7,6 +7,7 @@ from pathlib import Path
 
 import outreach_frames as of
 from outreach_frames.commands.options import (
+    COLUMNS,
     ENCODING,
     SANDBOX_OPTION,
     SPLIT_BY,
@@ -61,6 +62,7 @@ SNAPSHOT = Command(
         option("folder", type=Path, help="the folder for this search's snapshots"),
         option("--date", metavar="DATE", help="YYYY-MM-DD (today on this machine)"),
         _QUIET,
+        COLUMNS,
         SPLIT_BY,
         SANDBOX_OPTION,
         add_filters,

@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from inspect import signature
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar
 
@@ -97,6 +98,14 @@ SPLIT_BY: Final = option(
     type=filter_name,
     help="one search per value of this filter; a column shows the value that found each person",
 )
+COLUMNS: Final = option(
+    "--columns",
+    nargs="+",
+    action="extend",
+    metavar="COLUMN",
+    type=lambda text: text.split(","),
+    help="only these columns, in this order, with spaces or commas between them",
+)
 REFRESH: Final = option("--refresh", action="store_true", help="ask the service, not the cache")
 TABLE_FILE: Final = option(
     "file", type=Path, help="a .csv file with a header row, or a .parquet file"
@@ -132,6 +141,8 @@ def call(function: Callable[..., T], options: argparse.Namespace, **others: Any)
     """Call a function with arguments taken from the options, and connect if needed."""
     names = signature(function).parameters
     given = vars(options) | others
+    if given.get("columns") is not None:
+        given["columns"] = [*filter(None, chain.from_iterable(given["columns"]))]
     chosen = {name: value for name, value in given.items() if name in names}
     if "fields" in names:
         chosen |= {known.name: given[known.name] for known in spec.FILTERS}

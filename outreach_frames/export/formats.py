@@ -41,6 +41,7 @@ from outreach_frames.files.parquet import parquet_table
 from outreach_frames.reading.fast_reader import PeoplePage
 from outreach_frames.reading.flatten import concat_people, concat_tables, fold_columns
 from outreach_frames.reading.raw_people import LINE, join_lines, read_people_lines
+from outreach_frames.resources.people import undocumented_columns
 from outreach_frames.resources.search import read_in_worker
 from outreach_frames.tables.schema import to_frame
 
@@ -241,6 +242,8 @@ def _parquet_schema(
     """Return the schema that `write_parquet` uses for a frame of so many rows."""
     frame = _empty_frame(empty, split)
     frame.attrs.update(attrs)
+    if attrs:
+        frame.attrs["undocumented"] = undocumented_columns(frame.columns)
     schema = parquet_table(frame).schema
     notes = json.loads(schema.metadata[b"pandas"])
     notes["index_columns"][0]["stop"] = rows
@@ -283,7 +286,8 @@ def _empty_table(parts: Checkpoint) -> pa.Table:
             schema = pa.ipc.read_schema(file)
             if schema not in schemas:
                 schemas.append(schema)
-    return concat_people([schema.empty_table() for schema in schemas])
+    people = concat_people([schema.empty_table() for schema in schemas])
+    return people if parts.columns is None else people.select(parts.columns)
 
 
 def _read_table(rows: Path, span: Span) -> pa.Table:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Unpack
@@ -17,9 +17,11 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Checkpoint
 from outreach_frames.export.formats import Format, format_of
 from outreach_frames.reading.raw_people import read_people_lines
+from outreach_frames.resources.people import without_added
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import Search
 from outreach_frames.resources.search_arguments import (
+    check_columns,
     check_filters,
     check_limit,
     check_page_size,
@@ -33,6 +35,7 @@ def export_people(
     path: str | Path,
     filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
+    columns: Sequence[str] | None = None,
     limit: int | None = None,
     resume: bool = True,
     page_size: int | None = None,
@@ -57,6 +60,8 @@ def export_people(
         ending): Parquet files of 10,000 people each. `read_prospects` reads all of them.
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
+    columns : list of str, optional
+        As for `search_people`. Not for NDJSON, which has each person's whole JSON.
     limit : int or None
         The most people to write; None writes all that match.
     resume : bool
@@ -89,8 +94,9 @@ def export_people(
     Raises
     ------
     InvalidInputError
-        A filter does not exist or has a wrong value; the path has another ending or cannot be
-        written; another process exports to it; or its partial folder holds a different export.
+        A filter or column does not exist, or has a wrong value; the path has another ending or
+        cannot be written; another process exports to it; or its partial folder holds a different
+        export.
     ServiceError
         The service or the connection failed; a note gives the number of people kept.
 
@@ -110,6 +116,12 @@ def export_people(
     262
     """
     kind = format_of(path)
+    chosen = check_columns(columns, [split_by])
+    if chosen is not None and kind.read is read_people_lines:
+        raise InvalidInputError(
+            f"columns= does not apply to {path}: NDJSON has each person's whole JSON, as the "
+            "service sent it. Pass a path that ends in .csv or .parquet, or a folder."
+        )
     whole = Search(
         resolve(client),
         check_filters(filters, fields, export_people),
@@ -119,10 +131,11 @@ def export_people(
         refresh=refresh or kind.read is read_people_lines,
         store=False,
         read_bodies=kind.read,
+        columns=without_added(chosen, [split_by]),
     )
     search = SplittableSearch(whole, split_by)
     target = _resolved(expanded(path))
-    with Checkpoint(target, _identity(whole, kind, split_by), resume=resume) as parts:
+    with Checkpoint(target, _identity(whole, kind, split_by, chosen), resume=resume) as parts:
         if parts.state is not None:
             with parts.explained():
                 search.resume(parts.state)
@@ -155,7 +168,9 @@ def _resolved(path: Path) -> Path:
     return target
 
 
-def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, object]:
+def _identity(
+    search: Search, kind: Format, split_by: str | None, columns: Sequence[str] | None
+) -> dict[str, object]:
     """Return the settings that must be equal to resume an export; no token."""
     identity: dict[str, object] = {
         "format": kind.name,
@@ -166,7 +181,8 @@ def _identity(search: Search, kind: Format, split_by: str | None) -> dict[str, o
         "limit": search.limit,
         "page_size": search.size,
     }
-    return identity if split_by is None else {**identity, "split_by": split_by}
+    further = {"split_by": split_by, "columns": columns}
+    return identity | {name: value for name, value in further.items() if value is not None}
 
 
 def _read(search: SplittableSearch, kind: Format, parts: Checkpoint, progress: bool | None) -> None:
@@ -180,6 +196,8 @@ def _read(search: SplittableSearch, kind: Format, parts: Checkpoint, progress: b
             labelled = people
             if search.split_by is not None:
                 labelled = kind.label(people, search.split_by, search.values[search.index])
+            if parts.columns is not None:
+                labelled = labelled.select(parts.columns)
             state = {**search.state, "begins": parts.first_part}
             parts.append(kind.encode(labelled), state, search.errors[len(parts.errors) :])
             bar.total = search.expected

@@ -16,7 +16,7 @@ from outreach_frames.files.csv_file import SUFFIXES, not_a_table, read_csv
 from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.csv_text import decoded, require_utf8
 from outreach_frames.files.parquet import frame_of_parquet
-from outreach_frames.reading.flatten import concat_tables, people_frame
+from outreach_frames.reading.flatten import concat_tables, people_frame, seen_columns
 from outreach_frames.reading.ndjson import read_ndjson
 
 _PARQUET: Final = frozenset({".parquet", ".pq"})
@@ -65,7 +65,11 @@ def read_prospects(path: str | Path, *, encoding: str | None = None) -> pd.DataF
     >>> read_prospects(path).dtypes.astype(str).to_dict()
     {'id': 'str', 'company_followers': 'Int64'}
     """
-    return _read(expanded(path), encoding)
+    frame = _read(expanded(path), encoding)
+    undocumented = frame.attrs.get("undocumented")
+    if isinstance(undocumented, list):
+        seen_columns.update(name for name in frame.columns if name in undocumented)
+    return frame
 
 
 def read_as_text(path: str | Path, *, encoding: str | None = None) -> pd.DataFrame:

@@ -259,6 +259,11 @@ def _match_people(before: Source, after: Source) -> tuple[Matching, Iterator[str
                 f"{side.name} has neither a column {_ID!r} nor {_URL!r} to match people by. Use "
                 "frames or files of search_people() or export_people()."
             )
+    if not any(name in before.columns and name in after.columns for name in (_ID, _URL)):
+        raise InvalidInputError(
+            f"The people before and after have no common column to match people by: one has "
+            f"{_ID!r}, the other {_URL!r}. Use tables that both have one of them."
+        )
     found = match_rows(*_keys(sides, (_ID, _URL)))
     return _match_others(found, sides, [_URL], _ID, ("person", "people", "profile URL"))
 

@@ -69,7 +69,7 @@ def compare_headcounts(before: Source, after: Source, companies: Matching | None
     departments = [
         department
         for department, column in _COLUMNS.items()
-        if column in before.columns or column in after.columns
+        if column in before.columns and column in after.columns
     ]
     # A company's rows on both sides, -1 on a side without it.
     old = new = np.empty(0, dtype=np.int64)

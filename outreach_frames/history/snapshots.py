@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from os import PathLike
 from pathlib import Path
@@ -26,7 +26,7 @@ from outreach_frames.export.people import export_people
 from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.read import parts_of
 from outreach_frames.resources.people_filters import PeopleFilters
-from outreach_frames.resources.search_arguments import check_filters, shows_filters
+from outreach_frames.resources.search_arguments import check_columns, check_filters, shows_filters
 
 KEY: Final = "snapshot"
 _NAME: Final = re.compile(rf"{KEY}=(\d{{4}}-\d{{2}}-\d{{2}})")
@@ -45,6 +45,7 @@ def snapshot_people(
     folder: str | Path,
     filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
+    columns: Sequence[str] | None = None,
     date: str | datetime.date | None = None,
     split_by: str | None = None,
     progress: bool | None = None,
@@ -63,6 +64,9 @@ def snapshot_people(
         The folder of this search's snapshots; it is created if missing.
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
+    columns : list of str, optional
+        As for `search_people`. `compare_people` needs "id" or "profnet_url", and compares the
+        columns that both snapshots have.
     date : str or date, optional
         The day, as text YYYY-MM-DD or a date; by default today in this machine's time zone.
     split_by : str, optional
@@ -107,6 +111,12 @@ def snapshot_people(
     """
     day = check_day("date", date).date().isoformat()
     body = check_filters(filters, fields, snapshot_people)
+    chosen = check_columns(columns, [split_by])
+    if chosen is not None and not {"id", "profnet_url"}.intersection(chosen):
+        warn(
+            "compare_people() cannot compare this snapshot: columns has neither 'id' nor "
+            "'profnet_url', by which it matches people. Add one of them."
+        )
     connected = resolve(client)
     root = expanded(folder)
     _require_same_search(root, day, body, split_by)
@@ -117,6 +127,7 @@ def snapshot_people(
     return export_people(
         root / f"{KEY}={day}",
         body,
+        columns=chosen,
         split_by=split_by,
         refresh=True,
         progress=progress,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from itertools import islice
 from typing import Any, Final, NamedTuple
 
@@ -31,7 +30,7 @@ from outreach_frames.tables.json_values import LARGEST_EXACT, LossyParseError, i
 from outreach_frames.tables.schema import wire_schema, wire_type
 
 BOM: Final = b"\xef\xbb\xbf"
-_PEOPLE_COLUMNS: Final = spec.columns(spec.PERSON)
+PEOPLE_COLUMNS: Final = spec.columns(spec.PERSON)
 _PEOPLE_DEPTH: Final = max(len(path) for path, _ in spec.leaves(spec.PERSON))
 _RESULT: Final = tuple(
     field for field in spec.PEOPLE_SEARCH_RESULT if field.name != spec.ERRORS_KEY
@@ -74,6 +73,7 @@ class PageHead(NamedTuple):
     rows: int  # number of people
     pagination: dict[str, Any]  # `_pagination` without nulls
     errors: list[Any]  # `_errors` as sent
+    body: bytes = b""  # the response, if only some of its columns were read
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +92,10 @@ class PeoplePage:
     def errors(self) -> list[Any]:
         """Return the `_errors` of all pages."""
         return [error for head in self.heads for error in head.errors]
+
+    def without_bodies(self) -> PeoplePage:
+        """Return the page without the responses, which takes less memory."""
+        return PeoplePage(self.people, [head._replace(body=b"") for head in self.heads])
 
     def split(self) -> Iterator[PeoplePage]:
         """Yield the pages one by one, without copying."""
@@ -159,6 +163,14 @@ def page_head(document: dict[str, Any]) -> PageHead:
     )
 
 
+def parse_head(rows: int, pagination: bytes, errors: bytes) -> PageHead:
+    """Parse the head of a response; raise ValueError unless its pagination is an object."""
+    parsed = parse_json(pagination.decode())
+    if not isinstance(parsed, dict):
+        raise LossyParseError
+    return PageHead(rows, present_members(parsed), list_of_errors(parse_json(errors.decode())))
+
+
 def list_of_errors(errors: Any) -> list[Any]:
     """Return `_errors` as a list, also if the service sent null or a single error."""
     if errors is None:
@@ -176,7 +188,7 @@ def _read_documented(bodies: Sequence[bytes], *, use_threads: bool) -> PeoplePag
     """Read one-line bodies whose fields are all documented."""
     document = _read_documents(bodies, _STRICT, use_threads=use_threads)
     people = _convert_dates(_flatten_people(_extract_people(document, bodies)))
-    if len(bodies) > 1 and people.num_columns > len(_PEOPLE_COLUMNS):
+    if len(bodies) > 1 and people.num_columns > len(PEOPLE_COLUMNS):
         raise LossyParseError  # pages read one by one may order these columns differently
     heads = [
         PageHead(
@@ -201,7 +213,7 @@ def _read_mixed(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePag
         raise LossyParseError
     document = _read_documents(bodies, _LENIENT, use_threads=use_threads)
     people = _flatten_people(_extract_people(document, bodies))
-    _check_exact(people)
+    check_exact(people)
     pages: list[PeoplePage] = []
     begin = 0
     # One by one, so that the column order does not depend on how pages are grouped.
@@ -216,53 +228,6 @@ def _read_mixed(bodies: Sequence[bytes], *, use_threads: bool) -> list[PeoplePag
         table = records_table(response[spec.RESULTS_KEY], spec.PERSON, parsed=parsed)
         pages.append(PeoplePage(table, [head]))
     return pages
-
-
-def read_columns(body: bytes, columns: Sequence[str]) -> pa.Table:
-    """Read only the requested columns; raise ValueError if they need the whole response."""
-    body = to_one_line(body)
-    if _depth(body) > MAX_DEPTH:
-        raise LossyParseError
-    document = _read_documents([body], _parse_options(tuple(columns)), use_threads=False)
-    people = _flatten_people(_extract_people(document, [body])).select(columns)
-    _check_exact(people)
-    for position, name in enumerate(columns):
-        field = _PEOPLE_COLUMNS[name]
-        if field.format == "date":
-            dates, raw = parse_dates(people.column(position), field)
-            if raw is not None:
-                raise LossyParseError
-            people = people.set_column(position, name, dates)
-    return people
-
-
-@lru_cache
-def _parse_options(columns: tuple[str, ...]) -> arrow_json.ParseOptions:
-    """Return the parse options for a response with only these columns."""
-    if any(_PEOPLE_COLUMNS[name].members for name in columns):
-        raise LossyParseError
-    people = pa.list_(pa.struct(_select_fields(frozenset(columns), spec.PERSON)))
-    types = {spec.RESULTS_KEY: people}
-    return arrow_json.ParseOptions(
-        explicit_schema=pa.schema(
-            [pa.field(one.name, types.get(one.name) or wire_type(one)) for one in _RESULT]
-        ),
-        unexpected_field_behavior="ignore",
-    )
-
-
-def _select_fields(
-    columns: frozenset[str], fields: Sequence[spec.Field], prefix: str = ""
-) -> list[pa.Field]:
-    kept = []
-    for field in fields:
-        name = prefix + field.name
-        if field.type == "object" and field.members:
-            if members := _select_fields(columns, field.members, f"{name}_"):
-                kept.append(pa.field(field.name, pa.struct(members)))
-        elif name in columns:
-            kept.append(pa.field(field.name, wire_type(field)))
-    return kept
 
 
 def _extract_people(document: pa.Table, bodies: Sequence[bytes]) -> pa.ChunkedArray:
@@ -280,7 +245,8 @@ def to_one_line(body: bytes) -> bytes:
     body = body.removeprefix(BOM).strip(b" \t\r\n")
     if not body.startswith(b"{"):
         raise LossyParseError  # Arrow's reader crashes the process on a bare null
-    pa.array([body], pa.binary()).cast(pa.string())  # Arrow's reader does not check UTF-8
+    if not body.isascii():  # Arrow's reader does not check UTF-8
+        pa.array([body], pa.binary()).cast(pa.string())
     if b"\n" in body or b"\r" in body:
         # A tab is white space too, and as invalid inside a string as a line break.
         body = body.translate(bytes.maketrans(b"\r\n", b"\t\t"))
@@ -323,14 +289,14 @@ def _flatten_people(persons: pa.ChunkedArray) -> pa.Table:
     return people.rename_columns([name.replace(".", "_") for name in people.column_names])
 
 
-def _check_exact(people: pa.Table) -> None:
+def check_exact(people: pa.Table) -> None:
     """Raise LossyParseError if a number may be rounded, such as an integer beyond 2^53."""
     columns = zip(people.column_names, people.columns, strict=True)
     # Joined, because a page has hundreds of columns and few rows.
     chunks = [
         chunk
         for name, column in columns
-        if _PEOPLE_COLUMNS[name].type == "number"
+        if PEOPLE_COLUMNS[name].type == "number"
         for chunk in column.chunks
     ]
     numbers = pa.chunked_array(chunks, pa.float64())
@@ -340,9 +306,9 @@ def _check_exact(people: pa.Table) -> None:
 
 def _convert_dates(people: pa.Table) -> pa.Table:
     """Parse the date columns; unreadable dates go to `_raw` columns at the end."""
-    _check_exact(people)
+    check_exact(people)
     raws: list[tuple[str, pa.Array]] = []
-    for position, (name, field) in enumerate(_PEOPLE_COLUMNS.items()):
+    for position, (name, field) in enumerate(PEOPLE_COLUMNS.items()):
         if field.format == "date":
             dates, raw = parse_dates(people.column(position), field)
             people = people.set_column(position, name, dates)

@@ -31,6 +31,8 @@ __all__ = [
     "undocumented_frame",
 ]
 
+# Undocumented columns of people that this process has read.
+seen_columns: Final[set[str]] = set()
 _DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
 _LISTS_OF_OBJECTS: Final = frozenset(
     name
@@ -135,6 +137,17 @@ def concat_people(tables: Sequence[pa.Table]) -> pa.Table:
     # Arrow rebuilds the list of names on each access.
     present = set(people.column_names)
     return people.select([name for name in order if name in present])
+
+
+def select_columns(people: pa.Table, names: Sequence[str]) -> pa.Table:
+    """Return columns in this order; one that the table lacks is missing in each row.
+
+    >>> select_columns(pa.table({"a": [1], "b": [2]}), ["b", "c"]).to_pylist()
+    [{'b': 2, 'c': None}]
+    """
+    found = dict(zip(people.column_names, people.columns, strict=True))
+    missing = pa.chunked_array([pa.nulls(len(people))])
+    return pa.table({name: found.get(name, missing) for name in names})
 
 
 def _undocumented_names(tables: Sequence[pa.Table]) -> list[str]:

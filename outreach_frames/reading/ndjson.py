@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidInputError, InvalidResponseError
-from outreach_frames.reading.fast_reader import BOM, read_columns
+from outreach_frames.reading.fast_reader import BOM
 from outreach_frames.reading.pages import read_people_page
 
 _LINES_PER_GROUP: Final = 500
@@ -53,8 +53,10 @@ def _read_all_columns(lines: Sequence[bytes]) -> list[pa.Table]:
 
 def _read_some_columns(lines: Sequence[bytes], columns: Sequence[str]) -> list[pa.Table]:
     """Read only some columns, or nothing if reading them needs the other columns."""
+    from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
+
     try:
-        people = read_columns(_BODY % b",".join(lines), columns)
+        people = read_columns([_BODY % b",".join(lines)], columns).people
     except ValueError:
         return []
     return [people] if people.num_rows == len(lines) and all(map(_is_object, lines)) else []

@@ -45,8 +45,13 @@ def read_people_page(body: bytes) -> PeoplePage:
     return page
 
 
-def read_people_pages(bodies: Sequence[bytes], *, use_threads: bool = True) -> list[PeoplePage]:
+def read_people_pages(
+    bodies: Sequence[bytes], *, use_threads: bool = True, columns: Sequence[str] | None = None
+) -> list[PeoplePage]:
     """Read responses in order; consecutive pages of documented fields become one PeoplePage.
+
+    `columns` are documented ones to read from pages with documented fields only. Other pages are
+    read whole.
 
     >>> body = b'{"results": [{"id": "1"}], "_pagination": {"total": 2}}'
     >>> [page.people.num_rows for page in read_people_pages([body, body])]
@@ -56,6 +61,10 @@ def read_people_pages(bodies: Sequence[bytes], *, use_threads: bool = True) -> l
     for group in _groups(bodies):
         for body in group:
             check_size(body)
+        if columns is not None:
+            with suppress(ValueError):
+                pages += _read_some_columns(group, columns)
+                continue
         # Suppressing the exception frees the memory of what was read before it.
         with suppress(ValueError, pa.ArrowTypeError):
             if len(group) > 1:
@@ -88,6 +97,13 @@ def _groups(bodies: Sequence[bytes]) -> Iterator[list[bytes]]:
         size += len(body)
     if group:
         yield group
+
+
+def _read_some_columns(bodies: Sequence[bytes], columns: Sequence[str]) -> list[PeoplePage]:
+    """Read some columns of pages with documented fields only."""
+    from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
+
+    return [read_columns(bodies, columns, must_be_documented=True)]
 
 
 def _read_alone(body: bytes) -> PeoplePage:

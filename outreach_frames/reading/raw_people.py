@@ -18,14 +18,12 @@ from outreach_frames.reading.fast_reader import (
     PageHead,
     PeoplePage,
     check_size,
-    list_of_errors,
-    present_members,
+    parse_head,
     to_one_line,
 )
 from outreach_frames.reading.lenient_reader import VALUE_COLUMN
 from outreach_frames.reading.pages import read_people_page
 from outreach_frames.tables.json_columns import text_buffers
-from outreach_frames.tables.json_values import LossyParseError, parse_json
 
 ID: Final = "id"
 LINE: Final = "line"
@@ -72,11 +70,7 @@ def _read_fast(bodies: Sequence[bytes]) -> PeoplePage:
     heads: list[PageHead] = []
     for body in map(to_one_line, bodies):
         page = _PAGES.decode(body)
-        pagination = parse_json(bytes(page.pagination).decode())
-        if not isinstance(pagination, dict):
-            raise LossyParseError
-        errors = list_of_errors(parse_json(bytes(page.errors).decode()))
-        heads.append(PageHead(len(page.results), present_members(pagination), errors))
+        heads.append(parse_head(len(page.results), bytes(page.pagination), bytes(page.errors)))
         ids += [_PERSONS.decode(person).id for person in page.results]
         lines += page.results
     return PeoplePage(_table(ids, lines), heads)

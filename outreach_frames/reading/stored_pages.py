@@ -2,6 +2,8 @@
 
 A packed page is a fifth of the size of its JSON and reads much faster. The 262 columns are too
 small to compress one by one. Nearly all pages share one schema, which is parsed only once.
+
+If only some columns of a page were read, its response is stored: compressed, without being parsed.
 """
 
 from __future__ import annotations
@@ -9,19 +11,26 @@ from __future__ import annotations
 import json
 import struct
 import zlib
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache, lru_cache
 from typing import Final
 
 import pyarrow as pa
 
 from outreach_frames import spec
+from outreach_frames.errors import InvalidResponseError
 from outreach_frames.reading.fast_reader import PageHead, PeoplePage
+from outreach_frames.reading.pages import read_people_page
 from outreach_frames.tables.schema import empty_table
 
 # JSON never starts with a null byte.
 _MARK: Final = b"\0people-"
 # Change the number whenever the format, or how pages are flattened, changes.
 FORMAT: Final = _MARK + b"2"
+_RESPONSE: Final = _MARK + b"response-1"
+_RESPONSE_SIZE: Final = struct.Struct(">I")
+_RESPONSE_CODEC: Final = "zstd"
 # Sizes in bytes: schema, pagination and errors, and the uncompressed batch.
 _SIZES: Final = struct.Struct(">III")
 _HEADER_SIZE: Final = len(FORMAT) + _SIZES.size
@@ -39,6 +48,9 @@ def pack_page(page: PeoplePage) -> bytes:
     True
     """
     (head,) = page.heads
+    if head.body:
+        packed = pa.compress(head.body, codec=_RESPONSE_CODEC)
+        return b"".join([_RESPONSE, _RESPONSE_SIZE.pack(len(head.body)), packed])
     metadata = json.dumps([head.pagination, head.errors]).encode()
     is_documented = page.people.schema.equals(_documented_schema())
     schema = _packed_documented_schema() if is_documented else _pack_schema(page.people.schema)
@@ -58,12 +70,16 @@ def is_packed(content: bytes) -> bool:
     return content.startswith(_MARK)
 
 
-def unpack_page(content: bytes) -> PeoplePage | None:
+def unpack_page(content: bytes, columns: Sequence[str] | None = None) -> PeoplePage | None:
     """Unpack a page; return None for any other content.
+
+    With `columns`, which are documented, return only these and the undocumented ones.
 
     >>> unpack_page(b"{}") is None
     True
     """
+    if content.startswith(_RESPONSE):
+        return _unpack_response(content[len(_RESPONSE) :], columns)
     if not content.startswith(FORMAT) or len(content) < _HEADER_SIZE:
         return None
     schema_size, metadata_size, size = _SIZES.unpack_from(content, len(FORMAT))
@@ -77,6 +93,8 @@ def unpack_page(content: bytes) -> PeoplePage | None:
         packed = memoryview(content)[batch_begin:]
         stream = pa.decompress(packed, decompressed_size=size, codec=_CODEC)
         batch = pa.ipc.read_record_batch(stream, schema)
+        if columns is not None:
+            batch = batch.select([*columns, *schema.names[len(_documented_schema()) :]])
         batch.validate(full=True)
     except (pa.ArrowException, zlib.error, OSError, ValueError, TypeError, RecursionError):
         return None
@@ -84,6 +102,23 @@ def unpack_page(content: bytes) -> PeoplePage | None:
         return None
     head = PageHead(batch.num_rows, pagination, errors)
     return PeoplePage(pa.Table.from_batches([batch]), [head])
+
+
+def _unpack_response(content: bytes, columns: Sequence[str] | None) -> PeoplePage | None:
+    from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
+
+    try:
+        (size,) = _RESPONSE_SIZE.unpack_from(content)
+        packed = memoryview(content)[_RESPONSE_SIZE.size :]
+        body = pa.decompress(packed, size, codec=_RESPONSE_CODEC, asbytes=True)
+    except (pa.ArrowException, OSError, ValueError, struct.error):
+        return None
+    if columns is not None:
+        with suppress(ValueError):
+            return read_columns([body], columns)
+    with suppress(InvalidResponseError):
+        return read_people_page(body)
+    return None
 
 
 def _to_batch(people: pa.Table) -> pa.RecordBatch:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike
 from typing import Any, Final, Unpack, overload
 
@@ -15,7 +15,14 @@ from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import HEADCOUNTS, Headcount, check_one_of
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, concat_people
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.reading.flatten import (
+    DtypeBackend,
+    check_dtype_backend,
+    concat_people,
+    seen_columns,
+    select_columns,
+)
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.counts import (
     count_by,
@@ -27,6 +34,7 @@ from outreach_frames.resources.paging import keeping_partial, report_errors
 from outreach_frames.resources.people_filters import PeopleFilters
 from outreach_frames.resources.search import Search, report_unknown_values
 from outreach_frames.resources.search_arguments import (
+    check_columns,
     check_filters,
     check_limit,
     check_page_size,
@@ -37,8 +45,6 @@ from outreach_frames.tables.schema import empty_table, to_frame
 
 _COLUMNS: Final = spec.columns(spec.PERSON)
 _LOGGER: Final = logging.getLogger(__name__)
-# Undocumented columns that this process has logged.
-_logged: set[str] = set()
 _DEPARTMENT_PREFIX = "company_department_headcount_"
 _FUNCTION_PREFIX = "company_job_function_headcount_"
 _DROPPED: Mapping[str, tuple[str, ...]] = {
@@ -52,6 +58,7 @@ _DROPPED: Mapping[str, tuple[str, ...]] = {
 def search_people(
     filters: Mapping[str, Any] | str | PathLike[str] | None = None,
     *,
+    columns: Sequence[str] | None = None,
     limit: int | None = 1000,
     headcount: Headcount = "all",
     page_size: int | None = None,
@@ -68,11 +75,16 @@ def search_people(
     ----------
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
+    columns : list of str, optional
+        The columns to return, in this order: names of `of.columns()`, ``<column>_raw``, and columns
+        of undocumented fields that this process has read, by a search or from a file of one. Those
+        are missing in each row if nobody has the field. Other columns are not built, which takes
+        less time and memory. Cached responses hold all columns.
     limit : int or None
         Maximum number of people to read; None reads all. If more people match, a warning says so.
     headcount : {"all", "department", "none"}
         Headcount columns of the company to keep: 14 by department and 194 by job function, only
-        the 14, or none.
+        the 14, or none. With `columns`, those decide, and must not contradict it.
     page_size : int, optional
         People per request, 1 to 100; chosen automatically by default.
     split_by : str, optional
@@ -98,22 +110,24 @@ def search_people(
         One row per person in the service's order; empty, with all columns, if nobody matches.
         Nested fields are joined with `_`, such as company_location_details_city. Text is str,
         counts Int64, other numbers Float64, flags boolean, dates datetime64; lists such as
-        experiences, educations and languages are Arrow lists. The last column is that of
-        `split_by`, an ordered category. `.attrs` has filters, limit, total, errors,
-        fetched_at: when the service returned the first page, up to an hour ago if it was cached,
-        and undocumented: the columns that the interface document does not have.
+        experiences, educations and languages are Arrow lists. The last column, unless `columns`
+        names it, is that of `split_by`, an ordered category. `.attrs` has filters, limit, total,
+        errors, fetched_at: when the service returned the first page, up to an hour ago if it was
+        cached, and undocumented: the columns that the interface document does not have, also those
+        that were not chosen.
 
     Raises
     ------
     InvalidInputError
-        A filter does not exist or its value is invalid; nothing was sent.
+        A filter or column does not exist or a value is invalid; nothing was sent.
     ServiceError
         The service failed or could not be reached; `.partial` has the people read before.
 
     Warns
     -----
     OutreachWarning
-        More people match, or the service reported errors. Nobody matches, or nobody has a filter
+        More people match, the service reported errors, or a chosen column lacks values because
+        the service sent another type. Nobody matches, or nobody has a filter
         value that resembles a known one; up to five such values are counted by a request each.
 
     Notes
@@ -130,12 +144,15 @@ def search_people(
     """
     check_dtype_backend(dtype_backend)
     check_one_of("headcount", headcount, HEADCOUNTS)
+    chosen = check_columns(columns, [split_by])
+    check_headcount(headcount, chosen)
     whole = Search(
         resolve(client),
         check_filters(filters, fields, search_people),
         limit=check_limit(limit),
         page_size=check_page_size(page_size),
         refresh=refresh,
+        columns=without_added(chosen, [split_by]),
     )
     search = SplittableSearch(whole, split_by)
     with progress_bar(search.limit, description="people", unit="people", progress=progress) as bar:
@@ -144,7 +161,7 @@ def search_people(
             bar.total = search.expected
             bar.update(rows)
 
-        return read_frame(search, headcount, dtype_backend, show)
+        return read_frame(search, headcount, dtype_backend, show, chosen)
 
 
 def read_frame(
@@ -152,6 +169,7 @@ def read_frame(
     headcount: Headcount,
     dtype_backend: DtypeBackend,
     show: Callable[[int], None],
+    columns: Sequence[str] | None = None,
 ) -> pd.DataFrame:
     """Read a search into a frame; `show` receives the row count of each part."""
     tables: list[pa.Table] = []
@@ -159,12 +177,13 @@ def read_frame(
     def combined() -> pa.Table:
         people = concat_people(tables or [empty_table(spec.PERSON)])
         tables.clear()  # avoid holding a large result twice
-        return people
+        return people if search.columns is None else select_columns(people, search.columns)
 
     def frame_so_far() -> pd.DataFrame:
-        return search.add_split_column(
+        frame = search.add_split_column(
             with_headcount(to_frame(combined(), dtype_backend), headcount)
         )
+        return frame if columns is None or columns == list(frame) else frame[list(columns)]
 
     with keeping_partial(frame_so_far):
         for table in search.tables():
@@ -172,20 +191,38 @@ def read_frame(
             show(table.num_rows)
             del table
     frame = frame_so_far()
-    frame.attrs.update(search.attrs, undocumented=undocumented_columns(frame))
+    found = frame.columns if columns is None else search.others
+    frame.attrs.update(search.attrs, undocumented=undocumented_columns(found))
     with keeping_partial(lambda: frame):
         search.report(len(frame))
     return frame
 
 
-def undocumented_columns(people: pd.DataFrame) -> list[str]:
+def undocumented_columns(columns: Iterable[str]) -> list[str]:
     """List the columns of fields that the interface document does not have, and log them once."""
     known = {*_COLUMNS, *(f"{name}{RAW_SUFFIX}" for name in _COLUMNS), *spec.FILTERS_BY_NAME}
-    found = [name for name in people.columns if name not in known]
-    if new := set(found) - _logged:
-        _logged.update(new)
+    found = [name for name in columns if name not in known]
+    if new := set(found) - seen_columns:
+        seen_columns.update(new)
         _LOGGER.info("undocumented fields of people: %s", ", ".join(sorted(new)))
     return found
+
+
+def without_added(columns: Sequence[str] | None, added: Iterable[str | None]) -> list[str] | None:
+    """Return the columns to read for the chosen ones: at least one, none of the added ones."""
+    if columns is None:
+        return None
+    return [name for name in columns if name not in [*added]] or ["id"]
+
+
+def check_headcount(headcount: Headcount, columns: Sequence[str] | None) -> None:
+    """Raise an error if the chosen columns contain headcounts that `headcount` excludes."""
+    excluded = [name for name in columns or () if name.startswith(_DROPPED[headcount])]
+    if excluded:
+        raise InvalidInputError(
+            f"columns has {excluded[0]!r}, which headcount={headcount!r} excludes. "
+            "Leave out headcount=, or that column."
+        )
 
 
 def with_headcount(people: pd.DataFrame, headcount: Headcount) -> pd.DataFrame:

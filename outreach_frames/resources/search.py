@@ -20,6 +20,7 @@ from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import are_collected, warn
 from outreach_frames.errors import InvalidResponseError, OutreachError
 from outreach_frames.reading.fast_reader import PeoplePage, count_people, may_exceed
+from outreach_frames.reading.flatten import select_columns
 from outreach_frames.reading.pages import as_one_page, read_people_pages
 from outreach_frames.resources.paging import moment, now
 from outreach_frames.resources.search_arguments import (
@@ -36,6 +37,7 @@ T = TypeVar("T")
 # Pages are read in parallel workers, so more threads would only slow them down.
 read_in_worker: Final = partial(read_people_pages, use_threads=False)
 
+_DOCUMENTED: Final = frozenset(spec.columns(spec.PERSON))
 # Pages in a row without new people that end a search, if the service's totals are wrong.
 _MAX_USELESS_PAGES = 3
 # Pages that are converted together, which takes less time per page.
@@ -111,11 +113,19 @@ class Search:
     sightings: Sightings = field(default_factory=lambda: sightings_in({}))
     so_far: SearchProgress = field(default_factory=SearchProgress)
     errors: list[Any] = field(default_factory=list)
+    columns: Sequence[str] | None = None  # to return, in order; all by default
+    others: dict[str, None] = field(default_factory=dict)  # undocumented ones that were read
     _stored: StoredSearch = field(init=False)
     _last_stored: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self._stored = StoredSearch(self.client, self._request, not self.refresh, self.store)
+        read = None
+        # An undocumented column needs the whole page.
+        if self.columns is not None and _DOCUMENTED.issuperset(self.columns):
+            read = tuple(dict.fromkeys([*self.columns, "id"]))
+            self.read_bodies = partial(read_in_worker, columns=read)
+        can_read = not self.refresh
+        self._stored = StoredSearch(self.client, self._request, can_read, self.store, read)
 
     @property
     def total(self) -> int | None:
@@ -238,6 +248,10 @@ class Search:
         so_far.repeats += sightings.count(Sighting.AGAIN)
         has_news = len(sightings) > sightings.count(Sighting.AGAIN)
         table = page.people
+        if self.columns is not None:
+            names = (name for name in table.column_names if name not in _DOCUMENTED)
+            self.others.update(dict.fromkeys(names))
+            table = select_columns(table, self.columns)
         if sightings.count(Sighting.NEW) < len(sightings):
             table = table.filter(pa.array([one is Sighting.NEW for one in sightings], pa.bool_()))
         if self.limit is not None:
@@ -272,6 +286,8 @@ class Search:
         fetched, error = self._fetch_pages(missing) if missing else ([], None)
         if fetched:
             self._stored.add(missing, (single for page in fetched for single in page.split()))
+            # A response is large, and needed no more.
+            fetched = [page.without_bodies() for page in fetched]
             if not stored:
                 page = as_one_page(fetched)
                 return run[: len(page.heads)], page, error

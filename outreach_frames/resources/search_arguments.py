@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from inspect import Parameter, signature
 from os import PathLike
 from typing import Any, Final, TypeVar
@@ -26,6 +26,8 @@ from outreach_frames.common.arguments import (
 from outreach_frames.common.atomic_files import expanded, require_readable_file, unreadable
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.reading.flatten import seen_columns
+from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.people_filters import PeopleFilters
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -135,6 +137,39 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
         return check_filters(_mapping(saved.get("filters")))
     except InvalidInputError as error:
         raise InvalidInputError(f"{source} cannot be used: {error}") from error
+
+
+def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str] | None:
+    """Return the chosen columns in order, then the `added` ones that are not among them.
+
+    >>> check_columns(["name", "id"], ["company_sizes", None])
+    ['name', 'id', 'company_sizes']
+    """
+    if columns is None:
+        return None
+    if isinstance(columns, str | set | frozenset):
+        raise InvalidInputError(
+            f"columns takes a list of names, not {type(columns).__name__}. Put names in [ ]."
+        )
+    names = [name for name in added if name is not None]
+    documented = spec.columns(spec.PERSON)
+    known = {*documented, *(f"{name}{RAW_SUFFIX}" for name in documented), *names, *seen_columns}
+    chosen = check_list("columns", columns)
+    if not chosen:
+        raise InvalidInputError("columns is an empty list. Leave it out to get all columns.")
+    for name in chosen:
+        if not isinstance(name, str) or name not in known:
+            close = suggestion(str(name), [*documented, *names, *sorted(seen_columns)], most=3)
+            raise InvalidInputError(
+                f"columns has {quoted(name)}, which is not a column of people.{close} Call "
+                "of.columns() to list them. The column of an undocumented field is known once this "
+                "process has read it: call of.search_people(limit=100), or of.read_prospects() "
+                "with a file that has it."
+            )
+    if len(set(chosen)) < len(chosen):
+        repeated = next(name for name in chosen if chosen.count(name) > 1)
+        raise InvalidInputError(f"columns has {quoted(repeated)} more than once. Name it once.")
+    return [*dict.fromkeys([*map(str, chosen), *names])]
 
 
 def _filters_and_arguments_like(name: str, caller: Callable[..., Any] | None) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, replace
 from typing import Any
@@ -13,9 +13,10 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import suggestion
-from outreach_frames.common.text import plural, unique_name
+from outreach_frames.common.text import plural, quoted, unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.resources.paging import now, report_errors, report_repeats
 from outreach_frames.resources.search import (
     Search,
@@ -33,6 +34,8 @@ class SplittableSearch:
         self._whole = search
         self.filters: dict[str, Any] = search.filters
         self.limit: int | None = search.limit
+        self.columns: Sequence[str] | None = search.columns
+        self.others: Mapping[str, None] = search.others
         self.split_by = split_by
         self.values: tuple[Any, ...] = (None,)  # of the filter, in the given order
         if split_by is not None:
@@ -135,6 +138,7 @@ class SplittableSearch:
         """Warn of duplicates, errors, unknown filter values and missing people."""
         report_repeats(self._repeats, "people")
         report_errors(self.errors, in_frame=in_frame)
+        report_dropped_values(self.columns, self.others)
         is_empty = not rows and not self.total
         report_unknown_values(self._whole.client, self.filters, is_empty=is_empty)
         if self.total is None or rows >= self.total:
@@ -159,6 +163,17 @@ class SplittableSearch:
             f"searches per value found {rows:,}: {missing:,} {'is' if missing == 1 else 'are'} "
             "missing. Either its data changed while it was read: pass refresh=True to read it "
             "again. Or it limits the results of one search: split by a filter with more values."
+        )
+
+
+def report_dropped_values(columns: Sequence[str] | None, found: Iterable[str]) -> None:
+    """Warn of chosen columns with values of another type, which only a further column holds."""
+    raws = {f"{name}{RAW_SUFFIX}" for name in columns or ()}.difference(columns or ())
+    if dropped := sorted(raws.intersection(found)):
+        names = ", ".join(name.removesuffix(RAW_SUFFIX) for name in dropped)
+        warn(
+            f"The service sent values of another type for {names}; they are missing. "
+            f"Add {', '.join(map(quoted, dropped))} to columns= to get them as text."
         )
 
 

@@ -33,6 +33,7 @@ class StoredSearch:
     request: Callable[[int], Mapping[str, Any]]  # the request body of a page number
     can_read: bool
     can_write: bool
+    columns: Sequence[str] | None = None  # the documented columns to read; all by default
     _expires_unix: float | None = field(default=None, init=False)
     _keys: dict[int, str] = field(default_factory=dict, init=False)
 
@@ -66,7 +67,7 @@ class StoredSearch:
             return {}
         entries = self._cache.entries([self._key(number) for number in numbers])
         found = {
-            number: unpack_page(entry.body)
+            number: unpack_page(entry.body, self.columns)
             for number in numbers
             if (entry := entries.get(self._key(number))) and entry.expires_unix == expires
         }

@@ -1,0 +1,334 @@
+"""Chosen columns: the same values as all columns, from the service, the cache and files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from json import dumps
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames import spec
+from outreach_frames.cli import main
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
+from outreach_frames.reading.flatten import concat_people, select_columns
+from outreach_frames.reading.pages import as_one_page, read_people_pages
+from outreach_frames.reading.stored_pages import pack_page, unpack_page
+from outreach_frames.sandbox import Sandbox
+from outreach_frames.tables.schema import to_frame
+from tests.examples import share_of_examples
+from tests.reading.people_strategies import odd_people, people
+from tests.scripted import Received, Reply, json, respond, scripted
+
+DOCUMENTED = list(spec.columns(spec.PERSON))
+CHOICE = st.lists(st.sampled_from(DOCUMENTED), unique=True, min_size=1, max_size=5)
+LISTS = ["experiences", "educations", "languages", "company_technologies", "company_sic_codes"]
+
+
+def response(found: Sequence[Any], pages: int = 1, total: int | None = None) -> bytes:
+    """Make a response of people search."""
+    total = len(found) if total is None else total
+    paging = {"page": 1, "page_size": 100, "total_pages": pages, "total": total}
+    return dumps({"results": found, "_pagination": paging}).encode()
+
+
+@share_of_examples(0.2)
+@given(
+    st.lists(st.lists(people() | odd_people(), max_size=3), min_size=1, max_size=3),
+    CHOICE | st.just(DOCUMENTED) | st.just(LISTS),
+    st.sampled_from(["numpy_nullable", "pyarrow"]),
+)
+@example([[{"id": "1", "title": 5}, None, {"company": "x"}]], ["title"], "pyarrow")
+@example([[{"company": {"sic_codes": [2**70]}}]], ["company_sic_codes"], "pyarrow")
+@example([[{"experiences": [{"title": "x", "new": 1}]}]], ["experiences"], "numpy_nullable")
+@example([[{"company": {"founded_year": 2**70}}]], ["company_founded_year"], "numpy_nullable")
+@example([[{"location_details": {"lat": 2**53 + 1}}]], ["location_details_lat"], "pyarrow")
+@example([[{"current_position_start_date": "May"}]], ["current_position_start_date"], "pyarrow")
+def test_chosen_columns_are_read_as_among_all(
+    pages: list[list[Any]], columns: list[str], backend: Any
+) -> None:
+    """Reading some columns gives the values and types of reading all, also from stored pages."""
+    bodies = [response(found) for found in pages]
+    whole = as_one_page(read_people_pages(bodies, use_threads=False))
+    needed = [*dict.fromkeys([*columns, "id"])]
+    some = as_one_page(read_people_pages(bodies, use_threads=False, columns=needed))
+    alone = [read_people_pages([body], columns=needed)[0] for body in bodies]
+    stored = [unpack_page(pack_page(page), needed) for page in alone]
+    again = [unpack_page(pack_page(page)) for page in alone]
+    other = [unpack_page(pack_page(page), needed) for page in again if page]
+    expected = to_frame(select_columns(whole.people, columns), backend)
+    for found in ([some], stored, again, other):
+        table = concat_people([page.people for page in found if page])
+        frame = to_frame(select_columns(table, columns), backend)
+        pd.testing.assert_frame_equal(frame, expected)
+    assert some.heads == [
+        head._replace(body=own.body) for head, own in zip(whole.heads, some.heads, strict=True)
+    ]
+    if undocumented := set(whole.people.column_names).difference(DOCUMENTED):
+        raws = {f"{name}_raw" for name in DOCUMENTED}
+        assert undocumented - raws <= set(some.people.column_names)
+
+
+def odd(number: int) -> dict[str, Any]:
+    """Make a person whose page has undocumented fields and a value of another type."""
+    return {
+        "id": f"p{number}",
+        "name": f"Person {number}",
+        "shoe_size": number,
+        "company": {"id": "c", "name": "Acme", "founded_year": "long ago", "mood": {"day": "good"}},
+    }
+
+
+def plain(number: int) -> dict[str, Any]:
+    """Make a person with documented fields only."""
+    return {"id": f"p{number}", "name": f"Person {number}", "company": {"name": "Acme"}}
+
+
+def reply(received: Received) -> Reply:
+    """Serve three pages of two people, of whom the last two are odd; one is repeated."""
+    number, size = received.json["page"], received.json["page_size"]
+    found = [plain(0), plain(1), plain(1), plain(2), odd(3), odd(4)]
+    if received.json.get("person_seniorities") == ["vp"]:
+        found = found[2:]
+    shown = found[(number - 1) * size : number * size]
+    return respond(response(shown, -(-len(found) // size), len(found)))
+
+
+@pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_a_search_returns_chosen_columns_of_the_whole_frame(backend: Any, tmp_path: Path) -> None:
+    """Chosen columns equal those of the whole frame, with cache, split, limit and odd pages."""
+    split = {"person_seniorities": ["vp", "director"], "split_by": "person_seniorities"}
+    with scripted(reply) as service:
+        for further in ({"limit": 3}, {} if backend == "pyarrow" else split):
+            options: Any = {"limit": None, "page_size": 2, "dtype_backend": backend} | further
+            with Client(service.url, "token", cache=None) as client:
+                whole = of.search_people(client=client, **options)
+            for number, columns in enumerate(
+                (
+                    ["name", "id"],
+                    ["company_name"],
+                    ["company_mood_day", "id", "shoe_size"],
+                    ["company_founded_year_raw", "company_founded_year"],
+                    list(whole.columns),
+                )
+            ):
+                if not set(columns) <= set(whole.columns):
+                    continue
+                expected = whole[columns]
+                if "split_by" in further and "person_seniorities" not in columns:
+                    expected = whole[[*columns, "person_seniorities"]]
+                cache = tmp_path / f"{number}{len(further)}{options['limit']}.sqlite"
+                with Client(service.url, "token", cache=cache) as client:
+                    for _ in range(2):
+                        found = of.search_people(client=client, columns=columns, **options)
+                        pd.testing.assert_frame_equal(found, expected)
+                        names = found.attrs["undocumented"]
+                        assert sorted(names) == sorted(whole.attrs["undocumented"])
+
+
+@pytest.mark.filterwarnings("ignore:200 of 400")
+def test_another_choice_is_served_from_the_cache(sandbox: Sandbox, tmp_path: Path) -> None:
+    """The cache holds whole pages, whichever columns the first search chose."""
+    with Client(sandbox.url, sandbox.api_key, cache=tmp_path / "c.sqlite") as client:
+        first = of.search_people(columns=["id"], limit=200, client=client, page_size=50)
+        whole = of.search_people(limit=200, client=client, page_size=50)
+        for columns in (["id"], ["experiences", "name"]):
+            found = of.search_people(columns=columns, limit=200, client=client, page_size=50)
+            pd.testing.assert_frame_equal(found, whole[columns])
+    assert first.attrs["fetched_at"] == whole.attrs["fetched_at"] == found.attrs["fetched_at"]
+
+
+def test_a_choice_is_checked_before_any_request() -> None:
+    """A wrong choice of columns is an error that names it, and nothing is sent."""
+    bad: list[tuple[Any, str]] = [
+        ("id", "not str"),
+        ({"id"}, "not set"),
+        ([], "empty list"),
+        (["id", "name", "id"], "'id' more than once"),
+        (["compny_name"], "'company_name'"),
+        (["never_seen_field"], "not a column of people"),
+        ([3], "not a column"),
+        (7, "not int"),
+        (["company_sizes"], "not a column"),
+        (["company_department_headcount_finance"], "headcount='none' excludes"),
+    ]
+    accounts = pd.DataFrame({"domain": ["acme.example"]})
+    with scripted([]) as service, Client(service.url, "token", cache=None) as client:
+        for columns, words in bad:
+            with pytest.raises(InvalidInputError, match=words):
+                of.search_people(columns=columns, headcount="none", client=client)
+            with pytest.raises(InvalidInputError, match=words):
+                accounts.outreach.find_people(
+                    domain="domain", columns=columns, headcount="none", client=client
+                )
+            if "headcount" not in words:
+                with pytest.raises(InvalidInputError, match=words):
+                    of.export_people("x.csv", columns=columns, client=client)
+                with pytest.raises(InvalidInputError, match=words):
+                    of.snapshot_people("x", columns=columns, client=client)
+        with pytest.raises(InvalidInputError, match="NDJSON has each person's whole JSON"):
+            of.export_people("x.ndjson", columns=["id"], client=client)
+        assert not service.requests
+
+
+def test_a_field_that_a_file_names_can_be_chosen(tmp_path: Path) -> None:
+    """A column of an undocumented field is known from a file, and missing if nobody has it."""
+    saved = pd.DataFrame({"id": ["1"], "of_a_file": ["x"], "score": [1]})
+    saved.attrs["undocumented"] = ["of_a_file"]
+    path = saved.outreach.to_parquet(tmp_path / "old.parquet")
+    body = response([plain(1)])
+    with scripted(lambda _: respond(body)) as service:
+        with Client(service.url, "token", cache=None) as client:
+            with pytest.raises(InvalidInputError, match="of_a_file"):
+                of.search_people(columns=["of_a_file"], client=client)
+            of.read_prospects(path)
+            found = of.search_people(columns=["of_a_file", "id"], client=client)
+            with pytest.raises(InvalidInputError, match="score"):
+                of.search_people(columns=["score"], client=client)
+    assert found["of_a_file"].isna().all()
+    assert (list(found), found.attrs["undocumented"]) == (["of_a_file", "id"], [])
+
+
+def test_values_of_another_type_are_not_dropped_in_silence() -> None:
+    """A chosen column without values of another type warns, and names the column with them."""
+    body = response([odd(1)])
+    with scripted(lambda _: respond(body)) as service:
+        with Client(service.url, "token", cache=None) as client:
+            with pytest.warns(OutreachWarning, match="company_founded_year_raw"):
+                of.search_people(columns=["company_founded_year"], client=client)
+
+
+def test_an_error_keeps_the_chosen_columns_of_what_was_read() -> None:
+    """The partial frame of an error has the chosen columns."""
+    body = response([plain(n) for n in range(2)], 3, 6)
+
+    def failing(received: Received) -> Reply:
+        return respond(body) if received.json["page"] == 1 else json({}, 500)
+
+    with (
+        scripted(failing) as service,
+        Client(service.url, "token", cache=None, backoff=0) as client,
+    ):
+        with pytest.raises(ServiceError) as raised:
+            of.search_people(columns=["name"], page_size=2, limit=None, client=client)
+    assert raised.value.partial is not None
+    assert raised.value.partial.to_dict("list") == {"name": ["Person 0", "Person 1"]}
+
+
+@pytest.mark.parametrize("name", ["people.csv", "people.parquet", "people"])
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_exports_have_the_chosen_columns(name: str, tmp_path: Path) -> None:
+    """An export with chosen columns is read back as the search returns them, in every format."""
+    split = {"person_seniorities": ["vp", "director"], "split_by": "person_seniorities"}
+    with scripted(reply) as service, Client(service.url, "token", cache=None) as client:
+        of.search_people(limit=None, page_size=2, client=client)
+        for columns in (
+            ["shoe_size", "person_seniorities", "name", "current_position_start_date"],
+            ["company_name", "experiences", "company_technologies"],
+        ):
+            options: Any = {"columns": columns, "page_size": 2, "client": client, **split}
+            expected = of.search_people(limit=None, **options)
+            path = of.export_people(tmp_path / name, **options)
+            pd.testing.assert_frame_equal(of.read_prospects(path), expected)
+
+
+def test_an_export_is_resumed_with_the_same_choice_only(tmp_path: Path) -> None:
+    """Resuming an export with other columns is refused."""
+    body, fails = response([plain(0), plain(1)], 2, 4), [True]
+
+    def failing(received: Received) -> Reply:
+        if received.json["page"] == 2 and fails[0]:
+            return json({}, 500)
+        return respond(body)
+
+    with (
+        scripted(failing) as service,
+        Client(service.url, "token", cache=None, backoff=0) as client,
+    ):
+        path, options = tmp_path / "people.csv", {"page_size": 2, "client": client}
+        with pytest.raises(ServiceError):
+            of.export_people(path, columns=["id", "name"], **options)
+        for columns in (["name", "id"], None):
+            with pytest.raises(InvalidInputError, match="columns was"):
+                of.export_people(path, columns=columns, **options)
+        fails[0] = False
+        with pytest.warns(OutreachWarning):
+            of.export_people(path, columns=["id", "name"], **options)
+    assert list(of.read_prospects(path)) == ["id", "name"]
+
+
+def test_snapshots_of_other_columns_compare_what_both_have(
+    sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """A column that one snapshot lacks is named, and never reported as changed."""
+    with Client(sandbox.url, sandbox.api_key, cache=None) as client:
+        options: Any = {"person_seniorities": ["vp"], "client": client}
+        finance = "company_department_headcount_finance"
+        of.snapshot_people(
+            tmp_path, columns=["id", "title", "company_id", finance], date="2026-01-01", **options
+        )
+        of.snapshot_people(tmp_path, columns=["title", "name", "id"], date="2026-01-02", **options)
+        of.snapshot_people(tmp_path, date="2026-01-03", **options)
+        found = of.compare_people(
+            tmp_path / "snapshot=2026-01-01", tmp_path / "snapshot=2026-01-02"
+        )
+        last = of.compare_people(tmp_path / "snapshot=2026-01-01", tmp_path / "snapshot=2026-01-03")
+        with pytest.warns(OutreachWarning, match="'id' nor"):
+            of.snapshot_people(tmp_path / "other", columns=["name"], **options)
+    for one in (found, last):
+        assert one.changed.empty
+        assert one.employer_changes.empty
+        assert len(one.appeared) + len(one.disappeared) == 0
+    assert set(last.headcount["department"]) <= {"finance"}
+    assert found.headcount.empty
+    assert "company_id" in "".join(found.notes)
+    with pytest.raises(InvalidInputError, match="no common column"):
+        of.compare_people(
+            pd.DataFrame({"id": ["1"]}), pd.DataFrame({"profnet_url": ["https://x.example/in/a"]})
+        )
+
+
+@pytest.mark.filterwarnings("ignore:5 of 400")
+def test_people_at_companies_have_the_chosen_columns(sandbox: Sandbox) -> None:
+    """`find_people` reads what it needs, returns the chosen columns, and finds the same people."""
+    with Client(sandbox.url, sandbox.api_key, cache=None) as client:
+        companies = of.search_people(limit=5, client=client).outreach.companies()
+        options: Any = {
+            "domain": "website",
+            "client": client,
+            "person_seniorities": ["vp", "director"],
+            "split_by": "person_seniorities",
+        }
+        whole = companies.outreach.find_people(**options)
+        some = companies.outreach.find_people(columns=["title", "name"], **options)
+        named = companies.outreach.find_people(columns=["account_rank", "title"], **options)
+    added = ["account_row", "account_rank", "person_seniorities"]
+    pd.testing.assert_frame_equal(some.people, whole.people[["title", "name", *added]])
+    assert list(named.people) == ["account_rank", "title", "account_row", "person_seniorities"]
+    pd.testing.assert_frame_equal(some.accounts, whole.accounts)
+    assert list(some._sheets()["people"]) == list(some.people)
+    assert some.people.attrs["undocumented"] == []
+
+
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_commands_take_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`--columns` takes names with spaces or commas, repeated, and prints or writes only these."""
+    search = ["search", "--sandbox", "--limit", "2", "--columns"]
+    assert main([*search, "company_name,id", "name"]) == 0
+    assert capsys.readouterr().out.split()[:3] == ["company_name", "id", "name"]
+    assert main([*search, "id", "--columns", "name", "--out", str(tmp_path / "s.csv")]) == 0
+    assert main([*search, "nmae"]) == 2
+    assert "'name'" in capsys.readouterr().err
+    export = ["export", str(tmp_path / "e.csv"), "--sandbox", "--limit", "2"]
+    assert main([*export, "--columns", "id,name"]) == 0
+    snapshot = ["snapshot", str(tmp_path / "s"), "--sandbox", "--person-seniorities", "vp"]
+    assert main([*snapshot, "--date", "2026-01-01", "--columns", "id,name"]) == 0
+    for path in ("s.csv", "e.csv", "s/snapshot=2026-01-01"):
+        assert list(of.read_prospects(tmp_path / path)) == ["id", "name"]
