@@ -64,6 +64,7 @@ def match(
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
+    on: None = None,
 ) -> pd.DataFrame:
     """Find each row's counterpart in another table.
 
@@ -114,8 +115,9 @@ def match(
     >>> people.outreach.match(crm, email=("email", "E-Mail"))["match_row"].tolist()
     [<NA>, 0]
     """
-    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     theirs = as_frame(other, "match()")
+    _refuse_on(on, frame, [theirs])
+    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     columns = _columns(frame, theirs, requested, "the other table")
     _require_columns(requested, [columns])
     _warn_of_gaps(frame, [theirs], [columns], requested, ["the other table"])
@@ -147,6 +149,7 @@ def without(
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
+    on: None = None,
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
@@ -201,8 +204,9 @@ def without(
     """
     if not others:
         raise InvalidInputError("Pass at least one table with the people to exclude.")
-    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     frames = [as_frame(other, "without()") for other in others]
+    _refuse_on(on, frame, frames)
+    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     tables = [f"table {number}" for number in range(1, len(others) + 1)]
     columns = [
         _columns(frame, other, requested, table)
@@ -241,6 +245,21 @@ def without(
         have, are = ("has", "is") if keyless == 1 else ("have", "are")
         warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare by and {are} kept.")
     return frame.loc[is_kept]
+
+
+def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
+    """Reject the parameter of `pandas.merge`, which does not say what a column holds."""
+    if on is None:
+        return
+    ours, theirs = _like_email(frame), [name for other in others for name in _like_email(other)]
+    example = 'profnet_url=("profnet_url", "Profile")'
+    if ours and theirs:
+        example = f"email=({quoted(ours[0])}, {quoted(theirs[0])})"
+    listed = "; ".join(map(_listed, others))
+    raise InvalidInputError(
+        f"on={quoted(on)} does not say what the column holds. Pass email=, profnet_url= or domain=, "
+        f"such as {example}. The columns of this table: {_listed(frame)}. Of the other: {listed}."
+    )
 
 
 def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -422,16 +441,19 @@ def _require_columns(requested: _Candidates, columns: Sequence[_Columns]) -> Non
 def _explain_no_key(
     frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
 ) -> str:
-    listed = ", ".join(map(quoted, list(other.columns)[:_COLUMNS_SHOWN])) or "none"
     if requested:
         missing = ", ".join(_join_or(theirs) for _, theirs in requested.values())
-        return f"{table} has none of the columns {missing}. Its columns: {listed}."
+        return f"{table} has none of the columns {missing}. Its columns: {_listed(other)}."
     people = f" {_FOUND_PEOPLE}" if _has_email(other) and not _has_email(frame) else ""
     return (
         f"This table and {table} do not both have a column {_EMAIL!r} or {_PROFNET_URL!r}.{people} "
         f'Name the columns, such as {_PROFNET_URL}=("{_PROFNET_URL}", "Profile"). '
-        f"The columns of {table}: {listed}."
+        f"The columns of {table}: {_listed(other)}."
     )
+
+
+def _listed(frame: pd.DataFrame) -> str:
+    return ", ".join(map(quoted, list(frame.columns)[:_COLUMNS_SHOWN])) or "none"
 
 
 def _join_or(names: Sequence[Hashable]) -> str:

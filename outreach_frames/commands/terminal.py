@@ -20,7 +20,7 @@ _SIGNALS: Final = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if ha
 _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|leads_distribution|mailboxes|chunk_size"
-    "|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
+    "|journal|refresh|resume|encoding|sheet_name|per_company|split_by|domain|company_id|company_profnet_url"
     "|date|folder|sequence|lead_list_id"
 )
 _COMMANDS: Final = {
@@ -47,6 +47,8 @@ _PHRASES: Final = (
     (r"\bsequence_id=", "sequence="),
     (r"\bwithout dry_run\b", "without --dry-run"),
     (r"\b(the|that|every) call\b", r"\1 command"),
+    (r"\buse search_people\(\.\.\.\)\.outreach\.to_excel\(path\)",
+        "run outreach-frames search --all --out FILE.xlsx"),
     (r"\bRows with outcomes: report\..*",
         "--results FOLDER writes each row with its outcome to a file."),
     (r"\bThe people: \..*", "As files: --out FILE, and --accounts FILE for the companies."),
