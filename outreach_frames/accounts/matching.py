@@ -257,8 +257,9 @@ def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) 
         example = f"email=({quoted(ours[0])}, {quoted(theirs[0])})"
     listed = "; ".join(map(_listed, others))
     raise InvalidInputError(
-        f"on={quoted(on)} does not say what the column holds. Pass email=, profnet_url= or domain=, "
-        f"such as {example}. The columns of this table: {_listed(frame)}. Of the other: {listed}."
+        f"on={quoted(on)} does not say what the column holds. Pass email=, profnet_url= or "
+        f"domain=, such as {example}. This table has {_listed(frame)}; "
+        f"the other has {listed}."
     )
 
 

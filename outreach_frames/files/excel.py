@@ -168,10 +168,9 @@ def write_sheets(
             'pip install "outreach-frames[excel]"'
         ) from error
     changed = _Changes()
-
     width = sum(frame.shape[1] + frame.index.nlevels for frame in sheets.values())
     few = sum(brief(frame).shape[1] for frame in sheets.values())
-    hint = f" (brief() has {few:,})" if few < width // 2 else ""
+    hint = f" (df.outreach.brief() has {few:,})" if few < width // 2 else ""
 
     def write(file: BinaryIO) -> None:
         # In memory: after a crash, temporary files would keep personal data.
@@ -184,7 +183,7 @@ def write_sheets(
                 book.set_custom_property(f"{PROPERTY} {number}", text, "text")
             # Closing the book takes as long as its columns.
             bar.set_postfix_str("saving")
-        bar.update(width)
+        bar.update(2 * width - bar.n)
 
     with progress_bar(
         2 * width, description=f"{width:,} columns{hint}", unit="steps", progress=progress

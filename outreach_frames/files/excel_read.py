@@ -85,7 +85,7 @@ _HIDDEN: Final = "Hidden or filtered rows were read too: {}."
 _MERGED: Final = "Only the first cell of merged cells has their value: {}."
 _RECORDS: Final = "Records are text, as on the sheet: {}. CSV and Parquet files keep them."
 _INEXACT: Final = "The sheet does not hold all that was written to it: {}."
-_CHANGED: Final = "The sheet has values of other types than were written: {}."
+_CHANGED: Final = "Values do not fit the dtype that the column was written with: {}."
 # By sentence, what it names.
 _Said = defaultdict[str, list[str]]
 
@@ -296,7 +296,7 @@ class _Columns(NamedTuple):
                         f"{self.where} has a column {name!r} that cannot be read as "
                         f"{dtype_name(model)}: {shorten(str(error))}. Correct it."
                     ) from error
-                self.said[_CHANGED].append(f"{name!r} ({dtype_name(model)})")
+                self.said[_CHANGED].append(repr(name))
         return to_frame(pa.table({"": array}), "numpy_nullable")[""].array
 
     def _convert(self, cells: list[Any], array: pa.Array, model: Model, kind: pa.DataType) -> Any:
