@@ -119,7 +119,7 @@ def match(
     _refuse_on(on, frame, [theirs])
     requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     columns = _columns(frame, theirs, requested, "the other table")
-    _require_columns(requested, [columns])
+    _require_columns(requested, [theirs], [columns])
     _warn_of_gaps(frame, [theirs], [columns], requested, ["the other table"])
     tables = [
         _Table(frame, "this table", {kind: name for kind, (name, _) in columns.items()}),
@@ -212,7 +212,7 @@ def without(
         _columns(frame, other, requested, table)
         for other, table in zip(frames, tables, strict=True)
     ]
-    _require_columns(requested, columns)
+    _require_columns(requested, frames, columns)
     # A column that no other table has may still link the rows of a person.
     linking = {kind: name for kind, (name, _) in (requested or _defaults(frame)).items()}
     sources = [
@@ -427,16 +427,21 @@ def _require_our_column(frame: pd.DataFrame, kind: str, ours: Hashable) -> None:
     try:
         column_of(frame, ours)
     except InvalidInputError as error:
-        if kind != _EMAIL or _PROFNET_URL not in frame:
-            raise
-        raise InvalidInputError(f"{error} {_FOUND_PEOPLE}") from None
+        advice = _FOUND_PEOPLE if kind == _EMAIL and _PROFNET_URL in frame else ""
+        listed = "" if ours in frame.columns else f"Its columns: {_listed(frame)}."
+        raise InvalidInputError(f"{error} {listed} {advice}".rstrip()) from None
 
 
-def _require_columns(requested: _Candidates, columns: Sequence[_Columns]) -> None:
+def _require_columns(
+    requested: _Candidates, others: Sequence[pd.DataFrame], columns: Sequence[_Columns]
+) -> None:
     """Reject a requested key that no other table has."""
     for kind, (_, theirs) in requested.items():
         if not any(kind in used for used in columns):
-            raise InvalidInputError(f"{kind}: no other table has a column {_join_or(theirs)}.")
+            raise InvalidInputError(
+                f"{kind}: no other table has a column {_join_or(theirs)}. The columns there: "
+                f"{'; '.join(map(_listed, others))}."
+            )
 
 
 def _explain_no_key(
