@@ -22,6 +22,8 @@ _PART: Final = "docProps/custom.xml"
 _TEXTS: Final = re.compile(rb'name="outreach_frames \d+"[^>]*>\s*<(?:\w+:)?lpwstr>([^<]*)<')
 # The longest text that Excel allows in a property.
 _LONGEST: Final = 255
+# More than the notes of any workbook: longer ones are cut, and so damaged.
+_MAX_BYTES: Final = 64 << 20
 
 
 def property_texts(sheets: Mapping[str, Mapping[str, Any]], tz: str) -> list[str]:
@@ -35,7 +37,8 @@ def read_properties(package: zipfile.ZipFile) -> Any:
     """Return a workbook's notes; they have no sheets if another program wrote it."""
     part = package.read(_PART) if _PART in package.namelist() else b""
     text = b"".join(_TEXTS.findall(part))
-    return json.loads(zlib.decompress(base64.b64decode(text))) if text else {"sheets": {}}
+    notes = zlib.decompressobj().decompress(base64.b64decode(text), _MAX_BYTES) if text else b""
+    return json.loads(notes) if notes else {"sheets": {}}
 
 
 def model_of(column: pd.Series[Any], lists: pa.Array | None, title: str) -> Model | None:

@@ -775,7 +775,7 @@ def test_the_command_line_exports(
     said = capsys.readouterr().err
     assert "Pass a path that ends in .csv" in said
     assert "For Excel, run outreach-frames search --all --out FILE.xlsx." in said
-    with pytest.raises(InvalidInputError, match=r"For Excel, use search_people\(\.\.\.\)\.outreach"):
+    with pytest.raises(InvalidInputError, match=r"For Excel, use search_people\(\.\.\.\)\.out"):
         of.export_people(tmp_path / "people.xlsx")
 
 
