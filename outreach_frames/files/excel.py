@@ -393,8 +393,7 @@ class _Writer:
         if zoned:
             clock = pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(self._tz)
             moments = clock.tz_localize(None).to_numpy()
-            times = pa.array(moments).cast(pa.timestamp("us"))
-            if pc.assume_timezone(times, self._tz, ambiguous="earliest") != pa.array(clock):
+            if not clock.equals(localize(moments, self._tz)):
                 self._losses.append("the hour that the clock repeats")
         moments = moments.astype("datetime64[us]")
         missing = np.isnat(moments)
@@ -455,6 +454,13 @@ def split(texts: Iterable[str | None], kind: pa.DataType) -> pa.Array:
     """
     lists = [text if text is None else text.split(LIST_SEPARATOR) if text else [] for text in texts]
     return pa.array(lists, pa.list_(pa.string())).cast(kind)
+
+
+def localize(times: Any, tz: str) -> pd.DatetimeIndex:
+    """Add a zone to times; of an hour that the clock repeats, the first one."""
+    plain = pd.DatetimeIndex(times)
+    first = np.ones(len(plain), bool)
+    return plain.tz_localize(tz, ambiguous=first, nonexistent="shift_forward")
 
 
 def _number(value: Any) -> Any:

@@ -19,7 +19,6 @@ from xml.etree import ElementTree as ET
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from outreach_frames.common.arguments import suggestion
 from outreach_frames.common.text import plural, shorten
@@ -35,7 +34,7 @@ from outreach_frames.files.csv_dtypes import (
 )
 from outreach_frames.files.csv_file import frame_of
 from outreach_frames.files.csv_notes import NOTES_ERRORS, models_in
-from outreach_frames.files.excel import is_plain_list, split
+from outreach_frames.files.excel import is_plain_list, localize, split
 from outreach_frames.files.excel_notes import read_properties
 from outreach_frames.files.formulas import is_text
 from outreach_frames.tables.schema import to_frame
@@ -196,6 +195,7 @@ def _choose(
     first = (visible or names)[0]
     filled = [name for name in names if any(map(_VALUE.search, _blocks(package, parts[name])))]
     if first not in filled:
+        advice = advice if filled else "So are all others. Pass another workbook."
         raise InvalidInputError(f"{path}, sheet {first!r}, the first one, is empty. {advice}")
     if len(filled) > 1:
         warn(f"{path}: {first!r} was read, the first of {len(filled)} sheets with data. {advice}")
@@ -311,8 +311,7 @@ class _Columns(NamedTuple):
         elif pa.types.is_timestamp(stored) and stored.tz:
             with suppress(pa.ArrowInvalid):  # a text with its zone
                 return decode(pa.chunked_array([array.cast(pa.string()).cast(stored)]), model)
-            times = array.cast(pa.timestamp("us"))
-            array = pc.assume_timezone(times, self.tz, ambiguous="earliest", nonexistent="earliest")
+            array = pa.array(localize(array.cast(pa.timestamp("us")).to_pandas(), self.tz))
         return decode(pa.chunked_array([array.cast(stored)]), model)
 
 

@@ -281,6 +281,16 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
         read_prospects(path, sheet_name="Empty")
 
 
+def test_a_workbook_without_data_is_an_error(tmp_path: Path) -> None:
+    """The error names the sheets that have data, or says that none has."""
+    path = book(tmp_path / "x.xlsx")
+    with pytest.raises(InvalidInputError, match="So are all others"):
+        read_prospects(path)
+    changed(path, lambda made: made.create_sheet("Data").append(["a"]))
+    with pytest.raises(InvalidInputError, match="Pass sheet_name= as one of: 'People', 'Data'"):
+        read_prospects(path)
+
+
 def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
     """Sheets have notes of their own; a frame with no columns or rows comes back too."""
     frames = {
