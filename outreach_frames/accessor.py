@@ -89,5 +89,5 @@ class OutreachAccessor:
     phone_numbers: Final = _method(child_tables.phone_numbers)
     recent_activity: Final = _method(child_tables.recent_activity)
     find_people: Final = _method(find_people)
-    match: Final = _method(match)
-    without: Final = _method(without)
+    match: Final = _method(match, hidden="on")
+    without: Final = _method(without, hidden="on")

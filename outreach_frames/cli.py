@@ -28,6 +28,7 @@ from outreach_frames.commands.options import (
     ENCODING,
     REFRESH,
     SANDBOX_OPTION,
+    SHEET_NAME,
     SPLIT_BY,
     TABLE_FILE,
     Command,
@@ -223,7 +224,7 @@ def _run_capacity(options: argparse.Namespace) -> None:
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
-    accounts = read_as_text(options.file, encoding=options.encoding)
+    accounts = call(read_as_text, options, path=options.file)
     most = None if options.all else options.per_company
     found = call(accounts.outreach.find_people, options, per_company=most)
     print_result(f"{found}\n")
@@ -433,6 +434,7 @@ COMMANDS: Final = (
         "Choose the people with filters.",
         (
             TABLE_FILE,
+            SHEET_NAME,
             ENCODING,
             _add_company_columns,
             option("--per-company", type=int, default=10, metavar="N", help="people for each (10)"),

@@ -55,6 +55,22 @@ def test_a_parquet_file_is_taken_too(tmp_path: Path, sequence: str) -> None:
     assert main(["add-leads", str(path), "--sequence", sequence]) == 0
 
 
+def test_a_sheet_of_a_workbook_is_taken_too(
+    tmp_path: Path, sandbox: Sandbox, sequence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cells are text as Excel shows them, and --sheet-name chooses the sheet."""
+    leads = pd.DataFrame({"email": ["cli.excel@brightforge.example"], "plan": [42], "vip": [True]})
+    with pd.ExcelWriter(tmp_path / "leads.xlsx", engine="xlsxwriter") as book:
+        pd.DataFrame({"note": ["cover"]}).to_excel(book, sheet_name="Cover", index=False)
+        leads.to_excel(book, sheet_name="Leads", index=False)
+    call = ["add-leads", str(tmp_path / "leads.xlsx"), "--sequence", sequence]
+    assert main([*call, "--sheet-name", "leads"]) == 2
+    assert "Pass --sheet-name as one of: 'Cover', 'Leads'" in capsys.readouterr().err
+    assert main([*call, "--sheet-name", "Leads", "--data", "plan", "vip"]) == 0
+    added = {lead["email"]: lead for lead in sandbox.leads(sequence)}
+    assert added["cli.excel@brightforge.example"]["data"] == {"plan": "42", "vip": "TRUE"}
+
+
 def test_some_not_added_is_exit_code_4(
     tmp_path: Path, sequence: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -180,7 +196,7 @@ UNREADABLE: dict[str, tuple[str, bytes, str]] = {
     "a trailing comma, once": ("x.csv", b"email,note\na@x.example,b\nb@x.example,c,\n", "column"),
     "a field too few": ("x.csv", b"email,note\na@x.example\n", "column"),
     "a header twice": ("x.csv", b"email,email\na@x.example,b@x.example\n", "'email'"),
-    "a workbook": ("x.xlsx", b"PK\x03\x04rest", "spreadsheet"),
+    "a workbook": ("x.xlsx", b"PK\x03\x04rest", "not an Excel workbook"),
     "a workbook by another name": ("x.csv", b"PK\x03\x04rest", "spreadsheet"),
     "an old workbook": ("x.xls", b"\xd0\xcf\x11\xe0", "spreadsheet"),
     "another encoding": ("x.csv", "email\nä@x.example\n".encode("cp1252"), "UTF-8"),

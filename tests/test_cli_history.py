@@ -75,6 +75,19 @@ def test_two_tables_are_compared_in_the_terminal(
     assert capsys.readouterr().out.startswith("0 appeared, 0 disappeared, 0 changed employers\n")
 
 
+def test_two_workbooks_are_compared(
+    tmp_path: Path, people: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Files may be workbooks, with the sheet's name in both."""
+    short = people.head(6).outreach.brief()
+    for name, rows in (("may", short), ("june", short.iloc[1:])):
+        rows.outreach.to_excel(tmp_path / f"{name}.xlsx", index=False)
+    files = [str(tmp_path / "may.xlsx"), str(tmp_path / "june.xlsx")]
+    assert main(["compare", *files, "--sheet-name", "people"]) == 0
+    assert "1 disappeared" in capsys.readouterr().out
+    assert main(["compare", *files, "--sheet-name", "x"]) == 2
+
+
 @pytest.mark.parametrize(
     ("command", "words"),
     [

@@ -11,6 +11,7 @@ import io
 import json
 import re
 import sys
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,20 @@ OPTIONAL = (
     "jupyterlab",
     "keyring",
     "polars",
+    "python_calamine",
     "starlette",
     "uvicorn",
     "xlsxwriter",
 )
 LEADS = pd.DataFrame({"email": ["anna@x.example"]})
+
+
+def read_workbook() -> None:
+    """Read a file by the ending of a workbook, wherever the test runs."""
+    with tempfile.NamedTemporaryFile(suffix=".xlsx") as file:
+        of.read_prospects(file.name)
+
+
 # By the extra that each names.
 CALLS: dict[str, dict[str, Callable[[], Any]]] = {
     "sandbox": {
@@ -48,7 +58,10 @@ CALLS: dict[str, dict[str, Callable[[], Any]]] = {
         "of.logout()": of.logout,
         "of.connect(profile=)": lambda: of.connect(profile="crm"),
     },
-    "excel": {"df.outreach.to_excel()": lambda: LEADS.outreach.to_excel("leads.xlsx")},
+    "excel": {
+        "df.outreach.to_excel()": lambda: LEADS.outreach.to_excel("leads.xlsx"),
+        "of.read_prospects()": read_workbook,
+    },
 }
 COMMANDS = {
     "demo": "sandbox",

@@ -64,6 +64,7 @@ def match(
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
+    on: None = None,
 ) -> pd.DataFrame:
     """Find each row's counterpart in another table.
 
@@ -114,10 +115,11 @@ def match(
     >>> people.outreach.match(crm, email=("email", "E-Mail"))["match_row"].tolist()
     [<NA>, 0]
     """
-    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     theirs = as_frame(other, "match()")
+    _refuse_on(on, frame, [theirs])
+    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     columns = _columns(frame, theirs, requested, "the other table")
-    _require_columns(requested, [columns])
+    _require_columns(requested, [theirs], [columns])
     _warn_of_gaps(frame, [theirs], [columns], requested, ["the other table"])
     tables = [
         _Table(frame, "this table", {kind: name for kind, (name, _) in columns.items()}),
@@ -147,6 +149,7 @@ def without(
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
+    on: None = None,
 ) -> pd.DataFrame:
     """Exclude the people of other tables, such as customers or a suppression list.
 
@@ -201,14 +204,15 @@ def without(
     """
     if not others:
         raise InvalidInputError("Pass at least one table with the people to exclude.")
-    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     frames = [as_frame(other, "without()") for other in others]
+    _refuse_on(on, frame, frames)
+    requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     tables = [f"table {number}" for number in range(1, len(others) + 1)]
     columns = [
         _columns(frame, other, requested, table)
         for other, table in zip(frames, tables, strict=True)
     ]
-    _require_columns(requested, columns)
+    _require_columns(requested, frames, columns)
     # A column that no other table has may still link the rows of a person.
     linking = {kind: name for kind, (name, _) in (requested or _defaults(frame)).items()}
     sources = [
@@ -241,6 +245,22 @@ def without(
         have, are = ("has", "is") if keyless == 1 else ("have", "are")
         warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare by and {are} kept.")
     return frame.loc[is_kept]
+
+
+def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:
+    """Reject the parameter of `pandas.merge`, which does not say what a column holds."""
+    if on is None:
+        return
+    ours, theirs = _like_email(frame), [name for other in others for name in _like_email(other)]
+    example = 'profnet_url=("profnet_url", "Profile")'
+    if ours and theirs:
+        example = f"email=({quoted(ours[0])}, {quoted(theirs[0])})"
+    listed = "; ".join(map(_listed, others))
+    raise InvalidInputError(
+        f"on={quoted(on)} does not say what the column holds. Pass email=, profnet_url= or "
+        f"domain=, such as {example}. This table has {_listed(frame)}; "
+        f"the other has {listed}."
+    )
 
 
 def _have_key(keys: Keys, rows: Rows, size: int) -> np.ndarray[Any, np.dtype[np.bool_]]:
@@ -407,31 +427,39 @@ def _require_our_column(frame: pd.DataFrame, kind: str, ours: Hashable) -> None:
     try:
         column_of(frame, ours)
     except InvalidInputError as error:
-        if kind != _EMAIL or _PROFNET_URL not in frame:
-            raise
-        raise InvalidInputError(f"{error} {_FOUND_PEOPLE}") from None
+        advice = _FOUND_PEOPLE if kind == _EMAIL and _PROFNET_URL in frame else ""
+        listed = "" if ours in frame.columns else f"Its columns: {_listed(frame)}."
+        raise InvalidInputError(f"{error} {listed} {advice}".rstrip()) from None
 
 
-def _require_columns(requested: _Candidates, columns: Sequence[_Columns]) -> None:
+def _require_columns(
+    requested: _Candidates, others: Sequence[pd.DataFrame], columns: Sequence[_Columns]
+) -> None:
     """Reject a requested key that no other table has."""
     for kind, (_, theirs) in requested.items():
         if not any(kind in used for used in columns):
-            raise InvalidInputError(f"{kind}: no other table has a column {_join_or(theirs)}.")
+            raise InvalidInputError(
+                f"{kind}: no other table has a column {_join_or(theirs)}. The columns there: "
+                f"{'; '.join(map(_listed, others))}."
+            )
 
 
 def _explain_no_key(
     frame: pd.DataFrame, other: pd.DataFrame, requested: _Candidates, table: str
 ) -> str:
-    listed = ", ".join(map(quoted, list(other.columns)[:_COLUMNS_SHOWN])) or "none"
     if requested:
         missing = ", ".join(_join_or(theirs) for _, theirs in requested.values())
-        return f"{table} has none of the columns {missing}. Its columns: {listed}."
+        return f"{table} has none of the columns {missing}. Its columns: {_listed(other)}."
     people = f" {_FOUND_PEOPLE}" if _has_email(other) and not _has_email(frame) else ""
     return (
         f"This table and {table} do not both have a column {_EMAIL!r} or {_PROFNET_URL!r}.{people} "
         f'Name the columns, such as {_PROFNET_URL}=("{_PROFNET_URL}", "Profile"). '
-        f"The columns of {table}: {listed}."
+        f"The columns of {table}: {_listed(other)}."
     )
+
+
+def _listed(frame: pd.DataFrame) -> str:
+    return ", ".join(map(quoted, list(frame.columns)[:_COLUMNS_SHOWN])) or "none"
 
 
 def _join_or(names: Sequence[Hashable]) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 from typing import Final, NamedTuple
@@ -132,16 +132,26 @@ def meanings(names: Sequence[str]) -> Mapping[str, Column]:
     >>> meanings(["id", "name"])
     {}
     """
+    table = _tables().get(table_of(names), {})
+    return {name: table[name] for name in names if name in table}
+
+
+def table_of(names: Iterable[object]) -> str:
+    """Return the name of the package's table with most of these columns, or an empty text.
+
+    >>> table_of(["mailbox_id", "email", "emails", "date", "leads_reached"]), table_of(["id"])
+    ('sending_capacity', '')
+    """
     present = frozenset(names)
-    table = max(_tables(), key=lambda table: (len(present & table.keys()), -len(table)))
-    matching = present & table.keys()
-    if len(matching) < min(_MIN_MATCHING_COLUMNS, len(table)):
-        return {}
-    return {name: table[name] for name in names if name in matching}
+    matching = {name: len(present & table.keys()) for name, table in _tables().items()}
+    found = max(matching, key=lambda name: (matching[name], -len(_tables()[name])))
+    return found if matching[found] >= min(_MIN_MATCHING_COLUMNS, len(_tables()[found])) else ""
 
 
 @cache
-def _tables() -> tuple[Mapping[str, Column], ...]:
-    return tuple(
-        {column.name: column for column in rows} for name in TABLES if (rows := _columns_of(name))
-    )
+def _tables() -> Mapping[str, Mapping[str, Column]]:
+    return {
+        name: {column.name: column for column in rows}
+        for name in TABLES
+        if (rows := _columns_of(name))
+    }

@@ -12,6 +12,7 @@ from outreach_frames import spec
 from outreach_frames.commands.options import (
     ENCODING,
     SANDBOX_OPTION,
+    SHEET_NAME,
     TABLE_FILE,
     Command,
     connected,
@@ -37,7 +38,7 @@ def _run(options: argparse.Namespace) -> int:
     data = _data_mapping(options.data)
     if options.results is not None:
         _check_results(options.results, options.file, options.journal)
-    frame = read_as_text(options.file, encoding=options.encoding)
+    frame = read_as_text(options.file, sheet_name=options.sheet_name, encoding=options.encoding)
     columns = {"email": options.email, "profnet_url": options.profnet_url}
     with connected(options), signals_as_ctrl_c():
         last = of.last_report()
@@ -112,10 +113,11 @@ _OVERRIDES: Final = [field.name for field in spec.OVERRIDES]
 ADD_LEADS: Final = Command(
     "add-leads",
     "add the rows of a file to a sequence",
-    "Check the rows of a CSV or Parquet file, add the valid ones to a sequence, and report each "
-    "row's outcome. The exit code is 4 if some rows were not added.",
+    "Check the rows of a CSV, Excel or Parquet file, add the valid ones to a sequence, and report "
+    "each row's outcome. The exit code is 4 if some rows were not added.",
     (
         TABLE_FILE,
+        SHEET_NAME,
         ENCODING,
         option("--sequence", required=True, metavar="ID", help="the sequence's id"),
         option("--email", metavar="COLUMN", help="the column with email addresses (email)"),

@@ -10,6 +10,7 @@ from outreach_frames.commands.options import (
     COLUMNS,
     ENCODING,
     SANDBOX_OPTION,
+    SHEET_NAME,
     SPLIT_BY,
     Command,
     add_filters,
@@ -33,9 +34,9 @@ def _run_compare(options: argparse.Namespace) -> None:
     if options.quiet and options.out is None:
         raise InvalidInputError("--quiet without --out has no output. Pass --out FILE too.")
     people = {
-        name: of.read_prospects(path, encoding=options.encoding)
+        name: call(of.read_prospects, options, path=path)
         for name in ("before", "after")
-        if options.encoding is not None and (path := getattr(options, name)) is not None
+        if (options.encoding or options.sheet_name) and (path := getattr(options, name)) is not None
     }
     comparison = call(
         of.compare_people, options, **people, progress=False if options.quiet else None
@@ -78,6 +79,7 @@ COMPARE = Command(
     (
         option("before", type=Path, help="a folder of snapshots, or the people before"),
         option("after", type=Path, nargs="?", help="the people after"),
+        SHEET_NAME,
         ENCODING,
         option(
             "--out",

@@ -108,7 +108,10 @@ COLUMNS: Final = option(
 )
 REFRESH: Final = option("--refresh", action="store_true", help="ask the service, not the cache")
 TABLE_FILE: Final = option(
-    "file", type=Path, help="a .csv file with a header row, or a .parquet file"
+    "file", type=Path, help="a .csv file or .xlsx workbook with a header row, or a .parquet file"
+)
+SHEET_NAME: Final = option(
+    "--sheet-name", metavar="NAME", help="the sheet of an .xlsx workbook (the first one)"
 )
 ENCODING: Final = option(
     "--encoding", metavar="NAME", help="the file's encoding, such as cp1252 or utf-16 (utf-8)"

@@ -28,7 +28,7 @@ _OPTIONS: Final = "|".join(spec.FILTERS_BY_NAME) + (
     "|name|status|created_by_user_id|created_by_user_email|email_provider|user_email|limit"
     "|page_size|email|emails|profnet_url|overrides|data|leads_distribution|mailboxes|chunk_size"
     "|journal|refresh|resume|encoding|per_company|split_by|domain|company_id|company_profnet_url"
-    "|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|start|freq|spread|profile"
+    "|date|folder|sequence|lead_list_id|by|max_requests|emails_per_lead|start|freq|spread|profile|sheet_name"
 )
 _COMMANDS: Final = {
     **{f"{name}_people": name for name in ("search", "export", "snapshot")},
@@ -57,6 +57,8 @@ _PHRASES: Final = (
     (r", or as a date object\b", ""),
     (r" with set_daily_email_limit\(\)", " in the web app"),
     (r"\b(the|that|every) call\b", r"\1 command"),
+    (r"\buse search_people\(\.\.\.\)\.outreach\.to_excel\(path\)",
+        "run outreach-frames search --all --out FILE.xlsx"),
     (r"\bRows with outcomes: report\..*",
         "--results FOLDER writes each row with its outcome to a file."),
     (r"\bThe people: \..*", "As files: --out FILE, and --accounts FILE for the companies."),

@@ -79,9 +79,11 @@ def format_of(path: str | Path) -> Format:
         _require_own_folder(target)
         return _FORMATS[FOLDER]
     if suffix not in _FORMATS:
+        is_excel = suffix in {".xlsx", ".xls"}
+        excel = " For Excel, use search_people(...).outreach.to_excel(path)." * is_excel
         raise InvalidInputError(
             f"{path} ends in {suffix}. Pass a path that ends in .csv, .ndjson or .parquet, or a "
-            "folder (no ending) for Parquet parts."
+            f"folder (no ending) for Parquet parts.{excel}"
         )
     refuse_special_file(target)
     return _FORMATS[suffix]

@@ -63,12 +63,13 @@ def text_model(name: str) -> Model:
 
 def default_model(name: str) -> Model:
     """Return the model of a column for which the metadata file has none."""
-    models = _default_models()
+    models = documented_models()
     return models[name] if name in models else text_model(name)
 
 
 @cache
-def _default_models() -> Mapping[str, Model]:
+def documented_models() -> Mapping[str, Model]:
+    """Return the models of the interface's columns by name."""
     return {
         str(name): encode(column, str(name))[1]
         for fields in (spec.SEQUENCE, spec.MAILBOX, spec.CONTACT, spec.PERSON)

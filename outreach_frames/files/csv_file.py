@@ -338,8 +338,8 @@ def _warn_of_excel_limits(table: pa.Table) -> None:
 def not_a_table(path: Path) -> InvalidInputError:
     """Return the error for a file that is a spreadsheet or an archive."""
     return InvalidInputError(
-        f"{path} is a spreadsheet or an archive, which cannot be read. "
-        'Save it as "CSV UTF-8" in the spreadsheet program, and pass that file.'
+        f"{path} is a spreadsheet or an archive, which cannot be read. Give a workbook's name the "
+        "ending .xlsx; save any other spreadsheet as .xlsx in its program, and pass that file."
     )
 
 
@@ -423,9 +423,14 @@ def _parse(
             name: nested[name].result() if name in nested else restored(name, stored[name])
             for name in names
         }
+    return frame_of(columns, table.num_rows, metadata)
+
+
+def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) -> pd.DataFrame:
+    """Build a frame with the index in a file's metadata."""
     levels = {title: name for title, name in metadata.get("index", ()) if title in columns}
     labels = [pd.Index(columns.pop(title)) for title in levels]
-    frame = pd.DataFrame(columns, index=pd.RangeIndex(table.num_rows), copy=False)
+    frame = pd.DataFrame(columns, index=pd.RangeIndex(rows), copy=False)
     if levels:
         # Not set_index, which converts small integers to a 64-bit RangeIndex.
         index = labels[0] if len(labels) == 1 else pd.MultiIndex.from_arrays(labels)

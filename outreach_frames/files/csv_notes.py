@@ -36,6 +36,14 @@ def notes_path(path: Path) -> Path:
 
 def notes_bytes(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> bytes:
     """Return the content of a metadata file; empty if no file is needed."""
+    notes = with_models(models, metadata)
+    if not notes:
+        return b""
+    return json.dumps({"format": _FORMAT, **notes}, ensure_ascii=False, indent=1).encode()
+
+
+def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a file's metadata with its columns' models as text."""
     notes = dict(metadata)
     if models:
         schema = pa.schema([model.schema.field(0) for model in models])
@@ -43,9 +51,7 @@ def notes_bytes(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -
         with pa.ipc.new_stream(stream, schema) as writer:
             writer.write_batch(pa.record_batch([model.column(0) for model in models], schema))
         notes[_MODELS] = base64.b64encode(stream.getvalue()).decode()
-    if not notes:
-        return b""
-    return json.dumps({"format": _FORMAT, **notes}, ensure_ascii=False, indent=1).encode()
+    return notes
 
 
 def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
@@ -63,13 +69,16 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
             f"{notes} was not written by this package. Move it elsewhere to read {path}."
         )
     try:
-        return _models(metadata[_MODELS]) if _MODELS in metadata else {}, metadata
+        return models_in(metadata), metadata
     except (*NOTES_ERRORS, OSError, StopIteration) as error:
         raise damaged_notes(notes, error) from error
 
 
-def _models(text: str) -> dict[str, pa.RecordBatch]:
-    batch = pa.ipc.open_stream(base64.b64decode(text)).read_next_batch()
+def models_in(metadata: Mapping[str, Any]) -> dict[str, pa.RecordBatch]:
+    """Return the models in the metadata of `with_models` by column name."""
+    if _MODELS not in metadata:
+        return {}
+    batch = pa.ipc.open_stream(base64.b64decode(metadata[_MODELS])).read_next_batch()
     batch.validate(full=True)
     return {name: batch.select([name]) for name in batch.schema.names}
 

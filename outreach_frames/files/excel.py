@@ -1,4 +1,4 @@
-"""Write frames to Excel workbooks for people to read; CSV and Parquet can be read back."""
+"""Write frames to Excel workbooks for people to read."""
 
 from __future__ import annotations
 
@@ -17,11 +17,18 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from outreach_frames.analysis.brief import brief
+from outreach_frames.analysis.interface_columns import table_of
 from outreach_frames.analysis.unlist import as_lists, join_lists
-from outreach_frames.common.atomic_files import check_suffix, replace_file
+from outreach_frames.common.atomic_files import check_suffix, expanded, replace_file
+from outreach_frames.common.progress import progress_bar
+from outreach_frames.common.text import plural, unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
+from outreach_frames.files.csv_dtypes import Model, default_model
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
+from outreach_frames.files.csv_notes import with_models
+from outreach_frames.files.excel_notes import PROPERTY, model_of, property_texts
 from outreach_frames.files.formulas import is_text
 from outreach_frames.tables.columns import text_names
 
@@ -32,7 +39,7 @@ if TYPE_CHECKING:
 EXCEL_MAX_COLUMNS: Final = 16_384
 _MAX_SHEET_NAME: Final = 31
 _NOT_IN_SHEET_NAMES: Final = str.maketrans(dict.fromkeys("[]:*?/\\", "_"))
-_LIST_SEPARATOR: Final = "; "
+LIST_SEPARATOR: Final = "; "
 
 # A cell is a 64-bit float, which is exact to 15 digits; longer numbers are written as text.
 _EXACT_DIGITS: Final = 15
@@ -71,13 +78,21 @@ _ARROW_WIDTH: Final = 3
 
 
 def write_excel(
-    frame: pd.DataFrame, path: str | Path, *, index: bool | None = None, tz: str = "UTC"
+    frame: pd.DataFrame,
+    path: str | Path,
+    *,
+    index: bool | None = None,
+    tz: str = "UTC",
+    progress: bool | None = None,
 ) -> Path:
     """Write a frame to an Excel workbook for people to read.
 
     Text stays text, even if it begins with ``=`` or looks like a number or a link. Dates and times
     have Excel's own type; numbers of more than 15 digits are text. The header is frozen and has
-    filters. For a file to read back, write CSV or Parquet.
+    filters. The sheet is named after its rows, such as people, or else after the file.
+
+    `read_prospects` restores the dtypes, which the workbook's properties hold, and names what the
+    cells do not: records in lists are text. Times have milliseconds. CSV and Parquet keep all.
 
     Parameters
     ----------
@@ -91,6 +106,8 @@ def write_excel(
     tz : str
         The time zone, such as "Europe/Berlin", to convert zoned times to, since Excel's times have
         no zone; the cells show its name. Times without a zone are not converted.
+    progress : bool, optional
+        Show a progress bar; by default in a notebook or terminal, for long runs.
 
     Returns
     -------
@@ -119,8 +136,9 @@ def write_excel(
     >>> people.outreach.to_excel(Path(tempfile.mkdtemp()) / "people.xlsx").name
     'people.xlsx'
     """
-    indexed = {} if index is None else {"Sheet1": index}
-    return write_sheets({"Sheet1": frame}, path, index=indexed, tz=tz)
+    name = table_of(frame.columns) or expanded(path).stem
+    indexed = {} if index is None else {name: index}
+    return write_sheets({name: frame}, path, index=indexed, tz=tz, progress=progress)
 
 
 def write_sheets(
@@ -129,6 +147,7 @@ def write_sheets(
     *,
     index: Mapping[str, bool] = MappingProxyType({}),
     tz: str = "UTC",
+    progress: bool | None = None,
 ) -> Path:
     """Write frames to the sheets of one workbook; `index` overrides the default per sheet.
 
@@ -149,16 +168,27 @@ def write_sheets(
             'pip install "outreach-frames[excel]"'
         ) from error
     changed = _Changes()
+    width = sum(frame.shape[1] + frame.index.nlevels for frame in sheets.values())
+    few = sum(brief(frame).shape[1] for frame in sheets.values())
+    hint = f" (df.outreach.brief() has {few:,})" if few < width // 2 else ""
 
     def write(file: BinaryIO) -> None:
         # In memory: after a crash, temporary files would keep personal data.
         options = {"in_memory": True, "default_format_properties": {"valign": "top"}}
         with xlsxwriter.Workbook(file, options) as book:
-            writer = _Writer(book, tz, changed)
+            writer = _Writer(book, tz, changed, bar)
             for title, (name, frame) in zip(_sheet_names(sheets), sheets.items(), strict=True):
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
+            for number, text in enumerate(property_texts(writer.notes, tz), start=1):
+                book.set_custom_property(f"{PROPERTY} {number}", text, "text")
+            # Closing the book takes as long as its columns.
+            bar.set_postfix_str("saving")
+        bar.update(2 * width - bar.n)
 
-    target = replace_file(path, write)
+    with progress_bar(
+        2 * width, description=f"{width:,} columns{hint}", unit="steps", progress=progress
+    ) as bar:
+        target = replace_file(path, write)
     changed.report()
     return target
 
@@ -228,7 +258,10 @@ class _Changes:
 class _Writer:
     """Writes frames to the sheets of a workbook."""
 
-    def __init__(self, book: Workbook, tz: str, changed: _Changes) -> None:
+    def __init__(self, book: Workbook, tz: str, changed: _Changes, bar: Any) -> None:
+        self.notes: dict[str, dict[str, Any]] = {}
+        self._losses: list[str] = []
+        self._bar = bar
         self._book = book
         self._tz = tz
         self._changed = changed
@@ -240,9 +273,24 @@ class _Writer:
         sheet = self._book.add_worksheet(name)
         columns = list(_columns(frame, index=index))
         line_counts: dict[int, int] = {}
+        titles: list[str] = []
+        models: list[Model] = []
+        filled: list[str] = []
+        inexact: dict[str, str] = {}
         for position, (title, column) in enumerate(columns):
+            self._losses.clear()
             cells, number_format = self._cells(column, title)
             (shown,) = self._object_cells([title], title)
+            titles.append(shown)
+            model = self._model(column, cells, shown)
+            default = default_model(shown).schema
+            if model is not None and not model.schema.equals(default, check_metadata=True):
+                models.append(model)
+            if "" in cells:
+                filled.append(shown)
+                self._losses += ["no text and missing alike"] * (None in cells)
+            if self._losses:
+                inexact[shown] = ", ".join(self._losses)
             self._write_text(sheet, (0, position), shown, self._header)
             cell_format = number_format and self._book.add_format({"num_format": number_format})
             self._write_column(sheet, position, cells, cell_format)
@@ -250,6 +298,10 @@ class _Writer:
             for row, cell in enumerate(cells, start=1):
                 if isinstance(cell, str) and "\n" in cell:
                     line_counts[row] = max(line_counts.get(row, 1), cell.count("\n") + 1)
+            self._bar.update()
+        levels = list(zip(titles, map(_plain, frame.index.names), strict=False)) if index else []
+        notes = {"index": levels, "filled": filled, "inexact": inexact}
+        self.notes[name] = with_models(models, notes | ({} if columns else {"rows": len(frame)}))
         if columns:
             sheet.autofilter(0, 0, len(frame), len(columns) - 1)
             # No warnings in Excel: ids and phone numbers are text on purpose.
@@ -258,6 +310,16 @@ class _Writer:
         for row, lines in line_counts.items():
             sheet.set_row(row, _LINE_HEIGHT * min(lines, _MAX_LINES))
         sheet.freeze_panes(1, 0)
+
+    def _model(self, column: pd.Series[Any], cells: list[Any], title: str) -> Model | None:
+        """Return the model that restores a column, and note what its cells do not hold."""
+        lists = as_lists(column)
+        model = model_of(column, lists, title)
+        if model is None:
+            self._losses.append("values of several types")
+        elif lists is not None and is_plain_list(lists.type) and split(cells, lists.type) != lists:
+            self._losses.append(f"lists of entries with {LIST_SEPARATOR!r}")
+        return model
 
     def _write_column(
         self, sheet: Worksheet, position: int, cells: list[Any], cell_format: Any
@@ -311,13 +373,17 @@ class _Writer:
         """Normalise line ends, replace control characters and cut long texts."""
         if pc.any(pc.match_substring(texts, "\r"), min_count=0).as_py():
             texts = pc.replace_substring_regex(texts, _LINE_ENDS, "\n")
+            self._losses.append("line ends")
         cells: list[str | None] = texts.to_pylist()
         if found := pc.sum(pc.match_substring_regex(texts, _CONTROL), min_count=0).as_py():
             self._changed.replaced[title] += found
+            self._losses.append(f"{plural(found, 'cell')} with symbols for control characters")
             cells = [None if cell is None else cell.translate(_SYMBOLS) for cell in cells]
         if (pc.max(pc.utf8_length(texts)).as_py() or 0) > EXCEL_MAX_CELL // 2:
             whole, cells = cells, [None if cell is None else _cut(cell) for cell in cells]
-            self._changed.cut[title] += sum(map(operator.ne, whole, cells))
+            if cut := sum(map(operator.ne, whole, cells)):
+                self._changed.cut[title] += cut
+                self._losses.append(f"{plural(cut, 'cell')} cut")
         return cells
 
     def _times(self, array: pa.Array | pa.ChunkedArray) -> tuple[list[Any], str]:
@@ -327,8 +393,12 @@ class _Writer:
         if zoned:
             clock = pd.DatetimeIndex(moments).tz_localize("UTC").tz_convert(self._tz)
             moments = clock.tz_localize(None).to_numpy()
+            if not clock.equals(localize(moments, self._tz)):
+                self._losses.append("the hour that the clock repeats")
         moments = moments.astype("datetime64[us]")
         missing = np.isnat(moments)
+        if (moments[~missing].astype("int64") % 1000).any():
+            self._losses.append("fractions of a millisecond")
         fits = ~missing & (moments >= _FIRST_DAY) & (moments <= _LAST_DAY)
         days = np.where(fits, (moments - _DAY_ZERO) / _DAY, np.nan)
         whole = not zoned and bool((days[fits] == np.floor(days[fits])).all())
@@ -347,9 +417,11 @@ class _Writer:
 
 def _columns(frame: pd.DataFrame, *, index: bool) -> Iterator[tuple[str, pd.Series[Any]]]:
     """Yield the titles and columns of a sheet; with `index`, the index first."""
+    taken = set(text_names(frame.columns))
     if index:
         for level, name in enumerate(frame.index.names):
-            title = "index" if name is None else str(name)
+            title = unique_name("index" if name is None else str(name), taken)
+            taken.add(title)
             yield title, frame.index.get_level_values(level).to_series()
     for position, title in enumerate(text_names(frame.columns)):
         yield title, frame.iloc[:, position]
@@ -359,12 +431,36 @@ def _as_arrow(column: pd.Series[Any]) -> pa.Array | pa.ChunkedArray | None:
     """Convert a column to Arrow, lists to text; return None if Arrow has no type for it."""
     lists = as_lists(column)
     if lists is not None:
-        return join_lists(lists, _LIST_SEPARATOR)
+        return join_lists(lists, LIST_SEPARATOR)
     try:
         array = pa.array(column.array, from_pandas=True)
     except (pa.ArrowException, TypeError, ValueError, OverflowError):
         return None
     return array.cast(array.type.value_type) if pa.types.is_dictionary(array.type) else array
+
+
+def is_plain_list(kind: pa.DataType) -> bool:
+    """Check whether a type is a list of values that are neither lists nor records."""
+    return isinstance(kind, pa.ListType | pa.LargeListType) and not pa.types.is_nested(
+        kind.value_type
+    )
+
+
+def split(texts: Iterable[str | None], kind: pa.DataType) -> pa.Array:
+    """Split the texts of joined lists.
+
+    >>> split(["4911; 4939", "", None], pa.list_(pa.int64())).to_pylist()
+    [[4911, 4939], [], None]
+    """
+    lists = [text if text is None else text.split(LIST_SEPARATOR) if text else [] for text in texts]
+    return pa.array(lists, pa.list_(pa.string())).cast(kind)
+
+
+def localize(times: Any, tz: str) -> pd.DatetimeIndex:
+    """Add a zone to times; of an hour that the clock repeats, the first one."""
+    plain = pd.DatetimeIndex(times)
+    first = np.ones(len(plain), bool)
+    return plain.tz_localize(tz, ambiguous=first, nonexistent="shift_forward")
 
 
 def _number(value: Any) -> Any:

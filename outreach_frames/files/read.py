@@ -1,4 +1,4 @@
-"""Read tables of people from CSV, Parquet and NDJSON files."""
+"""Read tables of people from CSV, Excel, Parquet and NDJSON files."""
 
 from __future__ import annotations
 
@@ -15,22 +15,29 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_file import SUFFIXES, not_a_table, read_csv
 from outreach_frames.files.csv_notes import NOTES_ERRORS
 from outreach_frames.files.csv_text import decoded, require_utf8
+from outreach_frames.files.excel_read import read_excel
 from outreach_frames.files.parquet import frame_of_parquet
 from outreach_frames.reading.flatten import concat_tables, people_frame, seen_columns
 from outreach_frames.reading.ndjson import read_ndjson
 
 _PARQUET: Final = frozenset({".parquet", ".pq"})
-_SPREADSHEETS: Final = frozenset({".xlsx", ".xlsm", ".xlsb", ".xls", ".ods", ".numbers"})
+_WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
+_SPREADSHEETS: Final = frozenset({".xlsb", ".xls", ".ods", ".numbers"})
 
 
-def read_prospects(path: str | Path, *, encoding: str | None = None) -> pd.DataFrame:
-    r"""Read a file written by `df.outreach.to_csv`, `df.outreach.to_parquet` or `export_people`.
+def read_prospects(
+    path: str | Path, *, sheet_name: str | int | None = None, encoding: str | None = None
+) -> pd.DataFrame:
+    r"""Read a CSV file, Excel workbook, Parquet or NDJSON file, such as one of this package.
 
     Parameters
     ----------
     path : str or Path
-        A ``.csv`` file, a ``.parquet`` file or a folder of them, or an ``.ndjson`` file with one
-        JSON object per person and line.
+        A ``.csv`` file, an ``.xlsx`` or ``.xlsm`` workbook, a ``.parquet`` file or a folder of
+        them, or an ``.ndjson`` file with one JSON object per person and line.
+    sheet_name : str or int, optional
+        The sheet of a workbook, by its name or by its position from 0; by default, the first one
+        that is not hidden.
     encoding : str, optional
         The encoding of a CSV or NDJSON file that is not in UTF-8, such as "cp1252" (Excel's "CSV")
         or "utf-16" (Excel's "Unicode Text").
@@ -39,19 +46,25 @@ def read_prospects(path: str | Path, *, encoding: str | None = None) -> pd.DataF
     -------
     DataFrame
         The table with its original dtypes. For a CSV file without its metadata file, documented
-        columns have the interface's dtypes, and all others are text.
+        columns have the interface's dtypes, and all others are text. For a workbook of another
+        program, these others have the dtype of their cells: Int64, Float64, boolean, datetime64 or
+        str, which also holds cells of several types. All rows are read, hidden ones too.
 
     Raises
     ------
     InvalidInputError
         The file does not exist, is damaged or empty, has other content or another encoding, or its
         rows are not certain: a quotation mark is never closed, or a row has more or fewer cells
-        than the header.
+        than the header. A workbook is encrypted, has no such sheet, or would grow 200 times.
+    ConfigurationError
+        The optional library python-calamine, which reads workbooks, is not installed.
 
     Warns
     -----
     OutreachWarning
         Blank lines between the rows of a single column were skipped, or the file may be cut off.
+        A workbook has several sheets with data, errors, formulas without a value, numbers that
+        Excel rounded, hidden rows or merged cells, or lacks some of what was written to it.
 
     Notes
     -----
@@ -65,22 +78,38 @@ def read_prospects(path: str | Path, *, encoding: str | None = None) -> pd.DataF
     >>> read_prospects(path).dtypes.astype(str).to_dict()
     {'id': 'str', 'company_followers': 'Int64'}
     """
-    frame = _read(expanded(path), encoding)
+    frame = _read(expanded(path), sheet_name, encoding)
     undocumented = frame.attrs.get("undocumented")
     if isinstance(undocumented, list):
         seen_columns.update(name for name in frame.columns if name in undocumented)
     return frame
 
 
-def read_as_text(path: str | Path, *, encoding: str | None = None) -> pd.DataFrame:
-    """Read a table, and keep all cells of a CSV file without a metadata file as text."""
-    return _read(expanded(path), encoding, as_text=True)
+def read_as_text(
+    path: str | Path, *, sheet_name: str | int | None = None, encoding: str | None = None
+) -> pd.DataFrame:
+    """Read a table, and keep all cells of a CSV file or workbook without metadata as text."""
+    return _read(expanded(path), sheet_name, encoding, as_text=True)
 
 
-def _read(source: Path, encoding: str | None, *, as_text: bool = False) -> pd.DataFrame:
+def _read(
+    source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
+) -> pd.DataFrame:
     """Read a table by its ending; with `as_text`, every other ending is a CSV file's."""
     suffix = source.suffix.lower()
+    if sheet_name is not None and suffix not in _WORKBOOKS:
+        raise InvalidInputError(
+            f"sheet_name={sheet_name!r} is for Excel workbooks, and {source} is none by its "
+            "ending. Leave it out."
+        )
     try:
+        if suffix in _WORKBOOKS and not source.is_dir():
+            if encoding is not None:
+                raise InvalidInputError(
+                    f"encoding={encoding!r} is for text, and {source} is a workbook. Leave it out."
+                )
+            require_readable_file(source)
+            return read_excel(source, sheet_name=sheet_name, as_text=as_text)
         if source.is_dir() or suffix in _PARQUET:
             if encoding is not None:
                 raise InvalidInputError(
@@ -102,7 +131,7 @@ def _read(source: Path, encoding: str | None, *, as_text: bool = False) -> pd.Da
     except OSError as error:
         raise unreadable(source, error) from error
     raise InvalidInputError(
-        f"{source} cannot be read; pass a .csv, .parquet or .ndjson file, "
+        f"{source} cannot be read; pass a .csv, .xlsx, .parquet or .ndjson file, "
         "or a folder of Parquet files."
     )
 

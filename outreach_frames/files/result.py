@@ -56,7 +56,7 @@ class Result(ABC):
         """
         return write_csv_files(self._tables(), folder)
 
-    def to_excel(self, path: str | Path, *, tz: str = "UTC") -> Path:
+    def to_excel(self, path: str | Path, *, tz: str = "UTC", progress: bool | None = None) -> Path:
         """Write a workbook with a sheet for each table and the summary.
 
         Parameters
@@ -65,6 +65,8 @@ class Result(ABC):
             The ``.xlsx`` file to write. An existing file is replaced.
         tz : str
             The time zone to convert zoned times to.
+        progress : bool, optional
+            Show a progress bar; by default in a notebook or terminal, for long runs.
 
         Returns
         -------
@@ -76,7 +78,8 @@ class Result(ABC):
         InvalidInputError
             The file cannot be written, or a table has more rows than a sheet holds.
         """
-        return write_sheets(self._sheets(), path, index=self._indexed(), tz=tz)
+        sheets, index = self._sheets(), self._indexed()
+        return write_sheets(sheets, path, index=index, tz=tz, progress=progress)
 
     def __repr__(self) -> str:
         return as_text(self._card())

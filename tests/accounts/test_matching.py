@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pandas as pd
@@ -488,3 +489,24 @@ def test_a_page_below_a_profile_is_counted(page: str) -> None:
     crm = pd.DataFrame({"profnet_url": [f"{profile}{page}", "https://profnet.example/in/bo/"]})
     with pytest.warns(OutreachWarning, match=r"1 of 2 cells of table 1.* below a profile.*row 0"):
         assert people.outreach.without(crm)["profnet_url"].tolist() == [profile]
+
+
+def test_on_is_an_error_that_says_what_to_write() -> None:
+    """The parameter of pandas, and a column that is not there, are answered with those that are."""
+    people = pd.DataFrame({"email": ["a@x.example"], "profnet_url": [f"{URL}/a"]})
+    crm = pd.DataFrame({"E-Mail Address": ["a@x.example"], "Owner": ["Cem"]})
+    for compare in (people.outreach.without, people.outreach.match):
+        with pytest.raises(
+            InvalidInputError, match=r"email=\('email', 'E-Mail Address'\)"
+        ) as raised:
+            compare(crm, on="Email")
+        assert "'profnet_url'; the other has 'E-Mail Address', 'Owner'" in str(raised.value)
+        with pytest.raises(InvalidInputError, match="Its columns: 'E-Mail Address', 'Owner'"):
+            compare(crm, email="Email")
+        with pytest.raises(InvalidInputError, match="Its columns: 'email', 'profnet_url'"):
+            compare(crm, email=("address", "E-Mail Address"))
+        with pytest.raises(InvalidInputError, match="The columns there: 'E-Mail Address', 'Owner'"):
+            compare(crm, email=("email", "E-Mail Address"), profnet_url="profnet_url")
+    with pytest.raises(InvalidInputError, match=r'profnet_url=\("profnet_url", "Profile"\)'):
+        people[["profnet_url"]].outreach.without(crm, on="Email")
+    assert "on" not in inspect.signature(people.outreach.without).parameters

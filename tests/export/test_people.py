@@ -772,7 +772,11 @@ def test_the_command_line_exports(
     everybody = of.search_people(person_seniorities=["vp", "director"], limit=None)
     assert of.read_prospects(path)["id"].tolist() == everybody["id"].tolist()
     assert main(["export", str(tmp_path / "people.xlsx")]) == 2
-    assert "Pass a path that ends in .csv" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "Pass a path that ends in .csv" in said
+    assert "For Excel, run outreach-frames search --all --out FILE.xlsx." in said
+    with pytest.raises(InvalidInputError, match=r"For Excel, use search_people\(\.\.\.\)\.out"):
+        of.export_people(tmp_path / "people.xlsx")
 
 
 def test_the_command_line_says_what_is_kept(

@@ -1,0 +1,405 @@
+"""Excel workbooks read back: our own with their dtypes, others with what their cells hold."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import openpyxl
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from openpyxl.utils.datetime import CALENDAR_MAC_1904
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.files.excel import write_sheets
+from outreach_frames.files.read import read_as_text, read_prospects
+from tests.examples import share_of_examples
+
+
+def book(path: Path, *rows: list[Any], name: str = "People") -> Path:
+    """Write a workbook as another program does."""
+    made = openpyxl.Workbook()
+    made.active.title = name
+    for row in rows:
+        made.active.append(row)
+    made.save(path)
+    return path
+
+
+def changed(path: Path, change: Callable[[Any], object]) -> Path:
+    """Change the workbook at a path with another program."""
+    made = openpyxl.load_workbook(path)
+    change(made)
+    made.save(path)
+    return path
+
+
+def rewritten(path: Path, part: str, change: Callable[[bytes], bytes]) -> Path:
+    """Change the bytes of one part of a workbook."""
+    with zipfile.ZipFile(path) as old:
+        parts = {name: old.read(name) for name in old.namelist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, content in parts.items():
+            new.writestr(name, change(content) if name == part else content)
+    return path
+
+
+def warned(path: Path, **options: Any) -> tuple[pd.DataFrame, str]:
+    """Read a workbook, and return the frame and all warnings."""
+    with pytest.warns(OutreachWarning) as seen:
+        frame = read_prospects(path, **options)
+    return frame, "\n".join(str(one.message) for one in seen)
+
+
+def test_our_workbook_comes_back_with_its_dtypes(tmp_path: Path, people: pd.DataFrame) -> None:
+    """All columns of a search have their dtypes and values, but records, which are named."""
+    people = people.head(40)
+    for backend in ("numpy_nullable", "pyarrow"):
+        people = people.convert_dtypes(dtype_backend=backend) if backend == "pyarrow" else people
+        path = people.outreach.to_excel(tmp_path / "x.xlsx")
+        again, said = warned(path)
+        records = ["experiences", "educations", "languages"]
+        assert f"Records are text, as on the sheet: {', '.join(map(repr, records))}" in said
+        same = [name for name in people if name not in records and name != "about"]
+        pd.testing.assert_frame_equal(again[same], people[same], check_exact=False)
+        assert list(again) == list(people)
+
+
+OURS: dict[str, Any] = {
+    "ordered": pd.Categorical(["b", None, "a"], categories=["b", "c", "a"], ordered=True),
+    "number": pd.Categorical([3, None, 1]),
+    "zoned": pd.to_datetime(
+        ["2026-07-01T12:00:00.5Z", None, "1850-01-01T00:00:00Z"], format="ISO8601"
+    ),
+    "plain": pd.to_datetime(["2026-07-01T12:30:00", None, "2026-07-01T00:00:00"]),
+    "seconds": pd.to_datetime(["2026-07-01", None, "2026-07-01"]).as_unit("s"),
+    "took": pd.to_timedelta(["36:00:00", None, "0:00:01"]),
+    "int": [1, 2, 10**17],
+    "Int8": pd.array([1, None, 3], "Int8"),
+    "float": [1.5, None, float("inf")],
+    "flag": pd.array([True, None, False], "boolean"),
+    "text": ["00123", None, "1e5"],
+    "date": [datetime.date(2026, 1, 2), None, datetime.date(1850, 1, 1)],
+    "lists": pd.array([["a", "b"], [], ["c"]], pd.ArrowDtype(pa.list_(pa.string()))),
+    "numbers": pd.array([[1, 2], None, [3]], pd.ArrowDtype(pa.list_(pa.int64()))),
+    "blank": ["", "x", ""],
+    "decimal": pd.array([None, "1.25", "3"], pd.ArrowDtype(pa.decimal128(20, 2))),
+    "nothing": pd.Series([None] * 3, dtype="str"),
+}
+
+
+@pytest.mark.parametrize("tz", ["UTC", "Europe/Berlin"])
+def test_any_dtype_comes_back(tmp_path: Path, tz: str) -> None:
+    """Categories, times in any zone, lists, and an index are restored as from CSV."""
+    frame = pd.DataFrame(OURS, index=pd.Index(["x", "y", "z"], name="key"))
+    path = frame.outreach.to_excel(tmp_path / "x.xlsx", tz=tz)
+    pd.testing.assert_frame_equal(read_prospects(path), frame)
+    longer = frame.drop(columns=["int", "date"]).reindex(["x", "y", "z", "end"])
+    longer.index.name = "key"
+    again, said = warned(longer.outreach.to_excel(path, tz=tz))
+    assert "'lists' (no text and missing alike)" in said
+    assert "'blank' (no text and missing alike)" in said
+    unclear = ["lists", "blank"]
+    pd.testing.assert_frame_equal(again.drop(columns=unclear), longer.drop(columns=unclear))
+
+
+@given(
+    st.lists(
+        st.text(
+            st.characters(
+                codec="utf-8", exclude_characters="\r\ufffe\uffff", exclude_categories=["Cc"]
+            )
+        )
+        | st.none(),
+        min_size=1,
+    )
+)
+@share_of_examples(0.5)
+def test_any_text_comes_back(tmp_path: Path, texts: list[str | None]) -> None:
+    """Texts are read as they were written, in a column where none is missing or none is blank."""
+    texts = [text or None for text in texts]
+    frame = pd.DataFrame({"text": pd.Series(texts, dtype="str")})
+    path = frame.outreach.to_excel(tmp_path / "x.xlsx")
+    pd.testing.assert_frame_equal(read_prospects(path), frame)
+
+
+def test_what_the_sheet_does_not_hold_is_said(tmp_path: Path) -> None:
+    """Cut cells, symbols, entries with the separator and more are named with their columns."""
+    frame = pd.DataFrame(
+        {
+            "cut": ["x" * 40_000, "y"],
+            "symbol": ["a\x00", "b"],
+            "lines": ["a\r\nb", "c"],
+            "entries": pd.Series([["a; b"], ["c"]], dtype=pd.ArrowDtype(pa.list_(pa.string()))),
+            "mixed": pd.Series([1, "a"], dtype=object),
+            "fine": pd.to_datetime(["2026-07-01T12:00:00.000001", "2026-07-01T00:00:00.000000"]),
+            "kept": [1, 2],
+        }
+    )
+    with pytest.warns(OutreachWarning):
+        path = frame.outreach.to_excel(tmp_path / "x.xlsx")
+    _, said = warned(path)
+    for words in (
+        "'cut' (1 cell cut)", "'symbol' (1 cell with symbols", "'lines' (line ends)",
+        "'entries' (lists of entries with '; ')", "'mixed' (values of several types)",
+        "'fine' (fractions of a millisecond)",
+    ):  # fmt: skip
+        assert words in said
+    assert "'kept'" not in said
+
+
+def test_categories_without_a_row_stay_at_home(tmp_path: Path) -> None:
+    """A workbook has no trace of the values of rows that were filtered out."""
+    frame = pd.DataFrame({"owner": pd.Categorical(["Ada", "Bo"])}).iloc[:1]
+    again = read_prospects(frame.outreach.to_excel(tmp_path / "x.xlsx"))
+    assert list(again["owner"].cat.categories) == ["Ada"]
+
+
+def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> None:
+    """Columns keep their dtypes after others changed; a value of another type is said."""
+    frame = pd.DataFrame({"size": pd.Categorical(["a", "b"]), "n": [1, 2], "gone": [1, 2]})
+    path = frame.outreach.to_excel(tmp_path / "x.xlsx")
+
+    def change(made: Any) -> None:
+        made.active.delete_cols(3)
+        made.active.append(["new", 3])
+
+    again, said = warned(changed(path, change))
+    assert again.dtypes.astype(str).to_dict() == {"size": "str", "n": "int64"}
+    assert "do not fit the dtype that the column was written with: 'size'." in said
+
+
+def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
+    """Whole numbers are integers, dates are dates, texts stay, and mixed columns are text."""
+    moment = datetime.datetime(2026, 1, 2, 3, 4, 5)
+    path = book(
+        tmp_path / "x.xlsx",
+        [], [],
+        ["id", "n", "price", "when", "day", "at", "flag", "code", "mixed", 2026,
+         "company_followers", None],
+        [7, 1, 1.5, moment, datetime.date(2026, 1, 2), datetime.time(3, 4), True, "00123", 5, 1, 3],
+        [],
+        [8, None, 2, datetime.date(2026, 1, 3), None, None, False, "1e5", "a", 2, None],
+    )  # fmt: skip
+    frame = read_prospects(path)
+    assert frame.dtypes.astype(str).to_dict() == {
+        "id": "str", "n": "Int64", "price": "Float64", "when": "datetime64[us]",
+        "day": "datetime64[us]", "at": "time64[us][pyarrow]", "flag": "boolean", "code": "str",
+        "mixed": "str", "2026": "Int64", "company_followers": "Int64",
+    }  # fmt: skip
+    assert frame["id"].tolist() == ["7", "8"]
+    assert frame["mixed"].tolist() == ["5", "a"]
+    assert frame["when"].tolist() == [pd.Timestamp(moment), pd.Timestamp("2026-01-03")]
+    text = read_as_text(path)
+    assert set(text.dtypes.astype(str)) == {"str"}
+    assert text.iloc[0].tolist() == [
+        "7", "1", "1.5", "2026-01-02 03:04:05", "2026-01-02", "03:04:00", "TRUE", "00123", "5",
+        "1", "3",
+    ]  # fmt: skip
+    old = changed(path, lambda made: setattr(made, "epoch", CALENDAR_MAC_1904))
+    pd.testing.assert_frame_equal(read_prospects(old), frame)
+
+
+def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
+    """Errors, formulas without a value, rounded ids, hidden rows and merged cells are counted."""
+    path = book(
+        tmp_path / "x.xlsx",
+        ["a", "b", "id", "c"],
+        ["#N/A", "=1+1", 1234567890123456789, 1],
+        ["#REF!", "=A1", 2, 2],
+        ["#N/A", 3, 3, 3],
+    )
+
+    def change(made: Any) -> None:
+        made.active.row_dimensions[3].hidden = True
+        made.active.merge_cells("D3:D4")
+
+    frame, said = warned(changed(path, change))
+    for words in (
+        "2 #N/A (first in A2), 1 #REF! (first in A3)",
+        "stored value were read as missing: 2 (first in B2)",
+        "1 in 'id'", "Hidden or filtered rows were read too: 1.", "1 range",
+    ):  # fmt: skip
+        assert words in said
+    assert frame["a"].isna().all()
+    assert frame["b"].tolist() == [pd.NA, pd.NA, 3]
+    assert frame["id"].str.fullmatch("1234567890123[0-9]{3}000|2|3").all()
+    # A formula whose value is a text without characters has a value; a prefix changes nothing.
+    path = rewritten(path, "xl/worksheets/sheet1.xml",
+        lambda xml: xml.replace(b'"B2"><f>1+1</f><v />', b'"B2" t="str"><f>1+1</f><v></v>')
+        .replace(b"<", b"<x:").replace(b"<x:/", b"</x:")
+        .replace(b"xmlns=", b"xmlns:x="))  # fmt: skip
+    assert "missing: 1 (first in B3)" in warned(path)[1]
+
+
+def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) -> None:
+    """A library stores 0 for each formula, which a warning counts."""
+    import xlsxwriter
+
+    with xlsxwriter.Workbook(tmp_path / "x.xlsx") as made:
+        sheet = made.add_worksheet()
+        sheet.write_row(0, 0, ["a", "b"])
+        sheet.write_row(1, 0, ["x", "=1+1"])
+    assert "may not have calculated them: 1." in warned(tmp_path / "x.xlsx")[1]
+
+
+def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
+    """The first visible sheet is read, with a warning if others have data; unknown ones fail."""
+    path = book(tmp_path / "x.xlsx", ["a"], [1], name="Intern")
+
+    def change(made: Any) -> None:
+        made.active.sheet_state = "hidden"
+        made.create_chartsheet("Plot")
+        for name in ("A & <B>", "Leads", "Empty"):
+            made.create_sheet(name)
+        made["A & <B>"].append([name := "b"])
+        made["A & <B>"].append([2])
+        made["Leads"].append(["c"])
+        made.active = 2
+
+    changed(path, change)
+    frame, said = warned(path)
+    assert list(frame) == ["b"]
+    assert "'A & <B>' was read, the first of 3 sheets with data" in said
+    assert "'Intern' (hidden), 'A & <B>', 'Leads', 'Empty'" in said
+    assert list(read_prospects(path, sheet_name="Intern")) == ["a"]
+    assert list(read_prospects(path, sheet_name=2)) == ["c"]
+    assert list(read_prospects(path, sheet_name=-2)) == ["c"]
+    for wrong in ("leads", "Plot", 4, True, ["Leads"]):
+        with pytest.raises(InvalidInputError, match="Pass sheet_name= as one of: 'Intern'"):
+            read_prospects(path, sheet_name=wrong)  # type: ignore[arg-type]
+    with pytest.raises(InvalidInputError, match="'Empty', is empty"):
+        read_prospects(path, sheet_name="Empty")
+
+
+def test_a_workbook_without_data_is_an_error(tmp_path: Path) -> None:
+    """The error names the sheets that have data, or says that none has."""
+    path = book(tmp_path / "x.xlsx")
+    with pytest.raises(InvalidInputError, match="So are all others"):
+        read_prospects(path)
+    changed(path, lambda made: made.create_sheet("Data").append(["a"]))
+    with pytest.raises(InvalidInputError, match="Pass sheet_name= as one of: 'People', 'Data'"):
+        read_prospects(path)
+
+
+def test_each_sheet_of_a_result_comes_back(tmp_path: Path) -> None:
+    """Sheets have notes of their own; a frame with no columns or rows comes back too."""
+    frames = {
+        "one": pd.DataFrame({"n": pd.array([1], "Int8")}),
+        "two": pd.DataFrame({"n": pd.array([1.5], "Float32")}),
+        "none": pd.DataFrame({"n": pd.array([], "Int16")}),
+        "rows": pd.DataFrame(index=range(3)),
+    }
+    path = write_sheets(frames, tmp_path / "x.xlsx")
+    for name, frame in frames.items():
+        pd.testing.assert_frame_equal(read_prospects(path, sheet_name=name), frame)
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [(["a", "a"], "two columns named 'a' in row 1"), ([None, None], "without a name in row 2"),
+     (["Export of May"], "without a name in row 1")],
+)  # fmt: skip
+def test_a_header_without_names_is_an_error(
+    tmp_path: Path, header: list[Any], message: str
+) -> None:
+    """Two columns of one name, or a line above the header, are refused with the row's number."""
+    path = book(tmp_path / "x.xlsx", header, [1, 2, 3], [4, 5, 6])
+    if header == [None, None]:
+        path = book(path, [], [None, None, "c"], [1, 2, 3])
+    with pytest.raises(InvalidInputError, match=message):
+        read_prospects(path)
+    book(path, [None, "b"], [1, 2])
+    frame, said = warned(path)
+    assert list(frame) == ["", "b"]
+    assert "no name in the header, row 1" in said
+
+
+def test_a_value_that_a_documented_column_cannot_hold_is_an_error(tmp_path: Path) -> None:
+    """As in a CSV file, the error names the column and the dtype."""
+    path = book(tmp_path / "x.xlsx", ["company_followers"], ["many"])
+    with pytest.raises(InvalidInputError, match="'company_followers' that cannot be read as Int64"):
+        read_prospects(path)
+
+
+def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
+    """Empty, damaged, encrypted, old and foreign files, bombs and lying names are refused."""
+    path = tmp_path / "x.xlsx"
+    good = book(tmp_path / "good.xlsx", ["a"], *([number] for number in range(300))).read_bytes()
+    old = bytes.fromhex("d0cf11e0a1b11ae1")
+    for content, message in (
+        (b"", "it is empty"),
+        (b"a,b\n1,2\n", "give a CSV file the ending .csv"),
+        (old + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
+        (old, "old format .xls"),
+        (b"PK\x03\x04 and so on", "is damaged"),
+        *((good[:cut], "is damaged") for cut in range(100, len(good), 500)),
+        *((good[:at] + b"\xff" * 40 + good[at + 40 :], None) for at in range(0, len(good), 100)),
+    ):
+        path.write_bytes(content)
+        if message is None:
+            with contextlib.suppress(InvalidInputError):  # what changed may be of no effect
+                read_prospects(path)
+            continue
+        with pytest.raises(InvalidInputError, match=message):
+            read_prospects(path)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb:
+        bomb.writestr("xl/worksheets/sheet1.xml", b" " * (8 << 20))
+    with pytest.raises(InvalidInputError, match="would grow to 8,388,608"):
+        read_prospects(path)
+    csv = tmp_path / "x.csv"
+    csv.write_bytes(good)
+    with pytest.raises(InvalidInputError, match=r"the ending \.xlsx"):
+        read_prospects(csv)
+    for name in ("x.xls", "x.ods", "x.xlsb"):
+        (tmp_path / name).write_bytes(good)
+        with pytest.raises(InvalidInputError, match=r"save .* as \.xlsx"):
+            read_prospects(tmp_path / name)
+    (tmp_path / "x.xlsm").write_bytes(good)
+    assert len(read_prospects(tmp_path / "x.xlsm")) == 300
+
+
+def test_options_of_other_formats_are_errors(tmp_path: Path) -> None:
+    """A workbook has no encoding, and no other file has sheets."""
+    path = book(tmp_path / "x.xlsx", ["a"])
+    with pytest.raises(InvalidInputError, match="is a workbook"):
+        read_prospects(path, encoding="utf-8")
+    for name in ("x.csv", "x.parquet", "x.ndjson"):
+        with pytest.raises(InvalidInputError, match="sheet_name='a' is for Excel workbooks"):
+            read_prospects(tmp_path / name, sheet_name="a")
+
+
+def test_sheets_are_named_after_their_rows(
+    tmp_path: Path, people: pd.DataFrame, client: Client
+) -> None:
+    """A sheet has the name of the table in `of.columns`, or that of the file."""
+    path, people = tmp_path / "Q3 [leads].xlsx", people.head(5)
+    for frame, name in (
+        (people, "people"), (people.outreach.brief(), "people"),
+        (people.outreach.companies(), "companies"), (people.outreach.headcount(), "headcount"),
+        (of.mailboxes(client=client, progress=False), "mailboxes"),
+        (pd.DataFrame({"a": [1]}), "Q3 _leads_"),
+    ):  # fmt: skip
+        assert openpyxl.load_workbook(frame.outreach.to_excel(path)).sheetnames == [name]
+
+
+def test_progress_names_what_brief_has(
+    tmp_path: Path, people: pd.DataFrame, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bar counts the columns and names the shorter table; progress=False shows none."""
+    people = people.head(5)
+    people.outreach.to_excel(tmp_path / "x.xlsx", progress=False)
+    assert not capsys.readouterr().err
+    people.outreach.to_excel(tmp_path / "x.xlsx", progress=True)
+    shown = capsys.readouterr().err
+    assert "brief() has 12" in shown
+    assert "100%" in shown
