@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 import signal
 import socket
 import subprocess
@@ -152,28 +153,29 @@ class TestSending:
 
     def test_nothing_is_sent_that_nobody_hears_of(self) -> None:
         """When the watching ends by an error, the request under way is the last one."""
-        begun = threading.Event()
+        begun, left = threading.Event(), threading.Event()
 
         def slow(received: Received) -> Reply:
-            begun.set()
-            time.sleep(0.3)
+            if not begun.is_set():
+                begun.set()
+                os.kill(os.getpid(), signal.SIGALRM)
+                left.wait(20)
             return added(received)
 
         with scripted(only_posts(repeat(slow, 5))) as service, connected(service) as client:
             plan = planned(client, leads(10))
 
             def leave(*_: object) -> None:
-                begun.wait(5)
                 raise RuntimeError("gone")
 
             old = signal.signal(signal.SIGALRM, leave)
-            signal.setitimer(signal.ITIMER_REAL, 0.15)
             try:
                 with pytest.raises(RuntimeError, match="gone"):
                     submit(plan)
             finally:
                 signal.signal(signal.SIGALRM, old)
-            time.sleep(0.6)
+            left.set()
+            time.sleep(0.3)
             assert len(sent(service)) == 1
 
     @pytest.mark.usefixtures("client")
