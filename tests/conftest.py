@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -31,9 +32,16 @@ _UNTIMED = settings(
         HealthCheck.too_slow,
     ],
 )
-settings.register_profile("quick", _UNTIMED, max_examples=40)
+settings.register_profile("quick", _UNTIMED, max_examples=20)
 settings.register_profile("thorough", _UNTIMED, max_examples=2_000)
 settings.load_profile("quick")
+
+
+@pytest.hookimpl(wrapper=True, optionalhook=True)
+def pytest_xdist_auto_num_workers() -> Generator[None, int, int]:
+    """Start one process more than there are cores: a part of the tests' time is waiting."""
+    workers = yield
+    return workers + ("PYTEST_XDIST_AUTO_NUM_WORKERS" not in os.environ)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

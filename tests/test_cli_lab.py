@@ -31,8 +31,12 @@ PATIENCE = 60
 
 @pytest.fixture
 def jupyter_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Keep what JupyterLab writes in a folder of the test's own."""
+    """Keep what JupyterLab writes in a folder of the test's own, and leave other tools out."""
     folder = tmp_path / "jupyter"
+    folder.mkdir()
+    others = ("jupyter_lsp", "jupyter_server_terminals", "notebook", "notebook_shim")
+    wanted = {"ServerApp": {"jpserver_extensions": dict.fromkeys(others, False)}}
+    (folder / "jupyter_server_config.json").write_text(json.dumps(wanted))
     for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(variable, str(folder))
     # Somebody's own account, which must not be what is tried out.

@@ -134,8 +134,19 @@ LINES = {
 }
 
 
-@pytest.mark.parametrize("kind", LINES)
-@pytest.mark.parametrize("blocksize", [1, 11, 12, "64MB"])
+@pytest.mark.parametrize(
+    ("kind", "blocksize"),
+    [
+        # A partition of each byte takes long.
+        *((kind, blocksize) for kind in LINES for blocksize in (11, 12, "64MB")),
+        ("two-character line breaks", 1),
+        *(
+            pytest.param(kind, 1, marks=pytest.mark.slow)
+            for kind in LINES
+            if kind != "two-character line breaks"
+        ),
+    ],
+)
 def test_every_line_is_in_one_partition(tmp_path, kind, blocksize):
     """Wherever blocks cut a file, each person is there once and in order."""
     path = tmp_path / "people.ndjson"

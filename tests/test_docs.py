@@ -56,6 +56,7 @@ def test_examples_in_docstrings_run(name: str) -> None:
     failed, _ = doctest.testmod(
         importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     )
+    plt.close("all")
     assert failed == 0
 
 
@@ -97,6 +98,7 @@ def test_the_spark_of_a_page_runs(tmp_path: Path) -> None:
 def run(page: Path, folder: Path, *, spark: bool) -> None:
     """Run a page's Python in a folder; what starts Spark is only compiled, unless it is wanted."""
     mpl.use("agg")
+    plt.close("all")  # else a page would draw on what another test left
     shutil.copytree(ROOT / "data", folder / "data")
     before = Path.cwd()
     os.chdir(folder)

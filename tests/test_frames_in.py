@@ -47,6 +47,17 @@ def library(request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
     return LIBRARIES[request.param]
 
 
+# Each method and plot is tried with one of the libraries, which take turns, or with all of them.
+HOW_MANY = [1, pytest.param(len(LIBRARIES), marks=pytest.mark.slow)]
+
+
+def in_turn(turn: int, how_many: int) -> list[tuple[str, Callable[[pd.DataFrame], Any]]]:
+    """Return some of the libraries, each turn beginning with the next one."""
+    first = turn % len(LIBRARIES)
+    libraries = list(LIBRARIES.items())
+    return (libraries[first:] + libraries[:first])[:how_many]
+
+
 def read(path: Path) -> pd.DataFrame:
     """Read a file and remove it, so that the next one can have its name."""
     frame = pd.read_excel(path) if path.suffix == ".xlsx" else of.read_prospects(path)
@@ -70,19 +81,20 @@ METHODS: dict[str, Callable[[Accessor, pd.DataFrame, Path], Any]] = {
 }
 
 
+@pytest.mark.parametrize("libraries", HOW_MANY)
 def test_every_method_gives_the_same(
-    people: pd.DataFrame, client: Client, sandbox: Sandbox, tmp_path: Path
+    people: pd.DataFrame, client: Client, sandbox: Sandbox, tmp_path: Path, libraries: int
 ) -> None:
     """`outreach(frame)` has the methods of `df.outreach`, with the same results for equal rows."""
     contacts = of.contacts(sandbox.contact_ids[:5])
     some = people.head(12).assign(website=people["company_website"])
     names = {name for name in vars(OutreachAccessor) if not name.startswith("_")}
     assert set(METHODS) < names
-    for name in sorted(names):
+    for turn, name in enumerate(sorted(names)):
         frame = contacts if name in ("phone_numbers", "recent_activity") else some
         call = METHODS.get(name, lambda method, _, __: method())
         expected = call(getattr(frame.outreach, name), some, tmp_path)
-        for library, make in LIBRARIES.items():
+        for library, make in in_turn(turn, libraries):
             found = call(getattr(of.outreach(make(frame)), name), some, tmp_path)
             pd.testing.assert_frame_equal(found, expected, obj=f"{name} of {library}")
 
@@ -114,8 +126,9 @@ def test_functions_give_the_same(people: pd.DataFrame, client: Client, library: 
     assert suggested[0] == suggested[1] != {}
 
 
+@pytest.mark.parametrize("libraries", HOW_MANY)
 @pytest.mark.parametrize("name", sorted(of.plots.__all__))
-def test_plots_show_the_same(people: pd.DataFrame, name: str) -> None:
+def test_plots_show_the_same(people: pd.DataFrame, name: str, libraries: int) -> None:
     """Each plot draws the same of a frame of another library."""
     made: dict[str, Callable[[int], pd.DataFrame]] = {
         "capacity": gallery.sending_days,
@@ -127,7 +140,8 @@ def test_plots_show_the_same(people: pd.DataFrame, name: str) -> None:
     data = made[name](5).assign(**named) if name in made else people.head(12)
     options = {"by": "company_industry"} if name == "segments" else {}
     shown = []
-    for make in (lambda frame: frame, *LIBRARIES.values()):
+    others = in_turn(sorted(of.plots.__all__).index(name), libraries)
+    for make in (lambda frame: frame, *(make for _, make in others)):
         axes: Axes = getattr(of.plots, name)(make(data), ax=plain_axes(), **options)
         extents = [patch.get_extents().bounds for patch in axes.patches]
         shown.append(([text.get_text() for text in (axes.title, *axes.texts)], extents))

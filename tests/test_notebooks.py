@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import shutil
 from collections.abc import Iterator
@@ -48,7 +49,15 @@ def run(kernel: Any, source: str) -> list[dict[str, Any]]:
     return shown
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [
+        # The build of the documentation runs the others too.
+        pytest.param(path, marks=[] if path.stem == "01_quickstart" else pytest.mark.slow)
+        for path in NOTEBOOKS
+    ],
+    ids=lambda path: path.stem,
+)
 def test_a_notebook_runs(path: Path, tmp_path: Path, kernel: Any) -> None:
     """Each notebook runs without an error and without another's names, and leaves what it says."""
     folder = tmp_path / "notebooks"
@@ -73,11 +82,20 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, kernel: Any) -> None:
 
 
 def test_notebooks_are_valid() -> None:
-    """Every notebook has the format that its first lines name."""
-    import nbformat  # takes seconds
+    """Every notebook has the format that its first lines name, and no two cells share an id."""
+    import jsonschema_rs
 
+    # Its schemas are files; importing it takes longer than checking all notebooks.
+    nbformat = importlib.util.find_spec("nbformat")
+    assert nbformat is not None
+    assert nbformat.origin is not None
     for path in NOTEBOOKS:
-        nbformat.validate(nbformat.read(path, as_version=4))
+        notebook = json.loads(path.read_bytes())
+        version = f"{notebook['nbformat']}.{notebook['nbformat_minor']}"
+        schema = Path(nbformat.origin).with_name("v4") / f"nbformat.v{version}.schema.json"
+        jsonschema_rs.validate(json.loads(schema.read_bytes()), notebook)
+        ids = [cell["id"] for cell in notebook["cells"]]
+        assert len(set(ids)) == len(ids)
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

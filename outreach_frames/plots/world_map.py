@@ -157,7 +157,9 @@ def _texts(data: pd.DataFrame, column: str) -> pd.Series:
 def _draw_land(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
     """Draw the land around the places, with all circles whole."""
     land = PathPatch(_land(), facecolor=canvas.text_color(axes), alpha=0.16, linewidth=0, zorder=0)
-    axes.add_patch(land)
+    # add_patch takes as long as the rest of the plot: it looks for curves in straight outlines.
+    axes.add_artist(land)
+    axes.update_datalim(land.get_path().get_extents().get_points())
     x, y = _span(places["longitude"]), _span(places["latitude"])
     is_world = x[1] - x[0] > _MAX_SPAN
     if is_world:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import re
 import socket
 import threading
+from contextlib import suppress
 
 import uvicorn
 from starlette.responses import Response
@@ -50,26 +52,43 @@ class _Protocol(HttpToolsProtocol):
 
 
 class _Server(uvicorn.Server):
-    """A server that signals when it is ready and closes all connections at the end."""
+    """A server that signals when it is ready, and stops at once instead of at uvicorn's ticks."""
 
     def __init__(self, config: uvicorn.Config) -> None:
         super().__init__(config)
         self.ready = threading.Event()
+        self._stop = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
+        self._loop = asyncio.get_running_loop()
         self.ready.set()
 
+    async def main_loop(self) -> None:
+        ticks = itertools.count()
+        while not await self.on_tick(next(ticks)):
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._stop.wait(), 0.1)
+
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for listener in (*self.servers, *(sockets or ())):
+            listener.close()
         # Abort connections first: from Python 3.12 on, a server waits for them to end.
         for connection in list(self.server_state.connections):
             connection.transport.abort()
-        await super().shutdown(sockets)
+        for server in self.servers:
+            await server.wait_closed()
 
     async def run_until_stopped(self, listener: socket.socket) -> None:
         await self.serve([listener])
         # Running requests end once they notice the disconnect.
         await asyncio.gather(*self.server_state.tasks, return_exceptions=True)
+
+    def stop(self) -> None:
+        """Stop, from any thread; repeated calls do nothing."""
+        self.should_exit = True
+        with suppress(RuntimeError):  # the loop is closed: it has stopped
+            self._loop.call_soon_threadsafe(self._stop.set)
 
 
 def _guard(app: ASGIApp) -> ASGIApp:
@@ -133,6 +152,5 @@ class ServerThread:
 
     def stop(self) -> None:
         """Abort running requests and stop; repeated calls do nothing."""
-        self._server.should_exit = True
-        self._server.force_exit = True
+        self._server.stop()
         self._thread.join(STOP_SECONDS)

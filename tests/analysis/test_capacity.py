@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -66,7 +66,6 @@ def simulated(limits: list[int], leads: int, each: int, spread: str) -> list[tup
     st.integers(1, 4),
     st.sampled_from(["by_limit", "evenly"]),
 )
-@settings(max_examples=50)
 @example([1, 100], 30, 3, "evenly")
 def test_the_plan_is_that_of_a_day_by_day_simulation(
     limits: list[int], leads: int, each: int, spread: Any

@@ -28,7 +28,7 @@ def frame_of(found: list[dict[str, Any]], backend: Any = "numpy_nullable") -> pd
     return people_frame([read_people_page(body)], backend)
 
 
-@settings(max_examples=60, suppress_health_check=list(HealthCheck))
+@settings(suppress_health_check=list(HealthCheck))
 @given(
     st.lists(people() | odd_people(), min_size=1, max_size=3),
     st.sampled_from(["numpy_nullable", "pyarrow"]),

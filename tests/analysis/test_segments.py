@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
@@ -72,7 +72,6 @@ def brute_force(rows: list[tuple[Any, ...]], least: int, dropna: bool) -> dict[A
     return found
 
 
-@settings(max_examples=40)
 @given(ROWS, st.integers(1, 3), st.booleans(), st.sampled_from(["numpy_nullable", "pyarrow"]))
 def test_segments_are_those_of_a_brute_force(
     rows: list[tuple[Any, ...]], least: int, dropna: bool, backend: Any

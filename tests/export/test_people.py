@@ -733,24 +733,28 @@ def test_a_full_disk_is_told_in_words(sandbox: Sandbox, tmp_path: Path) -> None:
     assert len(of.read_prospects(path)) == PEOPLE
 
 
-def test_memory_does_not_grow_with_the_people(tmp_path: Path) -> None:
-    """Ten times as many people, 200 MB, take no more memory than some megabytes of luck."""
+@pytest.mark.parametrize(
+    ("people", "luck"), [(8_000, 75), pytest.param(20_000, 150, marks=pytest.mark.slow)]
+)
+def test_memory_does_not_grow_with_the_people(tmp_path: Path, people: int, luck: int) -> None:
+    """Ten times as many people, 80 or 200 MB, take no more memory than some megabytes of luck."""
     code = """if True:
         import resource, sys
         import outreach_frames as of
         of.connect(sys.argv[1], "token", cache=None, workers=1)
-        of.export_people(sys.argv[2], limit=int(sys.argv[3]))
-        print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
+        for limit in map(int, sys.argv[3:]):
+            of.export_people(f"{sys.argv[2]}/{limit}.csv", limit=limit)
+            print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
     """
-    used = []
-    with scripted(with_fields(20_000, lambda _: {"about": "x" * 10_000})) as service:
-        for limit in (2_000, 20_000):
-            path = tmp_path / f"{limit}.csv"
-            command = [sys.executable, "-W", "ignore", "-c", code, service.url, path, str(limit)]
-            done = subprocess.run(command, capture_output=True, text=True, check=True)
-            used.append(int(done.stdout))
-    print(used)
-    assert used[1] < used[0] + 150
+    with scripted(with_fields(people, lambda _: {"about": "x" * 10_000})) as service:
+        # An interpreter of its own: what is measured would be that of the one that forks, too.
+        command = [sys.executable, "-W", "ignore", "-c", code, service.url, tmp_path]
+        done = subprocess.run(
+            [*command, str(people // 10), str(people)], capture_output=True, text=True, check=True
+        )
+    print(done.stdout)
+    few, many = map(int, done.stdout.split())
+    assert many < few + luck
 
 
 @pytest.mark.filterwarnings(NO_WARNINGS)

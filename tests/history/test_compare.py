@@ -8,12 +8,13 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
+from tests.examples import share_of_examples
 from tests.history.people import (
     DEPARTMENTS,
     Record,
@@ -75,7 +76,7 @@ BACKENDS = st.sampled_from(["numpy_nullable", "pyarrow"])
 
 
 @pytest.mark.filterwarnings(QUIET)
-@settings(max_examples=30)
+@share_of_examples(0.5)
 @given(people_with(COMPANIES), people_with(COMPANIES), BACKENDS, BACKENDS)
 def test_a_comparison_is_a_join_by_brute_force(
     before: list[Record], after: list[Record], one: Any, other: Any
@@ -112,7 +113,7 @@ def sorted_by_person(pairs: list[tuple[str, str]], changed: pd.DataFrame) -> lis
 
 
 @pytest.mark.filterwarnings(QUIET)
-@settings(max_examples=20)
+@share_of_examples(0.4)
 @given(people_with(POOR_COMPANIES), people_with(POOR_COMPANIES))
 def test_employers_are_compared_by_the_first_key_of_both(
     before: list[Record], after: list[Record]

@@ -11,7 +11,7 @@ from tests.leads.histories.story import make_story
 
 pytestmark = pytest.mark.long
 
-STORIES = 20
+STORIES = 8
 MORE_STORIES = 5_000
 
 
@@ -23,7 +23,7 @@ def groups(first: int, stories: int, size: int) -> list[range]:
 @pytest.mark.parametrize(
     "seeds",
     [
-        *groups(0, STORIES, 5),
+        *groups(0, STORIES, 4),
         *(pytest.param(more, marks=pytest.mark.slow) for more in groups(STORIES, MORE_STORIES, 50)),
     ],
     ids=lambda seeds: f"{seeds.start}-{seeds.stop - 1}",

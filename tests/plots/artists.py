@@ -28,24 +28,29 @@ def texts(axes: Axes) -> list[Text]:
 def overlapping(*several: Axes) -> list[tuple[str, str]]:
     """Return the pairs of texts, of one or several axes, that overprint each other."""
     draw(several[0])
-    shown = [text for axes in several for text in _seen(axes)]
+    return _overlapping([text for axes in several for text in _seen(axes)])
+
+
+def flaws(axes: Axes) -> list[Any]:
+    """Return the texts that lie partly outside the figure, and the pairs that overprint."""
+    shown = texts(axes)
+    edge = axes.figure.bbox.padded(1)
+    boxes = [(text.get_text(), extent(text)) for text in shown]
+    outside = [
+        text
+        for text, box in boxes
+        if box.x0 < edge.x0 or box.x1 > edge.x1 or box.y0 < edge.y0 or box.y1 > edge.y1
+    ]
+    return [*outside, *_overlapping(shown)]
+
+
+def _overlapping(shown: list[Text]) -> list[tuple[str, str]]:
     # Half a pixel is rounding, not overprinting.
     boxes = np.array([extent(text).padded(-0.5).extents for text in shown])
     x0, y0, x1, y1 = boxes.T
     apart = (x0[:, None] >= x1) | (x0 >= x1[:, None]) | (y0[:, None] >= y1) | (y0 >= y1[:, None])
     one, other = np.nonzero(np.triu(~apart, 1))
     return [(shown[i].get_text(), shown[j].get_text()) for i, j in zip(one, other, strict=True)]
-
-
-def cut_off(axes: Axes) -> list[str]:
-    """Return the texts of which a part lies outside the figure."""
-    edge = axes.figure.bbox.padded(1)
-    boxes = [(text.get_text(), extent(text)) for text in texts(axes)]
-    return [
-        text
-        for text, box in boxes
-        if box.x0 < edge.x0 or box.x1 > edge.x1 or box.y0 < edge.y0 or box.y1 > edge.y1
-    ]
 
 
 def draw(axes: Axes) -> None:

@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 import outreach_frames as of
 from tests.gallery import frames
 from tests.gallery.__main__ import PLOTS, SLIDE
-from tests.plots.artists import cut_off, overlapping, plain_axes
+from tests.plots.artists import flaws, overlapping, plain_axes
 
 pytestmark = pytest.mark.long
 
@@ -84,13 +84,12 @@ def test_no_text_overprints_another(name: str) -> None:
     assert overlapping(PLOTS[name](50, plain_axes())) == []
 
 
-@pytest.mark.parametrize("number", [5, 50])
+@pytest.mark.parametrize("number", [pytest.param(5, marks=pytest.mark.slow), 50])
 @pytest.mark.parametrize("name", PLOTS)
 def test_an_own_figure_has_room_for_all_texts(name: str, number: int) -> None:
     """On a figure of its own no text of a plot is cut off or overprinted."""
     axes = PLOTS[name](number, None)
-    assert overlapping(axes) == []
-    assert cut_off(axes) == []
+    assert flaws(axes) == []
 
 
 @pytest.mark.parametrize("name", PLOTS)
@@ -98,8 +97,7 @@ def test_a_slide_has_room_for_all_texts(name: str) -> None:
     """With the large letters of a slide nothing is cut off or overprinted either."""
     with plt.rc_context(SLIDE):
         axes = PLOTS[name](50, plt.subplots(layout="constrained")[1])
-        assert overlapping(axes) == []
-        assert cut_off(axes) == []
+        assert flaws(axes) == []
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

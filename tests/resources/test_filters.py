@@ -139,7 +139,10 @@ LISTS = [one for one in spec.FILTERS if one.suggestions]
 
 @pytest.mark.parametrize("known", LISTS, ids=lambda known: known.name)
 def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_path: Path) -> None:
-    """Each function that searches counts a misspelt value by itself, once, and names it."""
+    """Each function that searches counts a misspelt value by itself, once, and names it.
+
+    All functions are tried with one filter, and all filters with two of the functions.
+    """
     right = known.suggestions[-1]
     values = pd.Series([right, *{f"{right}z", right.upper().replace("_", " ")} - {right}])
     searched = known.excludes or known.name
@@ -151,7 +154,7 @@ def test_a_misspelt_value_among_others_is_named_once(known: spec.Filter, tmp_pat
         lambda search: of.snapshot_people(tmp_path / "snapshots", search),
         lambda search: pd.DataFrame({"name": ["A"]}).outreach.find_people(search, name="name"),
     ]
-    for call in calls:
+    for call in calls if known is LISTS[0] else calls[:2]:
         matches_nobody.clear()
         named_before.clear()
         with scripted(exact) as service, of.connect(service.url, "token", cache=None):

@@ -123,10 +123,12 @@ def test_edits_in_a_row_are_counted_once() -> None:
 
 def test_a_late_response_is_dropped() -> None:
     """The count of earlier filters does not stand beside later ones."""
+    late = threading.Event()
 
     def respond(received: Received) -> Reply:
         if received.json.get("person_name") == "slow":
-            return delayed(1.5, people(received, 111))
+            late.wait(PATIENCE)
+            return people(received, 111)
         return people(received, 222)
 
     async def scenario() -> None:
@@ -137,7 +139,8 @@ def test_a_late_response_is_dropped() -> None:
             totals: list[object] = []
             builder.observe(lambda change: totals.append(change.new), "total")
             await until(lambda: builder.total == 222)
-            await asyncio.sleep(1.5)
+            late.set()
+            await asyncio.sleep(0.3)
             assert totals == [222]
             assert builder.count["text"] == "222 people"
 
@@ -339,10 +342,12 @@ def test_headcount_columns_are_as_asked_for(client: Client) -> None:
 
 def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
     """While a count hangs, Search finds people and tells the total, which stays."""
+    late = threading.Event()
 
     def respond(received: Received) -> Reply:
         if received.json["page_size"] == 1:
-            return delayed(1.5, people(received, 111))
+            late.wait(PATIENCE)
+            return people(received, 111)
         return people(received)
 
     async def scenario() -> None:
@@ -352,7 +357,8 @@ def test_a_count_and_a_search_do_not_wait_for_each_other() -> None:
             builder.search()
             await until(lambda: builder.results is not None)
             assert (len(builder.results), builder.total) == (250, 250)
-            await asyncio.sleep(1.7)
+            late.set()
+            await asyncio.sleep(0.3)
             assert builder.total == 250
             assert builder.count["text"] == "250 people"
 
@@ -459,14 +465,15 @@ def test_a_wait_is_told_at_once() -> None:
 
 def test_a_wait_midway_is_told_until_it_is_over() -> None:
     """Pages that come while another has to wait do not hide the wait; its end does."""
-    waits = iter([True])
+    waits, is_over = iter([True]), threading.Event()
 
     def respond(received: Received) -> Reply:
         number = received.json["page"]
         if number == 4 and next(waits, False):
             return json({}, 429, {"Retry-After": "2"})
-        reply = people(received, 800)
-        return delayed({2: 0.6, 8: 1.5}.get(number, 0), reply)
+        if number == 8:
+            is_over.wait(PATIENCE)
+        return delayed(0.6 if number == 2 else 0, people(received, 800))
 
     async def scenario() -> None:
         with scripted(respond) as service, Client(service.url, TOKEN, cache=None) as client:
@@ -477,6 +484,7 @@ def test_a_wait_midway_is_told_until_it_is_over() -> None:
             await until(lambda: builder.progress[0] >= 400)
             await until(lambda: not builder.status)
             assert builder.busy
+            is_over.set()
             await until(lambda: builder.results is not None)
             assert len(builder.results) == 800
 

@@ -32,7 +32,6 @@ from tests.scripted import Received, Reply, scripted
 
 pytestmark = pytest.mark.long
 
-ROWS = 5_000
 CHUNK_SIZE = 25
 # So many of a submission's kills are left for the runs that send what is unknown again.
 RETRIES_KILLED = 2
@@ -47,13 +46,13 @@ FAULTS = (
 )
 
 
-def make_leads(sandbox: Sandbox, rng: random.Random) -> pd.DataFrame:
+def make_leads(number: int, sandbox: Sandbox, rng: random.Random) -> pd.DataFrame:
     """Return rows of every kind; `expected` says what may become of each."""
     rows = [
         {"email": f"lead{row}@example.com", "profnet_url": None, "expected": "here"}
-        for row in range(ROWS)
+        for row in range(number)
     ]
-    places = iter(rng.sample(range(50, ROWS), 400))
+    places = iter(rng.sample(range(50, number), 400))
     for skipped, status in (
         (sandbox.exclusion_list, "in_exclusion_list"),
         (sandbox.recently_contacted, "recently_contacted"),
@@ -134,9 +133,9 @@ def key(lead: Mapping[str, Any]) -> str:
 class Submission:
     """One submission in many runs, and what may not change from one to the next."""
 
-    def __init__(self, sandbox: Sandbox, folder: Path, rng: random.Random) -> None:
+    def __init__(self, rows: int, sandbox: Sandbox, folder: Path, rng: random.Random) -> None:
         self.sandbox, self.folder, self.rng = sandbox, folder, rng
-        self.frame = make_leads(sandbox, rng)
+        self.frame = make_leads(rows, sandbox, rng)
         self.sequence_id = sandbox.sequence_ids["needs_email"]
         self.events: queue.Queue[str] = queue.Queue()
         self.between = Between(sandbox, self.events, rng)
@@ -261,7 +260,7 @@ class Submission:
     def check_the_end(self) -> None:
         """Hold the last report to the sandbox's database."""
         report = json.loads((self.folder / "report.json").read_text())
-        assert len(report) == ROWS
+        assert len(report) == len(self.frame)
         kinds = ["here" if status in statuses.IN_SEQUENCE else status for status in report]
         wrong = [
             (row, status, expected)
@@ -277,12 +276,16 @@ class Submission:
 
 
 @pytest.mark.parametrize(
-    "kills", [4, pytest.param(200, marks=[pytest.mark.slow, pytest.mark.timeout(7200)])]
+    ("kills", "rows"),
+    [
+        (3, 1_000),
+        pytest.param(200, 5_000, marks=[pytest.mark.slow, pytest.mark.timeout(7200)]),
+    ],
 )
-def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
+def test_killed_at_any_moment(kills: int, rows: int, tmp_path: Path) -> None:
     """No row is lost or falsely added, and nothing recorded is sent again, whatever kills the runs.
 
-    Of 5,000 rows to a service with faults, and against the service's own database.
+    Sent to a service with faults, and held against the service's own database.
     """
     seed = int(os.environ.get("KILL_SEED", secrets.randbits(32)))
     print(f"To see this again: KILL_SEED={seed}")
@@ -292,7 +295,7 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
         folder = tmp_path / str(number)
         folder.mkdir()
         with serve(people=60, seed=number, faults=FAULTS) as sandbox:
-            submission = Submission(sandbox, folder, rng)
+            submission = Submission(rows, sandbox, folder, rng)
             done += submission.run_to_the_end(min(kills - done, 20))
             submission.check_the_end()
             print(submission.ended)
