@@ -282,15 +282,18 @@ def _match_others(
         return pc.binary_join_element_wise(*keys, pa.scalar("\n", TEXT))
 
     rows = (found.pairs_before, found.gone), (found.pairs_after, found.new)
+    # Without unmatched rows, the keys of the others are not needed.
+    is_needed = any(len(unmatched) for _, unmatched in rows)
     keys = [
-        # Without unmatched rows, the keys of the others are not needed.
-        keys_of(side, np.concatenate(own)) if len(own[1]) else pa.nulls(len(own[0]))
+        keys_of(side, np.concatenate(own)) if is_needed else pa.nulls(len(own[0]))
         for side, own in zip(sides, rows, strict=True)
     ]
     matching, *dropped = match_remaining(found, *keys)
     is_new = np.setdiff1d(found.new, np.concatenate([matching.new, dropped[1]]), assume_unique=True)
     *shared, new_ids = (
-        _key(id_name, _column(side, id_name, own)).to_pylist()
+        pc.coalesce(
+            *(_key(name, _column(side, name, own)).cast(TEXT) for name in (id_name, names[0]))
+        ).to_pylist()
         for side, own in zip((*sides, sides[1]), (*dropped, is_new), strict=True)
     )
     return matching, chain(

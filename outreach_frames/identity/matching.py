@@ -161,7 +161,8 @@ def match_remaining(
     """Match the rows `gone` and `new` by one more key, although their stronger keys differ.
 
     Takes the keys of the matched rows, followed by those of the others. An unmatched row with the
-    key of a matched or an earlier row of its table is dropped; also return these rows.
+    key of a matched row of either table, or of an earlier row of its own, is dropped; also return
+    these rows.
 
     >>> found = match_rows([pa.array(["a", "b"])], [pa.array(["c", "a", "d"])])
     >>> keys = pa.array([None, "u"]), pa.array([None, "u", "u"])
@@ -171,10 +172,12 @@ def match_remaining(
     """
     size = len(found.pairs_before)
     ours, theirs, distinct = _numbered(before, after)
+    is_matched = np.zeros(distinct + 1, dtype=bool)
+    is_matched[np.concatenate([ours[:size], theirs[:size]])] = True
     unmatched = []
-    for numbers in (ours, theirs):
+    for numbers in (ours[size:], theirs[size:]):
         is_first = _first(numbers, True, distinct)[numbers] == np.arange(len(numbers))
-        unmatched.append((numbers[size:], (is_first | (numbers == NONE))[size:]))
+        unmatched.append((numbers, (is_first & ~is_matched[numbers]) | (numbers == NONE)))
     (old, is_old), (new, is_new) = unmatched
     rows, others = _first_pairs((old, new, distinct), is_old, is_new)
     pairs = np.concatenate([found.pairs_before, found.gone[rows]])

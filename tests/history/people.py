@@ -72,14 +72,12 @@ def matched(before: list[Record], after: list[Record]) -> Expected:
         for other in new:
             if before[one].get("id") and before[one]["id"] == after[other].get("id"):
                 partner[one] = other
-    old = once(before, old, [*partner])
-    new = once(after, new, [*partner.values()])
-    for one in old:
-        for other in new:
-            url = key_of(before[one])
-            same = url is not None and url == key_of(after[other])
-            if one not in partner and free(other) and same:
-                partner[one] = other
+    pair_by_url(before, after, (old, new), partner, with_ids=False)
+    urls = {key_of(before[one]) for one in partner}
+    urls |= {key_of(after[other]) for other in partner.values()}
+    old = once(before, old, urls, [*partner])
+    new = once(after, new, urls, [*partner.values()])
+    pair_by_url(before, after, (old, new), partner, with_ids=True)
     return Expected(
         sorted(partner.items()),
         [place for place in old if place not in partner],
@@ -87,13 +85,35 @@ def matched(before: list[Record], after: list[Record]) -> Expected:
     )
 
 
-def once(people: list[Record], places: list[int], sure: list[int]) -> list[int]:
-    """Drop who has the URL of somebody matched by id, or of an earlier one."""
+def pair_by_url(
+    before: list[Record],
+    after: list[Record],
+    places: tuple[list[int], list[int]],
+    partner: dict[int, int],
+    *,
+    with_ids: bool,
+) -> None:
+    """Match those who are left by their URLs, with the ids of both or with one at most."""
+    for one in places[0]:
+        for other in places[1]:
+            url = key_of(before[one])
+            same = url is not None and url == key_of(after[other])
+            both = bool(before[one].get("id") and after[other].get("id"))
+            if same and both <= with_ids and one not in partner and other not in partner.values():
+                partner[one] = other
+
+
+def once(
+    people: list[Record], places: list[int], urls: set[str | None], sure: list[int]
+) -> list[int]:
+    """Drop who has the URL of somebody who is matched, or of an earlier one."""
     kept = sorted(sure)
+    seen = set(urls)
     for place in places:
         url = key_of(people[place])
-        if place not in sure and (url is None or url not in {key_of(people[one]) for one in kept}):
+        if place not in sure and (url is None or url not in seen):
             kept.append(place)
+            seen.add(url)
     return sorted(kept)
 
 

@@ -202,7 +202,7 @@ def test_an_employer_of_one_side_is_unknown_and_counted() -> None:
 
 @pytest.mark.filterwarnings(QUIET)
 def test_an_absent_department_counts_from_nobody() -> None:
-    """A department that one side lacks is 0 if that side has others, and missing without any."""
+    """A department without people is 0 beside others, and missing without any."""
     one, none = {"finance": 1}, {"finance": None}
     for counts, change in ((one, 2), (none, None)):
         before = frame_of([{"id": "1", "company": count_of({"id": "x"}, **counts)}])
@@ -212,11 +212,10 @@ def test_an_absent_department_counts_from_nobody() -> None:
             assert (None if pd.isna(table["legal"]) else table["legal"]) == (
                 change and sign * change
             )
-    # A column that was not read is no department without people.
+    # A column that one side does not have is not compared.
     slim = before.assign(company_department_headcount_finance=1)
     slim = slim.drop(columns="company_department_headcount_legal")
-    table = of.compare_people(slim, after).headcount.set_index("department")["change"]
-    assert pd.isna(table["legal"])
+    assert of.compare_people(slim, after).headcount["department"].tolist() == ["finance"]
 
 
 def test_a_profile_under_another_id_beside_the_first_is_one_person() -> None:
@@ -224,6 +223,18 @@ def test_a_profile_under_another_id_beside_the_first_is_one_person() -> None:
     ada, again = ({"id": name, "profnet_url": f"{URL}ada"} for name in ("1", "2"))
     for pair, side in ((([ada], [ada, again]), "after"), (([ada, again], [ada]), "before")):
         with pytest.warns(OutreachWarning, match=f"1 person {side} has the profile URL .* '2'"):
+            comparison = of.compare_people(*map(frame_of, pair))
+        assert comparison.appeared.empty
+        assert comparison.disappeared.empty
+
+
+def test_a_profile_of_somebody_who_is_matched_is_one_person() -> None:
+    """A row with the URL of a matched person's other row neither appears nor disappears."""
+    with_both = {"id": "1", "profnet_url": f"{URL}ada"}
+    apart = [{"id": "1"}, {"id": None, "profnet_url": f"{URL}ada"}]
+    for pair, side in ((([with_both], apart), "after"), ((apart, [with_both]), "before")):
+        message = rf"1 person {side} has the profile URL .*: 'profnet\.example/in/ada'"
+        with pytest.warns(OutreachWarning, match=message):
             comparison = of.compare_people(*map(frame_of, pair))
         assert comparison.appeared.empty
         assert comparison.disappeared.empty
