@@ -35,7 +35,7 @@ def test_a_file_of_companies_becomes_a_sheet_of_people(
     written = of.read_prospects(accounts)
     assert len(written) == 200
     assert (written["account_status"] == "duplicate_in_frame").sum() == 10
-    sheet = pd.read_excel(people)
+    sheet = pd.read_excel(people, engine="openpyxl")
     assert len(sheet) == written["account_people"].sum()
     assert set(sheet["person_seniorities"]) == {"c_suite", "vp"}
     assert sheet["account_rank"].max() == 3

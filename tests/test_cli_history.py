@@ -47,7 +47,7 @@ def test_a_job_takes_snapshots_and_compares_them(
     assert shown.count("\n") == 1
     assert f"{len(comparison.appeared)} appeared, " in shown
     assert shown.endswith(f"written to {changes}\n")
-    sheets = pd.read_excel(changes, sheet_name=None)
+    sheets = pd.read_excel(changes, sheet_name=None, engine="openpyxl")
     assert len(sheets["employer_changes"]) == len(comparison.employer_changes)
 
 

@@ -645,7 +645,9 @@ def test_a_result_becomes_files(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(of.read_prospects(folder / "accounts.csv"), result.accounts)
     assert "outreach_account_total" in result.accounts.columns
     assert of.read_prospects(folder / "people.csv")["id"].tolist() == result.people["id"].tolist()
-    sheets = pd.read_excel(result.to_excel(tmp_path / "found.xlsx"), sheet_name=None)
+    sheets = pd.read_excel(
+        result.to_excel(tmp_path / "found.xlsx"), sheet_name=None, engine="openpyxl"
+    )
     assert list(sheets) == ["people", "accounts", "summary"]
     assert list(sheets["people"].columns[:3]) == ["account_row", "account_rank", "name"]
     assert set(sheets["people"].columns) == set(result.people.columns)

@@ -538,7 +538,9 @@ def test_a_comparison_is_written_as_sheets_and_as_csv(client: Client, tmp_path: 
     after = people.iloc[5:].assign(title="=1+1")
     comparison = of.compare_people(people.iloc[:25], after)
     names = ["summary", "appeared", "disappeared", "changed", "employer_changes", "headcount"]
-    book = pd.read_excel(comparison.to_excel(tmp_path / "changes.xlsx"), sheet_name=None)
+    book = pd.read_excel(
+        comparison.to_excel(tmp_path / "changes.xlsx"), sheet_name=None, engine="openpyxl"
+    )
     assert list(book) == names
     assert len(book["changed"]) == len(comparison.changed) == 20
     folder = comparison.to_csv(tmp_path / "changes")
