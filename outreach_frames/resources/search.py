@@ -342,7 +342,12 @@ def _until_error(
 
 
 def report_unknown_values(
-    client: Client, filters: Mapping[str, Any], *, is_empty: bool, is_explained: bool = False
+    client: Client,
+    filters: Mapping[str, Any],
+    *,
+    is_empty: bool,
+    is_explained: bool = False,
+    max_counted: int = _MAX_COUNTED_VALUES,
 ) -> None:
     """Warn of misspelt filter values and, unless it is explained anyway, of an empty search.
 
@@ -356,16 +361,16 @@ def report_unknown_values(
         key = (client.account, searched, text)
         if is_empty and filters == {searched: [text]}:
             matches_nobody[key] = True
-        if close and key not in matches_nobody and requests < _MAX_COUNTED_VALUES:
+        if close and key not in matches_nobody and requests < max_counted:
             requests += 1
             one = Search(client, {searched: [text]}, 1, spec.MIN_SEARCH_PAGE_SIZE, refresh=False)
             try:
                 matches_nobody[key] = one.count() == 0
             except OutreachError:
                 # The people were read; another request may take as long to fail.
-                requests = _MAX_COUNTED_VALUES
+                requests = max_counted
         if close and key not in matches_nobody:
-            unchecked.append(f"{name}={quoted(text)}")
+            unchecked.append(f"{name}={quoted(text)}.{close}")
         elif matches_nobody.get(key, is_empty) and (
             is_empty or are_collected() or key not in named_before
         ):
@@ -379,7 +384,7 @@ def report_unknown_values(
     if unchecked:
         words.append(
             "These filter values are not known, and it was not checked whether somebody matches: "
-            f"{', '.join(unchecked)}."
+            f"{' '.join(unchecked)}"
         )
     if is_open:
         words.append("Call of.explain_search() to see which filter excludes everybody.")
