@@ -168,9 +168,9 @@ def count_by(
 
     frame = count_searches(client, searches, framed, refresh=refresh, progress=progress)
     total = frame.attrs["total"]
-    matching = frame[frame["people"] > 0]
+    matched = {name: set(frame.loc[frame["people"] > 0, name]) for name in values}
     unmatched = {
-        name: [one for one in given if name not in values or one not in set(matching[name])]
+        name: [one for one in given if one not in matched.get(name, ())]
         for name, given in filters.items()
         if isinstance(given, list)
     }
