@@ -370,7 +370,8 @@ def report_unknown_values(
                 # The people were read; another request may take as long to fail.
                 requests = max_counted
         if close and key not in matches_nobody:
-            unchecked.append(f"{name}={quoted(text)}.{close}")
+            hint = "" if max_counted else f" ({close.strip()})"
+            unchecked.append(f"{name}={quoted(text)}{hint}")
         elif matches_nobody.get(key, is_empty) and (
             is_empty or are_collected() or key not in named_before
         ):
@@ -384,7 +385,7 @@ def report_unknown_values(
     if unchecked:
         words.append(
             "These filter values are not known, and it was not checked whether somebody matches: "
-            f"{' '.join(unchecked)}"
+            f"{', '.join(unchecked)}."
         )
     if is_open:
         words.append("Call of.explain_search() to see which filter excludes everybody.")
