@@ -275,12 +275,15 @@ def _print_or_save(frame: pd.DataFrame, columns: list[str] | None, out: Path | N
     """Write a table to a file, or print these columns; without columns, counts and their total."""
     if out is not None:
         print_text(_save_table(frame, out))
-    elif columns is None:
-        total = plural(frame.attrs["total"], "person", "people")
-        print_text(f"{format_table(frame, len(frame))}\n\nThe whole search finds {total}.")
+        return
+    if columns is None:
+        table = format_table(frame, len(frame))
+        note = f"The whole search finds {plural(frame.attrs['total'], 'person', 'people')}."
     else:
+        table = format_table(frame[columns])
         size = f"{plural(len(frame), 'row')}, {plural(frame.shape[1], 'column')}"
-        print_text(f"{format_table(frame[columns])}\n\n{size}; --out FILE writes all of them.")
+        note = f"{size}; --out FILE writes all of them."
+    print_text(f"{table}\n\n{fit_lines(note)}")
 
 
 def _save_table(frame: pd.DataFrame, file: Path) -> str:

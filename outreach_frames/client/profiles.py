@@ -17,6 +17,7 @@ import orjson
 from outreach_frames import spec
 from outreach_frames.client import links, options
 from outreach_frames.client.credentials import TOKEN_KEY, Token
+from outreach_frames.client.network_name import NetworkName
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import ConfigurationError
 
@@ -92,17 +93,19 @@ def _parsed(entry: memoryview) -> Profile | None:
         kept = {name: one for name, one in orjson.loads(entry).items() if name != TOKEN_KEY}
         base_url = links.checked_base_url(kept.pop(_ADDRESS))
         options.checked_proxies(kept.get("proxies"))
+        NetworkName(kept.get("network_name", spec.NETWORK_NAME))
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
-    return Profile(base_url, token, kept) if kept.keys() <= OPTIONS.keys() else None
+    is_valid = kept.keys() <= OPTIONS.keys() and isinstance(kept.get("verify", ""), str)
+    return Profile(base_url, token, kept) if is_valid else None
 
 
 def _run(method: Callable[..., str | None], name: str, *entry: memoryview) -> memoryview:
     """Call a method of a keyring and return the entry; errors lack the frames that show it."""
     raised: BaseException
     try:
-        found = method(_SERVICE, name, *(str(one, "utf-8") for one in entry))
-        return memoryview((found or "").encode())
+        texts = (str(one, "utf-8") for one in entry)
+        return memoryview((method(_SERVICE, name, *texts) or "").encode("utf-8", "surrogatepass"))
     except KeyboardInterrupt:
         raised = KeyboardInterrupt()
     except Exception as error:  # noqa: BLE001 - each backend has its own

@@ -46,7 +46,9 @@ _PAIR: Final = re.compile(r"['\"](\w+)['\"]: (True|'[^']*'|\"[^\"]*\")")
 _CALL: Final = re.compile(rf"\b(Call )?(?:of\.)?({'|'.join(_COMMANDS)})\(\)")
 # Phrases of Python and their replacements.
 _PHRASES: Final = (
+    (r"^(max_requests=.*), or None for all\b", r"\1"),
     (r"\bNone for all\b", "limit=None"),
+    (r"^leads=", "LEADS "),
     (r"the exception's \.partial holds them", "--out FILE keeps them"),
     (r'\bCall of\.connect\("https[^)]*\), or set\b', "Set"),
     (r'\bof\.connect\("sandbox"\)', "--sandbox"),

@@ -27,6 +27,7 @@ _FILTER_OF_COLUMN: Final = {
     "company_is_b2b": "company_focuses",
     "company_is_b2c": "company_focuses",
 }
+_COLUMNS: Final = spec.columns(spec.PERSON)
 # The values to count, by filter.
 Values = Mapping[str, Sequence[Any]]
 
@@ -93,7 +94,7 @@ def _countable_filter(name: object) -> spec.Filter:
     """Return a filter that includes people by its values."""
     if name in _COUNTABLE:
         return spec.FILTERS_BY_NAME[str(name)]
-    text, shown = str(name), quoted(name)
+    text, shown = str(name).partition("_details_")[0], quoted(name)
     if text in spec.FILTERS_BY_NAME:
         included = spec.FILTERS_BY_NAME[text].excludes
         raise InvalidInputError(
@@ -103,6 +104,8 @@ def _countable_filter(name: object) -> spec.Filter:
     without_prefix = {one.partition("_")[2]: one for one in _COUNTABLE}
     close = [_FILTER_OF_COLUMN[text]] if text in _FILTER_OF_COLUMN else similar(text, _COUNTABLE)
     close = close or [without_prefix[one] for one in similar(text, without_prefix)]
+    if text in _COLUMNS and text not in _FILTER_OF_COLUMN:  # most have no filter
+        close = [one for one in close if text[:-1] in one]
     hint = f" Did you mean {close[0]!r}?" if close else ""
     raise InvalidInputError(
         f"by={shown} is not a search filter.{hint} Call of.filters() to list all filters."
@@ -165,7 +168,14 @@ def count_by(
 
     frame = count_searches(client, searches, framed, refresh=refresh, progress=progress)
     total = frame.attrs["total"]
-    report_unknown_values(client, filters, is_empty=total == 0)
+    matched = {name: set(frame.loc[frame["people"] > 0, name]) for name in values}
+    unmatched = {
+        name: [one for one in given if one not in matched.get(name, ())]
+        for name, given in filters.items()
+        if isinstance(given, list)
+    }
+    # Without requests of its own, because `max_requests` is the limit.
+    report_unknown_values(client, {**filters, **unmatched}, is_empty=total == 0, max_counted=0)
     counted = int(frame["people"].sum())
     people = plural(total, "person", "people")
     if counted != total:

@@ -358,7 +358,12 @@ def _until_error(
 
 
 def report_unknown_values(
-    client: Client, filters: Mapping[str, Any], *, is_empty: bool, is_explained: bool = False
+    client: Client,
+    filters: Mapping[str, Any],
+    *,
+    is_empty: bool,
+    is_explained: bool = False,
+    max_counted: int = _MAX_COUNTED_VALUES,
 ) -> None:
     """Warn of misspelt filter values and, unless it is explained anyway, of an empty search.
 
@@ -372,16 +377,17 @@ def report_unknown_values(
         key = (client.account, searched, text)
         if is_empty and filters == {searched: [text]}:
             matches_nobody[key] = True
-        if close and key not in matches_nobody and requests < _MAX_COUNTED_VALUES:
+        if close and key not in matches_nobody and requests < max_counted:
             requests += 1
             one = Search(client, {searched: [text]}, 1, spec.MIN_SEARCH_PAGE_SIZE, refresh=False)
             try:
                 matches_nobody[key] = one.count() == 0
             except OutreachError:
                 # The people were read; another request may take as long to fail.
-                requests = _MAX_COUNTED_VALUES
+                requests = max_counted
         if close and key not in matches_nobody:
-            unchecked.append(f"{name}={quoted(text)}")
+            hint = "" if max_counted else f" ({close.strip()})"
+            unchecked.append(f"{name}={quoted(text)}{hint}")
         elif matches_nobody.get(key, is_empty) and (
             is_empty or are_collected() or key not in named_before
         ):

@@ -75,7 +75,7 @@ def check_filters(
     """
     if isinstance(filters, str | PathLike):
         filters = _read_saved(filters)
-    given = _mapping(filters)
+    given = _mapping({} if filters is None else filters)
     given.update({name: value for name, value in (fields or {}).items() if value is not None})
     for name in given:
         if name in (PAGE, PAGE_SIZE):
@@ -97,12 +97,12 @@ def check_filters(
 
 
 def _mapping(filters: object) -> dict[Any, Any]:
-    if filters is not None and not isinstance(filters, Mapping):
+    if not isinstance(filters, Mapping):
         raise InvalidInputError(
             "filters takes a dict of filter names and values, or the path of a saved search, "
             f"not {type(filters).__name__}."
         )
-    return dict(filters or {})
+    return dict(filters)
 
 
 def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
@@ -116,7 +116,7 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
         )
     require_readable_file(source, open_pipes=True)
     try:
-        saved = json.loads(source.read_text(encoding="utf-8"))
+        saved = json.loads(source.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise unreadable(source, error) from error
     except (ValueError, RecursionError) as error:
@@ -134,7 +134,7 @@ def _read_saved(path: str | PathLike[str]) -> dict[str, Any]:
             f"this version reads format {SAVED_VERSION}. Save the filters again."
         )
     try:
-        return check_filters(_mapping(saved.get("filters")))
+        return check_filters(_mapping(saved.get("filters", ())))
     except InvalidInputError as error:
         raise InvalidInputError(f"{source} cannot be used: {error}") from error
 

@@ -252,8 +252,8 @@ def serve(
     OSError
         If the port is taken or not allowed, or the file cannot be written.
     ValueError
-        If `people` is less than 1, a fault is unknown, the token has invalid characters, or the
-        file holds another world or something else.
+        If `people` is less than 1, `seed` has more than 64 bits, a fault is unknown, the token has
+        invalid characters, or the file holds another world or something else.
 
     Notes
     -----
@@ -269,6 +269,8 @@ def serve(
     """
     if people < 1:
         raise ValueError(f"people must be at least 1, not {people}.")
+    if not -(2**63) <= seed < 2**63:  # SQLite's integers
+        raise ValueError("seed must be a signed integer of 64 bits.")
     if api_key is not None and not re.fullmatch(_BEARER_PATTERN, api_key):
         raise ValueError(
             "The api_key has invalid characters or is empty. Use letters, digits and - . _ ~ + / =."

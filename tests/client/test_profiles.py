@@ -310,6 +310,10 @@ ENTRY = {"base_url": "https://x.example", "api_key": TOKEN}
         json_module.dumps({**ENTRY, "api_key": 5}),
         json_module.dumps({**ENTRY, "base_url": "sandbox"}),
         json_module.dumps({**ENTRY, "proxies": 5}),
+        json_module.dumps({**ENTRY, "verify": False}),
+        json_module.dumps({**ENTRY, "verify": 5}),
+        json_module.dumps({**ENTRY, "network_name": ""}),
+        json_module.dumps({**ENTRY, "api_key": f"{TOKEN}\ud800"}, ensure_ascii=False),
         json_module.dumps({**ENTRY, "later": 5}),
         json_module.dumps(ENTRY)[:-1],
     ],
@@ -409,7 +413,12 @@ def test_options_of_the_sandbox_go_through_connect() -> None:
     assert len(worlds[0]) == 30
     assert worlds[0] == worlds[1] != worlds[2]
     before = threading.active_count()
-    faults: list[dict[str, Any]] = [{"people": 0}, {"people": "many"}, {"seed": 1.5}]
+    faults: list[dict[str, Any]] = [
+        {"people": 0},
+        {"people": "many"},
+        {"seed": 1.5},
+        {"seed": 2**63},
+    ]
     for wrong in faults:
         with pytest.raises(ValueError, match=next(iter(wrong))):
             of.connect("sandbox", **wrong)

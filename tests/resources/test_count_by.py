@@ -65,6 +65,9 @@ REFUSED: list[tuple[Any, dict[str, Any], str]] = [
     ("seniority", {}, "Did you mean 'person_seniorities'"),
     ("title", {}, "Did you mean 'person_titles'"),
     ("company_website", {}, "Did you mean 'company_domains'"),
+    ("location_details_country", {}, "Did you mean 'person_locations'"),
+    ("company_location_details_city", {}, "Did you mean 'company_locations'"),
+    ("company_sic_codes", {}, r"search filter\. Call of"),
     (["gender"], {}, r"search filter\. Call of"),
     ("company_exclude_names", {}, "excludes people. Pass by='company_names'"),
     ("company_names", {}, r"Pass company_names=\[...\] too"),
@@ -123,6 +126,19 @@ def test_rows_that_do_not_add_up_are_named(total: int, words: str) -> None:
     assert "8 errors" in told[0]
     assert len(told) == 1 + bool(words)
     assert words in told[-1]
+
+
+def test_misspelt_values_take_no_requests_of_their_own() -> None:
+    """A value that is not known is named where nobody has it, within `max_requests`."""
+    reply = counting({"2-10": 3, "5O-200": 0}, 3)
+    given = ["2-10", "5O-200"]
+    with scripted(reply) as service, of.connect(service.url, "t", cache=None):
+        with pytest.warns(OutreachWarning) as caught:
+            of.count_people(by="company_sizes", company_sizes=given, max_requests=3)
+    told = str(caught[-1].message)
+    assert len(service.requests) == 3
+    assert "not checked whether somebody matches: company_sizes='5O-200' (Did you mean" in told
+    assert "'2-10' (" not in told
 
 
 def test_an_error_keeps_the_counts_before_it() -> None:

@@ -52,6 +52,7 @@ def test_a_damaged_file_is_told(tmp_path: Path, text: str, words: str) -> None:
         {"filters": {"person_title": ["CEO"]}},
         {"filters": {"person_titles": "CEO"}},
         {"filters": []},
+        {"filters": None},
     ],
 )
 def test_filters_that_do_not_exist_are_told(tmp_path: Path, change: dict[str, Any]) -> None:
@@ -59,6 +60,18 @@ def test_filters_that_do_not_exist_are_told(tmp_path: Path, change: dict[str, An
     path = of.save_filters(tmp_path / "search.json", {"person_titles": ["CEO"]})
     path.write_text(json.dumps({**json.loads(path.read_text()), **change}), encoding="utf-8")
     with pytest.raises(of.OutreachError, match=r"search\.json"):
+        of.load_filters(path)
+
+
+def test_a_file_without_filters_does_not_find_everybody(tmp_path: Path) -> None:
+    """A saved search that lost its filters is an error; one that Notepad saved is read."""
+    path = of.save_filters(tmp_path / "search.json", person_name="Ada")
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps(saved), encoding="utf-8-sig")
+    assert of.load_filters(path) == {"person_name": "Ada"}
+    del saved["filters"]
+    path.write_text(json.dumps(saved), encoding="utf-8")
+    with pytest.raises(of.OutreachError, match=r"search\.json .* filters takes a dict"):
         of.load_filters(path)
 
 
