@@ -11,12 +11,12 @@ import signal
 import sys
 import textwrap
 import threading
-import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import pandas as pd
+import wcwidth
 
 from outreach_frames import spec
 from outreach_frames.common.text import printable
@@ -188,8 +188,8 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
             shortest = _MAX_CELL
         else:
             shortest = _MIN_PROSE if any(" " in text for text in cells) else _MIN_WORD
-        longest = max(map(_width, cells), default=0)
-        least.append(max(min(longest, shortest), min(_width(name), _MIN_PROSE)))
+        longest = max(map(wcwidth.width, cells), default=0)
+        least.append(max(min(longest, shortest), min(wcwidth.width(name), _MIN_PROSE)))
         columns.append([printable(name), *cells])
         if is_cut:
             columns[-1].insert(half + 1, "…")
@@ -205,7 +205,7 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
 def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
     """Return the widths of the first columns that fit the terminal, the widest ones reduced."""
     available = _terminal_width()
-    longest = [min(max(map(_width, cells)), _MAX_CELL) for cells in columns]
+    longest = [min(max(map(wcwidth.width, cells)), _MAX_CELL) for cells in columns]
     for count in range(len(columns), 1, -1):
         for most in range(_MAX_CELL, _MIN_PROSE - 1, -1):
             pairs = zip(least[:count], longest[:count], strict=True)
@@ -216,29 +216,14 @@ def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> li
 
 
 def _padded(text: str, width: int, *, to_right: bool) -> str:
-    if _width(text) > width:
-        while _width(text) >= width:
-            text = text[:-1]
-        text += "…"
-    blanks = " " * (width - _width(text))
-    return blanks + text if to_right else text + blanks
+    """Return a text in a column of some width, cut if it is longer.
 
-
-def _width(text: str) -> int:
-    """Return how many columns of a terminal a text takes.
-
-    >>> _width("Ada"), _width("陈雨欣"), _width("Jose\u0301")
-    (3, 6, 4)
+    >>> _padded("Ada", 5, to_right=True), _padded("陈雨欣", 5, to_right=False)
+    ('  Ada', '陈雨…')
     """
-    if text.isascii():
-        return len(text)
-    return sum(
-        # The selector of an emoji's colour makes the character before it wide.
-        character == "\ufe0f"
-        or (unicodedata.category(character) not in {"Mn", "Me", "Cf"})
-        + (unicodedata.east_asian_width(character) in {"W", "F"})
-        for character in text
-    )
+    if wcwidth.width(text) > width:
+        text = f"{wcwidth.clip(text, 0, width - 1)}…"
+    return wcwidth.rjust(text, width) if to_right else wcwidth.ljust(text, width)
 
 
 def _terminal_width() -> int:

@@ -179,9 +179,9 @@ def count_by(
     counted = int(frame["people"].sum())
     people = plural(total, "person", "people")
     if counted != total:
-        matched = "some people match several" if counted > total else "the others match none"
+        reason = "some people match several" if counted > total else "the others match none"
         warn(
-            f"The rows add up to {counted:,}, but the search finds {people}: {matched} of these "
+            f"The rows add up to {counted:,}, but the search finds {people}: {reason} of these "
             f"values of {names}."
         )
     return frame
