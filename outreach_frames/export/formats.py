@@ -245,7 +245,7 @@ def _parquet_schema(
     frame = _empty_frame(empty, split)
     frame.attrs.update(attrs)
     if attrs:
-        frame.attrs["undocumented"] = undocumented_columns(frame.columns)
+        frame.attrs["undocumented"] = undocumented_columns(frame.columns, split and split[0])
     schema = parquet_table(frame).schema
     notes = json.loads(schema.metadata[b"pandas"])
     notes["index_columns"][0]["stop"] = rows

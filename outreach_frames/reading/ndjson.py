@@ -32,9 +32,9 @@ def read_ndjson(
         group = lines[first : first + _LINES_PER_GROUP]
         # Lines that are too large together may still be readable one by one.
         found = (
-            (_read_some_columns(group, columns) if columns else [])
-            or _read_all_columns(group)
-            or [table for line in group for table in _read_all_columns([line])]
+            (_read_lines(group, columns) if columns else [])
+            or _read_lines(group)
+            or [table for line in group for table in _read_lines([line])]
         )
         if sum(table.num_rows for table in found) != len(group):
             raise InvalidInputError(_explain_first_bad_line(content, name, start))
@@ -42,23 +42,19 @@ def read_ndjson(
     return tables
 
 
-def _read_all_columns(lines: Sequence[bytes]) -> list[pa.Table]:
-    """Read lines as one page of people, or as no page unless each line is one person."""
-    try:
-        people = read_people_page(_BODY % b",".join(lines)).people
-    except InvalidResponseError:
-        return []
-    return [people] if people.num_rows == len(lines) and all(map(_is_object, lines)) else []
+def _read_lines(lines: Sequence[bytes], columns: Sequence[str] | None = None) -> list[pa.Table]:
+    """Read lines as one page of people, or as no page unless each line is one person.
 
-
-def _read_some_columns(lines: Sequence[bytes], columns: Sequence[str]) -> list[pa.Table]:
-    """Read only some columns, or nothing if reading them needs the other columns."""
+    `columns` are read alone, or not at all if reading them needs the other columns.
+    """
     from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
 
+    body = _BODY % b",".join(lines)
     try:
-        people = read_columns([_BODY % b",".join(lines)], columns).people
-    except ValueError:
+        page = read_columns([body], columns) if columns else read_people_page(body)
+    except (InvalidResponseError, ValueError):
         return []
+    people = page.people
     return [people] if people.num_rows == len(lines) and all(map(_is_object, lines)) else []
 
 
@@ -89,6 +85,6 @@ def _problem(line: bytes) -> str | None:
     try:
         if not isinstance(json.loads(line.decode()), dict):
             return "is not a JSON object"
-        return None if _read_all_columns([line]) else "has too many values or is nested too deeply"
+        return None if _read_lines([line]) else "has too many values or is nested too deeply"
     except (ValueError, RecursionError) as error:
         return f"is not valid JSON ({error})"

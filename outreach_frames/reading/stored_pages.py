@@ -3,7 +3,8 @@
 A packed page is a fifth of the size of its JSON and reads much faster. The 262 columns are too
 small to compress one by one. Nearly all pages share one schema, which is parsed only once.
 
-If only some columns of a page were read, its response is stored: compressed, without being parsed.
+If only some columns of a page were read, they are packed, and its response after them: compressed,
+without being parsed.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.errors import InvalidResponseError
-from outreach_frames.reading.fast_reader import PageHead, PeoplePage
+from outreach_frames.reading.fast_reader import PEOPLE_COLUMNS, PageHead, PeoplePage
 from outreach_frames.reading.pages import read_people_page
 from outreach_frames.tables.schema import empty_table
 
@@ -28,8 +29,9 @@ from outreach_frames.tables.schema import empty_table
 _MARK: Final = b"\0people-"
 # Change the number whenever the format, or how pages are flattened, changes.
 FORMAT: Final = _MARK + b"2"
-_RESPONSE: Final = _MARK + b"response-1"
-_RESPONSE_SIZE: Final = struct.Struct(">I")
+_RESPONSE: Final = _MARK + b"response-2"
+# Sizes in bytes: the packed columns, and the uncompressed response.
+_RESPONSE_SIZES: Final = struct.Struct(">II")
 _RESPONSE_CODEC: Final = "zstd"
 # Sizes in bytes: schema, pagination and errors, and the uncompressed batch.
 _SIZES: Final = struct.Struct(">III")
@@ -37,6 +39,10 @@ _HEADER_SIZE: Final = len(FORMAT) + _SIZES.size
 _MAX_BATCH_BYTES: Final = 1 << 30
 _CODEC: Final = "lz4"
 _CACHED_SCHEMAS: Final = 32
+_DAMAGED: Final = (
+    *(pa.ArrowException, OSError, LookupError, RecursionError, TypeError, ValueError),
+    *(struct.error, zlib.error),
+)
 
 
 def pack_page(page: PeoplePage) -> bytes:
@@ -49,8 +55,9 @@ def pack_page(page: PeoplePage) -> bytes:
     """
     (head,) = page.heads
     if head.body:
-        packed = pa.compress(head.body, codec=_RESPONSE_CODEC)
-        return b"".join([_RESPONSE, _RESPONSE_SIZE.pack(len(head.body)), packed])
+        some = pack_page(page.without_bodies())
+        body = pa.compress(head.body, codec=_RESPONSE_CODEC)
+        return b"".join([_RESPONSE, _RESPONSE_SIZES.pack(len(some), len(head.body)), some, body])
     metadata = json.dumps([head.pagination, head.errors]).encode()
     is_documented = page.people.schema.equals(_documented_schema())
     schema = _packed_documented_schema() if is_documented else _pack_schema(page.people.schema)
@@ -93,10 +100,10 @@ def unpack_page(content: bytes, columns: Sequence[str] | None = None) -> PeopleP
         packed = memoryview(content)[batch_begin:]
         stream = pa.decompress(packed, decompressed_size=size, codec=_CODEC)
         batch = pa.ipc.read_record_batch(stream, schema)
-        if columns is not None:
-            batch = batch.select([*columns, *schema.names[len(_documented_schema()) :]])
+        undocumented = [name for name in schema.names if name not in PEOPLE_COLUMNS]
+        batch = batch.select([*(columns or PEOPLE_COLUMNS), *undocumented])
         batch.validate(full=True)
-    except (pa.ArrowException, zlib.error, OSError, ValueError, TypeError, RecursionError):
+    except _DAMAGED:
         return None
     if not (isinstance(pagination, dict) and isinstance(errors, list)):
         return None
@@ -108,10 +115,14 @@ def _unpack_response(content: bytes, columns: Sequence[str] | None) -> PeoplePag
     from outreach_frames.reading.some_columns import read_columns  # noqa: PLC0415 - imports msgspec
 
     try:
-        (size,) = _RESPONSE_SIZE.unpack_from(content)
-        packed = memoryview(content)[_RESPONSE_SIZE.size :]
+        some, size = _RESPONSE_SIZES.unpack_from(content)
+        begin = _RESPONSE_SIZES.size + some
+        page = unpack_page(content[_RESPONSE_SIZES.size : begin], columns)
+        if page is not None:
+            return page
+        packed = memoryview(content)[begin:]
         body = pa.decompress(packed, size, codec=_RESPONSE_CODEC, asbytes=True)
-    except (pa.ArrowException, OSError, ValueError, struct.error):
+    except _DAMAGED:
         return None
     if columns is not None:
         with suppress(ValueError):
@@ -136,12 +147,9 @@ def _pack_schema(schema: pa.Schema) -> bytes:
 def _unpack_schema(packed: bytes) -> pa.Schema:
     """Parse a schema and check its documented columns; their lists may have more members."""
     schema = pa.ipc.read_schema(pa.py_buffer(zlib.decompress(packed)))
-    documented = _documented_schema()
-    matches = schema.names[: len(documented)] == documented.names and all(
-        found.type == field.type or (pa.types.is_list(found.type) and pa.types.is_list(field.type))
-        for found, field in zip(schema, documented, strict=False)
-    )
-    if not matches:
+    expected = {field.name: field.type for field in _documented_schema()}
+    found = [(field.type, expected[field.name]) for field in schema if field.name in expected]
+    if not all(a == b or (pa.types.is_list(a) and pa.types.is_list(b)) for a, b in found):
         raise ValueError("the columns are not those of people")
     return schema
 

@@ -183,7 +183,7 @@ def read_frame(
         frame = search.add_split_column(
             with_headcount(to_frame(combined(), dtype_backend), headcount)
         )
-        return frame if columns is None or columns == list(frame) else frame[list(columns)]
+        return frame if columns is None else frame[list(columns)]
 
     with keeping_partial(frame_so_far):
         for table in search.tables():
@@ -192,15 +192,15 @@ def read_frame(
             del table
     frame = frame_so_far()
     found = frame.columns if columns is None else search.others
-    frame.attrs.update(search.attrs, undocumented=undocumented_columns(found))
+    frame.attrs.update(search.attrs, undocumented=undocumented_columns(found, search.split_by))
     with keeping_partial(lambda: frame):
         search.report(len(frame))
     return frame
 
 
-def undocumented_columns(columns: Iterable[str]) -> list[str]:
+def undocumented_columns(columns: Iterable[str], split_by: str | None = None) -> list[str]:
     """List the columns of fields that the interface document does not have, and log them once."""
-    known = {*_COLUMNS, *(f"{name}{RAW_SUFFIX}" for name in _COLUMNS), *spec.FILTERS_BY_NAME}
+    known = {*_COLUMNS, *(f"{name}{RAW_SUFFIX}" for name in _COLUMNS), split_by}
     found = [name for name in columns if name not in known]
     if new := set(found) - seen_columns:
         seen_columns.update(new)

@@ -153,15 +153,16 @@ def check_columns(columns: object, added: Iterable[str | None] = ()) -> list[str
         )
     names = [name for name in added if name is not None]
     documented = spec.columns(spec.PERSON)
-    known = {*documented, *(f"{name}{RAW_SUFFIX}" for name in documented), *names, *seen_columns}
+    shown = [*documented, *names, *sorted(seen_columns)]
+    known = {*shown, *(f"{name}{RAW_SUFFIX}" for name in documented)}
     chosen = check_list("columns", columns)
     if not chosen:
         raise InvalidInputError("columns is an empty list. Leave it out to get all columns.")
     for name in chosen:
         if not isinstance(name, str) or name not in known:
-            close = suggestion(str(name), [*documented, *names, *sorted(seen_columns)], most=3)
             raise InvalidInputError(
-                f"columns has {quoted(name)}, which is not a column of people.{close} Call "
+                f"columns has {quoted(name)}, which is not a column of people."
+                f"{suggestion(str(name), shown, most=3)} Call "
                 "of.columns() to list them. The column of an undocumented field is known once this "
                 "process has read it: call of.search_people(limit=100), or of.read_prospects() "
                 "with a file that has it."

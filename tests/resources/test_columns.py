@@ -133,6 +133,24 @@ def test_a_search_returns_chosen_columns_of_the_whole_frame(backend: Any, tmp_pa
                         assert sorted(names) == sorted(whole.attrs["undocumented"])
 
 
+def test_stored_columns_are_read_without_their_response() -> None:
+    """A stored choice is served from its columns, another one from the response beside them."""
+    body = response([plain(1), plain(2)])
+    (page,) = read_people_pages([body], columns=["id", "name"])
+    stored = pack_page(page)
+    for content, columns, is_served in (
+        (stored[:-9], ["name"], True),
+        (stored[:-9], ["company_name"], False),
+        (stored[:-9], None, False),
+        (stored[:40] + b"?" + stored[41:], ["name"], True),
+        (stored[:40] + b"?" + stored[41:], None, True),
+    ):
+        found = unpack_page(content, columns)
+        assert (found is not None) == is_served, columns
+        if found is not None and columns is not None:
+            assert found.people == read_people_pages([body])[0].people.select(columns)
+
+
 @pytest.mark.filterwarnings("ignore:200 of 400")
 def test_another_choice_is_served_from_the_cache(sandbox: Sandbox, tmp_path: Path) -> None:
     """The cache holds whole pages, whichever columns the first search chose."""
@@ -194,6 +212,20 @@ def test_a_field_that_a_file_names_can_be_chosen(tmp_path: Path) -> None:
                 of.search_people(columns=["score"], client=client)
     assert found["of_a_file"].isna().all()
     assert (list(found), found.attrs["undocumented"]) == (["of_a_file", "id"], [])
+
+
+def test_an_undocumented_field_may_be_named_like_a_filter() -> None:
+    """An undocumented column is listed, and can be chosen, also if a filter has its name."""
+    body = response([{"id": "1", "company": {"domains": ["acme.example"]}}])
+    split: Any = {"person_seniorities": ["vp"], "split_by": "person_seniorities"}
+    with scripted(lambda _: respond(body)) as service:
+        with Client(service.url, "token", cache=None) as client:
+            for options in ({}, split):
+                whole = of.search_people(client=client, **options)
+                some = of.search_people(columns=["company_domains"], client=client, **options)
+                pd.testing.assert_frame_equal(some, whole[list(some)])
+                assert whole.attrs["undocumented"] == ["company_domains"]
+                assert some.attrs["undocumented"] == ["company_domains"]
 
 
 def test_values_of_another_type_are_not_dropped_in_silence() -> None:
