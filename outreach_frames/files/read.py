@@ -96,25 +96,24 @@ def _read(
     source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
 ) -> pd.DataFrame:
     """Read a table by its ending; with `as_text`, every other ending is a CSV file's."""
-    suffix = source.suffix.lower()
-    if sheet_name is not None and suffix not in _WORKBOOKS:
+    suffix = "" if source.is_dir() else source.suffix.lower()
+    is_workbook = suffix in _WORKBOOKS
+    is_parquet = suffix in _PARQUET or source.is_dir()
+    if sheet_name is not None and not is_workbook:
         raise InvalidInputError(
             f"sheet_name={sheet_name!r} is for Excel workbooks, and {source} is none by its "
             "ending. Leave it out."
         )
+    if encoding is not None and (is_workbook or is_parquet):
+        raise InvalidInputError(
+            f"encoding={encoding!r} is for text, and {source} is "
+            f"{'a workbook' if is_workbook else 'Parquet'}. Leave it out."
+        )
     try:
-        if suffix in _WORKBOOKS and not source.is_dir():
-            if encoding is not None:
-                raise InvalidInputError(
-                    f"encoding={encoding!r} is for text, and {source} is a workbook. Leave it out."
-                )
+        if is_workbook:
             require_readable_file(source)
             return read_excel(source, sheet_name=sheet_name, as_text=as_text)
-        if source.is_dir() or suffix in _PARQUET:
-            if encoding is not None:
-                raise InvalidInputError(
-                    f"encoding={encoding!r} is for text, and {source} is Parquet. Leave it out."
-                )
+        if is_parquet:
             require_readable_file(source)
             if not source.is_dir() and not source.stat().st_size:
                 raise InvalidInputError(f"{source} is empty. Write or get the file again.")
