@@ -58,7 +58,7 @@ _PLACE: Final = re.compile(rb' r="([A-Z]+)(\d+)"')
 _MARKS: Final = (b"<f", b":f>", b":f ", b't="e"', b"t='e'", b"hidden=")
 _STYLES: Final = "xl/styles.xml"
 _ZEROS: Final = re.compile(rb'formatCode="(000+)"')
-_UNNAMED: Final = "A column has no name in the header.{}"
+_UNNAMED: Final = "A column has no name {}."
 _ERRORS: Final = "Error cells were read as missing: {}."
 _MISSING: Final = (
     "Formulas without a stored value were read as missing: {}. Open the workbook in Excel, save "
@@ -122,16 +122,20 @@ def read_excel(
     if merged := sum(last > top for _, (last, _) in sheet.merged_cell_ranges or ()):
         said[_MERGED].append(plural(merged, "range"))
     tz = properties.get("tz", "UTC")
-    columns = _named(rows, f"{where} row {top + 1}, its header,", notes.get("filled", ()), said)
+    header = f"in row {top + 1}, its header"
+    columns = _named(rows, where, header, notes.get("filled", ()), said)
     for title, cells in columns.items():
         default = text_model(title) if as_text else documented_models().get(title)
         columns[title] = _restored(title, cells, models.get(title, default), tz, said)
-    for title, change in notes.get("inexact", {}).items():
-        said[_INEXACT].append(f"{title!r} ({change})")
+    inexact = notes.get("inexact", {})
+    said[_INEXACT] = [f"{title!r} ({change})" for title, change in inexact.items()]
     lines = [sentence.format(", ".join(names)) for sentence, names in said.items() if names]
     if lines:
         warn(f"{where[:-1]}: {' '.join(lines)}")
-    return frame_of(columns, len(rows) - 1, notes)
+    frame = frame_of(columns, len(rows) - 1, notes)
+    if inexact:
+        frame.attrs["inexact"] = list(inexact)
+    return frame
 
 
 def _require_workbook(content: bytes, path: Path) -> None:
@@ -194,10 +198,9 @@ def _scan(package: zipfile.ZipFile, part: str, where: str) -> _Said:
             letters = max(letters, found[1].decode(), key=lambda name: (len(name), name))
             last = max(last, int(found[2]))
     width = functools.reduce(lambda width, letter: 26 * width + ord(letter) - 64, letters, 0)
-    cells = xml.count(b' r="')
-    if last * width > max(_SMALL_CELLS, _MAX_GROWTH * cells):
+    if last * width > max(_SMALL_CELLS, _MAX_GROWTH * xml.count(b' r="')):
         raise InvalidInputError(
-            f"{where} was not read: its {cells:,} cells reach to {letters}{last}, and the blank "
+            f"{where} was not read: its cells reach to {letters}{last}, and the blank "
             "ones between them would fill the memory. Delete the rows and columns that do not "
             "belong to the table."
         )
@@ -235,7 +238,7 @@ def _counted(what: str, places: Sequence[str]) -> str:
 
 
 def _named(
-    rows: list[list[Any]], header: str, filled: Sequence[str], said: _Said
+    rows: list[list[Any]], where: str, header: str, filled: Sequence[str], said: _Said
 ) -> dict[str, Any]:
     """Return cells by column name, without columns that have neither name nor cells."""
     columns: dict[str, list[Any]] = {}
@@ -246,11 +249,11 @@ def _named(
         if name in columns:
             problem = f"two columns named {name!r}" if name else "columns without a name"
             raise InvalidInputError(
-                f"{header} has {problem}. Give each column a name, or delete the rows above "
-                "the header."
+                f"{where} has {problem} {header}. Give each column a name, or delete the rows "
+                "above the header."
             )
         if not name:
-            said[_UNNAMED].append("")
+            said[_UNNAMED].append(header)
         blank = "" if name in filled else None
         columns[name] = [blank if cell == "" else cell for cell in column[1:]]
     return columns

@@ -48,14 +48,16 @@ def read_prospects(
         The table with its original dtypes. For a CSV file without its metadata file, documented
         columns have the interface's dtypes, and all others are text. For a workbook of another
         program, these others have the dtype of their cells: Int64, Float64, boolean, datetime64 or
-        str, which also holds cells of several types. All rows are read, hidden ones too.
+        str, which also holds cells of several types. All rows are read, hidden ones too. Columns
+        of which a workbook of this package does not hold all are in ``.attrs["inexact"]``.
 
     Raises
     ------
     InvalidInputError
         The file does not exist, is damaged or empty, has other content or another encoding, or its
         rows are not certain: a quotation mark is never closed, or a row has more or fewer cells
-        than the header. A workbook is encrypted, has no such sheet, or would grow 200 times.
+        than the header. A workbook is encrypted, has no such sheet or cells far
+        apart, or would grow 200 times.
     ConfigurationError
         The optional library python-calamine, which reads workbooks, is not installed.
 
@@ -63,8 +65,9 @@ def read_prospects(
     -----
     OutreachWarning
         Blank lines between the rows of a single column were skipped, or the file may be cut off.
-        A workbook has several sheets with data, errors, formulas without a value, numbers that
-        Excel rounded, hidden rows or merged cells, or lacks some of what was written to it.
+        A workbook has several sheets, errors, formulas without a value, numbers that Excel rounded
+        or shows with leading zeros, values that do not fit a documented column, hidden rows or
+        merged cells, or lacks some of what was written to it.
 
     Notes
     -----

@@ -223,6 +223,7 @@ def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
         made.active.row_dimensions[3].hidden = True
         made.active.merge_cells("D3:D4")
 
+    sheet = "xl/worksheets/sheet1.xml"
     frame, said = warned(changed(path, change))
     for words in (
         "2 #N/A (first in A2), 1 #REF! (first in A3)",
@@ -234,11 +235,14 @@ def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
     assert frame["b"].tolist() == [pd.NA, pd.NA, 3]
     assert frame["id"].str.fullmatch("1234567890123[0-9]{3}000|2|3").all()
     # A formula whose value is a text without characters has a value; a prefix changes nothing.
-    path = rewritten(path, "xl/worksheets/sheet1.xml",
+    path = rewritten(path, sheet,
         lambda xml: xml.replace(b'"B2"><f>1+1</f><v />', b'"B2" t="str"><f>1+1</f><v></v>')
         .replace(b"<", b"<x:").replace(b"<x:/", b"</x:")
         .replace(b"xmlns=", b"xmlns:x="))  # fmt: skip
     assert "missing: 1 (first in B3)" in warned(path)[1]
+    # So do other quotation marks.
+    path = rewritten(path, sheet, lambda xml: xml.replace(b'"', b"'"))
+    assert "1 #REF! (first in A3)" in warned(path)[1]
 
 
 def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) -> None:
@@ -250,6 +254,42 @@ def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) 
         sheet.write_row(0, 0, ["a", "b"])
         sheet.write_row(1, 0, ["x", "=1+1"])
     assert "may not have calculated them: 1." in warned(tmp_path / "x.xlsx")[1]
+
+
+def test_leading_zeros_of_a_number_format_are_said(tmp_path: Path) -> None:
+    """A code that Excel shows as 00501 is the number 501, which a warning says."""
+    path = book(tmp_path / "x.xlsx", ["zip"], [501])
+    changed(path, lambda made: setattr(made.active["A2"], "number_format", "00000"))
+    frame, said = warned(path)
+    assert frame["zip"].tolist() == [501]
+    assert "format 00000 shows" in said
+
+
+def test_rows_deleted_by_another_program_do_not_come_back(tmp_path: Path) -> None:
+    """A filter that keeps its range, or trailing blank rows of a frame, change no row."""
+    frame = pd.DataFrame({"a": ["x", "y", None], "n": pd.array([1, 2, None], "Int64")})
+    path = frame.outreach.to_excel(tmp_path / "x.xlsx")
+    pd.testing.assert_frame_equal(read_prospects(path), frame)
+    path = frame.iloc[:2].outreach.to_excel(path)
+    again = read_prospects(changed(path, lambda made: made.active.delete_rows(2)))
+    assert again["a"].tolist() == ["y"]
+
+
+def test_a_workbook_and_other_files_of_the_same_people_have_no_change(
+    tmp_path: Path, people: pd.DataFrame
+) -> None:
+    """What a sheet does not hold is no change, and the comparison names these columns."""
+    people = people.head(40)
+    workbook = people.outreach.to_excel(tmp_path / "x.xlsx")
+    for other in (
+        people.outreach.to_csv(tmp_path / "x.csv"),
+        people.outreach.to_parquet(tmp_path / "x.parquet"),
+    ):
+        for sides in ((workbook, other), (other, workbook)):
+            with pytest.warns(OutreachWarning):
+                compared = of.compare_people(*sides, progress=False)
+            assert not len(compared.changed)
+            assert "not compared: about, educations, experiences, languages" in repr(compared)
 
 
 def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
@@ -324,7 +364,7 @@ def test_a_header_without_names_is_an_error(
     book(path, [None, "b"], [1, 2])
     frame, said = warned(path)
     assert list(frame) == ["", "b"]
-    assert "no name in the header, row 1" in said
+    assert "no name in row 1, its header" in said
 
 
 def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) -> None:
@@ -360,6 +400,10 @@ def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("xl/worksheets/sheet1.xml", b" " * (8 << 20))
     with pytest.raises(InvalidInputError, match="would grow to 8,388,608"):
+        read_prospects(path)
+    book(path, ["a"], [1])
+    changed(path, lambda made: made.active.cell(1_048_576, 16_384, "stray"))
+    with pytest.raises(InvalidInputError, match="cells reach to XFD1048576"):
         read_prospects(path)
     csv = tmp_path / "x.csv"
     csv.write_bytes(good)
