@@ -87,7 +87,10 @@ def read_excel(
     except ImportError as error:
         raise ConfigurationError(NOT_INSTALLED) from error
     content = path.read_bytes()
-    _require_workbook(content, path)
+    if not content.startswith(b"PK") and _ENCRYPTED in content:
+        raise InvalidInputError(
+            f"{path} is encrypted. Remove its password in Excel, and save it again."
+        )
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as package:
             _require_size(package, path)
@@ -109,7 +112,7 @@ def read_excel(
     ) as error:
         raise InvalidInputError(
             f"{path} is damaged, or not an Excel workbook: {shorten(str(error))}. Get the file "
-            "again, or save it again in Excel."
+            "again, save it as .xlsx in Excel, or give a CSV file the ending .csv."
         ) from error
     rows, top = sheet.to_python(), (sheet.start or (0,))[0]
     if notes is not None:
@@ -136,19 +139,6 @@ def read_excel(
     if inexact:
         frame.attrs["inexact"] = list(inexact)
     return frame
-
-
-def _require_workbook(content: bytes, path: Path) -> None:
-    if content.startswith(b"PK"):
-        return
-    if _ENCRYPTED in content:
-        raise InvalidInputError(
-            f"{path} is encrypted. Remove its password in Excel, and save it again."
-        )
-    raise InvalidInputError(
-        f"{path} {'has other content than' if content else 'is empty, not'} an Excel workbook "
-        ".xlsx. Save it as .xlsx in Excel, or give a CSV file the ending .csv."
-    )
 
 
 def _require_size(package: zipfile.ZipFile, path: Path) -> None:

@@ -382,10 +382,10 @@ def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
     good = book(tmp_path / "good.xlsx", ["a"], *([number] for number in range(300))).read_bytes()
     old = bytes.fromhex("d0cf11e0a1b11ae1")
     for content, message in (
-        (b"", "is empty"),
+        (b"", "is damaged, or not"),
         (b"a,b\n1,2\n", "give a CSV file the ending .csv"),
         (old + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
-        (old, "other content than an Excel workbook"),
+        (old, "save it as .xlsx in Excel"),
         (b"PK\x03\x04 and so on", "is damaged"),
         *((good[:cut], "is damaged") for cut in range(100, len(good), 500)),
         *((good[:at] + b"\xff" * 40 + good[at + 40 :], None) for at in range(0, len(good), 100)),
