@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from pathlib import Path
@@ -25,7 +25,7 @@ from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import plural, unique_name
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError
-from outreach_frames.files.csv_dtypes import Model, default_model
+from outreach_frames.files.csv_dtypes import Model
 from outreach_frames.files.csv_file import EXCEL_MAX_CELL, EXCEL_MAX_ROWS, has_labels
 from outreach_frames.files.csv_notes import with_models
 from outreach_frames.files.excel_notes import PROPERTY, model_of, property_texts
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from xlsxwriter.worksheet import Worksheet
 
 EXCEL_MAX_COLUMNS: Final = 16_384
+NOT_INSTALLED: Final = (
+    'Excel workbooks need optional libraries. Install them: pip install "outreach-frames[excel]"'
+)
 _MAX_SHEET_NAME: Final = 31
 _NOT_IN_SHEET_NAMES: Final = str.maketrans(dict.fromkeys("[]:*?/\\", "_"))
 LIST_SEPARATOR: Final = "; "
@@ -68,6 +71,13 @@ _SYMBOLS: Final = {
     0xFFFE: 0xFFFD,
     0xFFFF: 0xFFFD,
 }
+_CUT: Final = (
+    f"Excel's cells hold {EXCEL_MAX_CELL:,} characters; longer ones were cut: {{}}. Write CSV or "
+    "Parquet to keep them whole."
+)
+_REPLACED: Final = (
+    "Excel's cells hold no control characters; symbols such as \u2400 replace them: {}."
+)
 _LINE_ENDS: Final = r"\r\n?"
 
 _LINE_HEIGHT, _MAX_LINES = 15, 8
@@ -163,11 +173,8 @@ def write_sheets(
     try:
         import xlsxwriter  # noqa: PLC0415 - an optional extra
     except ImportError as error:
-        raise ConfigurationError(
-            "Writing Excel workbooks needs an optional library. Install it: "
-            'pip install "outreach-frames[excel]"'
-        ) from error
-    changed = _Changes()
+        raise ConfigurationError(NOT_INSTALLED) from error
+    changed = defaultdict[str, list[str]](list)
     width = sum(frame.shape[1] + frame.index.nlevels for frame in sheets.values())
     few = sum(brief(frame).shape[1] for frame in sheets.values())
     hint = f" (df.outreach.brief() has {few:,})" if few < width // 2 else ""
@@ -189,7 +196,8 @@ def write_sheets(
         2 * width, description=f"{width:,} columns{hint}", unit="steps", progress=progress
     ) as bar:
         target = replace_file(path, write)
-    changed.report()
+    for sentence, columns in changed.items():
+        warn(sentence.format(", ".join(columns)))
     return target
 
 
@@ -234,31 +242,10 @@ def _sheet_names(names: Iterable[str]) -> list[str]:
     return list(taken.values())
 
 
-class _Changes:
-    """Counts per column of cells that were cut or whose control characters were replaced."""
-
-    def __init__(self) -> None:
-        self.cut: Counter[str] = Counter()
-        self.replaced: Counter[str] = Counter()
-
-    def report(self) -> None:
-        """Warn about these cells."""
-        if any(self.cut.values()):
-            warn(
-                f"Excel's cells hold {EXCEL_MAX_CELL:,} characters; longer ones were cut: "
-                f"{_counted(self.cut)}. Write CSV or Parquet to keep them whole."
-            )
-        if self.replaced:
-            warn(
-                "Excel's cells hold no control characters; symbols such as \u2400 replace them: "
-                f"{_counted(self.replaced)}."
-            )
-
-
 class _Writer:
     """Writes frames to the sheets of a workbook."""
 
-    def __init__(self, book: Workbook, tz: str, changed: _Changes, bar: Any) -> None:
+    def __init__(self, book: Workbook, tz: str, changed: dict[str, list[str]], bar: Any) -> None:
         self.notes: dict[str, dict[str, Any]] = {}
         self._losses: list[str] = []
         self._bar = bar
@@ -277,20 +264,19 @@ class _Writer:
         models: list[Model] = []
         filled: list[str] = []
         inexact: dict[str, str] = {}
+        ends_blank = len(frame) > 0
         for position, (title, column) in enumerate(columns):
             self._losses.clear()
             cells, number_format = self._cells(column, title)
             (shown,) = self._object_cells([title], title)
             titles.append(shown)
-            model = self._model(column, cells, shown)
-            default = default_model(shown).schema
-            if model is not None and not model.schema.equals(default, check_metadata=True):
-                models.append(model)
+            models += self._models(column, cells, shown)
             if "" in cells:
                 filled.append(shown)
                 self._losses += ["no text and missing alike"] * (None in cells)
             if self._losses:
                 inexact[shown] = ", ".join(self._losses)
+            ends_blank = ends_blank and cells[-1:] in ([None], [""])
             self._write_text(sheet, (0, position), shown, self._header)
             cell_format = number_format and self._book.add_format({"num_format": number_format})
             self._write_column(sheet, position, cells, cell_format)
@@ -300,8 +286,9 @@ class _Writer:
                     line_counts[row] = max(line_counts.get(row, 1), cell.count("\n") + 1)
             self._bar.update()
         levels = list(zip(titles, map(_plain, frame.index.names), strict=False)) if index else []
-        notes = {"index": levels, "filled": filled, "inexact": inexact}
-        self.notes[name] = with_models(models, notes | ({} if columns else {"rows": len(frame)}))
+        rows = len(frame) if ends_blank else 0
+        notes = {"index": levels, "filled": filled, "inexact": inexact, "rows": rows}
+        self.notes[name] = with_models(models, notes)
         if columns:
             sheet.autofilter(0, 0, len(frame), len(columns) - 1)
             # No warnings in Excel: ids and phone numbers are text on purpose.
@@ -311,15 +298,21 @@ class _Writer:
             sheet.set_row(row, _LINE_HEIGHT * min(lines, _MAX_LINES))
         sheet.freeze_panes(1, 0)
 
-    def _model(self, column: pd.Series[Any], cells: list[Any], title: str) -> Model | None:
-        """Return the model that restores a column, and note what its cells do not hold."""
+    def _models(self, column: pd.Series[Any], cells: list[Any], title: str) -> list[Model]:
+        """Return the model that restores a column, if any; note what its cells do not hold."""
         lists = as_lists(column)
         model = model_of(column, lists, title)
         if model is None:
             self._losses.append("values of several types")
-        elif lists is not None and is_plain_list(lists.type) and split(cells, lists.type) != lists:
-            self._losses.append(f"lists of entries with {LIST_SEPARATOR!r}")
-        return model
+            return []
+        if lists is not None and is_plain_list(lists.type):
+            self._losses += [f"entries with {LIST_SEPARATOR!r}"] * (
+                split(cells, lists.type) != lists
+            )
+        elif pa.types.is_nested(model.schema.field(0).type):
+            self._losses.append("records are text")
+            return []
+        return [model]
 
     def _write_column(
         self, sheet: Worksheet, position: int, cells: list[Any], cell_format: Any
@@ -376,13 +369,13 @@ class _Writer:
             self._losses.append("line ends")
         cells: list[str | None] = texts.to_pylist()
         if found := pc.sum(pc.match_substring_regex(texts, _CONTROL), min_count=0).as_py():
-            self._changed.replaced[title] += found
+            self._changed[_REPLACED].append(f"{found:,} in {title!r}")
             self._losses.append(f"{plural(found, 'cell')} with symbols for control characters")
             cells = [None if cell is None else cell.translate(_SYMBOLS) for cell in cells]
         if (pc.max(pc.utf8_length(texts)).as_py() or 0) > EXCEL_MAX_CELL // 2:
             whole, cells = cells, [None if cell is None else _cut(cell) for cell in cells]
             if cut := sum(map(operator.ne, whole, cells)):
-                self._changed.cut[title] += cut
+                self._changed[_CUT].append(f"{cut:,} in {title!r}")
                 self._losses.append(f"{plural(cut, 'cell')} cut")
         return cells
 
@@ -502,7 +495,3 @@ def _width(title: str, cells: list[Any], number_format: str) -> float:
         elif not number_format and cell is not None:
             widest = max(widest, len(f"{cell:,}"))
     return min(max(widest + 1, len(title) + _ARROW_WIDTH, _MIN_WIDTH), _MAX_WIDTH)
-
-
-def _counted(columns: Counter[str]) -> str:
-    return ", ".join(f"{count:,} in {title!r}" for title, count in columns.items() if count)

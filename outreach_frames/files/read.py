@@ -48,14 +48,16 @@ def read_prospects(
         The table with its original dtypes. For a CSV file without its metadata file, documented
         columns have the interface's dtypes, and all others are text. For a workbook of another
         program, these others have the dtype of their cells: Int64, Float64, boolean, datetime64 or
-        str, which also holds cells of several types. All rows are read, hidden ones too.
+        str, which also holds cells of several types. All rows are read, hidden ones too. Columns
+        of which a workbook of this package does not hold all are in ``.attrs["inexact"]``.
 
     Raises
     ------
     InvalidInputError
         The file does not exist, is damaged or empty, has other content or another encoding, or its
         rows are not certain: a quotation mark is never closed, or a row has more or fewer cells
-        than the header. A workbook is encrypted, has no such sheet, or would grow 200 times.
+        than the header. A workbook is encrypted, has no such sheet or cells far
+        apart, or would grow 200 times.
     ConfigurationError
         The optional library python-calamine, which reads workbooks, is not installed.
 
@@ -63,8 +65,9 @@ def read_prospects(
     -----
     OutreachWarning
         Blank lines between the rows of a single column were skipped, or the file may be cut off.
-        A workbook has several sheets with data, errors, formulas without a value, numbers that
-        Excel rounded, hidden rows or merged cells, or lacks some of what was written to it.
+        A workbook has several sheets, errors, formulas without a value, numbers that Excel rounded
+        or shows with leading zeros, values that do not fit a documented column, hidden rows or
+        merged cells, or lacks some of what was written to it.
 
     Notes
     -----
@@ -96,25 +99,24 @@ def _read(
     source: Path, sheet_name: str | int | None, encoding: str | None, *, as_text: bool = False
 ) -> pd.DataFrame:
     """Read a table by its ending; with `as_text`, every other ending is a CSV file's."""
-    suffix = source.suffix.lower()
-    if sheet_name is not None and suffix not in _WORKBOOKS:
+    suffix = "" if source.is_dir() else source.suffix.lower()
+    is_workbook = suffix in _WORKBOOKS
+    is_parquet = suffix in _PARQUET or source.is_dir()
+    if sheet_name is not None and not is_workbook:
         raise InvalidInputError(
             f"sheet_name={sheet_name!r} is for Excel workbooks, and {source} is none by its "
             "ending. Leave it out."
         )
+    if encoding is not None and (is_workbook or is_parquet):
+        raise InvalidInputError(
+            f"encoding={encoding!r} is for text, and {source} is "
+            f"{'a workbook' if is_workbook else 'Parquet'}. Leave it out."
+        )
     try:
-        if suffix in _WORKBOOKS and not source.is_dir():
-            if encoding is not None:
-                raise InvalidInputError(
-                    f"encoding={encoding!r} is for text, and {source} is a workbook. Leave it out."
-                )
+        if is_workbook:
             require_readable_file(source)
             return read_excel(source, sheet_name=sheet_name, as_text=as_text)
-        if source.is_dir() or suffix in _PARQUET:
-            if encoding is not None:
-                raise InvalidInputError(
-                    f"encoding={encoding!r} is for text, and {source} is Parquet. Leave it out."
-                )
+        if is_parquet:
             require_readable_file(source)
             if not source.is_dir() and not source.stat().st_size:
                 raise InvalidInputError(f"{source} is empty. Write or get the file again.")

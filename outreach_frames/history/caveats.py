@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from outreach_frames.common.text import plural, quoted, shorten
@@ -95,8 +95,19 @@ def describe_unknown_employers(ids: Sequence[str]) -> Iterator[str]:
         )
 
 
-def describe_skipped_columns(before: Source, after: Source) -> Iterator[str]:
-    """Yield which columns only one side has."""
+def inexact_columns(before: Source, after: Source) -> set[str]:
+    """Return the columns of which one side's workbook does not hold all, such as records."""
+    old, new = (set(side.attrs.get("inexact", ())) for side in (before, after))
+    return (old ^ new) & set(before.columns) & set(after.columns)
+
+
+def describe_skipped_columns(
+    before: Source, after: Source, inexact: Collection[str]
+) -> Iterator[str]:
+    """Yield which columns only one side has, or does not hold as they were."""
+    if inexact:
+        columns = _listed(sorted(inexact))
+        yield f"A workbook does not hold all of these columns, which were not compared: {columns}."
     for name, side, other in (("before", before, after), ("after", after, before)):
         alone = [column for column in side.columns if column not in set(other.columns)]
         if alone:

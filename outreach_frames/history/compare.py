@@ -112,7 +112,8 @@ def compare_people(
         old, new, unfinished = open_last_two(before)
     else:
         old, new = open_source(before, "before"), open_source(after, "after")
-    ignored = _check_ignored(ignore, [*old.columns, *new.columns])
+    inexact = caveats.inexact_columns(old, new)
+    ignored = _check_ignored(ignore, [*old.columns, *new.columns]) | inexact
     people, notes_on_people = _match_people(old, new)
     companies, notes_on_companies = _match_companies(old, new)
     pairs = _Pairs(old, new, people)
@@ -129,7 +130,7 @@ def compare_people(
         sizes=(old.rows, new.rows, len(people.pairs_before)),
         totals=(caveats.known_total(old), caveats.known_total(new)),
         differences=[*differences, *caveats.describe_unknown_filters(old, new)],
-        remarks=[*rows, *caveats.describe_skipped_columns(old, new)],
+        remarks=[*rows, *caveats.describe_skipped_columns(old, new, inexact)],
     )
     for message in [*differences, *rows]:
         warn(message)

@@ -68,7 +68,7 @@ def test_our_workbook_comes_back_with_its_dtypes(tmp_path: Path, people: pd.Data
         path = people.outreach.to_excel(tmp_path / "x.xlsx")
         again, said = warned(path)
         records = ["experiences", "educations", "languages"]
-        assert f"Records are text, as on the sheet: {', '.join(map(repr, records))}" in said
+        assert all(f"{name!r} (records are text)" in said for name in records)
         same = [name for name in people if name not in records and name != "about"]
         pd.testing.assert_frame_equal(again[same], people[same], check_exact=False)
         assert list(again) == list(people)
@@ -150,7 +150,7 @@ def test_what_the_sheet_does_not_hold_is_said(tmp_path: Path) -> None:
     _, said = warned(path)
     for words in (
         "'cut' (1 cell cut)", "'symbol' (1 cell with symbols", "'lines' (line ends)",
-        "'entries' (lists of entries with '; ')", "'mixed' (values of several types)",
+        "'entries' (entries with '; ')", "'mixed' (values of several types)",
         "'fine' (fractions of a millisecond)",
     ):  # fmt: skip
         assert words in said
@@ -175,7 +175,7 @@ def test_our_workbook_after_changes_in_a_spreadsheet_program(tmp_path: Path) -> 
 
     again, said = warned(changed(path, change))
     assert again.dtypes.astype(str).to_dict() == {"size": "str", "n": "int64"}
-    assert "do not fit the dtype that the column was written with: 'size'." in said
+    assert "do not fit the dtype of their column, and are as on the sheet: 'size' (str)." in said
 
 
 def test_foreign_cells_have_the_dtype_of_their_values(tmp_path: Path) -> None:
@@ -223,6 +223,7 @@ def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
         made.active.row_dimensions[3].hidden = True
         made.active.merge_cells("D3:D4")
 
+    sheet = "xl/worksheets/sheet1.xml"
     frame, said = warned(changed(path, change))
     for words in (
         "2 #N/A (first in A2), 1 #REF! (first in A3)",
@@ -234,11 +235,14 @@ def test_what_cells_do_not_show_is_said(tmp_path: Path) -> None:
     assert frame["b"].tolist() == [pd.NA, pd.NA, 3]
     assert frame["id"].str.fullmatch("1234567890123[0-9]{3}000|2|3").all()
     # A formula whose value is a text without characters has a value; a prefix changes nothing.
-    path = rewritten(path, "xl/worksheets/sheet1.xml",
+    path = rewritten(path, sheet,
         lambda xml: xml.replace(b'"B2"><f>1+1</f><v />', b'"B2" t="str"><f>1+1</f><v></v>')
         .replace(b"<", b"<x:").replace(b"<x:/", b"</x:")
         .replace(b"xmlns=", b"xmlns:x="))  # fmt: skip
     assert "missing: 1 (first in B3)" in warned(path)[1]
+    # So do other quotation marks.
+    path = rewritten(path, sheet, lambda xml: xml.replace(b'"', b"'"))
+    assert "1 #REF! (first in A3)" in warned(path)[1]
 
 
 def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) -> None:
@@ -252,8 +256,44 @@ def test_values_that_no_spreadsheet_program_calculated_are_said(tmp_path: Path) 
     assert "may not have calculated them: 1." in warned(tmp_path / "x.xlsx")[1]
 
 
+def test_leading_zeros_of_a_number_format_are_said(tmp_path: Path) -> None:
+    """A code that Excel shows as 00501 is the number 501, which a warning says."""
+    path = book(tmp_path / "x.xlsx", ["zip"], [501])
+    changed(path, lambda made: setattr(made.active["A2"], "number_format", "00000"))
+    frame, said = warned(path)
+    assert frame["zip"].tolist() == [501]
+    assert "format 00000 shows" in said
+
+
+def test_rows_deleted_by_another_program_do_not_come_back(tmp_path: Path) -> None:
+    """A filter that keeps its range, or trailing blank rows of a frame, change no row."""
+    frame = pd.DataFrame({"a": ["x", "y", None], "n": pd.array([1, 2, None], "Int64")})
+    path = frame.outreach.to_excel(tmp_path / "x.xlsx")
+    pd.testing.assert_frame_equal(read_prospects(path), frame)
+    path = frame.iloc[:2].outreach.to_excel(path)
+    again = read_prospects(changed(path, lambda made: made.active.delete_rows(2)))
+    assert again["a"].tolist() == ["y"]
+
+
+def test_a_workbook_and_other_files_of_the_same_people_have_no_change(
+    tmp_path: Path, people: pd.DataFrame
+) -> None:
+    """What a sheet does not hold is no change, and the comparison names these columns."""
+    people = people.head(40)
+    workbook = people.outreach.to_excel(tmp_path / "x.xlsx")
+    for other in (
+        people.outreach.to_csv(tmp_path / "x.csv"),
+        people.outreach.to_parquet(tmp_path / "x.parquet"),
+    ):
+        for sides in ((workbook, other), (other, workbook)):
+            with pytest.warns(OutreachWarning):
+                compared = of.compare_people(*sides, progress=False)
+            assert not len(compared.changed)
+            assert "not compared: about, educations, experiences, languages" in repr(compared)
+
+
 def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
-    """The first visible sheet is read, with a warning if others have data; unknown ones fail."""
+    """The first visible sheet is read, with a warning that names the others; unknown ones fail."""
     path = book(tmp_path / "x.xlsx", ["a"], [1], name="Intern")
 
     def change(made: Any) -> None:
@@ -269,7 +309,7 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
     changed(path, change)
     frame, said = warned(path)
     assert list(frame) == ["b"]
-    assert "'A & <B>' was read, the first of 3 sheets with data" in said
+    assert "'A & <B>' was read, the first of 4 sheets." in said
     assert "'Intern' (hidden), 'A & <B>', 'Leads', 'Empty'" in said
     assert list(read_prospects(path, sheet_name="Intern")) == ["a"]
     assert list(read_prospects(path, sheet_name=2)) == ["c"]
@@ -281,13 +321,16 @@ def test_sheets_are_chosen_by_name_or_position(tmp_path: Path) -> None:
         read_prospects(path, sheet_name="Empty")
 
 
-def test_a_workbook_without_data_is_an_error(tmp_path: Path) -> None:
-    """The error names the sheets that have data, or says that none has."""
+def test_a_sheet_without_data_is_an_error(tmp_path: Path) -> None:
+    """The error names the sheet, and a warning the others."""
     path = book(tmp_path / "x.xlsx")
-    with pytest.raises(InvalidInputError, match="So are all others"):
+    with pytest.raises(InvalidInputError, match="sheet 'People', is empty"):
         read_prospects(path)
     changed(path, lambda made: made.create_sheet("Data").append(["a"]))
-    with pytest.raises(InvalidInputError, match="Pass sheet_name= as one of: 'People', 'Data'"):
+    with (
+        pytest.warns(OutreachWarning, match="Pass sheet_name= as one of: 'People', 'Data'"),
+        pytest.raises(InvalidInputError, match="sheet 'People', is empty"),
+    ):
         read_prospects(path)
 
 
@@ -321,14 +364,16 @@ def test_a_header_without_names_is_an_error(
     book(path, [None, "b"], [1, 2])
     frame, said = warned(path)
     assert list(frame) == ["", "b"]
-    assert "no name in the header, row 1" in said
+    assert "no name in row 1, its header" in said
 
 
-def test_a_value_that_a_documented_column_cannot_hold_is_an_error(tmp_path: Path) -> None:
-    """As in a CSV file, the error names the column and the dtype."""
+def test_a_value_that_a_documented_column_cannot_hold_is_said(tmp_path: Path) -> None:
+    """The column keeps its cells, and the warning names it and its dtype, but no value."""
     path = book(tmp_path / "x.xlsx", ["company_followers"], ["many"])
-    with pytest.raises(InvalidInputError, match="'company_followers' that cannot be read as Int64"):
-        read_prospects(path)
+    frame, said = warned(path)
+    assert "as on the sheet: 'company_followers' (Int64)." in said
+    assert "many" not in said
+    assert frame["company_followers"].tolist() == ["many"]
 
 
 def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
@@ -337,10 +382,10 @@ def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
     good = book(tmp_path / "good.xlsx", ["a"], *([number] for number in range(300))).read_bytes()
     old = bytes.fromhex("d0cf11e0a1b11ae1")
     for content, message in (
-        (b"", "it is empty"),
+        (b"", "is damaged, or not"),
         (b"a,b\n1,2\n", "give a CSV file the ending .csv"),
         (old + "EncryptedPackage".encode("utf-16-le"), "is encrypted"),
-        (old, "old format .xls"),
+        (old, "save it as .xlsx in Excel"),
         (b"PK\x03\x04 and so on", "is damaged"),
         *((good[:cut], "is damaged") for cut in range(100, len(good), 500)),
         *((good[:at] + b"\xff" * 40 + good[at + 40 :], None) for at in range(0, len(good), 100)),
@@ -355,6 +400,10 @@ def test_what_is_no_workbook_is_an_error_that_says_why(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("xl/worksheets/sheet1.xml", b" " * (8 << 20))
     with pytest.raises(InvalidInputError, match="would grow to 8,388,608"):
+        read_prospects(path)
+    book(path, ["a"], [1])
+    changed(path, lambda made: made.active.cell(1_048_576, 16_384, "stray"))
+    with pytest.raises(InvalidInputError, match="cells reach to XFD1048576"):
         read_prospects(path)
     csv = tmp_path / "x.csv"
     csv.write_bytes(good)
