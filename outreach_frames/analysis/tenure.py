@@ -144,7 +144,9 @@ def _calendar_years(since: np.ndarray[Any, Any], day: np.datetime64) -> np.ndarr
     days = starts - months
     full = today.astype("datetime64[Y]") - starts.astype("datetime64[Y]")
     full = full - ((months + full).astype("datetime64[D]") + days > today).astype("timedelta64[Y]")
-    last, following = ((months + n).astype("datetime64[D]") + days for n in (full, full + 1))
+    last, following = (
+        (months + n).astype("datetime64[D]") + days for n in (full, full + np.timedelta64(1, "Y"))
+    )
     years: np.ndarray[Any, Any] = full.astype(float) + (today - last) / (following - last)
     return years
 

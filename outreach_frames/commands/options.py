@@ -141,7 +141,7 @@ def _add_filter(group: Any, known: spec.Filter) -> None:
 
 
 def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:
-    """Call a function with arguments taken from the options, and connect if needed."""
+    """Call a function with arguments taken from the options, and connect if it takes a client."""
     names = signature(function).parameters
     given = vars(options) | others
     if given.get("columns") is not None:
@@ -149,7 +149,7 @@ def call(function: Callable[..., T], options: argparse.Namespace, **others: Any)
     chosen = {name: value for name, value in given.items() if name in names}
     if "fields" in names:
         chosen |= {known.name: given[known.name] for known in spec.FILTERS}
-    with connected(options) if "sandbox" in options else nullcontext():
+    with connected(options) if "sandbox" in options and "client" in names else nullcontext():
         return function(**chosen)
 
 

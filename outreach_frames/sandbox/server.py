@@ -22,6 +22,8 @@ STOP_SECONDS = 5
 
 MAX_URL_BYTES = 16_384
 MAX_HEADER_BYTES = 65_536
+# Of the loop, which are enough for connections that were being accepted.
+_TURNS = 5
 _HOST = re.compile(rb"(127\.0\.0\.1|localhost)(:[0-9]{1,5})?", re.IGNORECASE)
 
 
@@ -73,11 +75,10 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         for listener in (*self.servers, *(sockets or ())):
             listener.close()
-        # Abort connections first: from Python 3.12 on, a server waits for them to end.
-        for connection in list(self.server_state.connections):
-            connection.transport.abort()
-        for server in self.servers:
-            await server.wait_closed()
+        for _ in range(_TURNS):
+            for connection in list(self.server_state.connections):
+                connection.transport.abort()
+            await asyncio.sleep(0)
 
     async def run_until_stopped(self, listener: socket.socket) -> None:
         await self.serve([listener])

@@ -17,6 +17,7 @@ import pytest
 
 import outreach_frames as of
 from outreach_frames.cli import main
+from outreach_frames.client.client import Client
 from outreach_frames.common.atomic_files import move_file, replace_file, replace_folder
 from outreach_frames.distributed import read_people
 from outreach_frames.errors import InvalidInputError, OutreachWarning
@@ -48,10 +49,9 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
 }
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _sandbox() -> Iterator[None]:
-    with of.connect("sandbox", cache=None):
-        yield
+@pytest.fixture(autouse=True)
+def _connected(client: Client) -> None:
+    """Connect for each test: a command connects anew."""
 
 
 def make_pipe(path: Path) -> None:

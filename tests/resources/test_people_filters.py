@@ -88,7 +88,7 @@ def test_a_misspelled_filter_names_no_other_filter_as_an_argument(client: Client
     with pytest.raises(of.OutreachError, match="mean 'person_seniorities'") as error:
         of.search_people(person_senioritys=["vp"], client=client)  # type: ignore[call-arg]
     assert "search_people takes" not in str(error.value)
-    with pytest.raises(of.OutreachError, match=r"takes limit=, headcount=, .*client=\. Call"):
+    with pytest.raises(of.OutreachError, match=r"takes columns=, limit=, .*client=\. Call"):
         of.search_people(wholly_different=1, client=client)  # type: ignore[call-arg]
 
 
