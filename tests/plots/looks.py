@@ -60,7 +60,9 @@ def described(axes: Axes) -> Iterator[str]:
     places = ((shown(text), f"{text.get_text()!r} {place_of(text)}") for text in axes.texts)
     yield from grouped("texts", places)
     if legend := axes.get_legend():
-        yield f"legend: {shown(legend.get_texts()[0])} {legend.get_frame_on()}"
+        anchor = axes.transAxes.inverted().transform(legend.get_bbox_to_anchor().min)
+        look = f"{legend.get_frame_on()} {short(anchor)}"
+        yield f"legend: {shown(legend.get_texts()[0])} {look}"
         for text, handle in zip(legend.get_texts(), legend.legend_handles, strict=True):
             yield f"legend: {look_of(handle)} {text.get_text()!r}"
     yield from (f"other axes: {one.get_ylabel()}" for one in axes.figure.axes if one is not axes)
