@@ -68,7 +68,7 @@ def test_each_bar_counts_all_that_is_done(
                 for progress in (True, False, None):
                     call(progress=progress)
                     shown = capsys.readouterr().err
-                    last = rf"{description}:.* {counted} \[.* {unit}/s(,.*)?\]\n"
+                    last = rf"{description}:.* {counted} \[.* {unit}(/s)?(,.*)?\] *\n"
                     assert re.fullmatch(last if progress else "", shown.rpartition("\r")[2]), shown
 
 

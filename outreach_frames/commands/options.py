@@ -143,7 +143,7 @@ def _add_filter(group: Any, known: spec.Filter) -> None:
 def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:
     """Call a function with arguments taken from the options, and connect if needed."""
     names = signature(function).parameters
-    given = {"progress": False if getattr(options, "quiet", False) else None}
+    given: dict[str, Any] = {"progress": False if getattr(options, "quiet", False) else None}
     given |= vars(options) | others
     if given.get("columns") is not None:
         given["columns"] = [*filter(None, chain.from_iterable(given["columns"]))]

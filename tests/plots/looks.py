@@ -33,8 +33,9 @@ def looks() -> list[str]:
         lines += [f"# {name}: few", *described(plot(7, None))]
         plt.close()
         with plt.style.context("dark_background"):
-            lines += [f"# {name}: many", *described(plot(50, plain_axes(figsize=(5, 3))))]
-        lines += [f"# {name}: one", *described(plot(1, plain_axes(figsize=(2.5, 5))))]
+            lines += [f"# {name}: many", *described(plot(50, plain_axes(figsize=(5, 2))))]
+        with plt.rc_context({"xtick.labelsize": 8, "ytick.labelsize": 9, "legend.fontsize": 7}):
+            lines += [f"# {name}: one", *described(plot(1, plain_axes(figsize=(2.5, 5))))]
     return lines
 
 

@@ -115,7 +115,7 @@ def test_unknown_dtypes_send_nothing() -> None:
     accounts = pd.DataFrame({"domain": ["brightforge.example"]}).outreach
     with scripted([]) as service, of.connect(service.url, "token", cache=None):
         for call in (*reads, accounts.find_people, partial(of.set_daily_email_limit, "1", 5)):
-            with pytest.raises(of.OutreachError, match="dtype_backend is 'arrow'. Pass"):
+            with pytest.raises(of.OutreachError, match=r"dtype_backend is 'arrow'\. Pass"):
                 call(dtype_backend="arrow")
         assert service.requests == []
 
