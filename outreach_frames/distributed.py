@@ -22,7 +22,7 @@ from outreach_frames import spec
 from outreach_frames.common.arguments import check_one_of
 from outreach_frames.common.atomic_files import require_readable_file, unreadable
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.reading.flatten import check_dtype_backend, concat_tables, people_frame
+from outreach_frames.reading.flatten import concat_tables, people_frame
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
 from outreach_frames.reading.ndjson import read_ndjson
 from outreach_frames.tables.schema import DtypeBackend, empty_table, to_frame
@@ -136,7 +136,6 @@ def read_people(
             name=error.name,
         ) from error
 
-    check_dtype_backend(dtype_backend)
     meta = people_frame([], dtype_backend)
     if extra_column is not None:
         if extra_column in meta.columns:

@@ -25,7 +25,7 @@ from outreach_frames.history.snapshots import count_people
 
 
 def _run_snapshot(options: argparse.Namespace) -> None:
-    path = call(of.snapshot_people, options, progress=False if options.quiet else None)
+    path = call(of.snapshot_people, options)
     if not options.quiet:
         print_text(f"{plural(count_people(path), 'person', 'people')} written to {path}")
 
@@ -38,9 +38,7 @@ def _run_compare(options: argparse.Namespace) -> None:
         for name in ("before", "after")
         if (options.encoding or options.sheet_name) and (path := getattr(options, name)) is not None
     }
-    comparison = call(
-        of.compare_people, options, **people, progress=False if options.quiet else None
-    )
+    comparison = call(of.compare_people, options, **people)
     if options.out is None:
         print_result(comparison)
         return

@@ -143,7 +143,8 @@ def _add_filter(group: Any, known: spec.Filter) -> None:
 def call(function: Callable[..., T], options: argparse.Namespace, **others: Any) -> T:
     """Call a function with arguments taken from the options, and connect if it takes a client."""
     names = signature(function).parameters
-    given = vars(options) | others
+    given: dict[str, Any] = {"progress": False if getattr(options, "quiet", False) else None}
+    given |= vars(options) | others
     if given.get("columns") is not None:
         given["columns"] = [*filter(None, chain.from_iterable(given["columns"]))]
     chosen = {name: value for name, value in given.items() if name in names}

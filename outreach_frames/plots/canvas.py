@@ -249,7 +249,7 @@ def finish(axes: Axes, title: str, **labels: str) -> Axes:
     if families != tuple(mpl.rcParams["font.family"]):
         for text in texts:
             text.set_fontfamily(list(families))
-        axes.tick_params(axis="both", labelfontfamily=list(families))
+        axes.tick_params(labelfontfamily=list(families))
     return axes
 
 

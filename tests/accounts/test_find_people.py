@@ -671,3 +671,13 @@ def test_from_a_file_to_a_sheet_in_five_lines(tmp_path: Path) -> None:
     assert (status == "duplicate_in_frame").sum() == 10
     assert (status == "nobody").sum() >= 30
     assert 0 < len(new) < len(found.people)
+
+
+def test_one_company_reads_no_more_than_it_needs() -> None:
+    """One company is searched in pages of as many people as are needed, several in full pages."""
+    world = world_of({f"firm{number}.example": 130 for number in range(1, 4)})
+    for companies, most, expected in ((1, 3, 3), (1, 150, 100), (1, None, 100), (3, 3, 100)):
+        accounts = pd.DataFrame({"domain": [firm.domain for firm in world.firms[:companies]]})
+        with scripted(world.reply) as service, connected(service):
+            accounts.outreach.find_people(domain="domain", per_company=most)
+            assert service.requests[0].json["page_size"] == expected, (companies, most)

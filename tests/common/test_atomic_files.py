@@ -341,6 +341,16 @@ def test_the_file_of_a_live_writer_is_not_deleted(tmp_path: Path) -> None:
     assert not list(tmp_path.glob(".*"))
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="needs the list of open files")
+def test_no_writer_leaves_a_file_open(tmp_path: Path) -> None:
+    """After each writer no file or folder of its is open."""
+    for name, write in WRITERS.values():
+        with suppress(OutreachWarning):
+            write(tmp_path / name)
+        paths = [os.path.realpath(link) for link in Path("/proc/self/fd").iterdir()]
+        assert [path for path in paths if str(tmp_path) in path] == []
+
+
 @pytest.mark.parametrize("writer", [name for name in WRITERS if "folder" not in name])
 def test_new_files_have_the_usual_permissions(tmp_path: Path, writer: str) -> None:
     """Once it is complete, a new file is as open as the system makes files."""

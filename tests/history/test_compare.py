@@ -240,6 +240,44 @@ def test_a_profile_of_somebody_who_is_matched_is_one_person() -> None:
         assert comparison.disappeared.empty
 
 
+@pytest.mark.filterwarnings(QUIET)
+def test_parts_may_differ_in_types(tmp_path: Path) -> None:
+    """Parts of a column whose types differ are compared by value, or as text if they do not mix."""
+
+    def folder(name: str, *parts: list[Any]) -> Path:
+        path = tmp_path / name
+        path.mkdir()
+        for number, values in enumerate(parts):
+            ids = [f"{number}{place}" for place in range(len(values))]
+            frame = pd.DataFrame({"id": ids, "new": pd.array(values)})
+            frame.to_parquet(path / f"part-{number:05}.parquet")
+        return path
+
+    whole, mixed = folder("whole", [1, 2], [3, 4]), folder("mixed", [1, 9], [3.5, 4.0])
+    texts = folder("texts", [1, 2], ["3", "x"])
+    for after, expected in (
+        (mixed, [("2", "9"), ("3", "3.5")]),
+        (texts, [("4", "x")]),
+    ):
+        changed = of.compare_people(whole, after).changed
+        assert list(zip(changed["before"], changed["after"], strict=True)) == expected
+
+
+def test_changes_of_lists_are_legible_in_files(tmp_path: Path) -> None:
+    """A change of a list is JSON in its own letters, and a file is as `to_csv` of a frame."""
+    before, after = (
+        frame_of([{"id": "1", "languages": [{"proficiency": "native", "language": name}]}])
+        for name in ("Türkçe", "日本語")
+    )
+    comparison = of.compare_people(before, after)
+    (change,) = comparison.changed[["before", "after"]].to_numpy().tolist()
+    texts = [f'[{{"language":"{name}","proficiency":"native"}}]' for name in ("Türkçe", "日本語")]
+    assert change == texts
+    written = comparison.to_csv(tmp_path / "tables") / "changed.csv"
+    expected = comparison.changed.outreach.to_csv(tmp_path / "changed.csv")
+    assert written.read_bytes() == expected.read_bytes()
+
+
 def test_ignored_columns_do_not_count_as_changed() -> None:
     """Links to pictures are ignored by default, other columns on request, and typos are errors."""
     before = pd.DataFrame({"id": ["1"], "image_url": ["a"], "title": ["CTO"]})

@@ -9,7 +9,7 @@ from typing import Final
 from coverage import CoverageData
 
 TESTS: Final = Path(__file__).parents[1]
-# A mutant that survives so many tests of its line survives the remaining ones too.
+# Most mutants that some test notices are noticed by one of so many.
 MAX_TESTS: Final = 80
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import matplotlib as mpl
+import matplotlib.figure
 import pytest
 
 mpl.use("agg")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
@@ -15,6 +16,7 @@ import outreach_frames as of
 from tests.gallery import frames
 from tests.gallery.__main__ import PLOTS, SLIDE
 from tests.plots.artists import flaws, overlapping, plain_axes
+from tests.plots.looks import kept, looks
 
 pytestmark = pytest.mark.long
 
@@ -115,6 +117,14 @@ def test_axes_that_are_none_are_told(projection: str | None) -> None:
     axes = plt.subplots(1, 2, subplot_kw={"projection": projection})[1]
     with pytest.raises(of.OutreachError, match="ax takes one Axes"):
         of.plots.tenure(pd.DataFrame({"years": [1.0]}), ax=axes[0] if projection else axes)
+
+
+def test_plots_look_as_they_did_on_file() -> None:
+    """Sizes, colours, bars, texts, ticks and legends of every plot are those last reviewed."""
+    changed = "\n".join(difflib.unified_diff(kept(), looks(), "kept", "now", "", "", 1, ""))
+    assert changed == "", (
+        "Where the pictures of tests.gallery are right: python -m tests.plots.looks"
+    )
 
 
 def test_a_heatmap_stays_upright_when_it_is_drawn_again() -> None:

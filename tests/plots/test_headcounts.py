@@ -131,19 +131,30 @@ def test_a_plot_of_nobody_is_empty(people: pd.DataFrame, plot: str) -> None:
     assert not getattr(of.plots, plot)(people.head(0)).patches
 
 
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"level": "team"}, "level"),
-        ({"top": 0}, "top"),
-        ({"level": None}, "level"),
-        ({"company": "There Is None"}, "no company named"),
-    ],
-)
-def test_bad_options_are_told(people: pd.DataFrame, options: dict[str, object], words: str) -> None:
-    """An option of no use is an error that names it."""
-    with pytest.raises(of.OutreachError, match=words):
-        of.plots.headcount(people, **options)
+BAD_OPTIONS = [
+    ("headcount", {"level": "team"}, "level"),
+    ("headcount", {"level": None}, "level"),
+    ("headcount", {"company": "There Is None"}, "no company named"),
+    ("headcount_heatmap", {"level": "team"}, "level='team' is not one of"),
+    ("headcount_heatmap", {"company": "There Is None"}, "no company named"),
+    ("headcount_change", {"by": "team"}, "by='team' is not one of"),
+    ("job_functions", {"department": "legall"}, "Did you mean 'legal'"),
+    ("job_functions", {"company": "There Is None"}, "no company named"),
+    ("segments", {"by": "company_size", "value": "age"}, "value='age' is not one of"),
+    ("segments", {}, "Pass by="),
+]
+WITH_TOP = ("capacity", "company_sizes", "people_map", "headcount", "job_functions")
+
+
+def test_bad_options_are_told(people: pd.DataFrame) -> None:
+    """An option of no use is an error that names it, and what to pass."""
+    tops = [(name, {"top": top}, "top") for name in WITH_TOP for top in (0, 1.5, "5")]
+    for name, options, words in (*BAD_OPTIONS, *tops):
+        with pytest.raises(of.OutreachError, match=words):
+            getattr(of.plots, name)(people, **options)
+    for name in ("headcount_heatmap", "headcount_change", "segments"):
+        with pytest.raises(of.OutreachError, match="top=0 is too small"):
+            getattr(of.plots, name)(people, top=0)
 
 
 def test_a_frame_of_another_kind_is_told() -> None:

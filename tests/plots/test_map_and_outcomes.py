@@ -159,12 +159,14 @@ def test_places_have_their_names_and_numbers() -> None:
 
 
 def test_the_land_is_drawn_behind_the_people() -> None:
-    """London and Nairobi lie on drawn land, the middle of the Atlantic does not."""
+    """London, Nairobi and Siberia beyond the date line are on land, the Atlantic is not."""
     axes = of.plots.people_map(frames.places(5), ax=plain_axes())
     (land,) = (patch for patch in axes.patches if patch.get_zorder() == 0)
     outlines = land.get_path()
-    on_land = [outlines.contains_point(place) for place in [(-0.5, 52), (37, -1), (-35, 30)]]
-    assert on_land == [True, True, False]
+    on_land = [
+        outlines.contains_point(place) for place in [(-0.5, 52), (37, -1), (-175, 67), (-35, 30)]
+    ]
+    assert on_land == [True, True, True, False]
     assert land.get_visible()
     assert 0 < land.get_alpha() < 0.5
     (circles,) = axes.collections

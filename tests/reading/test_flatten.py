@@ -310,7 +310,7 @@ def test_names_that_meet_are_told_apart():
         ("company_sic_codes", {"company": {"sic_codes": [1, "x"]}}, '[1,"x"]'),
         ("company_keywords", {"company": {"keywords": "x"}}, "x"),
         ("experiences", {"experiences": [{"title": 5}]}, '[{"title":5}]'),
-        ("experiences", {"experiences": ["x", {}]}, '["x",{}]'),
+        ("experiences", {"experiences": ["Prüfer", {}]}, '["Prüfer",{}]'),
         ("company_technologies", {"company": {"technologies": "x"}}, "x"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,17 @@ def test_progress_is_shown_when_asked_for(name: str, capsys: pytest.CaptureFixtu
         for progress in (None, False, True):
             read(progress=progress)
             assert bool(capsys.readouterr().err) == bool(progress)
+
+
+def test_unknown_dtypes_send_nothing() -> None:
+    """Every function that takes dtype_backend checks it before the first request."""
+    reads = [read for name, (read, _) in READS.items() if name != "count_people"]
+    accounts = pd.DataFrame({"domain": ["brightforge.example"]}).outreach
+    with scripted([]) as service, of.connect(service.url, "token", cache=None):
+        for call in (*reads, accounts.find_people, partial(of.set_daily_email_limit, "1", 5)):
+            with pytest.raises(of.OutreachError, match=r"dtype_backend is 'arrow'\. Pass"):
+                call(dtype_backend="arrow")
+        assert service.requests == []
 
 
 def test_errors_beside_a_count_are_told() -> None:

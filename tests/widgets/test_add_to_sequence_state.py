@@ -44,7 +44,7 @@ NO_EMAILS = [
 ]  # fmt: skip
 URLS = [
     "profnet_url", "Profile URL", "profile link (optional)", "ProfileURL", "Profnet", "profnet url",
-    "Person Profile Url", "Public profile",
+    "Person Profile Url", "Public profile", "ProfNet URL",
 ]  # fmt: skip
 NO_URLS = [
     "company_profnet_url", "Profile picture", "url", "website", "Company Profile", "profile_id",

@@ -183,6 +183,17 @@ def test_a_deep_error_body(levels: int) -> None:
     assert column(report) == ["rejected"] * 3
 
 
+def test_a_deep_count() -> None:
+    """A count that is no number makes rows unknown, and is shown unless it is nested too deeply."""
+    for levels, shown in ((1, "[]"), (1000, "(nested too deeply to show)")):
+        count = b"[" * levels + b"]" * levels
+        reply = script.respond(b'{"total": 1, "total_added_to_sequence": ' + count + b"}")
+        with scripted(only_posts([reply])) as service, connected(service) as client:
+            with pytest.warns(OutreachWarning, match="1 is unknown"):
+                report = add(leads(1), client)
+        assert f"reports {shown} leads added" in report.rows["detail"][0]
+
+
 @pytest.mark.parametrize(
     ("frame", "said"),
     [

@@ -1,0 +1,100 @@
+"""Progress bars: what each of them counts, and where one is shown."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from collections.abc import Callable, Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.cli import main
+from outreach_frames.client.connect import API_KEY_VARIABLE, BASE_URL_VARIABLE
+from tests.resources.search_service import service_of
+from tests.scripted import Received, Reply, delayed, scripted
+
+FILTERS: Any = {"person_seniorities": ["vp", "director"]}
+
+
+def bars(folder: Path) -> Iterator[tuple[str, str, str, Callable[..., object]]]:
+    """Yield the description of each bar, its count at the end, its unit, and what shows it."""
+    people = of.search_people(limit=None)
+    found = of.count_people(FILTERS)
+    page = {"limit": None, "page_size": 5}
+    split = {"limit": None, "split_by": "person_seniorities"}
+    by = {"by": "person_seniorities"}
+    new = (folder / f"{number}.csv" for number in count())
+    every = f"{found}/{found}"
+    yield "people", "5/5", "people", lambda **o: of.search_people(limit=5, page_size=5, **o)
+    yield "people", every, "people", lambda **o: of.search_people(FILTERS, **page, **o)
+    yield "people", every, "people", lambda **o: of.search_people(FILTERS, **split, **o)
+    yield "people", every, "people", lambda **o: of.export_people(next(new), FILTERS, **o)
+    yield "people", every, "people", lambda **o: of.snapshot_people(next(new), FILTERS, **o)
+    yield "Counting", "3/3", "searches", lambda **o: of.count_people(FILTERS, **by, **o)
+    yield "Counting", "4/4", "searches", lambda **o: of.explain_search(FILTERS, **o)
+    yield "sequences", f"{len(of.sequences())} sequences", "sequences", of.sequences
+    boxes = of.mailboxes()["id"]
+    yield "mailboxes", f"{len(boxes)} mailboxes", "mailboxes", of.mailboxes
+    every = f"{len(boxes)}/{len(boxes)}"
+    yield "limits", every, "mailboxes", lambda **o: of.set_daily_email_limit(boxes, 30, **o)
+    leads = pd.DataFrame({"email": [f"lead{number}@x.example" for number in range(5)]})
+    yield "contacts", "5/5", "contacts", lambda **o: of.contacts(emails=leads["email"], **o)
+    firms = people.drop_duplicates("company_name").head(3).outreach
+    company = {"name": "company_name"}
+    yield "companies", "3/3", "companies", lambda **o: firms.find_people(**company, **o)
+    send = leads.outreach.add_to_sequence
+    active = of.sequences(status="active")["id"][0]
+    options = {"chunk_size": 2, "journal": folder / "journal"}
+    yield "Adding", "5/5", "leads", lambda **o: send(active, **options, **o)
+    few = people[["id", "name", "title"]]
+    yield "comparing", "2/2", "columns", lambda **o: of.compare_people(few, few, **o)
+    yield "4 columns", "8/8", "steps", lambda **o: few.outreach.to_excel(folder / "x.xlsx", **o)
+
+
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_each_bar_counts_all_that_is_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With progress=True each bar ends at its total, in its unit, and stays; else there is none."""
+    with of.sandbox.serve(people=40, seed=1) as running:
+        with of.connect(running.url, running.api_key, cache=None):
+            for description, counted, unit, call in bars(tmp_path):
+                for progress in (True, False, None):
+                    call(progress=progress)
+                    shown = capsys.readouterr().err
+                    last = rf"{description}:.* {counted} \[.* {unit}(/s)?(,.*)?\] *\n"
+                    assert re.fullmatch(last if progress else "", shown.rpartition("\r")[2]), shown
+
+
+def test_a_terminal_shows_what_takes_long(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By default a bar is shown on a terminal after a while, and is gone at the end."""
+
+    def slow(received: Received) -> Reply:
+        return delayed(0.6, service_of(3)(received))
+
+    def shown(*options: str) -> str:
+        monkeypatch.setattr(sys, "stderr", Terminal())
+        assert main(["snapshot", str(tmp_path / f"people{len(options)}"), *options]) == 0
+        return sys.stderr.getvalue()
+
+    with scripted(slow) as service:
+        monkeypatch.setenv(BASE_URL_VARIABLE, service.url)
+        monkeypatch.setenv(API_KEY_VARIABLE, "token")
+        lines = shown().split("\r")
+        assert any("3/3" in line for line in lines)
+        assert lines[-1].strip() == ""
+        assert shown("--quiet") == ""
+
+
+class Terminal(io.StringIO):
+    """A stream that is a terminal."""
+
+    def isatty(self) -> bool:
+        """Return that it is one."""
+        return True
