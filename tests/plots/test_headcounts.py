@@ -155,6 +155,9 @@ def test_bad_options_are_told(people: pd.DataFrame) -> None:
     for name in ("headcount_heatmap", "headcount_change", "segments"):
         with pytest.raises(of.OutreachError, match="top=0 is too small"):
             getattr(of.plots, name)(people, top=0)
+    for name in ("headcount", "headcount_heatmap"):
+        with pytest.raises(of.OutreachError, match="level='team' is not one of"):
+            getattr(of.plots, name)(people.outreach.headcount(), level="team")
 
 
 def test_a_frame_of_another_kind_is_told() -> None:
