@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple
 
 from outreach_frames import spec
 from outreach_frames.client.response import excerpt
-from outreach_frames.common.text import shorten
+from outreach_frames.common.text import plural, shorten
 from outreach_frames.errors import (
     BadRequestError,
     OutreachError,
@@ -232,10 +232,8 @@ def _count_problem(added: object, candidates: int, duplicates: int, is_inconsist
     """Return why the counts do not prove that all candidates were added."""
     listed = f" ({duplicates} of them only as a duplicate)" if duplicates else ""
     also = " It names leads that were not sent." if is_inconsistent else ""
-    return (
-        f"The service reports {_shown(added)} leads added, but {candidates} leads were not listed "
-        f"as skipped{listed}.{also}"
-    )
+    not_listed = f"{plural(candidates, 'lead')} {'was' if candidates == 1 else 'were'} not listed"
+    return f"The service reports {_shown(added)} leads added, but {not_listed} as skipped{listed}.{also}"
 
 
 def _name(lead: tuple[str | None, str | None]) -> str:
