@@ -232,8 +232,8 @@ def _count_problem(added: object, candidates: int, duplicates: int, is_inconsist
     """Return why the counts do not prove that all candidates were added."""
     listed = f" ({duplicates} of them only as a duplicate)" if duplicates else ""
     also = " It names leads that were not sent." if is_inconsistent else ""
-    not_listed = f"{plural(candidates, 'lead')} {'was' if candidates == 1 else 'were'} not listed"
-    return f"The service reports {_shown(added)} leads added, but {not_listed} as skipped{listed}.{also}"
+    skipped = f"{plural(candidates, 'lead')} {'was' if candidates == 1 else 'were'} not listed"
+    return f"The service reports {_shown(added)} leads added, but {skipped} as skipped{listed}.{also}"
 
 
 def _name(lead: tuple[str | None, str | None]) -> str:
