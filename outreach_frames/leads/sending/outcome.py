@@ -233,7 +233,9 @@ def _count_problem(added: object, candidates: int, duplicates: int, is_inconsist
     listed = f" ({duplicates} of them only as a duplicate)" if duplicates else ""
     also = " It names leads that were not sent." if is_inconsistent else ""
     skipped = f"{plural(candidates, 'lead')} {'was' if candidates == 1 else 'were'} not listed"
-    return f"The service reports {_shown(added)} leads added, but {skipped} as skipped{listed}.{also}"
+    return (
+        f"The service reports {_shown(added)} leads added, but {skipped} as skipped{listed}.{also}"
+    )
 
 
 def _name(lead: tuple[str | None, str | None]) -> str:
