@@ -60,7 +60,11 @@ def in_turn(turn: int, how_many: int) -> list[tuple[str, Callable[[pd.DataFrame]
 
 def read(path: Path) -> pd.DataFrame:
     """Read a file and remove it, so that the next one can have its name."""
-    frame = pd.read_excel(path) if path.suffix == ".xlsx" else of.read_prospects(path)
+    frame = (
+        pd.read_excel(path, engine="openpyxl")
+        if path.suffix == ".xlsx"
+        else of.read_prospects(path)
+    )
     path.unlink()
     return frame
 
