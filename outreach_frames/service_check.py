@@ -63,7 +63,7 @@ _UNUSABLE: Final[Mapping[type[ServiceError], str]] = {
     ConnectionFailedError: "connection",
     RequestTimeoutError: "connection",
 }
-_NEEDS_EMAILS: Final = "Pass emails=[...] of contacts."
+_NEEDS_EMAILS: Final = "Pass emails= with addresses of contacts."
 _TELL_SERVICE: Final = "Tell the service's support: results may be incomplete."
 _TELL_AUTHORS: Final = "Nothing to do: it is kept. Tell the authors of this package."
 # The request at the start of an error's message, and addresses that a service may name in it.
@@ -283,7 +283,7 @@ class _Checker:
 
     def _check_lead_list(self, lead_list_id: str | None) -> None:
         if lead_list_id is None:
-            self._add(NOTE, "not checked", "Pass lead_list_id= of a lead list.")
+            self._add(NOTE, "not checked", "Pass lead_list_id= with the id of a lead list.")
         else:
             self._check_list(lead_list_id)
 
