@@ -8,6 +8,7 @@ import re
 import socket
 import threading
 from contextlib import suppress
+from itertools import chain
 
 import uvicorn
 from starlette.responses import Response
@@ -73,12 +74,16 @@ class _Server(uvicorn.Server):
                 await asyncio.wait_for(self._stop.wait(), 0.1)
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        for listener in (*self.servers, *(sockets or ())):
-            listener.close()
+        # A server that is closed loses the connections that it is accepting, so that comes last.
+        for listener in chain.from_iterable(server.sockets for server in self.servers):
+            with suppress(NotImplementedError):  # Windows
+                self._loop.remove_reader(listener.fileno())
         for _ in range(_TURNS):
+            await asyncio.sleep(0)
             for connection in list(self.server_state.connections):
                 connection.transport.abort()
-            await asyncio.sleep(0)
+        for opened in (*self.servers, *(sockets or ())):
+            opened.close()
 
     async def run_until_stopped(self, listener: socket.socket) -> None:
         await self.serve([listener])

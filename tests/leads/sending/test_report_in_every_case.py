@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import textwrap
@@ -185,13 +186,15 @@ def test_a_deep_error_body(levels: int) -> None:
 
 def test_a_deep_count() -> None:
     """A count that is no number makes rows unknown, and is shown unless it is nested too deeply."""
-    for levels, shown in ((1, "[]"), (1000, "(nested too deeply to show)")):
+    # From Python 3.12 on, nothing is nested too deeply to be cut.
+    deep = r"(\(nested too deeply to show\)|\[+…)"
+    for levels, shown in ((1, r"\[\]"), (1000, deep)):
         count = b"[" * levels + b"]" * levels
         reply = script.respond(b'{"total": 1, "total_added_to_sequence": ' + count + b"}")
         with scripted(only_posts([reply])) as service, connected(service) as client:
             with pytest.warns(OutreachWarning, match="1 is unknown"):
                 report = add(leads(1), client)
-        assert f"reports {shown} leads added" in report.rows["detail"][0]
+        assert re.search(f"reports {shown} leads added", report.rows["detail"][0])
 
 
 @pytest.mark.parametrize(
