@@ -12,7 +12,6 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any, Final, NoReturn
 
 import pandas as pd
@@ -134,7 +133,10 @@ def discarding_unread_output() -> Iterator[None]:
 
 
 def _discard_output() -> None:
-    sys.stdout = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - until the end
+    """Send the rest of the output nowhere, so that no later flush of it fails."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, sys.stdout.fileno())
+    os.close(nowhere)
 
 
 def print_result(result: object) -> None:
