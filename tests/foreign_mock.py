@@ -1,7 +1,7 @@
 """Every function that talks to a service, tried against a mock that a foreign tool made.
 
-    npm install --prefix /tmp/mock @stoplight/prism-cli
-    /tmp/mock/node_modules/.bin/prism mock --port 4010 data/openapi.json
+    npm install --prefix mock @stoplight/prism-cli
+    mock/node_modules/.bin/prism mock --port 4010 data/openapi.json
     python -m tests.foreign_mock http://127.0.0.1:4010
 
 Such a mock gives the examples of `data/openapi.json`, and checks each request against it.

@@ -118,8 +118,9 @@ class Checkpoint:
         """Return a function that classifies ids as new or seen; the next `append` records them."""
         state = self.state
         with self.explained():
-            resumed = state["begins"] if state and state["search"] == search else None
-            self.first_part = resumed or self._number
+            self.first_part = self._number
+            if state and state["search"] == search:
+                self.first_part = state["begins"]
 
         def classify(ids: Sequence[str | None]) -> list[Sighting]:
             with self.explained():
