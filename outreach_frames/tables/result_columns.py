@@ -11,7 +11,7 @@ from outreach_frames.spec import Field
 ASKED: Final = Field("asked", note="the id or address as you passed it")
 FOUND: Final = Field("found", "boolean", required=True, note="whether the service has the contact")
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")
-DETAIL: Final = Field("detail", note="reason if the limit did not change")
+DETAIL: Final = Field("detail", note="reason if the limit did not change, or what it replaced")
 PEOPLE_IN_FRAME: Final = Field(
     "people_in_frame", "integer", note="rows of the frame that work at the company"
 )
