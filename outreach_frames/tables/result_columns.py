@@ -111,6 +111,14 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("company_after", note="employer after"),
             Field("title_before", note="job title before"),
             Field("title_after", note="job title after"),
+            Field("profnet_url", note="profile URL after, or before if it is missing"),
+            Field("company_id_before", note="id of the employer before"),
+            Field("company_id_after", note="id of the employer after"),
+            Field(
+                "current_position_start_date",
+                format="date",
+                note="start of the current position, after",
+            ),
         ),
         "headcount_change": (
             Field("company_id", note="id of the company"),
