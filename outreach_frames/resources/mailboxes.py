@@ -15,7 +15,6 @@ from outreach_frames.analysis.companies import column_of
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import (
-    check_id,
     check_ids,
     check_integer,
 )
@@ -211,19 +210,16 @@ def _read_request(mailboxes: object, limit: int | None) -> _Request:
     frame: pd.DataFrame | None = None
     labels = mailboxes.index if isinstance(mailboxes, pd.Series) else None
     if isinstance(mailboxes, Mapping):
-        ids, limits = list(mailboxes), list(mailboxes.values())
+        ids, limits = check_ids(_ID, list(mailboxes)), list(mailboxes.values())
     elif hasattr(mailboxes, "columns"):
         frame = as_frame(mailboxes, "set_daily_email_limit()")
-        ids, limits = (list(python_values(column_of(frame, name))) for name in ("id", _LIMIT))
-        labels = frame.index
+        ids, labels = check_ids(_ID, column_of(frame, "id")), frame.index
+        limits = list(python_values(column_of(frame, _LIMIT)))
     else:
-        number = check_integer("limit", limit)
-        one = isinstance(mailboxes, str)
-        ids = [check_id(_ID, mailboxes)] if one else check_ids(_ID, mailboxes)
-        limits, limit = [number] * len(ids), None
+        ids = check_ids(_ID, mailboxes)
+        limits, limit = [check_integer("limit", limit)] * len(ids), None
     if limit is not None:
-        raise InvalidInputError("Each mailbox has its own limit here: pass no limit= beside them.")
-    ids = check_ids(_ID, ids)
+        raise InvalidInputError("Each mailbox has its own limit here. Omit limit=.")
     if addresses := [one for one in ids if "@" in one]:
         raise InvalidInputError(
             f"{_ID} has {plural(len(addresses), 'email address', 'email addresses')}, such as "
