@@ -218,9 +218,24 @@ def _run_lead_list(options: argparse.Namespace) -> None:
 
 def _run_capacity(options: argparse.Namespace) -> None:
     mailboxes = call(of.mailboxes, options)
-    names = ("leads", "emails_per_lead", "start", "freq", "spread")
-    plan = of.sending_capacity(mailboxes, **{name: getattr(options, name) for name in names})
-    _print_or_save(plan, ["date", "email", "emails", "leads_reached"], options.out)
+    names = ("leads", "emails_per_lead", "email_days", "start", "freq", "spread", "holidays")
+    arguments = {name: getattr(options, name) for name in names}
+    plan = of.sending_capacity(mailboxes, **arguments, ramp=_ramp(options.ramp))
+    started = ["leads_started"] if options.email_days else []
+    _print_or_save(plan, ["date", "email", "emails", *started, "leads_reached"], options.out)
+
+
+def _ramp(words: list[str]) -> dict[str, int]:
+    """Parse DATE=LIMIT arguments."""
+    ramp: dict[str, int] = {}
+    for word in words:
+        day, _, limit = word.partition("=")
+        if not (limit.isascii() and limit.isdigit()):
+            raise InvalidInputError(f"--ramp {word!r} is not DATE=LIMIT, such as 2026-03-02=20.")
+        if day in ramp:
+            raise InvalidInputError(f"--ramp has the date {day!r} twice. Give it once.")
+        ramp[day] = int(limit)
+    return ramp
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
@@ -509,6 +524,23 @@ COMMANDS: Final = (
         (
             option("leads", type=int, metavar="LEADS", help="the number of leads"),
             option("--emails-per-lead", type=int, default=1, metavar="N", help="per lead (1)"),
+            option(
+                "--email-days",
+                nargs="+",
+                type=int,
+                metavar="N",
+                help="instead of --emails-per-lead: the earliest day of each email, in sending "
+                "days after the lead's first one, such as 0 3 7",
+            ),
+            option(
+                "--ramp",
+                nargs="+",
+                action="extend",
+                default=[],
+                metavar="DATE=LIMIT",
+                help="the daily limit of every mailbox from a date on",
+            ),
+            option("--holidays", nargs="+", metavar="DATE", help="days without emails, YYYY-MM-DD"),
             option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (today)"),
             option("--freq", default="B", help="the days, as a pandas frequency (B: weekdays)"),
             option("--spread", default="by_limit", help="by_limit or evenly (by_limit)"),

@@ -212,17 +212,17 @@ def _gaps(email_days: object, emails_per_lead: int) -> list[int]:
     """Return the sending days between the emails of a lead."""
     if email_days is None:
         return []
-    if emails_per_lead != 1:
-        raise InvalidInputError(
-            f"emails_per_lead={emails_per_lead} and email_days exclude each other. Pass email_days "
-            "alone, with a day per email."
-        )
     if not isinstance(email_days, Iterable) or isinstance(email_days, str | bytes | Mapping):
         raise InvalidInputError(
             f"email_days={quoted(email_days)} is not a list. Pass a day per email, such as "
             "[0, 3, 7]."
         )
     days = [check_integer("email_days", day) for day in email_days]
+    if emails_per_lead != 1:
+        raise InvalidInputError(
+            f"emails_per_lead={emails_per_lead} does not go with email_days={quoted(days)}, which "
+            "has a day per email. Pass only one of them."
+        )
     gaps = [later - earlier for earlier, later in pairwise(days)]
     if days[:1] != [0] or min(gaps, default=1) < 1:
         raise InvalidInputError(
@@ -254,8 +254,8 @@ def _ramps(ramp: object, mailboxes: pd.DataFrame) -> Ramps:
     unknown = [key for key in ramp if key not in rows]
     if unknown:
         raise InvalidInputError(
-            f"ramp has {plural(len(unknown), 'mailbox', 'mailboxes')} that the frame lacks, such as "
-            f"{quoted(unknown[0])}. Pass ids of its column id."
+            f"ramp has {plural(len(unknown), 'mailbox', 'mailboxes')} that the frame lacks, such "
+            f"as {quoted(unknown[0])}. Pass ids of its column id."
         )
     return {rows[key]: _limits_by_day(f"ramp[{key!r}]", ramp[key]) for key in ramp}
 
@@ -263,7 +263,7 @@ def _ramps(ramp: object, mailboxes: pd.DataFrame) -> Ramps:
 def _limits_by_day(name: str, limits: Mapping[Any, Any]) -> dict[pd.Timestamp, int]:
     found: dict[pd.Timestamp, int] = {}
     for key, value in limits.items():
-        day = check_day(f"{name}: date", _no_day_if_none(key))
+        day = check_day(name, _no_day_if_none(key))
         limit = check_integer(f"{name}[{key!r}]", value)
         if limit < 0 or day in found:
             fault = "more than once" if day in found else f"with the limit {limit}"
@@ -319,24 +319,21 @@ def _schedule_by_day(
 ) -> _Schedule | None:
     """Send follow-ups, then to new leads, day by day, or return None if days run out."""
     limit_of = limits.tolist()
-    quotas = quotas_of(limit_of, leads) if quotas_of is _evenly else [_MAX_EMAILS] * len(limit_of)
-    highest = sum(max([limit, *ramps.get(row, {}).values()]) for row, limit in limits.items())
-    if leads * (len(gaps) + 1) > highest * _MAX_DAYS:
+    quotas = [_MAX_EMAILS] * len(limit_of)
+    steps = [ramps.get(row, {}) for row in limits.index]
+    highest = map(max, limit_of, (max(step.values(), default=0) for step in steps))
+    if leads * (len(gaps) + 1) > sum(highest) * _MAX_DAYS:
         return None
-    changes = sorted(
-        (
-            (day, place, limit)
-            for place, row in enumerate(limits.index)
-            for day, limit in ramps.get(row, {}).items()
-        ),
-        reverse=True,
-    )
+    changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
+    changes.sort(reverse=True)
     mailboxes = [_MailboxLeads(gaps) for _ in limit_of]
     rows: list[tuple[int, int, int, int, int]] = []
     started = finished = 0
     for number, day in enumerate(days):
         while changes and changes[-1][0] <= day:
             _, place, limit_of[place] = changes.pop()
+        if number == 0 and quotas_of is _evenly:
+            quotas = quotas_of(limit_of, leads)
         due = [one.send_due(number, limit) for one, limit in zip(mailboxes, limit_of, strict=True)]
         room = [
             min(limit - sent, quota - one.started)
