@@ -247,7 +247,7 @@ def _mark_last_start(axes: Axes, x: float, top: float, size: float) -> None:
     low, high = axes.get_xlim()
     share = (x - low) / (high - low)
     right = share > 0.5
-    text = canvas.clip_text("all leads started", size, width * max(share, 1 - share) - 4)
+    text = canvas.clip_text("all started", size, width * max(share, 1 - share) - 4)
     axes.annotate(
         text,
         (x, below),

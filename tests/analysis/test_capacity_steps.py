@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import outreach_frames as of
+from outreach_frames.cli import main
+from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from tests.examples import share_of_examples
 
@@ -314,3 +317,26 @@ def test_what_contradicts_or_cannot_be_read_is_an_error(
     """Steps, limits and holidays that make no plan are errors that say what to pass."""
     with pytest.raises(InvalidInputError, match=says):
         of.sending_capacity(mailboxes(5), **{"leads": 10, "start": MONDAY, **arguments})
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_the_shell_plans_the_same(
+    tmp_path: Path, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Options of the shell give the plan of the function, and it prints who started."""
+    line = "capacity 900 --email-days 0 3 --ramp 2026-03-02=9 2026-03-05=20 --start 2026-03-02"
+    out = tmp_path / "days.parquet"
+    assert main([*line.split(), "--holidays", "2026-03-03", "--out", str(out)]) == 0
+    expected = of.sending_capacity(
+        of.mailboxes(client=client),
+        900,
+        email_days=[0, 3],
+        ramp={"2026-03-02": 9, "2026-03-05": 20},
+        holidays=["2026-03-03"],
+        start=MONDAY,
+    )
+    pd.testing.assert_frame_equal(of.read_prospects(out), expected, check_dtype=False)
+    capsys.readouterr()
+    assert main(line.split()) == 0
+    assert "leads_started" in capsys.readouterr().out
