@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version
 from inspect import getdoc, signature
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pandas as pd
 
@@ -38,6 +38,7 @@ from outreach_frames.commands.options import (
     filter_name,
     option,
     output_path,
+    pairs,
 )
 from outreach_frames.commands.sandbox import RUN_SANDBOX
 from outreach_frames.commands.terminal import (
@@ -220,22 +221,11 @@ def _run_capacity(options: argparse.Namespace) -> None:
     mailboxes = call(of.mailboxes, options)
     names = ("leads", "emails_per_lead", "email_days", "start", "freq", "spread", "holidays")
     arguments = {name: getattr(options, name) for name in names}
-    plan = of.sending_capacity(mailboxes, **arguments, ramp=_ramp(options.ramp))
+    given = pairs("--ramp", "date", options.ramp)
+    ramp = {day: int(limit) if limit.isdecimal() else limit for day, limit in given.items()}
+    plan = of.sending_capacity(mailboxes, **arguments, ramp=cast("dict[str, int]", ramp))
     started = ["leads_started"] if options.email_days else []
     _print_or_save(plan, ["date", "email", "emails", *started, "leads_reached"], options.out)
-
-
-def _ramp(words: list[str]) -> dict[str, int]:
-    """Parse DATE=LIMIT arguments."""
-    ramp: dict[str, int] = {}
-    for word in words:
-        day, _, limit = word.partition("=")
-        if not (limit.isascii() and limit.isdigit()):
-            raise InvalidInputError(f"--ramp {word!r} is not DATE=LIMIT, such as 2026-03-02=20.")
-        if day in ramp:
-            raise InvalidInputError(f"--ramp has the date {day!r} twice. Give it once.")
-        ramp[day] = int(limit)
-    return ramp
 
 
 def _run_find_people(options: argparse.Namespace) -> None:

@@ -8,7 +8,7 @@ from datetime import date
 from functools import partial
 from heapq import heappop, heappush
 from itertools import islice, pairwise
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -141,10 +141,10 @@ def sending_capacity(
     >>> plan = of.sending_capacity(
     ...     mailboxes, leads=1_000, email_days=[0, 3, 7], ramp=warming_up, start="2026-03-02"
     ... )
-    >>> plan.groupby("date")[["leads_started", "leads_reached"]].max().tail(1)
-                leads_started  leads_reached
-    date
-    2026-04-07           1000           1000
+    >>> print(plan.loc[plan["leads_started"] == 1_000, "date"].min().date())
+    2026-03-10
+    >>> print(plan["date"].max().date())
+    2026-03-20
     """
     quotas_of = _SPREADS[check_one_of("spread", spread, _SPREADS)]
     each = check_integer("emails_per_lead", emails_per_lead)
@@ -195,88 +195,60 @@ def sending_capacity(
     dates = pd.DatetimeIndex([*islice(sending_days(), max(plan.days, 1))])
     senders = distinct[sends].iloc[plan.mailbox]
     ids, addresses = (senders[name].astype("str") for name in ("id", "email"))
-    return frame_of_columns(
-        CAPACITY,
-        [
-            dates[plan.day],
-            ids,
-            addresses,
-            plan.emails,
-            plan.finished // each,
-            -(-plan.started // each),
-        ],
-    )
+    leads_reached, leads_started = plan.finished // each, -(-plan.started // each)
+    values = [dates[plan.day], ids, addresses, plan.emails, leads_reached, leads_started]
+    return frame_of_columns(CAPACITY, values)
 
 
-def _gaps(email_days: object, emails_per_lead: int) -> list[int]:
+def _gaps(email_days: Any, emails_per_lead: int) -> list[int]:
     """Return the sending days between the emails of a lead."""
     if email_days is None:
         return []
-    if not isinstance(email_days, Iterable) or isinstance(email_days, str | bytes | Mapping):
+    is_list = isinstance(email_days, Iterable) and not isinstance(email_days, str | Mapping)
+    days = [check_integer("email_days", day) for day in email_days] if is_list else []
+    gaps = [later - earlier for earlier, later in pairwise(days)]
+    if days[:1] != [0] or min(gaps, default=1) < 1:
         raise InvalidInputError(
-            f"email_days={quoted(email_days)} is not a list. Pass a day per email, such as "
-            "[0, 3, 7]."
+            f"email_days={quoted(email_days)} is not a list of days that ascends from 0. Pass the "
+            "earliest day of each email after the lead's first one, such as [0, 3, 7]."
         )
-    days = [check_integer("email_days", day) for day in email_days]
     if emails_per_lead != 1:
         raise InvalidInputError(
             f"emails_per_lead={emails_per_lead} does not go with email_days={quoted(days)}, which "
             "has a day per email. Pass only one of them."
         )
-    gaps = [later - earlier for earlier, later in pairwise(days)]
-    if days[:1] != [0] or min(gaps, default=1) < 1:
-        raise InvalidInputError(
-            f"email_days={quoted(days)} does not ascend from 0. Pass the earliest day of each "
-            "email after the lead's first one, such as [0, 3, 7]."
-        )
     return gaps
 
 
-def _ramps(ramp: object, mailboxes: pd.DataFrame) -> Ramps:
+def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
     """Return the limits by row and day."""
-    if ramp is None:
-        return {}
-    if not isinstance(ramp, Mapping):
-        raise InvalidInputError(
-            f"ramp={quoted(ramp)} is not a dict. Pass {{date: limit}}, or one per mailbox id."
-        )
-    nested = [isinstance(value, Mapping) for value in ramp.values()]
-    if not any(nested):
-        steps = _limits_by_day("ramp", ramp)
+    if not isinstance(ramp, Mapping) or not any(
+        isinstance(each, Mapping) for each in ramp.values()
+    ):
+        steps = _limits_by_day("ramp", {} if ramp is None else ramp)
         return dict.fromkeys(mailboxes.index, steps) if steps else {}
-    if not all(nested):
-        raise InvalidInputError(
-            "ramp has both limits and dicts as values. Pass {date: limit}, or {mailbox_id: {date: "
-            "limit}} for each mailbox."
-        )
-    ids = _mailbox_ids(mailboxes)
-    rows = dict(zip(ids, mailboxes.index, strict=True))
+    rows = dict(zip(_mailbox_ids(mailboxes), mailboxes.index, strict=True))
     unknown = [key for key in ramp if key not in rows]
     if unknown:
         raise InvalidInputError(
-            f"ramp has {plural(len(unknown), 'mailbox', 'mailboxes')} that the frame lacks, such "
-            f"as {quoted(unknown[0])}. Pass ids of its column id."
+            f"ramp has limits per mailbox, but {quoted(unknown[0])} is not the id of a mailbox in "
+            f"the frame ({plural(len(unknown), 'such key')}). Pass ids of its column id."
         )
     return {rows[key]: _limits_by_day(f"ramp[{key!r}]", ramp[key]) for key in ramp}
 
 
-def _limits_by_day(name: str, limits: Mapping[Any, Any]) -> dict[pd.Timestamp, int]:
-    found: dict[pd.Timestamp, int] = {}
-    for key, value in limits.items():
-        day = check_day(name, _no_day_if_none(key))
-        limit = check_integer(f"{name}[{key!r}]", value)
-        if limit < 0 or day in found:
-            fault = "more than once" if day in found else f"with the limit {limit}"
-            raise InvalidInputError(
-                f"{name} has {day:%Y-%m-%d} {fault}. Pass one limit of 0 or more per date."
-            )
-        found[day] = min(limit, _MAX_EMAILS)
-    return found
-
-
-def _no_day_if_none(value: object) -> object:
-    """Return a value for `check_day`, which reads None as today."""
-    return pd.NaT if value is None else value
+def _limits_by_day(name: str, limits: Any) -> dict[pd.Timestamp, int]:
+    if not isinstance(limits, Mapping):
+        raise InvalidInputError(f"{name}={quoted(limits)} is not a dict. Pass {{date: limit}}.")
+    # check_day reads None as today.
+    days = [check_day(name, pd.NaT if day is None else day) for day in limits]
+    values = [check_integer(f"a limit of {name}", value) for value in limits.values()]
+    if min(values, default=0) < 0 or len(set(days)) < len(days):
+        raise InvalidInputError(
+            f"{name}={quoted(limits)} has a negative limit, or a date more than once. Pass one "
+            "limit of 0 or more per date."
+        )
+    return {day: min(value, _MAX_EMAILS) for day, value in zip(days, values, strict=True)}
 
 
 class _Schedule(NamedTuple):
@@ -322,6 +294,7 @@ def _schedule_by_day(
     quotas = [_MAX_EMAILS] * len(limit_of)
     steps = [ramps.get(row, {}) for row in limits.index]
     highest = map(max, limit_of, (max(step.values(), default=0) for step in steps))
+    # Days without end need not be tried one by one.
     if leads * (len(gaps) + 1) > sum(highest) * _MAX_DAYS:
         return None
     changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
@@ -344,9 +317,8 @@ def _schedule_by_day(
             one.start(number, count)
         started += sum(new)
         finished = sum(one.finished for one in mailboxes)
-        for place, sent in enumerate(map(sum, zip(due, new, strict=True))):
-            if sent:
-                rows.append((number, place, sent, started, finished))
+        sent = enumerate(map(sum, zip(due, new, strict=True)))
+        rows += [(number, place, emails, started, finished) for place, emails in sent if emails]
         if finished == leads:
             break
     if finished < leads:
@@ -511,16 +483,15 @@ def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[
     if is_plain or hasattr(holidays, "dtype") or hasattr(holidays, "columns"):
         days = check_list("holidays", [*holidays] if isinstance(holidays, dict) else holidays)
         days = [pd.Timestamp(day) if isinstance(day, np.datetime64) else day for day in days]
-        return {check_day("holidays", _no_day_if_none(day)).date() for day in days}
+        return {check_day("holidays", pd.NaT if day is None else day).date() for day in days}
     try:
         _ = first.date() in holidays
     except TypeError as error:
         raise InvalidInputError(
-            f"holidays={quoted(holidays)} cannot be asked for a date. Pass dates, or a calendar "
-            "that answers `date in holidays`, such as one of the package holidays."
+            f"holidays={quoted(holidays)} does not answer `date in holidays`. Pass dates, or a "
+            "calendar of the package holidays."
         ) from error
-    dates: Container[date] = holidays
-    return dates
+    return cast("Container[date]", holidays)
 
 
 def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> Iterator[Any]:
@@ -528,16 +499,13 @@ def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> I
     before, number, skipped = 0, 32, 0
     while True:
         for day in _dates(first, freq, number)[before:]:
-            if day.date() in holidays:
-                skipped += 1
-                if skipped == _MAX_HOLIDAYS:
-                    raise InvalidInputError(
-                        f"{skipped:,} days in a row, up to {day:%Y-%m-%d}, are holidays. Pass the "
-                        "days on which nothing is sent."
-                    )
-            else:
+            if day.date() not in holidays:
                 skipped = 0
                 yield day
+            elif (skipped := skipped + 1) == _MAX_HOLIDAYS:
+                raise InvalidInputError(
+                    f"{skipped:,} days in a row, up to {day:%Y-%m-%d}, are holidays. Pass fewer."
+                )
         before, number = number, number * 2
 
 

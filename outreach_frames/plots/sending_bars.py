@@ -232,33 +232,8 @@ def _draw_periods(
     top = canvas.add_legend(axes, names, has_other=has_other)
     last = dates[dates <= mdates.date2num(last_start)].max()
     if last < dates.max():
-        size = canvas.points("xtick.labelsize")
-        _mark_last_start(axes, last + step / 2, top, size)
-        top += 1.7 * size
+        top += canvas.mark_line(axes, last + step / 2, "all started", top)
     canvas.reserve_top(axes, top)
-
-
-def _mark_last_start(axes: Axes, x: float, top: float, size: float) -> None:
-    """Draw a labelled line where the last lead started, below the legend."""
-    width, height = canvas.axes_size(axes)
-    color = canvas.text_color(axes)
-    below = 1 - min(top / height, 0.6)
-    axes.axvline(x, ymax=below, color=color, linestyle="--", linewidth=1)
-    low, high = axes.get_xlim()
-    share = (x - low) / (high - low)
-    right = share > 0.5
-    text = canvas.clip_text("all started", size, width * max(share, 1 - share) - 4)
-    axes.annotate(
-        text,
-        (x, below),
-        xycoords=axes.get_xaxis_transform(),
-        xytext=(-4 if right else 4, -2),
-        textcoords="offset points",
-        ha="right" if right else "left",
-        va="top",
-        fontsize=size,
-        color=color,
-    )
 
 
 def _label_periods(axes: Axes, bars: pd.DatetimeIndex, sent: pd.DatetimeIndex, period: str) -> None:
