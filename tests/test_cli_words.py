@@ -90,7 +90,7 @@ FAULTS = [
     ("capacity 10 --spread no", "--spread 'no' is not one of"),
     ("capacity 999999999", "raise their limits in the web app"),
     ("capacity 10 --email-days 0 3 --emails-per-lead 2", "not go with --email-days 0, 3,"),
-    ("capacity 10 --ramp 2026-03-02", "not str ('2026-03-02')"),
+    ("capacity 10 --ramp 2026-03-02", "--ramp takes a whole number, not str ('2026-03-02')"),
     ("capacity 10 --ramp 2.3.2026=5", "--ramp '2.3.2026' is not a day"),
     ("capacity 10 --ramp 2026-03-02=5 --ramp 2026-03-02=6", "'2026-03-02' twice. Give it once."),
     ("capacity 10 --holidays 25.12.2026", "--holidays '25.12.2026' is not a day"),

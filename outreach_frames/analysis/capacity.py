@@ -192,7 +192,9 @@ def sending_capacity(
     if emails and not sends.all():
         with_all = schedule(could_send, plan.days) or plan
         _warn_cannot_send(distinct[~sends], plan.days, with_all.days)
-    dates = pd.DatetimeIndex([*islice(sending_days(), max(plan.days, 1))])
+    dates = _dates(first, freq, max(plan.days, 2))
+    if holidays is not None:
+        dates = pd.DatetimeIndex([*islice(sending_days(), plan.days)], dtype=dates.dtype)
     senders = distinct[sends].iloc[plan.mailbox]
     ids, addresses = (senders[name].astype("str") for name in ("id", "email"))
     leads_reached, leads_started = plan.finished // each, -(-plan.started // each)
@@ -242,7 +244,7 @@ def _limits_by_day(name: str, limits: Any) -> dict[pd.Timestamp, int]:
         raise InvalidInputError(f"{name}={quoted(limits)} is not a dict. Pass {{date: limit}}.")
     # check_day reads None as today.
     days = [check_day(name, pd.NaT if day is None else day) for day in limits]
-    values = [check_integer(f"a limit of {name}", value) for value in limits.values()]
+    values = [check_integer(name, value) for value in limits.values()]
     if min(values, default=0) < 0 or len(set(days)) < len(days):
         raise InvalidInputError(
             f"{name}={quoted(limits)} has a negative limit, or a date more than once. Pass one "
