@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version
 from inspect import getdoc, signature
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import pandas as pd
 
@@ -38,6 +38,7 @@ from outreach_frames.commands.options import (
     filter_name,
     option,
     output_path,
+    pairs,
 )
 from outreach_frames.commands.sandbox import RUN_SANDBOX
 from outreach_frames.commands.terminal import (
@@ -218,9 +219,13 @@ def _run_lead_list(options: argparse.Namespace) -> None:
 
 def _run_capacity(options: argparse.Namespace) -> None:
     mailboxes = call(of.mailboxes, options)
-    names = ("leads", "emails_per_lead", "start", "freq", "spread")
-    plan = of.sending_capacity(mailboxes, **{name: getattr(options, name) for name in names})
-    _print_or_save(plan, ["date", "email", "emails", "leads_reached"], options.out)
+    names = ("leads", "emails_per_lead", "email_days", "start", "freq", "spread", "holidays")
+    arguments = {name: getattr(options, name) for name in names}
+    given = pairs("--ramp", "date", options.ramp)
+    ramp = {day: int(limit) if limit.isdecimal() else limit for day, limit in given.items()}
+    plan = of.sending_capacity(mailboxes, **arguments, ramp=cast("dict[str, int]", ramp))
+    started = ["leads_started"] if options.email_days else []
+    _print_or_save(plan, ["date", "email", "emails", *started, "leads_reached"], options.out)
 
 
 def _run_find_people(options: argparse.Namespace) -> None:
@@ -509,6 +514,23 @@ COMMANDS: Final = (
         (
             option("leads", type=int, metavar="LEADS", help="the number of leads"),
             option("--emails-per-lead", type=int, default=1, metavar="N", help="per lead (1)"),
+            option(
+                "--email-days",
+                nargs="+",
+                type=int,
+                metavar="N",
+                help="instead of --emails-per-lead: the earliest day of each email, in sending "
+                "days after the lead's first one, such as 0 3 7",
+            ),
+            option(
+                "--ramp",
+                nargs="+",
+                action="extend",
+                default=[],
+                metavar="DATE=LIMIT",
+                help="the daily limit of every mailbox from a date on",
+            ),
+            option("--holidays", nargs="+", metavar="DATE", help="days without emails, YYYY-MM-DD"),
             option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (today)"),
             option("--freq", default="B", help="the days, as a pandas frequency (B: weekdays)"),
             option("--spread", default="by_limit", help="by_limit or evenly (by_limit)"),

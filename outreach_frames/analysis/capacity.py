@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Sized
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field
 from datetime import date
-from typing import Any, Final, Literal
+from functools import partial
+from heapq import heappop, heappush
+from itertools import islice, pairwise
+from typing import Any, Final, Literal, NamedTuple, cast
 
 import numpy as np
 import pandas as pd
@@ -13,8 +17,8 @@ import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.analysis.companies import require_columns
-from outreach_frames.common.arguments import check_day, check_integer, check_one_of
-from outreach_frames.common.text import plural
+from outreach_frames.common.arguments import check_day, check_integer, check_list, check_one_of
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.keys import email_keys
@@ -24,6 +28,9 @@ from outreach_frames.tables.schema import frame_of_columns
 Spread = Literal["by_limit", "evenly"]
 # Maps daily limits and a number of emails to the number of emails per mailbox.
 Quotas = Callable[[Sequence[int], int], list[int]]
+LimitByDate = Mapping[str, int] | Mapping[date, int]
+# The limits of a row from each day on.
+Ramps = dict[int, dict[pd.Timestamp, int]]
 
 CAPACITY: Final = (
     spec.Field("date", format="date", note="day on which the mailbox sends"),
@@ -33,7 +40,12 @@ CAPACITY: Final = (
     spec.Field(
         "leads_reached",
         "integer",
-        note="leads covered by the emails sent by the end of that day",
+        note="leads that all of their emails were sent to by the end of that day",
+    ),
+    spec.Field(
+        "leads_started",
+        "integer",
+        note="leads that at least one email was sent to by the end of that day",
     ),
 )
 _REQUIRED_COLUMNS: Final = ("id", "email", "status", "daily_email_limit")
@@ -41,6 +53,9 @@ _MAX_DAYS: Final = 36_525
 _MAX_NAMED: Final = 20
 # Keeps all sums far below the limit of 64-bit integers.
 _MAX_EMAILS: Final = 10**15
+# So many days that are all holidays end the search for a sending day.
+_MAX_HOLIDAYS: Final = 1_000
+_PLAIN_CONTAINS: Final = [kind.__contains__ for kind in (list, tuple, set, frozenset, dict)]
 
 
 def sending_capacity(
@@ -51,6 +66,9 @@ def sending_capacity(
     start: str | date | None = None,
     freq: str | pd.offsets.BaseOffset = "B",
     spread: Spread = "by_limit",
+    email_days: Sequence[int] | None = None,
+    ramp: LimitByDate | Mapping[str, LimitByDate] | None = None,
+    holidays: Container[Any] | None = None,
 ) -> pd.DataFrame:
     """Plan on which days the mailboxes send a number of leads their emails.
 
@@ -61,28 +79,41 @@ def sending_capacity(
     leads : int or DataFrame, also of Polars, DuckDB or Arrow
         The number of leads, or a frame with one row per lead.
     emails_per_lead : int
-        Emails per lead. Any mailbox may send any of them.
+        Emails per lead, without waiting times. Any mailbox may send any of them.
     start : str or date, optional
         The first day to send on, as text YYYY-MM-DD or a date; by default today.
     freq : str or DateOffset
         The days to send on, as a pandas frequency: "B" (Monday to Friday), "D", or
-        ``pd.offsets.CustomBusinessDay(holidays=[...])``.
+        ``pd.offsets.CustomBusinessDay(weekmask="Mon Tue Wed Thu")``.
     spread : {"by_limit", "evenly"}
-        by_limit: each mailbox sends in proportion to its limit, and all finish on the same day.
-        evenly: all mailboxes send the same number of emails, and those with low limits take longer.
+        by_limit: each mailbox sends in proportion to its limit; with constant limits, all finish on
+        the same day. evenly: all mailboxes send the same number of emails (with email_days, to the
+        same number of leads), and those with low limits take longer.
+    email_days : list of int, optional
+        The steps of the sequence, instead of emails_per_lead: the earliest day of each email, in
+        sending days after the lead's first one, such as [0, 3, 7]. All emails of a lead come from
+        the mailbox that started it. Follow-ups that are due go before new leads, in the order in
+        which their leads started. A late email delays the following ones of its lead.
+    ramp : dict, optional
+        Limits that replace the mailboxes' own from a date on, as {date: limit} for all mailboxes,
+        or {mailbox_id: {date: limit}}. Dates are text YYYY-MM-DD or date objects.
+    holidays : list, set or calendar of dates, optional
+        Days on which nothing is sent: dates, or an object that answers ``date in holidays``, such
+        as one of the package holidays.
 
     Returns
     -------
     DataFrame
         One row per day and sending mailbox: date (datetime64), mailbox_id, email (str), emails
-        (Int64), and leads_reached (Int64): the leads covered by the emails that all mailboxes have
-        sent by the end of that day, at emails_per_lead each. Empty without leads.
+        (Int64), and two running counts over all mailboxes (Int64): leads_reached, the leads whose
+        emails have all been sent by the end of that day, and leads_started, those with at least one
+        email. emails_per_lead counts one lead after the other. Empty without leads.
 
     Raises
     ------
     InvalidInputError
-        No mailbox is active with a daily limit, an argument is invalid, or sending would take more
-        than 100 years.
+        No mailbox is active with a daily limit, an argument is invalid or contradicts another, or
+        sending would take more than 100 years.
 
     Warns
     -----
@@ -93,7 +124,7 @@ def sending_capacity(
     Notes
     -----
     Interface: Mailbox, `status` and `daily_email_limit`. The plan ignores other emails of the
-    mailboxes and waiting times between the emails of a lead.
+    mailboxes, and leads that leave the sequence because they answer.
 
     Examples
     --------
@@ -103,57 +134,237 @@ def sending_capacity(
     >>> plan = of.sending_capacity(mailboxes, leads=1_000, emails_per_lead=3, start="2026-03-02")
     >>> int(plan["emails"].sum()), int(plan["leads_reached"].iloc[-1])
     (3000, 1000)
+
+    Three emails, the second after 3 sending days and the third after 7, from new mailboxes:
+
+    >>> warming_up = {"2026-03-02": 10, "2026-03-09": 20, "2026-03-16": 40}
+    >>> plan = of.sending_capacity(
+    ...     mailboxes, leads=1_000, email_days=[0, 3, 7], ramp=warming_up, start="2026-03-02"
+    ... )
+    >>> print(plan.loc[plan["leads_started"] == 1_000, "date"].min().date())
+    2026-03-10
+    >>> print(plan["date"].max().date())
+    2026-03-20
     """
     quotas_of = _SPREADS[check_one_of("spread", spread, _SPREADS)]
     each = check_integer("emails_per_lead", emails_per_lead)
     if each < 1:
         raise InvalidInputError(f"emails_per_lead={each} sends nothing. Pass 1 or more.")
-    emails = _number_of_leads(leads) * each
+    gaps = _gaps(email_days, each)
+    # Without waiting times, each email is planned like a lead of its own.
+    units = _number_of_leads(leads) * each
+    emails = units * (len(gaps) + 1)
     if emails > _MAX_EMAILS:
         raise InvalidInputError(
             f"{emails:,} emails are more than can be planned. Pass fewer leads."
         )
     first = check_day("start", start)
+    sending_days = partial(_sending_days, first, freq, _check_holidays(holidays, freq, first))
     table = as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
     mailboxes, limits = _with_limits(table)
+    ramps = _ramps(ramp, mailboxes)
     statuses = mailboxes["status"].astype("str")
-    sends = _are_positive(limits) & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
+    rises = np.array([any(ramps.get(row, {}).values()) for row in mailboxes.index], dtype="bool")
+    could_send = _are_positive(limits) | rises
+    sends = could_send & statuses.eq(spec.ACTIVE_MAILBOX_STATUS).to_numpy("bool")
     if not sends.any():
         raise InvalidInputError(_no_sender(statuses))
     repeats = _repeat_addresses(mailboxes, sends)
-    distinct = mailboxes[~repeats]
-    limits, sends = limits[~repeats], sends[~repeats]
-    days = _days(quotas_of, limits[sends], emails)
-    if max(days) > _MAX_DAYS:
+    distinct = mailboxes.assign(daily_email_limit=limits)[~repeats]
+    could_send, sends = could_send[~repeats], sends[~repeats]
+    limits = distinct["daily_email_limit"].fillna(0).astype("int64")
+
+    def schedule(who: np.ndarray[Any, Any], most: int) -> _Schedule | None:
+        if gaps or ramps:
+            days = islice(sending_days(), most)
+            return _schedule_by_day(limits[who], ramps, quotas_of, units, gaps, days=days)
+        return _schedule_by_quota(limits[who], quotas_of, units, most)
+
+    plan = schedule(sends, _MAX_DAYS)
+    if plan is None:
+        fewest = max(_days(quotas_of, limits[sends], units)) if not (gaps or ramps) else None
+        days = f"{fewest:,} days" if fewest else f"more than {_MAX_DAYS:,} days"
         raise InvalidInputError(
-            f"Sending {emails:,} emails takes {max(days):,} days at {limits[sends].sum():,} a day. "
-            "Add mailboxes, raise their limits with set_daily_email_limit(), or pass fewer leads."
+            f"Sending {emails:,} emails takes {days} at {limits[sends].sum():,} a day"
+            f"{' and the limits of ramp' if ramps else ''}. Add mailboxes, raise their limits with "
+            "set_daily_email_limit(), or pass fewer leads."
         )
     if emails and not sends.all():
-        with_all = _days(quotas_of, limits[_are_positive(limits)], emails)
-        others = distinct.assign(daily_email_limit=limits)[~sends]
-        _warn_cannot_send(others, max(days), max(with_all))
-    senders = distinct[sends].assign(
-        daily_email_limit=limits, quota=quotas_of(limits[sends].tolist(), emails)
-    )
-    return _plan(senders, days, _dates(first, freq, max(days)), each)
+        with_all = schedule(could_send, plan.days) or plan
+        _warn_cannot_send(distinct[~sends], plan.days, with_all.days)
+    dates = _dates(first, freq, max(plan.days, 2))
+    if holidays is not None:
+        dates = pd.DatetimeIndex([*islice(sending_days(), plan.days)], dtype=dates.dtype)
+    senders = distinct[sends].iloc[plan.mailbox]
+    ids, addresses = (senders[name].astype("str") for name in ("id", "email"))
+    leads_reached, leads_started = plan.finished // each, -(-plan.started // each)
+    values = [dates[plan.day], ids, addresses, plan.emails, leads_reached, leads_started]
+    return frame_of_columns(CAPACITY, values)
 
 
-def _plan(
-    senders: pd.DataFrame, days: Sequence[int], dates: pd.DatetimeIndex, emails_per_lead: int
-) -> pd.DataFrame:
-    """Plan each mailbox's emails per day, up to its limit, until its quota is sent."""
+def _gaps(email_days: Any, emails_per_lead: int) -> list[int]:
+    """Return the sending days between the emails of a lead."""
+    if email_days is None:
+        return []
+    is_list = isinstance(email_days, Iterable) and not isinstance(email_days, str | Mapping)
+    days = [check_integer("email_days", day) for day in email_days] if is_list else []
+    gaps = [later - earlier for earlier, later in pairwise(days)]
+    if days[:1] != [0] or min(gaps, default=1) < 1:
+        raise InvalidInputError(
+            f"email_days={quoted(email_days)} is not a list of days that ascends from 0. Pass the "
+            "earliest day of each email after the lead's first one, such as [0, 3, 7]."
+        )
+    if emails_per_lead != 1:
+        raise InvalidInputError(
+            f"emails_per_lead={emails_per_lead} does not go with email_days={quoted(days)}, which "
+            "has a day per email. Pass only one of them."
+        )
+    return gaps
+
+
+def _ramps(ramp: Any, mailboxes: pd.DataFrame) -> Ramps:
+    """Return the limits by row and day."""
+    if not isinstance(ramp, Mapping) or not any(
+        isinstance(each, Mapping) for each in ramp.values()
+    ):
+        steps = _limits_by_day("ramp", {} if ramp is None else ramp)
+        return dict.fromkeys(mailboxes.index, steps) if steps else {}
+    rows = dict(zip(_mailbox_ids(mailboxes), mailboxes.index, strict=True))
+    unknown = [key for key in ramp if key not in rows]
+    if unknown:
+        raise InvalidInputError(
+            f"ramp has limits per mailbox, but {quoted(unknown[0])} is not the id of a mailbox in "
+            f"the frame ({plural(len(unknown), 'such key')}). Pass ids of its column id."
+        )
+    return {rows[key]: _limits_by_day(f"ramp[{key!r}]", ramp[key]) for key in ramp}
+
+
+def _limits_by_day(name: str, limits: Any) -> dict[pd.Timestamp, int]:
+    if not isinstance(limits, Mapping):
+        raise InvalidInputError(f"{name}={quoted(limits)} is not a dict. Pass {{date: limit}}.")
+    # check_day reads None as today.
+    days = [check_day(name, pd.NaT if day is None else day) for day in limits]
+    values = [check_integer(name, value) for value in limits.values()]
+    if min(values, default=0) < 0 or len(set(days)) < len(days):
+        raise InvalidInputError(
+            f"{name}={quoted(limits)} has a negative limit, or a date more than once. Pass one "
+            "limit of 0 or more per date."
+        )
+    return {day: min(value, _MAX_EMAILS) for day, value in zip(days, values, strict=True)}
+
+
+class _Schedule(NamedTuple):
+    """The emails per day and mailbox, and how many leads started and finished by each day."""
+
+    days: int
+    day: np.ndarray[Any, Any]
+    mailbox: np.ndarray[Any, Any]
+    emails: np.ndarray[Any, Any]
+    started: np.ndarray[Any, Any]
+    finished: np.ndarray[Any, Any]
+
+
+def _schedule_by_quota(
+    limits: pd.Series[int], quotas_of: Quotas, emails: int, most: int
+) -> _Schedule | None:
+    """Send up to the limit until each mailbox's quota is sent, or return None if days run out."""
+    days = _days(quotas_of, limits, emails)
+    if max(days) > most:
+        return None
     mailbox = np.arange(len(days)).repeat(days)
     day = np.concatenate([np.arange(number) for number in days])
     order = np.lexsort((mailbox, day))
-    day = day[order]
-    rows = senders.iloc[mailbox[order]]
-    limits = rows["daily_email_limit"].to_numpy("int64")
-    emails = np.minimum(limits, rows["quota"].to_numpy("int64") - day * limits)
-    so_far = emails.cumsum()[np.searchsorted(day, day, side="right") - 1]
-    ids, addresses = (rows[name].astype("str") for name in ("id", "email"))
-    values = [dates[day], ids, addresses, emails, so_far // emails_per_lead]
-    return frame_of_columns(CAPACITY, values)
+    day, mailbox = day[order], mailbox[order]
+    limit = limits.to_numpy("int64")[mailbox]
+    quota = np.array(quotas_of(limits.tolist(), emails), dtype="int64")[mailbox]
+    sent = np.minimum(limit, quota - day * limit)
+    so_far = sent.cumsum()[np.searchsorted(day, day, side="right") - 1]
+    return _Schedule(max(days), day, mailbox, sent, so_far, so_far)
+
+
+def _schedule_by_day(
+    limits: pd.Series[int],
+    ramps: Ramps,
+    quotas_of: Quotas,
+    leads: int,
+    gaps: Sequence[int],
+    *,
+    days: Iterable[pd.Timestamp],
+) -> _Schedule | None:
+    """Send follow-ups, then to new leads, day by day, or return None if days run out."""
+    limit_of = limits.tolist()
+    quotas = [_MAX_EMAILS] * len(limit_of)
+    steps = [ramps.get(row, {}) for row in limits.index]
+    highest = map(max, limit_of, (max(step.values(), default=0) for step in steps))
+    # Days without end need not be tried one by one.
+    if leads * (len(gaps) + 1) > sum(highest) * _MAX_DAYS:
+        return None
+    changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
+    changes.sort(reverse=True)
+    mailboxes = [_MailboxLeads(gaps) for _ in limit_of]
+    rows: list[tuple[int, int, int, int, int]] = []
+    started = finished = 0
+    for number, day in enumerate(days):
+        while changes and changes[-1][0] <= day:
+            _, place, limit_of[place] = changes.pop()
+        if number == 0 and quotas_of is _evenly:
+            quotas = quotas_of(limit_of, leads)
+        due = [one.send_due(number, limit) for one, limit in zip(mailboxes, limit_of, strict=True)]
+        room = [
+            min(limit - sent, quota - one.started)
+            for limit, sent, quota, one in zip(limit_of, due, quotas, mailboxes, strict=True)
+        ]
+        new = room if started + sum(room) <= leads else _by_limit(room, leads - started)
+        for one, count in zip(mailboxes, new, strict=True):
+            one.start(number, count)
+        started += sum(new)
+        finished = sum(one.finished for one in mailboxes)
+        sent = enumerate(map(sum, zip(due, new, strict=True)))
+        rows += [(number, place, emails, started, finished) for place, emails in sent if emails]
+        if finished == leads:
+            break
+    if finished < leads:
+        return None
+    table = np.array(rows, dtype="int64").reshape(-1, 5)
+    return _Schedule(rows[-1][0] + 1 if rows else 0, *table.T)
+
+
+@dataclass
+class _MailboxLeads:
+    """The leads that one mailbox started, in runs of consecutive leads at the same step."""
+
+    gaps: Sequence[int]
+    started: int = 0
+    finished: int = 0
+    # Heaps of (day, first lead, leads, step), and of the same without the day once it has come.
+    waiting: list[tuple[int, int, int, int]] = field(default_factory=list)
+    due: list[tuple[int, int, int]] = field(default_factory=list)
+
+    def send_due(self, day: int, limit: int) -> int:
+        """Send the follow-ups that are due, those of the earliest leads first, and count them."""
+        while self.waiting and self.waiting[0][0] <= day:
+            heappush(self.due, heappop(self.waiting)[1:])
+        left = limit
+        while self.due and left:
+            first, leads, step = heappop(self.due)
+            sent = min(leads, left)
+            if sent < leads:
+                heappush(self.due, (first + sent, leads - sent, step))
+            self._schedule_next(day, first, sent, step)
+            left -= sent
+        return limit - left
+
+    def start(self, day: int, leads: int) -> None:
+        """Send the first email to new leads."""
+        if leads:
+            self._schedule_next(day, self.started, leads, 0)
+            self.started += leads
+
+    def _schedule_next(self, day: int, first: int, leads: int, step: int) -> None:
+        if step == len(self.gaps):
+            self.finished += leads
+        else:
+            heappush(self.waiting, (day + self.gaps[step], first, leads, step + 1))
 
 
 def _number_of_leads(leads: object) -> int:
@@ -165,6 +376,10 @@ def _number_of_leads(leads: object) -> int:
     return number
 
 
+def _mailbox_ids(mailboxes: pd.DataFrame) -> pd.Series[str]:
+    return mailboxes["id"].astype("str").fillna(mailboxes["email"].astype("str"))
+
+
 def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]:
     """Return the mailboxes with a RangeIndex, and their limits as integers or missing."""
     require_columns(
@@ -172,7 +387,7 @@ def _with_limits(mailboxes: pd.DataFrame) -> tuple[pd.DataFrame, pd.Series[Any]]
     )
     # Concatenated frames of several accounts have duplicate labels.
     mailboxes = mailboxes.reset_index(drop=True)
-    ids = mailboxes["id"].astype("str").fillna(mailboxes["email"].astype("str"))
+    ids = _mailbox_ids(mailboxes)
     duplicates = ids[ids.duplicated() & ids.notna()]
     if len(duplicates):
         raise InvalidInputError(
@@ -256,11 +471,51 @@ _SPREADS: Final[Mapping[str, Quotas]] = {
 }
 
 
+def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[date]:
+    """Return a container of dates; plain collections are read, as text may stand for dates."""
+    if holidays is None:
+        return ()
+    if isinstance(freq, pd.offsets.CustomBusinessDay) or str(freq).lstrip("0123456789") == "C":
+        raise InvalidInputError(
+            f"freq={freq!r} is a custom business day, which has its own holidays. Pass holidays "
+            "with another frequency, such as 'B', or pass all of them in freq."
+        )
+    contains = getattr(type(holidays), "__contains__", None)
+    is_plain = contains in _PLAIN_CONTAINS or (contains is None and isinstance(holidays, Iterable))
+    if is_plain or hasattr(holidays, "dtype") or hasattr(holidays, "columns"):
+        days = check_list("holidays", [*holidays] if isinstance(holidays, dict) else holidays)
+        days = [pd.Timestamp(day) if isinstance(day, np.datetime64) else day for day in days]
+        return {check_day("holidays", pd.NaT if day is None else day).date() for day in days}
+    try:
+        _ = first.date() in holidays
+    except TypeError as error:
+        raise InvalidInputError(
+            f"holidays={quoted(holidays)} does not answer `date in holidays`. Pass dates, or a "
+            "calendar of the package holidays."
+        ) from error
+    return cast("Container[date]", holidays)
+
+
+def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> Iterator[Any]:
+    """Yield the sending days, without end."""
+    before, number, skipped = 0, 32, 0
+    while True:
+        for day in _dates(first, freq, number)[before:]:
+            if day.date() not in holidays:
+                skipped = 0
+                yield day
+            elif (skipped := skipped + 1) == _MAX_HOLIDAYS:
+                raise InvalidInputError(
+                    f"{skipped:,} days in a row, up to {day:%Y-%m-%d}, are holidays. Pass fewer."
+                )
+        before, number = number, number * 2
+
+
 def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:
-    """Return the first sending days."""
+    """Return the first days of a frequency."""
     try:
         offset = pd.tseries.frequencies.to_offset(freq)
-        dates = pd.date_range(first, periods=max(number, 2), freq=offset).normalize()
+        dates = pd.date_range(first, periods=number, freq=offset).normalize()
     except (ValueError, TypeError, AttributeError, OverflowError) as error:
         raise InvalidInputError(
             f"freq={freq!r} gives no days. Pass a pandas frequency, such as 'B' or 'D'."

@@ -127,7 +127,8 @@ def _dtypes(fields: tuple[spec.Field, ...]) -> Sequence[str]:
 def meanings(names: Sequence[str]) -> Mapping[str, Column]:
     """Describe a frame's columns if they match one of the package's tables.
 
-    >>> meanings(["mailbox_id", "email", "emails", "date", "leads_reached"])["emails"].meaning
+    >>> names = ["mailbox_id", "email", "emails", "date", "leads_reached", "leads_started"]
+    >>> meanings(names)["emails"].meaning
     'emails that the mailbox sends on that day'
     >>> meanings(["id", "name"])
     {}
@@ -139,7 +140,8 @@ def meanings(names: Sequence[str]) -> Mapping[str, Column]:
 def table_of(names: Iterable[object]) -> str:
     """Return the name of the package's table with most of these columns, or an empty text.
 
-    >>> table_of(["mailbox_id", "email", "emails", "date", "leads_reached"]), table_of(["id"])
+    >>> names = ["mailbox_id", "email", "emails", "date", "leads_reached", "leads_started"]
+    >>> table_of(names), table_of(["id"])
     ('sending_capacity', '')
     """
     present = frozenset(names)

@@ -205,6 +205,29 @@ def reserve_top(axes: Axes, height: float) -> None:
     axes.autoscale_view(scalex=False)
 
 
+def mark_line(axes: Axes, x: float, text: str, top: float = 0) -> float:
+    """Draw a labelled vertical line, `top` points below the top, and return the label's height."""
+    size, color = points("xtick.labelsize"), text_color(axes)
+    width, height = axes_size(axes)
+    y = 1 - min(top / height, 0.6)
+    axes.axvline(x, ymax=y, color=color, linestyle="--", linewidth=1, zorder=2)
+    low, high = axes.get_xlim()
+    right = x > (low + high) / 2
+    room = width * abs(x - (low if right else high)) / (high - low) - 4
+    axes.annotate(
+        clip_text(text, size, room),
+        (x, y),
+        xycoords=axes.get_xaxis_transform(),
+        xytext=(-4 if right else 4, -2),
+        textcoords="offset points",
+        ha="right" if right else "left",
+        va="top",
+        fontsize=size,
+        color=color,
+    )
+    return 1.7 * size
+
+
 def number_axis(axes: Axes, axis: Axis, number: Number) -> None:
     """Set as many round ticks as fit, at most six."""
     size = points("xtick.labelsize")

@@ -274,17 +274,4 @@ def _draw_years(axes: Axes, counts: np.ndarray[Any, Any]) -> None:
 
 def _mark_median(axes: Axes, median: float) -> None:
     """Draw a labelled line at the median, or within the last bar if the median is beyond it."""
-    x = min(max(median, 0), _MAX_YEARS + 0.5)
-    axes.axvline(x, color=canvas.text_color(axes), linestyle="--", linewidth=1, zorder=2)
-    right = x > axes.get_xlim()[1] / 2
-    axes.annotate(
-        f"median {median:.1f}",
-        (x, 1),
-        xycoords=axes.get_xaxis_transform(),
-        xytext=(-4 if right else 4, -2),
-        textcoords="offset points",
-        ha="right" if right else "left",
-        va="top",
-        fontsize=canvas.points("xtick.labelsize"),
-        color=canvas.text_color(axes),
-    )
+    canvas.mark_line(axes, min(max(median, 0), _MAX_YEARS + 0.5), f"median {median:.1f}")

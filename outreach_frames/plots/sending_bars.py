@@ -95,7 +95,7 @@ def outcomes(data: Any, *, ax: Axes | None = None) -> Axes:
 
 
 def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
-    """Plot the emails per day and mailbox until all leads are reached.
+    """Plot the emails per day and mailbox until all leads have received all of their emails.
 
     Parameters
     ----------
@@ -111,7 +111,8 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     Axes
         One bar per day, stacked by mailbox, or per week, month or year if there are more than 90.
         If dates do not fit at all bars, they are at the first sending day of each week, month,
-        quarter or year. The title has the day when all leads are reached.
+        quarter or year. The title has the day when all leads are reached. A line is after the bar
+        in which the last lead started, if there are later ones.
 
     Raises
     ------
@@ -148,7 +149,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     shown = sum_others(largest_first(days).astype("Float64").fillna(0), top)
     periods, period = _group_by_period(shown)
     sent = pd.DatetimeIndex(days.columns).normalize()
-    _draw_periods(axes, periods, has_other=len(shown) < len(days))
+    _draw_periods(axes, periods, _last_start(table), has_other=len(shown) < len(days))
     _label_periods(axes, pd.DatetimeIndex(periods.columns), sent, period)
     last = pd.Timestamp(table["date"].max())
     leads = plural(int(table["leads_reached"].max()), "lead")
@@ -203,9 +204,20 @@ def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     return days.T.groupby(starts[word]).sum().T, word
 
 
-def _draw_periods(axes: Axes, table: pd.DataFrame, *, has_other: bool) -> None:
+def _last_start(table: pd.DataFrame) -> pd.Timestamp:
+    """Return the day on which the last lead started, or the last day."""
+    if "leads_started" not in table:
+        return pd.Timestamp(table["date"].max())
+    started = canvas.check_numbers(table, "leads_started").fillna(0)
+    return pd.Timestamp(table["date"][started == started.max()].min())
+
+
+def _draw_periods(
+    axes: Axes, table: pd.DataFrame, last_start: pd.Timestamp, *, has_other: bool
+) -> None:
     dates = np.asarray(mdates.date2num(table.columns.to_numpy()))
-    width = 0.8 * (np.diff(dates).min() if len(dates) > 1 else 1)
+    step = np.diff(dates).min() if len(dates) > 1 else 1
+    width = 0.8 * step
     below = np.zeros(len(dates))
     names = drawable(table.index)
     for row, name in enumerate(names):
@@ -217,7 +229,11 @@ def _draw_periods(axes: Axes, table: pd.DataFrame, *, has_other: bool) -> None:
     axes.xaxis_date()
     canvas.number_axis(axes, axes.yaxis, COUNT)
     axes.margins(x=0.02, y=0.02)
-    canvas.reserve_top(axes, canvas.add_legend(axes, names, has_other=has_other))
+    top = canvas.add_legend(axes, names, has_other=has_other)
+    last = dates[dates <= mdates.date2num(last_start)].max()
+    if last < dates.max():
+        top += canvas.mark_line(axes, last + step / 2, "all started", top)
+    canvas.reserve_top(axes, top)
 
 
 def _label_periods(axes: Axes, bars: pd.DatetimeIndex, sent: pd.DatetimeIndex, period: str) -> None:

@@ -155,7 +155,8 @@ def test_no_leads_make_an_empty_plan_of_the_same_dtypes(leads: Any) -> None:
     assert empty.empty
     assert empty.dtypes.equals(full.dtypes)
     assert list(full) == [field.name for field in CAPACITY]
-    assert full.dtypes.astype(str).tolist() == ["datetime64[us]", "str", "str", "Int64", "Int64"]
+    dtypes = ["datetime64[us]", "str", "str", "Int64", "Int64", "Int64"]
+    assert full.dtypes.astype(str).tolist() == dtypes
 
 
 @pytest.mark.parametrize(

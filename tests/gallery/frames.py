@@ -167,6 +167,8 @@ def sending_days(number: int) -> pd.DataFrame:
         columns=["date", "email", "emails"],
     )
     table["leads_reached"] = table["emails"].cumsum()
+    # The last lead starts on the middle one of the days.
+    table["leads_started"] = (2 * table["leads_reached"]).clip(upper=table["leads_reached"].max())
     return table
 
 

@@ -274,6 +274,20 @@ def test_ticks_are_on_days_that_begin_a_week_or_month() -> None:
                 assert overlapping(axes) == []
 
 
+def test_the_end_of_the_first_emails_is_marked() -> None:
+    """A line is after the bar in which the last lead started, if there are later bars."""
+    days = sending(pd.bdate_range("2026-11-23", periods=4)).assign(leads_reached=[0, 0, 5, 9])
+    for started, after in (([4, 9, 9, 9], 1.5), ([9] * 4, 0.5), ([1, 2, 3, 9], None)):
+        axes = of.plots.capacity(days.assign(leads_started=started), ax=plain_axes())
+        first = mpl.dates.date2num(days["date"].iloc[0])
+        lines = [line.get_xdata()[0] - first for line in axes.lines]
+        assert lines == ([] if after is None else [after])
+        assert [text.get_text() for text in axes.texts] == ["all started"] * len(lines)
+        assert overlapping(axes) == []
+    # Tables that were saved before there was the column are drawn too.
+    assert not of.plots.capacity(days, ax=plain_axes()).lines
+
+
 def test_ticks_have_their_dates() -> None:
     """A tick says day and month, and the year where it begins."""
     axes = of.plots.capacity(sending(pd.bdate_range("2026-11-23", periods=60)))

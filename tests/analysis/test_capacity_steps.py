@@ -1,0 +1,343 @@
+"""Sending capacity of a sequence's steps, of limits that change, and without holidays."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.cli import main
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from tests.examples import share_of_examples
+
+MONDAY = "2026-03-02"
+DAYS = pd.date_range(MONDAY, periods=2_000)
+# How a mailbox is called in the simulation, and its limit of each day.
+Limits = dict[str, list[int]]
+
+
+def mailboxes(*limits: int | None, status: str = "active") -> pd.DataFrame:
+    """Make mailboxes m0, m1, ... of a daily limit each."""
+    ids = pd.Series([f"m{number}" for number in range(len(limits))], dtype="str")
+    limit = pd.array(limits, dtype="Int64")
+    return pd.DataFrame(
+        {"id": ids, "email": ids + "@x.example", "daily_email_limit": limit, "status": status}
+    )
+
+
+def shares(room: dict[str, int], leads: int) -> dict[str, int]:
+    """Divide leads in proportion to room, the largest remainders first, all if there is enough."""
+    total = sum(room.values())
+    if total <= leads:
+        return room
+    given = {name: leads * free // total for name, free in room.items()}
+    rest = sorted(room, key=lambda name: -(leads * room[name] % total))
+    for name in rest[: leads - sum(given.values())]:
+        given[name] += 1
+    return given
+
+
+def simulated(
+    limits: Limits, leads: int, email_days: list[int], spread: str
+) -> Iterator[tuple[int, str, int, int, int]]:
+    """Send lead by lead: day, mailbox, emails, leads reached and started by the end of the day."""
+    quota = dict.fromkeys(limits, math.inf)
+    if spread == "evenly":
+        quota = dict.fromkeys(limits, 0)
+        turn = sorted(limits, key=lambda name: -limits[name][0])
+        for lead in range(leads):
+            quota[turn[lead % len(turn)]] += 1
+    # Each lead's days of sending, in the order in which they started.
+    sent_on: dict[str, list[list[int]]] = {name: [] for name in limits}
+    for day in range(len(DAYS)):
+        sent = {}
+        for name, started in sent_on.items():
+            follow_ups = [
+                lead
+                for lead in started
+                if len(lead) < len(email_days)
+                and day - lead[-1] >= email_days[len(lead)] - email_days[len(lead) - 1]
+            ][: limits[name][day]]
+            for lead in follow_ups:
+                lead.append(day)
+            sent[name] = len(follow_ups)
+        room = {
+            name: int(min(limits[name][day] - sent[name], quota[name] - len(sent_on[name])))
+            for name in limits
+        }
+        for name, new in shares(room, leads - sum(map(len, sent_on.values()))).items():
+            sent_on[name] += [[day] for _ in range(new)]
+            sent[name] += new
+        everyone = [lead for started in sent_on.values() for lead in started]
+        reached = sum(len(lead) == len(email_days) for lead in everyone)
+        for name, number in sent.items():
+            if number:
+                yield day, name, number, reached, len(everyone)
+        if reached == leads:
+            return
+    raise AssertionError("The simulation does not end.")
+
+
+def limits_of_days(base: list[int], ramps: list[dict[int, int]], days: list[int]) -> Limits:
+    """Return the limit of each mailbox on these days, each by its place in the calendar."""
+    found: Limits = {}
+    for number, (limit, ramp) in enumerate(zip(base, ramps, strict=True)):
+        found[f"m{number}"] = [
+            ramp[max(begun)] if (begun := [change for change in ramp if change <= day]) else limit
+            for day in days
+        ]
+    return found
+
+
+STEPS = st.lists(st.integers(1, 6), max_size=3).map(lambda gaps: [0, *np.cumsum(gaps).tolist()])
+# The last limit is positive, so that all is sent at some time.
+RAMP = st.builds(
+    lambda steps, last: steps | {40: last},
+    st.dictionaries(st.integers(0, 30), st.integers(0, 9), max_size=4),
+    st.integers(1, 9),
+)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 9), st.just({}) | RAMP), min_size=1, max_size=4),
+    st.integers(0, 50),
+    STEPS,
+    st.sets(st.integers(0, 30), max_size=8),
+    st.sampled_from(["by_limit", "evenly"]),
+)
+@example([(5, {}), (3, {0: 0, 4: 2, 9: 7})], 40, [0, 3, 7], {1, 2, 8}, "by_limit")
+@example([(9, {}), (9, {3: 0, 40: 1})], 30, [0, 1, 2], set(), "evenly")
+def test_the_plan_is_that_of_a_simulation_of_each_lead(
+    boxes: list[tuple[int, dict[int, int]]],
+    leads: int,
+    email_days: list[int],
+    holidays: set[int],
+    spread: Any,
+) -> None:
+    """Rows and counts are those of a simulation lead by lead, with ramps and holidays."""
+    base, ramps = [limit for limit, _ in boxes], [ramp for _, ramp in boxes]
+    days = [day for day in range(len(DAYS)) if day not in holidays]
+    plan = of.sending_capacity(
+        mailboxes(*base),
+        leads,
+        start=MONDAY,
+        freq="D",
+        spread=spread,
+        email_days=email_days,
+        ramp={
+            f"m{number}": {DAYS[day]: limit for day, limit in ramp.items()}
+            for number, ramp in enumerate(ramps)
+        },
+        holidays={DAYS[day].date() for day in holidays},
+    )
+    rows = simulated(limits_of_days(base, ramps, [*days, *days[:40]]), leads, email_days, spread)
+    columns = ["date", "mailbox_id", "emails", "leads_reached", "leads_started"]
+    found = plan[columns].assign(date=plan["date"].dt.strftime("%Y-%m-%d"))
+    expected = [(f"{DAYS[days[day]]:%Y-%m-%d}", *others) for day, *others in rows]
+    assert list(found.itertuples(index=False, name=None)) == expected
+
+
+@share_of_examples(0.4)
+@given(
+    st.lists(st.integers(1, 12), min_size=1, max_size=5),
+    st.integers(0, 60),
+    st.integers(1, 4),
+    st.sampled_from(["by_limit", "evenly"]),
+)
+def test_a_ramp_of_the_same_limits_changes_nothing(
+    limits: list[int], leads: int, each: int, spread: Any
+) -> None:
+    """Days one by one give the plan of constant limits, which is computed at once."""
+    frame = mailboxes(*limits)
+    plan = of.sending_capacity(frame, leads, emails_per_lead=each, start=MONDAY, spread=spread)
+    ramp = {f"m{number}": {"2020-01-01": limit} for number, limit in enumerate(limits)}
+    same = of.sending_capacity(
+        frame, leads, emails_per_lead=each, start=MONDAY, spread=spread, ramp=ramp
+    )
+    pd.testing.assert_frame_equal(same, plan)
+    assert plan["leads_started"].tolist() == [
+        -(-emails // each) for emails in plan.groupby("date")["emails"].sum().cumsum()[plan["date"]]
+    ]
+    one = of.sending_capacity(frame, leads, start=MONDAY, spread=spread, email_days=[0])
+    pd.testing.assert_frame_equal(
+        one, of.sending_capacity(frame, leads, start=MONDAY, spread=spread)
+    )
+    assert one["leads_started"].equals(one["leads_reached"])
+
+
+def by_day(plan: pd.DataFrame) -> dict[str, tuple[int, int, int]]:
+    """Return of each day the emails, and the leads started and reached by its end."""
+    days = plan.groupby(plan["date"].dt.strftime("%m-%d"))
+    found = days.agg({"emails": "sum", "leads_started": "max", "leads_reached": "max"})
+    return {str(day): tuple(map(int, row)) for day, *row in found.itertuples(name=None)}
+
+
+def test_follow_ups_come_first_and_late_ones_delay_the_next() -> None:
+    """Follow-ups wait for sending days and for room, and the email after a late one waits too."""
+    plan = of.sending_capacity(mailboxes(2), 4, email_days=[0, 1, 3], start="2026-03-05")
+    assert by_day(plan) == {
+        "03-05": (2, 2, 0),
+        "03-06": (2, 2, 0),
+        "03-09": (2, 4, 0),
+        "03-10": (2, 4, 2),
+        # The second email of the last two leads is a day late, and so is their third.
+        "03-11": (2, 4, 2),
+        "03-13": (2, 4, 4),
+    }
+
+
+def test_mailboxes_warm_up() -> None:
+    """A ramp begins on its dates, on a day that sends or not, and replaces every limit."""
+    ramp = {
+        "2026-03-04": 1,
+        date(2026, 3, 7): 3,
+        pd.Timestamp("2026-03-10 09:00"): 0,
+        "2026-03-12": 4,
+    }
+    plan = of.sending_capacity(mailboxes(2, 1), 20, start=MONDAY, ramp=ramp)
+    assert plan.groupby("date")["emails"].sum().tolist() == [3, 3, 2, 2, 2, 6, 2]
+    assert plan["date"].max() == pd.Timestamp("2026-03-12")
+    one = of.sending_capacity(mailboxes(2, 1), 9, start=MONDAY, ramp={"m1": {"2026-03-03": 4}})
+    assert one.groupby("date")["emails"].sum().tolist() == [3, 6]
+    # Limits that began before the start hold on the first day.
+    late = of.sending_capacity(mailboxes(2, 1), 20, start="2026-03-11", ramp=ramp)
+    assert by_day(late) == {"03-12": (8, 8, 8), "03-13": (8, 16, 16), "03-16": (4, 20, 20)}
+
+
+def test_a_mailbox_that_only_the_ramp_gives_a_limit_sends() -> None:
+    """A new mailbox without a limit sends from its first date on; inactive ones still do not."""
+    frame = mailboxes(None, 0, 5).assign(status=["active", "active", "inactive"])
+    with pytest.warns(OutreachWarning) as caught:
+        plan = of.sending_capacity(frame, 12, start=MONDAY, ramp={"m0": {"2026-03-03": 4}})
+    assert plan["mailbox_id"].unique().tolist() == ["m0"]
+    assert plan["date"].min() == pd.Timestamp("2026-03-03")
+    (message,) = (str(warning.message) for warning in caught)
+    assert message == (
+        "2 mailboxes cannot send: m2@x.example (inactive, 5 a day), m1@x.example (active, 0 a "
+        "day). With them, sending would take 2 days instead of 4."
+    )
+
+
+CHRISTMAS = date(2026, 12, 25)
+
+
+class Calendar:
+    """Answers for any year, and only for dates, as the package holidays does."""
+
+    def __contains__(self, day: object) -> bool:
+        """Return whether it is Christmas."""
+        assert type(day) is date
+        return (day.month, day.day) == (12, 25)
+
+
+@pytest.mark.parametrize(
+    "holidays",
+    [
+        Calendar(),
+        [CHRISTMAS],
+        {CHRISTMAS},
+        {pd.Timestamp(CHRISTMAS)},
+        {CHRISTMAS: "Christmas"},
+        {"2026-12-25": "Christmas"},
+        ("2026-12-25",),
+        [datetime(2026, 12, 25, 12)],
+        np.array(["2026-12-25"], dtype="datetime64[ns]"),
+        pd.Series(["2026-12-25"]),
+        pd.Series([CHRISTMAS], index=[7]),
+        pd.DatetimeIndex([CHRISTMAS]),
+        pa.array([CHRISTMAS]),
+        (day for day in [CHRISTMAS]),
+    ],
+    ids=lambda holidays: type(holidays).__name__,
+)
+def test_nothing_is_sent_on_holidays(holidays: Any) -> None:
+    """Collections of dates and calendars of any kind close the same day, and steps pass over it."""
+    plan = of.sending_capacity(
+        mailboxes(5), 5, email_days=[0, 2], start="2026-12-24", holidays=holidays
+    )
+    assert by_day(plan) == {"12-24": (5, 5, 0), "12-29": (5, 5, 5)}
+
+
+def test_the_plan_of_many_leads_over_years_is_made_by_runs() -> None:
+    """The steps are counted by runs of leads: ten times the leads and limits take no longer."""
+    few = of.sending_capacity(mailboxes(40, 7), 9_400, email_days=[0, 3, 7, 14], start=MONDAY)
+    many = of.sending_capacity(
+        mailboxes(40_000, 7_000), 9_400_000, email_days=[0, 3, 7, 14], start=MONDAY
+    )
+    counts = ["emails", "leads_reached", "leads_started"]
+    pd.testing.assert_frame_equal(few[counts] * 1_000, many[counts])
+    assert few["date"].equals(many["date"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (
+            {"email_days": [0, 3], "emails_per_lead": 2},
+            "emails_per_lead=2 does not go with email_days=.0, 3.",
+        ),
+        *(({"email_days": days}, "that ascends from 0") for days in ([], [1, 2], [0, 3, 3])),
+        *(({"email_days": days}, "whole number") for days in ([0, 1.5], [0, True], ["0"])),
+        *(({"email_days": days}, "is not a list of days") for days in ("037", 3, {0: 1})),
+        ({"email_days": [0, 40_000]}, "more than 36,525 days"),
+        ({"email_days": [0, 1], "leads": 10**12}, "more than 36,525 days"),
+        ({"ramp": {MONDAY: 0}}, "more than 36,525 days at 5 a day and the limits of ramp"),
+        ({"ramp": 5}, "ramp=5 is not a dict"),
+        ({"ramp": {"m1": {MONDAY: 5}}}, "'m1' is not the id of a mailbox in the frame"),
+        ({"ramp": {"m0@x.example": {MONDAY: 5}}}, "Pass ids of its column id"),
+        ({"ramp": {"m0": {MONDAY: 5}, MONDAY: 5}}, f"'{MONDAY}' is not the id"),
+        ({"ramp": {"m0": 5, "m1": {MONDAY: 5}}}, "'m1' is not the id"),
+        ({"ramp": {"m0": 5}}, "ramp='m0' is not a day"),
+        ({"ramp": {None: 5}}, "ramp=NaT is not a day"),
+        ({"ramp": {"m0": {"2.3.2026": 5}}}, r"ramp\['m0'\]='2.3.2026' is not a day"),
+        ({"ramp": {MONDAY: -1}}, "-1} has a negative limit"),
+        ({"ramp": {MONDAY: 1, date(2026, 3, 2): 2}}, "or a date more than once"),
+        *(({"ramp": {MONDAY: limit}}, "takes a whole number") for limit in (None, 1.5, "9", True)),
+        *(({"holidays": days}, "does not answer `date in holidays`") for days in ("DE", 5)),
+        *(({"holidays": [day]}, "is not a day") for day in ("25.12.2026", None, 5, pd.NaT)),
+        ({"holidays": pd.DataFrame({"date": [CHRISTMAS]})}, "a frame's column"),
+        ({"holidays": [CHRISTMAS], "freq": "C"}, "which has its own holidays"),
+        ({"holidays": [], "freq": pd.offsets.CustomBusinessDay(2)}, "which has its own holidays"),
+        ({"holidays": pd.date_range(MONDAY, periods=2_000)}, "1,000 days in a row"),
+    ],
+)
+def test_what_contradicts_or_cannot_be_read_is_an_error(
+    arguments: dict[str, Any], says: str
+) -> None:
+    """Steps, limits and holidays that make no plan are errors that say what to pass."""
+    with pytest.raises(InvalidInputError, match=says):
+        of.sending_capacity(mailboxes(5), **{"leads": 10, "start": MONDAY, **arguments})
+
+
+@pytest.mark.usefixtures("environment")
+@pytest.mark.filterwarnings("ignore::outreach_frames.errors.OutreachWarning")
+def test_the_shell_plans_the_same(
+    tmp_path: Path, client: Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Options of the shell give the plan of the function, and it prints who started."""
+    line = "capacity 900 --email-days 0 3 --ramp 2026-03-02=9 2026-03-05=20 --start 2026-03-02"
+    out = tmp_path / "days.parquet"
+    assert main([*line.split(), "--holidays", "2026-03-03", "--out", str(out)]) == 0
+    expected = of.sending_capacity(
+        of.mailboxes(client=client),
+        900,
+        email_days=[0, 3],
+        ramp={"2026-03-02": 9, "2026-03-05": 20},
+        holidays=["2026-03-03"],
+        start=MONDAY,
+    )
+    pd.testing.assert_frame_equal(of.read_prospects(out), expected, check_dtype=False)
+    capsys.readouterr()
+    assert main(line.split()) == 0
+    assert "leads_started" in capsys.readouterr().out
