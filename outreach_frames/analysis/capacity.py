@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass, field
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Sized
 from datetime import date
-from functools import partial
-from heapq import heappop, heappush
 from itertools import islice, pairwise
-from typing import Any, Final, Literal, NamedTuple, cast
+from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
 import numpy as np
 import pandas as pd
@@ -26,8 +23,6 @@ from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.schema import frame_of_columns
 
 Spread = Literal["by_limit", "evenly"]
-# Maps daily limits and a number of emails to the number of emails per mailbox.
-Quotas = Callable[[Sequence[int], int], list[int]]
 LimitByDate = Mapping[str, int] | Mapping[date, int]
 # The limits of a row from each day on.
 Ramps = dict[int, dict[pd.Timestamp, int]]
@@ -53,9 +48,7 @@ _MAX_DAYS: Final = 36_525
 _MAX_NAMED: Final = 20
 # Keeps all sums far below the limit of 64-bit integers.
 _MAX_EMAILS: Final = 10**15
-# So many days that are all holidays end the search for a sending day.
-_MAX_HOLIDAYS: Final = 1_000
-_PLAIN_CONTAINS: Final = [kind.__contains__ for kind in (list, tuple, set, frozenset, dict)]
+_DAYS_AT_ONCE: Final = 75
 
 
 def sending_capacity(
@@ -146,7 +139,7 @@ def sending_capacity(
     >>> print(plan["date"].max().date())
     2026-03-20
     """
-    quotas_of = _SPREADS[check_one_of("spread", spread, _SPREADS)]
+    evenly = check_one_of("spread", spread, get_args(Spread)) == "evenly"
     each = check_integer("emails_per_lead", emails_per_lead)
     if each < 1:
         raise InvalidInputError(f"emails_per_lead={each} sends nothing. Pass 1 or more.")
@@ -159,7 +152,7 @@ def sending_capacity(
             f"{emails:,} emails are more than can be planned. Pass fewer leads."
         )
     first = check_day("start", start)
-    sending_days = partial(_sending_days, first, freq, _check_holidays(holidays, freq, first))
+    closed = _check_holidays(holidays, freq, first)
     table = as_frame(mailboxes, "mailboxes", "a frame from mailboxes()")
     mailboxes, limits = _with_limits(table)
     ramps = _ramps(ramp, mailboxes)
@@ -175,30 +168,26 @@ def sending_capacity(
     limits = distinct["daily_email_limit"].fillna(0).astype("int64")
 
     def schedule(who: np.ndarray[Any, Any], most: int) -> _Schedule | None:
-        if gaps or ramps:
-            days = islice(sending_days(), most)
-            return _schedule_by_day(limits[who], ramps, quotas_of, units, gaps, days=days)
-        return _schedule_by_quota(limits[who], quotas_of, units, most)
+        days = islice(_sending_days(first, freq, closed), most)
+        return _schedule(limits[who], ramps, units, gaps, days, evenly=evenly)
 
     plan = schedule(sends, _MAX_DAYS)
     if plan is None:
-        fewest = max(_days(quotas_of, limits[sends], units)) if not (gaps or ramps) else None
-        days = f"{fewest:,} days" if fewest else f"more than {_MAX_DAYS:,} days"
         raise InvalidInputError(
-            f"Sending {emails:,} emails takes {days} at {limits[sends].sum():,} a day"
-            f"{' and the limits of ramp' if ramps else ''}. Add mailboxes, raise their limits with "
-            "set_daily_email_limit(), or pass fewer leads."
+            f"Sending {emails:,} emails takes more than {_MAX_DAYS:,} days at "
+            f"{limits[sends].sum():,} a day{' and the limits of ramp' if ramps else ''}. Add "
+            "mailboxes, raise their limits with set_daily_email_limit(), or pass fewer leads or "
+            "holidays."
         )
     if emails and not sends.all():
-        with_all = schedule(could_send, plan.days) or plan
-        _warn_cannot_send(distinct[~sends], plan.days, with_all.days)
-    dates = _dates(first, freq, max(plan.days, 2))
-    if holidays is not None:
-        dates = pd.DatetimeIndex([*islice(sending_days(), plan.days)], dtype=dates.dtype)
-    senders = distinct[sends].iloc[plan.mailbox]
+        with_all = schedule(could_send, len(plan.days)) or plan
+        _warn_cannot_send(distinct[~sends], len(plan.days), len(with_all.days))
+    day, mailbox = np.nonzero(plan.emails)
+    dates, reached, started = plan.days[day], plan.finished[day], plan.started[day]
+    senders = distinct[sends].iloc[mailbox]
     ids, addresses = (senders[name].astype("str") for name in ("id", "email"))
-    leads_reached, leads_started = plan.finished // each, -(-plan.started // each)
-    values = [dates[plan.day], ids, addresses, plan.emails, leads_reached, leads_started]
+    sent = plan.emails[day, mailbox]
+    values = [dates, ids, addresses, sent, reached // each, -(-started // each)]
     return frame_of_columns(CAPACITY, values)
 
 
@@ -254,117 +243,59 @@ def _limits_by_day(name: str, limits: Any) -> dict[pd.Timestamp, int]:
 
 
 class _Schedule(NamedTuple):
-    """The emails per day and mailbox, and how many leads started and finished by each day."""
+    """The emails by day and mailbox, and how many leads started and finished by each day."""
 
-    days: int
-    day: np.ndarray[Any, Any]
-    mailbox: np.ndarray[Any, Any]
+    days: pd.DatetimeIndex
     emails: np.ndarray[Any, Any]
     started: np.ndarray[Any, Any]
     finished: np.ndarray[Any, Any]
 
 
-def _schedule_by_quota(
-    limits: pd.Series[int], quotas_of: Quotas, emails: int, most: int
-) -> _Schedule | None:
-    """Send up to the limit until each mailbox's quota is sent, or return None if days run out."""
-    days = _days(quotas_of, limits, emails)
-    if max(days) > most:
-        return None
-    mailbox = np.arange(len(days)).repeat(days)
-    day = np.concatenate([np.arange(number) for number in days])
-    order = np.lexsort((mailbox, day))
-    day, mailbox = day[order], mailbox[order]
-    limit = limits.to_numpy("int64")[mailbox]
-    quota = np.array(quotas_of(limits.tolist(), emails), dtype="int64")[mailbox]
-    sent = np.minimum(limit, quota - day * limit)
-    so_far = sent.cumsum()[np.searchsorted(day, day, side="right") - 1]
-    return _Schedule(max(days), day, mailbox, sent, so_far, so_far)
-
-
-def _schedule_by_day(
+def _schedule(
     limits: pd.Series[int],
     ramps: Ramps,
-    quotas_of: Quotas,
     leads: int,
     gaps: Sequence[int],
-    *,
     days: Iterable[pd.Timestamp],
+    *,
+    evenly: bool,
 ) -> _Schedule | None:
     """Send follow-ups, then to new leads, day by day, or return None if days run out."""
-    limit_of = limits.tolist()
-    quotas = [_MAX_EMAILS] * len(limit_of)
+    limit = limits.to_numpy("int64", copy=True)
     steps = [ramps.get(row, {}) for row in limits.index]
-    highest = map(max, limit_of, (max(step.values(), default=0) for step in steps))
-    # Days without end need not be tried one by one.
+    highest = map(max, limit.tolist(), (max(step.values(), default=0) for step in steps))
     if leads * (len(gaps) + 1) > sum(highest) * _MAX_DAYS:
         return None
     changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
     changes.sort(reverse=True)
-    mailboxes = [_MailboxLeads(gaps) for _ in limit_of]
-    rows: list[tuple[int, int, int, int, int]] = []
-    started = finished = 0
-    for number, day in enumerate(days):
+    quota = np.full_like(limit, _MAX_EMAILS)
+    # Before each day, by step: to how many of its leads, in their order, each mailbox sent it.
+    history = [np.zeros((len(gaps) + 1, len(limit)), "int64")]
+    sending_days: list[pd.Timestamp] = []
+    for day in days:
         while changes and changes[-1][0] <= day:
-            _, place, limit_of[place] = changes.pop()
-        if number == 0 and quotas_of is _evenly:
-            quotas = quotas_of(limit_of, leads)
-        due = [one.send_due(number, limit) for one, limit in zip(mailboxes, limit_of, strict=True)]
-        room = [
-            min(limit - sent, quota - one.started)
-            for limit, sent, quota, one in zip(limit_of, due, quotas, mailboxes, strict=True)
-        ]
-        new = room if started + sum(room) <= leads else _by_limit(room, leads - started)
-        for one, count in zip(mailboxes, new, strict=True):
-            one.start(number, count)
-        started += sum(new)
-        finished = sum(one.finished for one in mailboxes)
-        sent = enumerate(map(sum, zip(due, new, strict=True)))
-        rows += [(number, place, emails, started, finished) for place, emails in sent if emails]
-        if finished == leads:
+            _, place, limit[place] = changes.pop()
+        if evenly and not sending_days:
+            quota = np.array(_evenly(limit.tolist(), leads), "int64")
+        sent, left = history[-1].copy(), limit.copy()
+        # The leads that started first are at the last step.
+        for step in range(len(gaps), 0, -1):
+            due = history[max(len(history) - gaps[step - 1], 0)][step - 1] - sent[step]
+            emails = np.minimum(due, left)
+            sent[step] += emails
+            left -= emails
+        room, remaining = np.minimum(left, quota - sent[0]), leads - int(sent[0].sum())
+        sent[0] += room if room.sum() <= remaining else _by_limit(room.tolist(), remaining)
+        history.append(sent)
+        sending_days.append(day)
+        if sent[-1].sum() == leads:
             break
-    if finished < leads:
+    else:
         return None
-    table = np.array(rows, dtype="int64").reshape(-1, 5)
-    return _Schedule(rows[-1][0] + 1 if rows else 0, *table.T)
-
-
-@dataclass
-class _MailboxLeads:
-    """The leads that one mailbox started, in runs of consecutive leads at the same step."""
-
-    gaps: Sequence[int]
-    started: int = 0
-    finished: int = 0
-    # Heaps of (day, first lead, leads, step), and of the same without the day once it has come.
-    waiting: list[tuple[int, int, int, int]] = field(default_factory=list)
-    due: list[tuple[int, int, int]] = field(default_factory=list)
-
-    def send_due(self, day: int, limit: int) -> int:
-        """Send the follow-ups that are due, those of the earliest leads first, and count them."""
-        while self.waiting and self.waiting[0][0] <= day:
-            heappush(self.due, heappop(self.waiting)[1:])
-        left = limit
-        while self.due and left:
-            first, leads, step = heappop(self.due)
-            sent = min(leads, left)
-            if sent < leads:
-                heappush(self.due, (first + sent, leads - sent, step))
-            self._schedule_next(day, first, sent, step)
-            left -= sent
-        return limit - left
-
-    def start(self, day: int, leads: int) -> None:
-        """Send the first email to new leads."""
-        if leads:
-            self._schedule_next(day, self.started, leads, 0)
-            self.started += leads
-
-    def _schedule_next(self, day: int, first: int, leads: int, step: int) -> None:
-        if step == len(self.gaps):
-            self.finished += leads
-        else:
-            heappush(self.waiting, (day + self.gaps[step], first, leads, step + 1))
+    counts = np.array(history)
+    totals = counts[1:].sum(axis=2)
+    emails = np.diff(counts.sum(axis=1), axis=0)
+    return _Schedule(pd.DatetimeIndex(sending_days), emails, totals[:, 0], totals[:, -1])
 
 
 def _number_of_leads(leads: object) -> int:
@@ -440,13 +371,6 @@ def _no_sender(statuses: pd.Series[str]) -> str:
     )
 
 
-def _days(quotas_of: Quotas, limits: pd.Series[Any], emails: int) -> list[int]:
-    """Return the number of sending days per mailbox."""
-    daily = limits.astype("int64").tolist()
-    pairs = zip(quotas_of(daily, emails), daily, strict=True)
-    return [-(-quota // limit) for quota, limit in pairs]
-
-
 def _by_limit(limits: Sequence[int], emails: int) -> list[int]:
     """Divide emails in proportion to limits; the largest remainders get one more."""
     days, rest = divmod(emails, sum(limits))
@@ -465,14 +389,8 @@ def _evenly(limits: Sequence[int], emails: int) -> list[int]:
     return [share + (place in highest) for place in range(len(limits))]
 
 
-_SPREADS: Final[Mapping[str, Quotas]] = {
-    "by_limit": _by_limit,
-    "evenly": _evenly,
-}
-
-
 def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[date]:
-    """Return a container of dates; plain collections are read, as text may stand for dates."""
+    """Return a container of dates; collections are read, since they may have dates as text."""
     if holidays is None:
         return ()
     if isinstance(freq, pd.offsets.CustomBusinessDay) or str(freq).lstrip("0123456789") == "C":
@@ -480,11 +398,10 @@ def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[
             f"freq={freq!r} is a custom business day, which has its own holidays. Pass holidays "
             "with another frequency, such as 'B', or pass all of them in freq."
         )
-    contains = getattr(type(holidays), "__contains__", None)
-    is_plain = contains in _PLAIN_CONTAINS or (contains is None and isinstance(holidays, Iterable))
-    if is_plain or hasattr(holidays, "dtype") or hasattr(holidays, "columns"):
-        days = check_list("holidays", [*holidays] if isinstance(holidays, dict) else holidays)
-        days = [pd.Timestamp(day) if isinstance(day, np.datetime64) else day for day in days]
+    if getattr(type(holidays), "__contains__", None) is dict.__contains__:
+        holidays = list(holidays)
+    if isinstance(holidays, Iterable) and not isinstance(holidays, str | Mapping):
+        days = check_list("holidays", holidays)
         return {check_day("holidays", pd.NaT if day is None else day).date() for day in days}
     try:
         _ = first.date() in holidays
@@ -497,18 +414,10 @@ def _check_holidays(holidays: Any, freq: Any, first: pd.Timestamp) -> Container[
 
 
 def _sending_days(first: pd.Timestamp, freq: Any, holidays: Container[Any]) -> Iterator[Any]:
-    """Yield the sending days, without end."""
-    before, number, skipped = 0, 32, 0
-    while True:
-        for day in _dates(first, freq, number)[before:]:
-            if day.date() not in holidays:
-                skipped = 0
-                yield day
-            elif (skipped := skipped + 1) == _MAX_HOLIDAYS:
-                raise InvalidInputError(
-                    f"{skipped:,} days in a row, up to {day:%Y-%m-%d}, are holidays. Pass fewer."
-                )
-        before, number = number, number * 2
+    """Yield the sending days of the first days of a frequency."""
+    for _ in range(_MAX_DAYS // _DAYS_AT_ONCE):
+        *days, first = _dates(first, freq, _DAYS_AT_ONCE + 1)
+        yield from (day for day in days if day.date() not in holidays)
 
 
 def _dates(first: pd.Timestamp, freq: Any, number: int) -> pd.DatetimeIndex:

@@ -140,10 +140,8 @@ def check_day(name: str, value: object) -> pd.Timestamp:
     if value is None:
         return pd.Timestamp.today().normalize()
     # The only text that every reader reads alike: 04.01.2027 is in January or April.
-    if (
-        not (is_day(value) if isinstance(value, str) else isinstance(value, date))
-        or value is pd.NaT
-    ):
+    is_date = isinstance(value, date | np.datetime64) and not is_missing(value)
+    if not (is_day(value) if isinstance(value, str) else is_date):
         raise InvalidInputError(
             f"{name}={quoted(value)} is not a day. Pass it as YYYY-MM-DD, such as '2026-03-02', "
             "or as a date object."
