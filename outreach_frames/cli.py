@@ -12,7 +12,7 @@ from functools import partial
 from importlib.metadata import version
 from inspect import getdoc, signature
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import pandas as pd
 
@@ -38,7 +38,6 @@ from outreach_frames.commands.options import (
     filter_name,
     option,
     output_path,
-    pairs,
 )
 from outreach_frames.commands.sandbox import RUN_SANDBOX
 from outreach_frames.commands.terminal import (
@@ -220,10 +219,7 @@ def _run_lead_list(options: argparse.Namespace) -> None:
 def _run_capacity(options: argparse.Namespace) -> None:
     mailboxes = call(of.mailboxes, options)
     names = ("leads", "emails_per_lead", "email_days", "start", "freq", "spread", "holidays")
-    arguments = {name: getattr(options, name) for name in names}
-    given = pairs("--ramp", "date", options.ramp)
-    ramp = {day: int(limit) if limit.isdecimal() else limit for day, limit in given.items()}
-    plan = of.sending_capacity(mailboxes, **arguments, ramp=cast("dict[str, int]", ramp))
+    plan = of.sending_capacity(mailboxes, **{name: getattr(options, name) for name in names})
     started = ["leads_started"] if options.email_days else []
     _print_or_save(plan, ["date", "email", "emails", *started, "leads_reached"], options.out)
 
@@ -521,14 +517,6 @@ COMMANDS: Final = (
                 metavar="N",
                 help="instead of --emails-per-lead: the earliest day of each email, in sending "
                 "days after the lead's first one, such as 0 3 7",
-            ),
-            option(
-                "--ramp",
-                nargs="+",
-                action="extend",
-                default=[],
-                metavar="DATE=LIMIT",
-                help="the daily limit of every mailbox from a date on",
             ),
             option("--holidays", nargs="+", metavar="DATE", help="days without emails, YYYY-MM-DD"),
             option("--start", metavar="DATE", help="the first day, YYYY-MM-DD (today)"),

@@ -33,7 +33,7 @@ def lines_of(sandbox: Sandbox) -> list[str]:
         f"contacts {' '.join(sandbox.contact_ids[:3])} --emails nobody@brightforge.example",
         f"lead-list {sandbox.lead_list_ids[0]}",
         "capacity 1000 --emails-per-lead 3 --start 2026-03-02",
-        "capacity 1000 --email-days 0 3 7 --ramp 2026-03-02=9 2026-03-05=20 --start 2026-03-02",
+        "capacity 1000 --email-days 0 3 7 --start 2026-03-02",
         "check",
         "forget --email a@x.example",
     ]

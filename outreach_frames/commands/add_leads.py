@@ -17,7 +17,6 @@ from outreach_frames.commands.options import (
     Command,
     connected,
     option,
-    pairs,
 )
 from outreach_frames.commands.terminal import (
     fit_lines,
@@ -36,7 +35,7 @@ EXIT_NOT_ALL_ADDED: Final = 4
 
 
 def _run(options: argparse.Namespace) -> int:
-    data = pairs("--data", "field", options.data) or None
+    data = _data_mapping(options.data)
     if options.results is not None:
         _check_results(options.results, options.file, options.journal)
     frame = read_as_text(options.file, sheet_name=options.sheet_name, encoding=options.encoding)
@@ -97,6 +96,16 @@ def _check_results(folder: Path, *others: Path | None) -> None:
             f"--results {folder} would replace {replaced[0]}, which this command uses. Choose "
             "another folder. Nothing was sent."
         )
+
+
+def _data_mapping(words: list[str]) -> dict[str, str] | None:
+    """Parse FIELD=COLUMN arguments; a name alone is both field and column."""
+    mapping: dict[str, str] = {}
+    for field, _, column in (word.partition("=") for word in words):
+        if field in mapping:
+            raise InvalidInputError(f"--data has the field {field!r} twice. Give it once.")
+        mapping[field] = column or field
+    return mapping or None
 
 
 _OVERRIDES: Final = [field.name for field in spec.OVERRIDES]

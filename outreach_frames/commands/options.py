@@ -77,20 +77,6 @@ def output_path(suffixes: Sequence[str], what: str) -> Callable[[str], Path]:
     return path
 
 
-def pairs(option_name: str, noun: str, words: Sequence[str]) -> dict[str, str]:
-    """Parse NAME=VALUE arguments; a name alone is its own value.
-
-    >>> pairs("--data", "field", ["first_name=First Name", "city"])
-    {'first_name': 'First Name', 'city': 'city'}
-    """
-    found: dict[str, str] = {}
-    for name, _, value in (word.partition("=") for word in words):
-        if name in found:
-            raise InvalidInputError(f"{option_name} has the {noun} {name!r} twice. Give it once.")
-        found[name] = value or name
-    return found
-
-
 def _add_service(command: argparse.ArgumentParser) -> None:
     """Add the options that choose the service."""
     services = command.add_mutually_exclusive_group()

@@ -326,14 +326,13 @@ def test_the_shell_plans_the_same(
     tmp_path: Path, client: Client, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Options of the shell give the plan of the function, and it prints who started."""
-    line = "capacity 900 --email-days 0 3 --ramp 2026-03-02=9 2026-03-05=20 --start 2026-03-02"
+    line = "capacity 900 --email-days 0 3 --start 2026-03-02"
     out = tmp_path / "days.parquet"
     assert main([*line.split(), "--holidays", "2026-03-03", "--out", str(out)]) == 0
     expected = of.sending_capacity(
         of.mailboxes(client=client),
         900,
         email_days=[0, 3],
-        ramp={"2026-03-02": 9, "2026-03-05": 20},
         holidays=["2026-03-03"],
         start=MONDAY,
     )
