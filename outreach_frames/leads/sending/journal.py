@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
@@ -25,7 +24,6 @@ from datetime import UTC, datetime
 from itertools import count
 from os.path import samestat
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any, Final, Self
 
 import numpy as np
@@ -89,7 +87,8 @@ class Journal:
             # A widget's settings may change between runs.
             submission = {part: submission[part] for part in submission if part != SETTINGS}
         with nothing_sent(), ExitStack() as stack:
-            stack.enter_context(place.locked(dry_run=dry_run))
+            if place.path is None or not dry_run:
+                stack.enter_context(place.locked())
             with self._explained(InvalidInputError):
                 self._connection = self._open(stack, submission, dry_run=dry_run)
                 self._require_same(submission)
@@ -202,10 +201,10 @@ class Journal:
         path = place.path
         assert path is not None
         require_journal(path)
-        if dry_run:
-            path = _copy(path, Path(stack.enter_context(TemporaryDirectory())))
-        set_mode(path, 0o600)
-        connection = stack.enter_context(closing(sqlite_file.connect(path)))
+        if not dry_run:
+            set_mode(path, 0o600)
+        connect = sqlite_file.snapshot if dry_run else sqlite_file.connect
+        connection = stack.enter_context(closing(connect(path)))
         sqlite_file.check_integrity(connection, path)
         return connection
 
@@ -350,14 +349,6 @@ class Journal:
             Sent(hashed(email, address), hashed(profnet_url, url), chosen)
             for (address, url), chosen in leads
         ]
-
-
-def _copy(path: Path, folder: Path) -> Path:
-    """Copy a journal with the rollback file that a killed run leaves beside it."""
-    for suffix in ("", "-journal"):
-        with suppress(FileNotFoundError):
-            shutil.copy(f"{path}{suffix}", folder / f"journal{suffix}")
-    return folder / "journal"
 
 
 def _read_salt(connection: sqlite3.Connection) -> bytes:
