@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import date, datetime
 from typing import Any, Final, NamedTuple
 
@@ -132,17 +133,18 @@ def _times(sent_at: pd.Series[Any], since: str | date | None) -> pd.Series[Any]:
 
 def _moment(since: object) -> pd.Timestamp:
     """Return a time in UTC, which is also the zone of a time without one."""
-    try:
+    moment: Any = pd.NaT
+    with suppress(ValueError):
         given = datetime.fromisoformat(since.strip()) if isinstance(since, str) else since
-        moment = pd.Timestamp(given if isinstance(given, date | np.datetime64) else None)
-    except ValueError:
-        moment = pd.NaT
+        if isinstance(given, date | np.datetime64):
+            moment = pd.Timestamp(given)
     if moment is pd.NaT:
         raise InvalidInputError(
             f"since={quoted(since)} is not a time. Pass 'sent', None, or a day or time such as "
             "'2026-03-02' or '2026-03-02T09:30+01:00'; without a zone it is in UTC."
         )
-    return moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")
+    in_utc: pd.Timestamp = moment.tz_localize("UTC") if moment.tz is None else moment
+    return in_utc.tz_convert("UTC")
 
 
 def _events(asked: _Rows, contacts: Found) -> pd.DataFrame:

@@ -284,8 +284,8 @@ class SubmissionReport(Result):
         Raises
         ------
         InvalidInputError
-            `since` is not a time, rows lack their `sent_at`, or the report has no addresses; nothing
-            was requested.
+            `since` is not a time, rows lack their `sent_at`, or the report has no addresses.
+            Nothing was requested.
         ServiceError
             The service failed or could not be reached; `.partial` has the events read so far.
 
