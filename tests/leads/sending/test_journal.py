@@ -234,10 +234,11 @@ class TestMemory:
 
     def test_the_time_of_sending(self, path: Path) -> None:
         """Each lead has the time of the first send that may have arrived."""
+        before = "2026-03-02T09:30:00+00:00"
         with resumed(path) as (journal, _):
             journal.begin(1, [0, 1])
             journal.finish({0: RowOutcome("rejected"), 1: RowOutcome("unknown")})
-        change(path, "UPDATE leads SET sent_at = 'before'")
+        change(path, f"UPDATE leads SET sent_at = '{before}'")
         for row, again in enumerate((False, True)):
             with resumed(path, again=again) as (journal, _):
                 journal.begin(2, [row])
@@ -245,7 +246,7 @@ class TestMemory:
         with closing(sqlite3.connect(path)) as connection:
             times = connection.execute("SELECT sent_at FROM leads ORDER BY lead").fetchall()
         assert datetime.fromisoformat(times[0][0]).utcoffset() == timedelta(0)
-        assert times[1] == ("before",)
+        assert times[1] == (before,)
 
 
 class TestFile:
