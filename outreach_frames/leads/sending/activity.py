@@ -29,7 +29,6 @@ SENT: Final = "sent"
 _READ: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREADY_IN_SEQUENCE}
 _EMAIL: Final = spec.LEAD_IDENTIFIERS[0]
 _AT, _TYPE = (field.name for field in spec.ACTIVITY[:2])
-_RAW: Final = f"{_AT}{RAW_SUFFIX}"
 _OWNERS: Final = {"row": "Int64", "contact_id": "str", "email": "str"}
 _COLUMNS: Final = (*_OWNERS, *(field.name for field in spec.ACTIVITY))
 
@@ -85,7 +84,8 @@ def read_activity(
     contacts: Found = {}
 
     def so_far() -> tuple[pd.DataFrame, pd.Series[Any]]:
-        read = asked[[(_EMAIL, address) in contacts for address in asked["requested"]]]
+        known = [(_EMAIL, address) in contacts for address in asked["requested"]]
+        read = asked[np.array(known, dtype=bool)]
         records = [contacts[_EMAIL, address] for address in read["requested"]]
         found = pd.Series(pd.NA, index=rows.index, dtype="boolean")
         found[read["row"]] = [record is not None for record in records]
@@ -142,7 +142,8 @@ def _warn_of_unreadable(events: pd.DataFrame) -> None:
                 f"{plural(len(lacking), 'event')} without a readable {name}, such as one of row "
                 f"{lacking['row'].iloc[0]}{example}: {used}."
             )
-    if others := [name for name in events if name not in {*_COLUMNS, _RAW}]:
+    known = {*_COLUMNS, f"{_AT}{RAW_SUFFIX}", f"{_TYPE}{RAW_SUFFIX}"}
+    if others := [name for name in events if name not in known]:
         warn(
             f"Events have undocumented fields, which are left out: {', '.join(map(quoted, others))}"
             ". of.contacts(emails=...) returns them."
