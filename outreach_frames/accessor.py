@@ -13,6 +13,7 @@ from outreach_frames.accounts.find_people import find_people
 from outreach_frames.accounts.matching import match, without
 from outreach_frames.analysis import child_tables
 from outreach_frames.analysis import companies as company_tables
+from outreach_frames.analysis.arms import assign_arms
 from outreach_frames.analysis.brief import brief
 from outreach_frames.analysis.segments import segments
 from outreach_frames.analysis.tenure import tenure
@@ -91,3 +92,4 @@ class OutreachAccessor:
     find_people: Final = _method(find_people)
     match: Final = _method(match, hidden="on")
     without: Final = _method(without, hidden="on")
+    assign_arms: Final = _method(assign_arms)

@@ -6,24 +6,19 @@ key before a merge, or use `df.outreach.match`, which never joins them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Final
+from collections.abc import Callable, Iterable
+from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from outreach_frames.common.arguments import check_list, is_missing
-from outreach_frames.common.text import has_lone_surrogate
+from outreach_frames.common.arguments import check_list
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.cells import texts_of
 from outreach_frames.identity.domains import domain_keys
 from outreach_frames.identity.keys import email_cells, profnet_url_cells
-from outreach_frames.tables.value_text import python_values
 
 __all__ = ["domain", "email", "profnet_url"]
-
-# A text without any key, for cells that are no text.
-_UNREADABLE: Final = "\ufffd"
 
 
 def email(values: Iterable[Any]) -> pd.Series[str]:
@@ -141,30 +136,3 @@ def _keys(values: Iterable[Any], keys_of: Callable[[pa.Array], pa.Array]) -> pd.
     # As an array, since pandas would align a Series by label instead of by row.
     cells = keys.to_numpy(zero_copy_only=False)
     return pd.Series(cells, index=column.index, name=column.name, dtype="str")
-
-
-def texts_of(column: pd.Series[Any]) -> pa.Array:
-    """Return a column's text: a list's elements as lines, and other types as unreadable."""
-    if isinstance(column.dtype, pd.StringDtype):
-        try:
-            texts = pa.array(column.array, pa.large_string(), from_pandas=True)
-            return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
-        except (UnicodeEncodeError, pa.ArrowInvalid, TypeError):
-            pass
-    cells = list(python_values(column))
-    return pa.array(
-        [c if isinstance(c, str) and not has_lone_surrogate(c) else _text_of(c) for c in cells],
-        pa.large_string(),
-    )
-
-
-def _text_of(cell: Any) -> str | None:
-    if cell is None or is_missing(cell):
-        return None
-    if isinstance(cell, str) and not has_lone_surrogate(cell):
-        return cell
-    if isinstance(cell, Mapping):
-        cell = cell.values()
-    elif not isinstance(cell, list | tuple | set | frozenset | np.ndarray | pd.Series):
-        return _UNREADABLE
-    return "\n".join(filter(None, map(_text_of, cell))) or None

@@ -151,6 +151,7 @@ TASKS: Final = (
         "outcome means and what to do.",
         (
             "of.sequences",
+            "df.outreach.assign_arms",
             "df.outreach.validate",
             "df.outreach.plan",
             "SubmissionPlan",

@@ -15,10 +15,9 @@ from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.cells import Reading
+from outreach_frames.identity.cells import Reading, texts_of
 from outreach_frames.identity.domains import domain_keys, domains_in
 from outreach_frames.identity.keys import profnet_url_cells, profnet_urls_in, url_variants
-from outreach_frames.keys import texts_of
 from outreach_frames.tables.value_text import column_texts, strip_texts
 
 FOUND: Final = "found"

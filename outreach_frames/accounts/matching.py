@@ -18,12 +18,11 @@ from outreach_frames.common.arguments import near_names
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
-from outreach_frames.identity.cells import Cells
+from outreach_frames.identity.cells import Cells, texts_of
 from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
 from outreach_frames.identity.persons import Rows
-from outreach_frames.keys import texts_of
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
 # By kind of key: our column, and theirs or the candidates for theirs.

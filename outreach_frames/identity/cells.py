@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from outreach_frames.common.text import BLANKS, PLACEHOLDERS
+from outreach_frames.common.arguments import is_missing
+from outreach_frames.common.text import BLANKS, PLACEHOLDERS, has_lone_surrogate
+from outreach_frames.tables.value_text import python_values
 
 QUOTES: Final = "'`\xb4\u2018\u2019*"
 STOPS: Final = ".,;:!?\u2026"
+# A text without any key, for cells that are no text.
+_UNREADABLE: Final = "\ufffd"
 # Invisible characters of copied text are dropped; wide punctuation is replaced.
 _PLAIN: Final = str.maketrans(
     "\uff20\ufe6b\uff1b\uff0c\u3001\uff5c\uff1a\uff1c\uff1e",
@@ -93,3 +98,30 @@ def reading_of(text: str, keys: Sequence[str]) -> Reading:
         word = text.strip(BLANKS).casefold()
         return Reading([], bool(word) and word not in PLACEHOLDERS)
     return Reading(found, "" in keys)
+
+
+def texts_of(column: pd.Series[Any]) -> pa.Array:
+    """Return a column's text: a list's elements as lines, and other types as unreadable."""
+    if isinstance(column.dtype, pd.StringDtype):
+        try:
+            texts = pa.array(column.array, pa.large_string(), from_pandas=True)
+            return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+        except (UnicodeEncodeError, pa.ArrowInvalid, TypeError):
+            pass
+    cells = list(python_values(column))
+    return pa.array(
+        [c if isinstance(c, str) and not has_lone_surrogate(c) else _text_of(c) for c in cells],
+        pa.large_string(),
+    )
+
+
+def _text_of(cell: Any) -> str | None:
+    if cell is None or is_missing(cell):
+        return None
+    if isinstance(cell, str) and not has_lone_surrogate(cell):
+        return cell
+    if isinstance(cell, Mapping):
+        cell = cell.values()
+    elif not isinstance(cell, list | tuple | set | frozenset | np.ndarray | pd.Series):
+        return _UNREADABLE
+    return "\n".join(filter(None, map(_text_of, cell))) or None

@@ -1,0 +1,242 @@
+"""Assign rows to the arms of a test, such as two variants and a hold-out, by a hash of their key.
+
+The first 64 bits of a key's hash are its position between 0 and 1, and each arm takes a part of
+that range as long as its share, in the order of the names. The arithmetic is exact, so that the
+result is the same on every machine.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Mapping, Sequence
+from decimal import Decimal
+from fractions import Fraction
+from hashlib import blake2b
+from itertools import accumulate
+from numbers import Integral, Real
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from outreach_frames import spec
+from outreach_frames.analysis.companies import column_of, near_column
+from outreach_frames.common.arguments import check_integer, is_usable
+from outreach_frames.common.text import PLACEHOLDERS, plural, quoted, unique_name
+from outreach_frames.common.warnings import warn
+from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.cells import texts_of
+from outreach_frames.identity.keys import certain_keys, email_cells, profnet_url_cells
+from outreach_frames.identity.persons import NONE, Rows, first_rows, identifiers, numbers_of
+from outreach_frames.tables.value_text import TEXT, column_texts, strip_texts
+
+_PERSON: Final = "person"
+_HASH_BYTES: Final = 8
+# 7.0 and 7.50, as a float, a decimal or their text; RE2 keeps an unmatched group empty.
+_TRAILING_ZEROS: Final = r"\A(-?\d+)(?:\.0+|(\.\d*[1-9])0+)\z"
+
+
+def assign_arms(
+    frame: pd.DataFrame,
+    shares: Mapping[str, float],
+    *,
+    by: Hashable | pd.Series[Any],
+    seed: int,
+    name: str = "arm",
+) -> pd.DataFrame:
+    """Assign rows to the arms of a test, such as two variants and a hold-out.
+
+    The arm depends only on the seed, the shares and the row's key: not on other rows, their order,
+    the column's dtype or the machine. The next batch of a campaign, assigned with the same seed and
+    shares, gives a key the same arm.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        The rows to assign; it is not changed.
+    shares : dict of str to number
+        The arms and their shares, as weights: they need not sum to 1 or 100. The shares of the
+        rows differ from them by chance.
+    by : str, Series or "person"
+        The key, whose rows have the same arm: a column, a Series with the frame's index, such as
+        `of.keys.domain(df["Website"])`, or "person": the key of the address in the column `email`,
+        else of the profile URL `/in/<name>` in `profnet_url`.
+    seed : int
+        Another seed assigns independently: use one per campaign.
+    name : str
+        The new column.
+
+    Returns
+    -------
+    DataFrame
+        The frame with the column `name` (ordered category, in the order of `shares`). Missing in
+        rows without a key.
+
+    Raises
+    ------
+    InvalidInputError
+        A share is not a positive number, the frame has the column `name` already, lacks that of
+        `by`, or the index of `by` differs from the frame's.
+
+    Warns
+    -----
+    OutreachWarning
+        Rows have no key, keys differ in case alone, or rows of one person have keys of different
+        arms.
+
+    Notes
+    -----
+    Keys are compared as text without blanks around it, 7.0 and 7.50 as 7 and 7.5; case and leading
+    zeros count. Placeholders such as n/a are no keys. With "person", rows that share an address or
+    a profile URL `/in/<name>`, over any number of steps, take the arm of the first of them; an
+    address has the same arm as with `by=of.keys.email(df["email"])`. The order of the arms in
+    `shares` does not matter; other shares or names assign other arms.
+
+    Examples
+    --------
+    >>> import outreach_frames as of
+    >>> leads = pd.DataFrame({"email": ["ada@x.example", "bo@y.example", "Ada@X.example"]})
+    >>> leads = leads.outreach.assign_arms({"A": 90, "holdout": 10}, by="person", seed=7)
+    >>> leads["arm"].tolist()
+    ['A', 'A', 'A']
+    """
+    weights = _check_shares(shares)
+    number = check_integer("seed", seed)
+    if not is_usable(name):
+        raise InvalidInputError(f"name takes the name of the new column, not {quoted(name)}.")
+    if name in frame.columns:
+        raise InvalidInputError(
+            f"The frame has a column {quoted(name)} already. Drop it, or pass another name, such "
+            f"as name={unique_name(name, frame.columns)!r}."
+        )
+    if isinstance(by, str) and by == _PERSON:
+        keys, first = _person_keys(frame)
+    else:
+        keys, first = _column_keys(frame, by), np.arange(len(frame))
+    own = _arms_of_keys(keys, weights, number)
+    arms = own[first]
+    if changed := int((own != arms).sum()):
+        warn(
+            f"{plural(changed, 'row')} took the arm of the person's first row, not that of the "
+            "row's own address or profile URL: a table without that first row assigns the other."
+        )
+    categories = pd.Index(list(weights), dtype="str")
+    column = pd.Categorical.from_codes(arms, categories=categories, ordered=True)
+    return frame.assign(**{name: column})
+
+
+def _check_shares(shares: object) -> dict[str, Fraction]:
+    if not isinstance(shares, Mapping) or not shares:
+        raise InvalidInputError(
+            f'shares takes arms and their weights, such as {{"A": 45, "B": 45, "holdout": 10}}, '
+            f"not {quoted(shares)}."
+        )
+    weights: dict[str, Fraction] = {}
+    for arm, share in shares.items():
+        if not is_usable(arm):
+            raise InvalidInputError(f"shares: the name of an arm is text, not {quoted(arm)}.")
+        if str.strip(arm) in map(str.strip, weights):
+            raise InvalidInputError(f"shares has the arm {quoted(str.strip(arm))} twice.")
+        weight: int | float = math.nan
+        if isinstance(share, Real | Decimal) and not isinstance(share, bool):
+            weight = int(share) if isinstance(share, Integral) else float(share)
+        if not 0 < weight < math.inf:
+            raise InvalidInputError(
+                f"The share of the arm {quoted(arm)} is {quoted(share)}. Pass a positive number, "
+                "or leave the arm out."
+            )
+        weights[str.__str__(arm)] = Fraction(weight)
+    return weights
+
+
+def _arms_of_keys(keys: pa.Array, weights: Mapping[str, Fraction], seed: int) -> Rows:
+    """Return the number of each key's arm, -1 for a missing key."""
+    names = sorted(weights)
+    total = sum(weights.values())
+    ends = [
+        math.floor(end * 2 ** (8 * _HASH_BYTES) / total)
+        for end in accumulate(weights[name] for name in names)
+    ]
+    encoded = keys.dictionary_encode()
+    digests = [
+        blake2b(f"{seed}\n{key}".encode(), digest_size=_HASH_BYTES).digest()
+        for key in encoded.dictionary.to_pylist()
+    ]
+    hashes = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64)
+    places = np.searchsorted(np.array(ends[:-1], np.uint64), hashes, side="right")
+    numbers = np.array([list(weights).index(name) for name in names])[places]
+    codes = encoded.indices.fill_null(NONE).to_numpy(zero_copy_only=False)
+    arms: Rows = np.append(numbers, NONE)[codes]
+    return arms
+
+
+def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
+    """Return the keys of a column or Series, and warn of rows without one."""
+    if isinstance(by, pd.Series):
+        if not by.index.equals(frame.index):
+            raise InvalidInputError(
+                "The index of by differs from the frame's. Pass by.reindex(df.index) to align it "
+                "by label, or by.set_axis(df.index) to align it by position."
+            )
+        column, source = by, "by" if by.name is None else f"by, {quoted(by.name)}"
+    elif not pd.api.types.is_hashable(by) or by is None:
+        raise InvalidInputError(
+            f"by takes a column, a Series with the frame's index, or {_PERSON!r}, not a "
+            f"{type(by).__name__}. Pass values in the order of the rows as "
+            "pd.Series(values, index=df.index)."
+        )
+    else:
+        column, source = column_of(frame, by), f"the column {quoted(by)}"
+    read = column_texts(column)
+    texts = pc.utf8_normalize(strip_texts(read.texts.cast(TEXT)), form="NFC")
+    texts = pc.replace_substring_regex(texts, _TRAILING_ZEROS, r"\1\2")
+    is_placeholder = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
+    keys = pc.if_else(is_placeholder, pa.scalar(None, TEXT), texts)
+    examples = [quoted(text) for text in texts.filter(is_placeholder).slice(length=1).to_pylist()]
+    reasons = [f" {example} is a placeholder." for example in examples]
+    reasons += [f" Row {row}: {why}" for row, why in [*read.unreadable.items()][:1]]
+    _warn_of_keyless(keys, f"no key in {source}", reasons)
+    distinct = keys.unique().drop_null()
+    if like := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
+        warn(
+            f"{plural(like, 'key')} in {source} differ{'s' * (like == 1)} from another in case "
+            "alone, and may have another arm. Pass normalised keys if they are the same, such as "
+            'by=of.keys.email(df["email"]).'
+        )
+    return keys
+
+
+def _person_keys(frame: pd.DataFrame) -> tuple[pa.Array, Rows]:
+    """Return the keys of people and the first row of each, and warn of rows without a key."""
+    if _PERSON in frame.columns:
+        raise InvalidInputError(
+            f"by={_PERSON!r} means the person, but the frame has a column {_PERSON!r}. Pass "
+            f"by=df[{_PERSON!r}] for the column, or drop it for the person."
+        )
+    columns = [near_column(frame, field) for field in spec.LEAD_IDENTIFIERS]
+    if not any(column in frame.columns for column in columns):
+        raise InvalidInputError(
+            f"by={_PERSON!r} needs a column {' or '.join(map(repr, spec.LEAD_IDENTIFIERS))}. "
+            'Rename yours, or pass its keys, such as by=of.keys.email(df["Mail"]).'
+        )
+    emails, urls = (
+        read(texts_of(column_of(frame, column))).single()
+        if column in frame.columns
+        else pa.nulls(len(frame), TEXT)
+        for column, read in zip(columns, (email_cells, profnet_url_cells), strict=True)
+    )
+    keys = pc.coalesce(emails, certain_keys(urls))
+    _warn_of_keyless(keys, "no single email address or profile URL /in/<name>", [])
+    return keys, first_rows(numbers_of(identifiers(emails, urls)))
+
+
+def _warn_of_keyless(keys: pa.Array, what: str, reasons: Sequence[str]) -> None:
+    rows = np.flatnonzero(keys.is_null())
+    if len(rows):
+        have = "has" if len(rows) == 1 else "have"
+        warn(
+            f"{plural(len(rows), 'row')} {have} {what} and got no arm; the first is row {rows[0]}."
+            f"{''.join(reasons)}"
+        )

@@ -1,0 +1,234 @@
+"""Arms of a test: what an arm depends on, and how rows without a usable key are counted."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from decimal import Decimal
+from fractions import Fraction
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+
+SHARES = {"B": 45, "A": 45, "holdout": 10}
+KEYS = st.lists(st.text("abcdefgh-@.é", min_size=2, max_size=6), max_size=12)
+
+
+def arms(keys: Any, shares: Mapping[str, Any] = SHARES, seed: int = 3) -> list[Any]:
+    """Return the arms of a column."""
+    frame = pd.DataFrame({"key": keys}).outreach.assign_arms(shares, by="key", seed=seed)
+    return frame["arm"].astype(object).where(frame["arm"].notna(), None).tolist()
+
+
+def expected(key: str, shares: Mapping[str, Any] = SHARES, seed: int = 3) -> str:
+    """Return a key's arm by a plain loop: the part of the range in which its hash lies."""
+    digest = blake2b(f"{seed}\n{key}".encode(), digest_size=8).digest()
+    place = Fraction(int.from_bytes(digest, "big"), 2**64) * sum(map(Fraction, shares.values()))
+    for arm in sorted(shares):
+        place -= Fraction(shares[arm])
+        if place < 0:
+            return arm
+    raise AssertionError(key)
+
+
+@given(
+    keys=KEYS,
+    shares=st.dictionaries(
+        st.sampled_from("ABCDE"),
+        st.one_of(st.integers(1, 2**70), st.floats(0.001, 1e6)),
+        min_size=1,
+    ),
+    seed=st.integers(),
+)
+def test_an_arm_depends_on_seed_key_and_shares_alone(
+    keys: list[str], shares: dict[str, Any], seed: int
+) -> None:
+    """Each row has the arm of a plain loop over its own key, whatever the other rows are."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        found = arms(pd.Series(keys, dtype="str"), shares, seed)
+        reordered = dict(reversed(shares.items()))
+        assert arms(pd.Series(keys[::-1], dtype="str"), reordered, seed) == found[::-1]
+    words = {"--", "...", ".."}  # placeholders
+    assert found == [None if key in words else expected(key, shares, seed) for key in keys]
+
+
+def test_arms_stay_the_same_in_later_versions() -> None:
+    """The arms of a campaign that has begun are kept here: a change of them splits its groups."""
+    keys = ["acme.example", "brightforge.example", 7, 7.5, True, "é"]
+    assert arms(keys, seed=2027) == ["A", "A", "B", "B", "A", "B"]
+
+
+def test_arms_do_not_depend_on_the_dtype() -> None:
+    """Numbers, decimals, categories and text of the same ids have the same arms."""
+    ids = pd.Series(range(40))
+    text = ids.astype("str")
+    decimals = ids.map(lambda one: Decimal(f"{one}.00"))
+    columns = [
+        *(ids.astype(kind) for kind in ("int8", "Int64", "float", "Float32", "object", "category")),
+        *(ids.astype(kind) for kind in ("int64[pyarrow]", "double[pyarrow]", "Sparse[int]")),
+        *(text.astype(kind) for kind in ("object", "string[python]", "string[pyarrow]")),
+        *(text.astype(pd.ArrowDtype(kind)) for kind in (pa.large_string(), pa.string())),
+        ids.astype("float").astype("category"),
+        ids.astype("float").astype("str"),
+        decimals,
+        decimals.astype(pd.ArrowDtype(pa.decimal128(9, 2))),
+        pd.Series(pd.array(text, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())))),
+        text.map(lambda one: f" {one}\xa0"),
+    ]
+    wanted = [expected(one) for one in text]
+    for column in columns:
+        assert arms(column) == wanted, column.dtype
+    assert arms(["e\u0301", "é", "7.50", "007"]) == [*map(expected, ["é", "é", "7.5", "007"])]
+
+
+def test_shares_are_kept_and_seeds_are_independent() -> None:
+    """At fixed seeds, neither shares nor pairs of two seeds' arms differ more than by chance."""
+    keys = pd.Series([f"company{number}.example" for number in range(9_000)])
+    frame = pd.DataFrame({"key": keys, "id": keys.index})
+    weights = np.array([*SHARES.values()]) / 100
+    found = {
+        (by, seed): frame.outreach.assign_arms(SHARES, by=by, seed=seed)["arm"].cat.codes
+        for by in frame
+        for seed in (0, 1, 2027)
+    }
+    for codes in found.values():
+        wanted = len(keys) * weights
+        # The 99.9th percentiles of chi-square with 2 and with 4 degrees of freedom.
+        assert ((np.bincount(codes, minlength=3) - wanted) ** 2 / wanted).sum() < 13.82
+    pairs = [("key", "key", 0, 1), ("key", "key", 1, 2027), ("id", "id", 0, 2027)]
+    for by, other, seed, second in pairs:
+        table = np.histogram2d(found[by, seed], found[other, second], bins=3)[0]
+        wanted = np.outer(table.sum(axis=1), table.sum(axis=0)) / len(keys)
+        assert ((table - wanted) ** 2 / wanted).sum() < 18.47
+
+
+def test_the_column_is_an_ordered_category() -> None:
+    """Categories are in the order of the shares, the frame keeps all else, and is not changed."""
+    leads = pd.DataFrame({"key": ["a1", "b1"], "n": [1, 2]}, index=["x", "x"])
+    leads.attrs["source"] = "crm"
+    before = leads.copy()
+    frame = leads.outreach.assign_arms(SHARES, by="key", seed=1, name="group")
+    assert frame["group"].dtype == pd.CategoricalDtype([*SHARES], ordered=True)
+    assert frame.attrs == leads.attrs
+    pd.testing.assert_frame_equal(frame[["key", "n"]], before)
+    pd.testing.assert_frame_equal(leads, before)
+    empty = leads.head(0).outreach.assign_arms(SHARES, by="key", seed=1)
+    assert empty["arm"].dtype == frame["group"].dtype
+
+
+def test_a_series_is_a_key_where_its_index_is_the_frames() -> None:
+    """Keys made from a column assign its rows; another index is refused and not aligned."""
+    leads = pd.DataFrame({"site": ["https://www.acme.co.uk/x", "acme.co.uk"]}, index=[5, 3])
+    domains = of.keys.domain(leads["site"])
+    frame = leads.outreach.assign_arms(SHARES, by=domains, seed=3)
+    assert frame["arm"].tolist() == [expected("acme.co.uk")] * 2
+    for other in (domains.reset_index(drop=True), domains[::-1], domains.head(1)):
+        with pytest.raises(InvalidInputError, match="reindex"):
+            leads.outreach.assign_arms(SHARES, by=other, seed=3)
+
+
+def test_rows_without_a_key_are_counted_and_get_no_arm() -> None:
+    """Missing, blank, unreadable and placeholder keys are counted with the first row and why."""
+    keys = ["a1", None, " ", "N/A", [1], np.nan, "b1"]
+    with pytest.warns(OutreachWarning) as caught:
+        assert arms(keys) == [expected("a1"), *[None] * 5, expected("b1")]
+    [message] = [str(one.message) for one in caught]
+    assert message.startswith("5 rows have no key in the column 'key' and got no arm")
+    assert all(part in message for part in ("first is row 1.", "'N/A' is a", "Row 4: "))
+
+
+def test_keys_that_differ_in_case_alone_are_counted() -> None:
+    """Case counts in a key, and a warning says how many keys have a twin in another case."""
+    series = pd.Series(["Acme", "acme", "acme", "Bo"], name="k")
+    with pytest.warns(OutreachWarning, match="^1 key in by, 'k' differs from another in case"):
+        series.to_frame().outreach.assign_arms(SHARES, by=series, seed=1)
+
+
+@given(
+    rows=st.lists(
+        st.tuples(
+            st.sampled_from(["a@x.example", "A@X.example ", "b@x.example", "n/a", None]),
+            st.sampled_from(["x.example/in/a", "https://x.example/in/B/", "x.example/7", None]),
+        ),
+        max_size=8,
+    ),
+    seed=st.integers(0, 50),
+)
+def test_a_person_takes_the_arm_of_the_first_row(
+    rows: list[tuple[str | None, str | None]], seed: int
+) -> None:
+    """Rows that share an address or /in/ URL are one person; other arms of own keys are counted."""
+    frame = pd.DataFrame(rows, columns=["E-Mail", "profnet_url"], dtype="str")
+    keys = [
+        (
+            email.strip().lower() if email and "@" in email else None,
+            url.removeprefix("https://").rstrip("/").lower() if url and "/in/" in url else None,
+        )
+        for email, url in rows
+    ]
+    first = list(range(len(rows)))
+    for _ in rows:
+        for row, own in enumerate(keys):
+            same = [
+                first[other]
+                for other, theirs in enumerate(keys)
+                if any(one and one == two for one, two in zip(own, theirs, strict=True))
+            ]
+            first[row] = min([first[row], *same])
+    own_arms = [expected(one or two, seed=seed) if one or two else None for one, two in keys]
+    wanted = [own_arms[row] for row in first]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = frame.outreach.assign_arms(SHARES, by="person", seed=seed)["arm"]
+    assert found.astype(object).where(found.notna(), None).tolist() == wanted
+    text = "".join(f"\n{one.message}" for one in caught)
+    changed = sum(one != two for one, two in zip(own_arms, wanted, strict=True))
+    keyless = own_arms.count(None)
+    assert (f"\n{changed} row" in text.partition("took the arm")[0]) == (changed > 0)
+    assert (f"\n{keyless} row" in text.partition("no arm")[0]) == (keyless > 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"shares": {}}, "shares takes arms"),
+        ({"shares": ["A", "B"]}, "shares takes arms"),
+        *(
+            ({"shares": {"A": 1, "B": share}}, "share of the arm 'B'")
+            for share in (0, -1, np.nan, np.inf, Decimal("NaN"), True, "1", None)
+        ),
+        ({"shares": {1: 1}}, "is text"),
+        ({"shares": {" ": 1}}, "is text"),
+        ({"shares": {"A": 1, "A ": 1}}, "'A' twice"),
+        ({"seed": 1.5}, "seed"),
+        ({"seed": None}, "seed"),
+        ({"name": "key"}, "has a column 'key' already"),
+        ({"name": ""}, "name takes"),
+        ({"by": "kee"}, "Did you mean 'key'"),
+        ({"by": ["key"]}, "not a list"),
+        ({"by": None}, "by takes"),
+        ({"by": "person"}, "column 'person'"),
+    ],
+)
+def test_doubtful_arguments_are_refused(changes: dict[str, Any], words: str) -> None:
+    """A share, seed, name or key that is not clear raises an error that names it."""
+    frame = pd.DataFrame({"key": ["a1"], "person": ["b1"]})
+    arguments = {"shares": SHARES, "by": "key", "seed": 1, **changes}
+    with pytest.raises(InvalidInputError, match=words):
+        frame.outreach.assign_arms(**arguments)
+
+
+def test_people_need_an_address_or_url() -> None:
+    """by="person" without a column of either names the way to pass keys."""
+    with pytest.raises(InvalidInputError, match=r"of\.keys\.email"):
+        pd.DataFrame({"Mail": ["a@x.example"]}).outreach.assign_arms(SHARES, by="person", seed=1)
