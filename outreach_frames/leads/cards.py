@@ -74,7 +74,10 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Repeat the call with the same journal; without one, plan these rows again.",
     ),
 }
-_DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
+DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
+FROM_JOURNAL: Final = Meaning(
+    "The journal has no record that they were sent.", "To send them, submit with that journal."
+)
 
 
 def meaning_of(status: str) -> Meaning:
@@ -145,17 +148,17 @@ def report_card(
     rows: pd.DataFrame,
     summary: pd.DataFrame,
     *,
-    sequence_id: str,
+    where: str,
     notes: Sequence[str],
     error: Exception | None,
-    dry_run: bool,
+    unsent: Meaning | None,
 ) -> Card:
-    """Build the card of a report from its attributes."""
+    """Build the card of a report from its attributes; `unsent` is the meaning of `not_sent`."""
     return Card(
-        headline=_report_headline(rows, sequence_id, dry_run),
+        headline=_report_headline(rows, where, is_dry_run=unsent is DRY_RUN),
         columns=("Status", "Rows", "Meaning"),
         facts=[
-            _status_fact(rows, status, number, dry_run)
+            _status_fact(rows, status, number, unsent)
             for status, number in zip(summary["status"], summary["rows"], strict=True)
         ],
         alert="" if error is None else _alert(summary, error),
@@ -172,17 +175,19 @@ def _alert(summary: pd.DataFrame, error: Exception) -> str:
     return f"Stopped early: {error}" if is_early else str(error)
 
 
-def _report_headline(rows: pd.DataFrame, sequence_id: str, dry_run: bool) -> str:
-    what = f"{plural(len(rows), 'row')} for sequence {sequence_id}"
-    if dry_run:
+def _report_headline(rows: pd.DataFrame, where: str, *, is_dry_run: bool) -> str:
+    what = f"{plural(len(rows), 'row')} {where}"
+    if is_dry_run:
         return f"Nothing was sent (dry run): {what}"
     chunks = rows.loc[rows["attempts"] > 0, "chunk"].nunique()
-    return f"{what}, sent in {plural(chunks, 'chunk')}" if chunks else f"{what}, no row was sent"
+    if not chunks:
+        return f"{what}, no row was sent"
+    return f"{what}, sent in {plural(chunks, 'chunk')}"
 
 
-def _status_fact(rows: pd.DataFrame, status: str, number: Any, dry_run: bool) -> Fact:
-    if dry_run and status == statuses.NOT_SENT:
-        return Fact(status, _DRY_RUN.means, int(number), advice=_DRY_RUN.next)
+def _status_fact(rows: pd.DataFrame, status: str, number: Any, unsent: Meaning | None) -> Fact:
+    if unsent is not None and status == statuses.NOT_SENT:
+        return Fact(status, unsent.means, int(number), advice=unsent.next)
     meaning = meaning_of(status)
     details = list(_shown_details(rows.loc[rows["status"] == status, "detail"]))
     return Fact(status, meaning.means, int(number), details, meaning.next)

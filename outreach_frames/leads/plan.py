@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -30,10 +30,10 @@ from outreach_frames.leads.planning.mapping import (
     read_mapping,
     read_settings,
 )
-from outreach_frames.leads.planning.sequence_status import look_up
+from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_up
 from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads, unsent_rows
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.submit import submit
+from outreach_frames.leads.sending.submit import read_report, submit
 from outreach_frames.tables.value_text import TEXT
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
@@ -179,16 +179,31 @@ def make_plan(
         frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
     )
     checked = check_rows(frame, mapping)
-    keys = _keys(checked)
-    kept = _kept_rows([keys, *earlier_keys], checked.is_valid)
-    positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
-    positions.setflags(write=False)
-    return SubmissionPlan(
+    return _plan(
+        frame,
+        checked,
+        earlier_keys,
         sequence_id=sequence_id,
         client=client,
         chunk_size=chunk_size,
         settings=settings,
         sequence=look_up(sequence_id, client),
+    )
+
+
+def _plan(
+    frame: pd.DataFrame,
+    checked: CheckedRows,
+    earlier_keys: tuple[pa.RecordBatch, ...],
+    **target: Any,
+) -> SubmissionPlan:
+    """Plan checked rows, the first valid one of each person."""
+    keys = _keys(checked)
+    kept = _kept_rows([keys, *earlier_keys], checked.is_valid)
+    positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
+    positions.setflags(write=False)
+    return SubmissionPlan(
+        **target,
         positions=positions,
         checked=checked,
         keys=keys,
@@ -340,6 +355,66 @@ def add_to_sequence(
         client=client,
     )
     return submit(plan, journal=journal, progress=progress, dry_run=dry_run)
+
+
+def report(
+    frame: pd.DataFrame,
+    *,
+    journal: str | Path,
+    email: Hashable | None = EMAIL_COLUMN,
+    profnet_url: Hashable | None = PROFNET_URL_COLUMN,
+    client: Client | None = None,
+) -> SubmissionReport:
+    """Report what a journal records of the frame's rows; nothing is sent.
+
+    People are recognised as in a submission with that journal, by any recorded address or profile
+    URL. The journal is only read, also while a submission is using it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per lead; it is not changed.
+    journal : str or Path
+        The journal of a submission, of any sequence and service.
+    email, profnet_url : str or None
+        The columns that identify a lead, as for `df.outreach.add_to_sequence`.
+    client : Client, optional
+        The connection that reads activity; by default that of the last `connect`. The report itself
+        needs no connection.
+
+    Returns
+    -------
+    SubmissionReport
+        The recorded outcome of each row, with the time it was sent in `.rows["sent_at"]`. Rows
+        without a record are `not_sent`. `.retry_unknown()` is refused.
+
+    Raises
+    ------
+    InvalidInputError
+        The file is missing, damaged or not a journal, or a column is missing.
+
+    Notes
+    -----
+    Interface: POST /sequences/{id}/leads. Nothing is requested.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import outreach_frames as of
+    >>> leads = pd.DataFrame({"email": ["ada@brightforge.example", "bo@brightforge.example"]})
+    >>> with TemporaryDirectory() as folder, of.connect("sandbox", cache=None) as client:
+    ...     journal = Path(folder, "spring.journal")
+    ...     sequence = client.sandbox.sequence_ids["accepts_any"]
+    ...     _ = leads[:1].outreach.add_to_sequence(sequence, journal=journal)
+    ...     report = leads.outreach.report(journal=journal)
+    >>> report.rows["status"].tolist()
+    ['added', 'not_sent']
+    """
+    mapping = read_mapping(frame, email=email, profnet_url=profnet_url, data=None, overrides=None)
+    target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
+    plan = _plan(frame, check_rows(frame, mapping), (), client=client, **target)
+    return read_report(plan, journal, client)
 
 
 def _keys(checked: CheckedRows) -> pa.RecordBatch:

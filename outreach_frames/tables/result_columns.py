@@ -51,6 +51,7 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("error_code", note="the service's error code for a rejected row"),
             Field("chunk", "integer", note="number of the request that had the row, from 0"),
             Field("attempts", "integer", note="number of times the row was sent"),
+            Field("sent_at", format="date-time", note="first send that may have added the row"),
         ),
         "report_summary": (
             Field("status", note="outcome of the rows"),

@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
@@ -25,23 +24,24 @@ from datetime import UTC, datetime
 from itertools import count
 from os.path import samestat
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common import sqlite_file
-from outreach_frames.common.atomic_files import set_mode
+from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.identity.persons import Identifiers, identifiers
+from outreach_frames.identity.persons import Identifiers, Mask, identifiers
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
 from outreach_frames.leads.sending.journal_place import (
     DO_NOT_START_ANEW,
     WHAT,
     JournalPlace,
+    is_journal,
     lost,
     nothing_sent,
     require_journal,
@@ -66,6 +66,7 @@ _HASH_BYTES: Final = 16
 _KINDS: Final = Identifiers._fields
 
 _INTERRUPTED: Final = "The run ended during its request."
+_UNFINISHED: Final = "Its request is under way, or the run ended during it."
 _IF_DAMAGED: Final = (
     "Restore it from a backup. A new journal starts from the beginning and resends rows that the "
     "service may already have."
@@ -89,7 +90,8 @@ class Journal:
             # A widget's settings may change between runs.
             submission = {part: submission[part] for part in submission if part != SETTINGS}
         with nothing_sent(), ExitStack() as stack:
-            stack.enter_context(place.locked(dry_run=dry_run))
+            if place.path is None or not dry_run:
+                stack.enter_context(place.locked())
             with self._explained(InvalidInputError):
                 self._connection = self._open(stack, submission, dry_run=dry_run)
                 self._require_same(submission)
@@ -134,10 +136,17 @@ class Journal:
                     self._connection.execute(_ADD_SET, (lead, False, *kept))
         return resumption
 
-    def begin(self, chunk: int, positions: Sequence[int]) -> None:
-        """Record that rows are about to be sent in this chunk."""
+    def reached_people(self) -> ReachedPeople:
+        """Return the people that any request may have reached."""
+        is_reached = np.isin(self._recorded.leads, list(self._recorded.reached))
+        rows = pa.array(np.flatnonzero(is_reached))
+        hashes = (column.take(rows).drop_null() for column in self._recorded.identifiers)
+        return ReachedPeople(self._salt, Identifiers(*hashes))
+
+    def begin(self, chunk: int, positions: Sequence[int], sent_at: datetime | None = None) -> None:
+        """Record that rows are about to be sent in this chunk, now by default."""
         self._require_in_place()
-        leads, now = self._resumption.leads, _now()
+        leads, now = self._resumption.leads, _now() if sent_at is None else sent_at.isoformat()
         fresh = [position for position in positions if position not in self._begun]
         for position in positions:
             if position not in leads:
@@ -202,10 +211,10 @@ class Journal:
         path = place.path
         assert path is not None
         require_journal(path)
-        if dry_run:
-            path = _copy(path, Path(stack.enter_context(TemporaryDirectory())))
-        set_mode(path, 0o600)
-        connection = stack.enter_context(closing(sqlite_file.connect(path)))
+        if not dry_run:
+            set_mode(path, 0o600)
+        connect = sqlite_file.snapshot if dry_run else sqlite_file.connect
+        connection = stack.enter_context(closing(connect(path)))
         sqlite_file.check_integrity(connection, path)
         return connection
 
@@ -284,17 +293,19 @@ class Journal:
         """Read the records of earlier runs."""
         entries: dict[int, Entry] = {}
         reached: set[int] = set()
-        for lead, status, detail, error_code, chunk, attempts, was_reached in self._rows(
-            "SELECT lead, status, detail, error_code, chunk, attempts, was_reached FROM leads"
+        for lead, status, detail, error_code, chunk, attempts, sent_at, was_reached in self._rows(
+            "SELECT lead, status, detail, error_code, chunk, attempts, sent_at, was_reached "
+            "FROM leads"
         ):
             if not all(isinstance(text, str | None) for text in (status, detail, error_code)):
                 raise TypeError("an outcome is not text")
             outcome = (
-                RowOutcome(statuses.UNKNOWN, _INTERRUPTED)
+                RowOutcome(statuses.UNKNOWN, _UNFINISHED)
                 if status is None
                 else RowOutcome(status, detail or "", error_code)
             )
-            entries[lead] = Entry(outcome, int(chunk), int(attempts))
+            time = datetime.fromisoformat(sent_at).astimezone(UTC)
+            entries[lead] = Entry(outcome, int(chunk), int(attempts), time)
             if was_reached or outcome.status not in statuses.RETRYABLE:
                 reached.add(lead)
         rows = self._rows("SELECT lead, is_sent, email, url, weak_url FROM sets ORDER BY rowid")
@@ -352,12 +363,47 @@ class Journal:
         ]
 
 
-def _copy(path: Path, folder: Path) -> Path:
-    """Copy a journal with the rollback file that a killed run leaves beside it."""
-    for suffix in ("", "-journal"):
-        with suppress(FileNotFoundError):
-            shutil.copy(f"{path}{suffix}", folder / f"journal{suffix}")
-    return folder / "journal"
+class ReachedPeople(NamedTuple):
+    """The people that a journal's requests may have reached, as hashes."""
+
+    salt: bytes
+    hashes: Identifiers
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of identifiers that any of them has; all if there is nobody."""
+        has_email, *has_url = (len(hashes) > 0 for hashes in self.hashes)
+        has = has_email, any(has_url)
+        return [kind for kind, one in zip(spec.LEAD_IDENTIFIERS, has, strict=True) if one] or [
+            *spec.LEAD_IDENTIFIERS
+        ]
+
+    def are_among(self, people: Identifiers) -> Mask:
+        """Return which people were reached, by their own identifiers."""
+        found = np.zeros(len(people.email), dtype=bool)
+        for kind, keys, reached in zip(_KINDS, people, self.hashes, strict=True):
+            is_known = pc.is_in(_hashes(kind, keys, self.salt), reached)
+            found |= is_known.to_numpy(zero_copy_only=False)
+        return found
+
+
+def reached_people(path: str | Path) -> ReachedPeople:
+    """Return the people that a journal's requests may have reached."""
+    with read_only(path) as opened:
+        return opened.reached_people()
+
+
+def read_only(path: str | Path) -> Journal:
+    """Open a journal of any sequence and service to read it, without a lock or a change."""
+    place = expanded(path).absolute()
+    require_readable_file(place)
+    with sqlite_file.translate_errors(place, WHAT, damaged=_IF_DAMAGED):
+        if place.is_dir() or not is_journal(place):
+            raise InvalidInputError(
+                f"{path} is not a journal of a submission. Pass the path that was the journal= of "
+                "a submission; of.read_prospects() reads tables."
+            )
+    return Journal(JournalPlace(place), {}, dry_run=True)
 
 
 def _read_salt(connection: sqlite3.Connection) -> bytes:

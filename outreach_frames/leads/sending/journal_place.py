@@ -71,8 +71,8 @@ class JournalPlace:
         return self.memory is not None if self.path is None else self.path.exists()
 
     @contextmanager
-    def locked(self, *, dry_run: bool) -> Iterator[None]:
-        """Lock the journal; a dry run creates no lock file."""
+    def locked(self) -> Iterator[None]:
+        """Lock the journal against other runs."""
         if self.path is None:
             if not self._lock.acquire(blocking=False):
                 raise InvalidInputError("Another run is sending these rows. Wait until it ends.")
@@ -80,8 +80,6 @@ class JournalPlace:
                 yield
             finally:
                 self._lock.release()
-        elif dry_run and not Path(f"{self.path}.lock").exists():
-            yield
         else:
             with sqlite_file.locked(self.path, WHAT):
                 yield

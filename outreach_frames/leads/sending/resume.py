@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -39,11 +40,13 @@ _MAY_BE_ADDED: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREAD
 
 
 class Entry(NamedTuple):
-    """The outcome of a row that was sent, the number of its chunk, and its attempts."""
+    """The outcome of a row that was sent, the number of its chunk, its attempts and its time."""
 
     outcome: RowOutcome
     chunk: int | None
     attempts: int
+    # The first send that may have acted, to the second.
+    sent_at: datetime | None = None
 
 
 class Sent(NamedTuple):

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import reduce
 from operator import and_, or_
 from typing import Any, Final, Literal, NamedTuple
@@ -162,11 +163,15 @@ class Run:
             self.journal.close()
 
     def _send(self, chunk: Chunk) -> None:
+        now = datetime.now(UTC).replace(microsecond=0)
         if self.journal is not None:
-            self.journal.begin(chunk.number, chunk.positions)
+            self.journal.begin(chunk.number, chunk.positions, now)
         for position in chunk.positions:
-            attempts = self.entries[position].attempts if position in self.entries else 0
-            self.entries[position] = Entry(_NO_RESPONSE, chunk.number, attempts + 1)
+            before = self.entries.get(position, Entry(_NO_RESPONSE, None, 0))
+            is_unknown = before.outcome.status == statuses.UNKNOWN
+            sent_at = (before.sent_at if is_unknown else None) or now
+            entry = Entry(_NO_RESPONSE, chunk.number, before.attempts + 1, sent_at)
+            self.entries[position] = entry
         self.begun.update(chunk.positions)
         self.current = chunk.positions
         self.requests += 1

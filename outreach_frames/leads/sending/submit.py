@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,10 @@ from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
+from outreach_frames.leads.planning.mapping import EMAIL
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending import sent_before
-from outreach_frames.leads.sending.journal import Journal
+from outreach_frames.leads.sending.journal import Journal, read_only
 from outreach_frames.leads.sending.journal_place import JournalPlace, locate
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import (
@@ -105,6 +106,36 @@ def _dry_run(
     entries = {**found.entries, **dict.fromkeys(found.rows.tolist(), ready)}
     rows = make_rows(plan, entries, found.kept)
     return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, dry_run=True)
+
+
+def read_report(
+    plan: PreparedLeads, journal: str | Path, client: Client | None
+) -> SubmissionReport:
+    """Report what a journal records of a plan's rows, without any change."""
+    with read_only(journal) as opened:
+        found = opened.resume(plan, resend_unknown=False, dry_run=True)
+        notes, path = opened.notes, opened.path
+    no_record = Entry(RowOutcome(statuses.NOT_SENT, "The journal has no record of it."), None, 0)
+    entries = {**dict.fromkeys(found.rows.tolist(), no_record), **found.entries}
+    rows = mark_duplicates_of_unsent(make_rows(plan, entries, found.kept), found.kept)
+
+    def refuse(**_options: object) -> SubmissionReport:
+        raise InvalidInputError(
+            f"This report only reads the journal {path}. Submit these rows to their sequence with "
+            "that journal, which does not resend unknown rows, and call retry_unknown() of the "
+            "report that this returns. Nothing was sent."
+        )
+
+    return SubmissionReport(
+        plan.frame,
+        rows,
+        sequence_id=None,
+        notes=notes,
+        retry=refuse,
+        journal=path,
+        emails=plan.checked.identifiers.get(EMAIL),
+        client=client,
+    )
 
 
 def _place(journal: str | Path | JournalPlace) -> JournalPlace:
@@ -221,7 +252,8 @@ def _submit(
             final = dict.fromkeys(leads.tolist(), not_sent) | run.entries
             all_notes = [*notes, *run.notes]
             retry = _retry(task, final, all_notes)
-            return _report(plan, final, found.kept, error=error, notes=all_notes, retry=retry)
+            options = {"notes": all_notes, "retry": retry, "client": task.client}
+            return _report(plan, final, found.kept, error=error, **options)
 
         with remembered(lambda: report_now(run.error)) as remember:
             with sent_before.recording(task.client, plan, lambda: _sent_rows(run, found.kept)):
@@ -298,15 +330,15 @@ def _report(
     kept: Positions,
     *,
     error: OutreachError | None = None,
-    notes: Sequence[str] = (),
-    retry: Callable[..., SubmissionReport] | None = None,
+    **options: Any,
 ) -> SubmissionReport:
     """Build the report, with an error if any row is incomplete."""
     rows = mark_duplicates_of_unsent(make_rows(plan, entries, kept), kept)
     if error is None and (counts := _count_incomplete(rows["status"])):
         error = OutreachError(f"Not all rows were added: {counts}.")
+    emails = plan.checked.identifiers.get(EMAIL)
     return SubmissionReport(
-        plan.frame, rows, sequence_id=plan.sequence_id, notes=notes, error=error, retry=retry
+        plan.frame, rows, sequence_id=plan.sequence_id, error=error, emails=emails, **options
     )
 
 
