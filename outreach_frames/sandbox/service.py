@@ -204,7 +204,7 @@ class Sandbox:
         sequence_id : str
             The sequence's id.
         open_rate, reply_rate : float, optional
-            From 0 to 1. By default unchanged; initially 0.4 and 0.05.
+            From 0 to 1. By default unchanged; initially 0.5 and 0.1.
 
         Raises
         ------

@@ -75,8 +75,8 @@ CREATE INDEX leads_by_url ON leads (url_key);
 EVENTS_COLUMNS = (
     "ALTER TABLE leads ADD COLUMN added_at TEXT",
     "ALTER TABLE leads ADD COLUMN added_day INTEGER",
-    "ALTER TABLE sequences ADD COLUMN open_rate REAL DEFAULT 0.4",
-    "ALTER TABLE sequences ADD COLUMN reply_rate REAL DEFAULT 0.05",
+    "ALTER TABLE sequences ADD COLUMN open_rate REAL DEFAULT 0.5",
+    "ALTER TABLE sequences ADD COLUMN reply_rate REAL DEFAULT 0.1",
 )
 
 
