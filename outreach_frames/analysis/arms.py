@@ -7,13 +7,10 @@ result is the same on every machine.
 
 from __future__ import annotations
 
-import math
-from collections.abc import Hashable, Mapping, Sequence
-from decimal import Decimal
+from collections.abc import Hashable, Mapping
 from fractions import Fraction
 from hashlib import blake2b
 from itertools import accumulate
-from numbers import Integral, Real
 from typing import Any, Final
 
 import numpy as np
@@ -24,7 +21,7 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.analysis.companies import column_of, near_column
 from outreach_frames.common.arguments import check_integer, is_usable
-from outreach_frames.common.text import PLACEHOLDERS, plural, quoted, unique_name
+from outreach_frames.common.text import PLACEHOLDERS, plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.identity.cells import texts_of
@@ -33,7 +30,6 @@ from outreach_frames.identity.persons import NONE, Rows, first_rows, identifiers
 from outreach_frames.tables.value_text import TEXT, column_texts, strip_texts
 
 _PERSON: Final = "person"
-_HASH_BYTES: Final = 8
 # 7.0 and 7.50, as a float, a decimal or their text; RE2 keeps an unmatched group empty.
 _TRAILING_ZEROS: Final = r"\A(-?\d+)(?:\.0+|(\.\d*[1-9])0+)\z"
 
@@ -57,8 +53,8 @@ def assign_arms(
     frame : DataFrame
         The rows to assign; it is not changed.
     shares : dict of str to number
-        The arms and their shares, as weights: they need not sum to 1 or 100. The shares of the
-        rows differ from them by chance.
+        The arms and their shares, as weights: they need not sum to 1 or 100, and 45 and 10 are
+        as 0.45 and 0.1. The shares of the rows differ from them by chance.
     by : str, Series or "person"
         The key, whose rows have the same arm: a column, a Series with the frame's index, such as
         `of.keys.domain(df["Website"])`, or "person": the key of the address in the column `email`,
@@ -104,12 +100,10 @@ def assign_arms(
     """
     weights = _check_shares(shares)
     number = check_integer("seed", seed)
-    if not is_usable(name):
-        raise InvalidInputError(f"name takes the name of the new column, not {quoted(name)}.")
-    if name in frame.columns:
+    if not is_usable(name) or name in frame.columns:
         raise InvalidInputError(
-            f"The frame has a column {quoted(name)} already. Drop it, or pass another name, such "
-            f"as name={unique_name(name, frame.columns)!r}."
+            f"name takes the name of a new column, not {quoted(name)}. Pass another, or drop the "
+            "frame's column of that name."
         )
     if isinstance(by, str) and by == _PERSON:
         keys, first = _person_keys(frame)
@@ -135,19 +129,21 @@ def _check_shares(shares: object) -> dict[str, Fraction]:
         )
     weights: dict[str, Fraction] = {}
     for arm, share in shares.items():
-        if not is_usable(arm):
-            raise InvalidInputError(f"shares: the name of an arm is text, not {quoted(arm)}.")
-        if str.strip(arm) in map(str.strip, weights):
-            raise InvalidInputError(f"shares has the arm {quoted(str.strip(arm))} twice.")
-        weight: int | float = math.nan
-        if isinstance(share, Real | Decimal) and not isinstance(share, bool):
-            weight = int(share) if isinstance(share, Integral) else float(share)
-        if not 0 < weight < math.inf:
+        if not is_usable(arm) or arm != arm.strip():
+            raise InvalidInputError(
+                f"shares: the name of an arm is text without blanks around it, not {quoted(arm)}."
+            )
+        try:
+            # From its digits, so that 0.1 is a tenth; no other value than a number has such text.
+            weight = Fraction(0 if isinstance(share, str) else str(share))
+        except ValueError:
+            weight = Fraction(0)
+        if weight <= 0:
             raise InvalidInputError(
                 f"The share of the arm {quoted(arm)} is {quoted(share)}. Pass a positive number, "
                 "or leave the arm out."
             )
-        weights[str.__str__(arm)] = Fraction(weight)
+        weights[str.__str__(arm)] = weight
     return weights
 
 
@@ -155,13 +151,10 @@ def _arms_of_keys(keys: pa.Array, weights: Mapping[str, Fraction], seed: int) ->
     """Return the number of each key's arm, -1 for a missing key."""
     names = sorted(weights)
     total = sum(weights.values())
-    ends = [
-        math.floor(end * 2 ** (8 * _HASH_BYTES) / total)
-        for end in accumulate(weights[name] for name in names)
-    ]
+    ends = [end * 2**64 // total for end in accumulate(weights[name] for name in names)]
     encoded = keys.dictionary_encode()
     digests = [
-        blake2b(f"{seed}\n{key}".encode(), digest_size=_HASH_BYTES).digest()
+        blake2b(f"{seed}\n{key}".encode(), digest_size=8).digest()
         for key in encoded.dictionary.to_pylist()
     ]
     hashes = np.frombuffer(b"".join(digests), ">u8").astype(np.uint64)
@@ -194,10 +187,10 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
     texts = pc.replace_substring_regex(texts, _TRAILING_ZEROS, r"\1\2")
     is_placeholder = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
     keys = pc.if_else(is_placeholder, pa.scalar(None, TEXT), texts)
-    examples = [quoted(text) for text in texts.filter(is_placeholder).slice(length=1).to_pylist()]
-    reasons = [f" {example} is a placeholder." for example in examples]
-    reasons += [f" Row {row}: {why}" for row, why in [*read.unreadable.items()][:1]]
-    _warn_of_keyless(keys, f"no key in {source}", reasons)
+    examples = texts.filter(is_placeholder).slice(length=1).to_pylist()
+    why = [f"{quoted(text)} is a placeholder." for text in examples]
+    why += [f"Row {row}: {problem}" for row, problem in read.unreadable.items()]
+    _warn_of_keyless(keys, f"no key in {source}", *why[:2])
     distinct = keys.unique().drop_null()
     if like := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
         warn(
@@ -228,15 +221,13 @@ def _person_keys(frame: pd.DataFrame) -> tuple[pa.Array, Rows]:
         for column, read in zip(columns, (email_cells, profnet_url_cells), strict=True)
     )
     keys = pc.coalesce(emails, certain_keys(urls))
-    _warn_of_keyless(keys, "no single email address or profile URL /in/<name>", [])
+    _warn_of_keyless(keys, "no single email address or profile URL /in/<name>")
     return keys, first_rows(numbers_of(identifiers(emails, urls)))
 
 
-def _warn_of_keyless(keys: pa.Array, what: str, reasons: Sequence[str]) -> None:
+def _warn_of_keyless(keys: pa.Array, what: str, *reasons: str) -> None:
     rows = np.flatnonzero(keys.is_null())
     if len(rows):
         have = "has" if len(rows) == 1 else "have"
-        warn(
-            f"{plural(len(rows), 'row')} {have} {what} and got no arm; the first is row {rows[0]}."
-            f"{''.join(reasons)}"
-        )
+        counted = f"{plural(len(rows), 'row')} {have} {what} and got no arm"
+        warn(" ".join([f"{counted}; the first is row {rows[0]}.", *reasons]))

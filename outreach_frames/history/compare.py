@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames.analysis.companies import COMPANY_KEYS, COMPANY_PREFIX
+from outreach_frames.analysis.tenure import iso_days
 from outreach_frames.common.arguments import check_list, suggestion
 from outreach_frames.common.progress import progress_bar
 from outreach_frames.common.text import BLANKS
@@ -38,6 +39,7 @@ from outreach_frames.tables.schema import to_frame
 from outreach_frames.tables.value_text import TEXT
 
 _ID, _URL, _NAME, _TITLE = "id", "profnet_url", "name", "title"
+_START: Final = "current_position_start_date"
 # The list columns of a million people take half a gigabyte, and a comparison copies them.
 _ROWS_AT_ONCE: Final = 100_000
 _URL_AND_NAME: Final = COMPANY_KEYS[1:]
@@ -216,6 +218,12 @@ def _employer_changes(pairs: _Pairs, moved: pa.Array) -> pd.DataFrame:
         table[f"company_{side}"] = company.take(moved)
     for side, titles in zip(("before", "after"), pairs.text(_TITLE), strict=True):
         table[f"title_{side}"] = titles.take(moved)
+    urls = map(filled_texts, reversed(pairs.text(_URL)))
+    table[_URL] = pc.coalesce(*urls).take(moved)
+    for side, company_ids in zip(("before", "after"), employers[-1], strict=True):
+        table[f"{COMPANY_KEYS[0]}_{side}"] = filled_texts(company_ids).take(moved)
+    _, started = pairs.read(_START, np.asarray(moved))
+    table[_START] = pa.array(iso_days(texts(started)))
     return to_frame(pa.table(table), "numpy_nullable")
 
 

@@ -30,9 +30,12 @@ class PeopleComparison(Result):
         excluded.
     employer_changes : DataFrame
         One row per person with a different employer: person_id, name, company_before,
-        company_after, title_before, title_after (all str). Employers are compared by id, else
+        company_after, title_before, title_after, profnet_url (of after, else before),
+        company_id_before, company_id_after (all str) and current_position_start_date (datetime64,
+        of after). A column that the tables lack is missing. Employers are compared by id, else
         profile URL, else name; the same URL and name under another id are one employer. An employer
-        that is missing on one side is unknown, and counted in `notes`.
+        that is missing on one side is unknown, and counted in `notes`. `.outreach.plan(...)` adds
+        these people to a sequence by their profile URLs, with data={"title": "title_after"}.
     notes : list of str
         Differences between the searches, and rows and columns that were not compared.
     """

@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping
+from numbers import Integral
+from types import MappingProxyType
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
 from outreach_frames import spec
+from outreach_frames.analysis.companies import column_of
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import resolve
 from outreach_frames.common.arguments import (
-    check_id,
     check_ids,
     check_integer,
 )
 from outreach_frames.common.progress import progress_bar
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import (
     AuthenticationError,
     ConfigurationError,
     ConnectionFailedError,
+    InvalidInputError,
     InvalidResponseError,
     OutreachError,
     ServiceError,
@@ -30,8 +33,13 @@ from outreach_frames.errors import (
 )
 from outreach_frames.reading.flatten import DtypeBackend, check_dtype_backend, records_frame
 from outreach_frames.resources.paging import keeping_partial, list_frame
+from outreach_frames.tables.interchange import FrameLike, as_frame
 from outreach_frames.tables.result_columns import DETAIL, OUTCOME
+from outreach_frames.tables.value_text import python_values
 
+_ID: Final = "mailbox_id"
+_LIMIT: Final = spec.DAILY_EMAIL_LIMIT_BODY[0].name
+_UPDATED: Final = "updated_at"
 _STOPPING: Final = (AuthenticationError, ConfigurationError, WaitTooLongError)
 
 
@@ -100,21 +108,23 @@ def mailboxes(
 
 
 def set_daily_email_limit(
-    mailbox_id: str | Iterable[str],
-    limit: int,
+    mailbox_id: str | Iterable[str] | Mapping[str, int] | FrameLike,
+    limit: int | None = None,
     *,
     progress: bool | None = None,
     dtype_backend: DtypeBackend = "numpy_nullable",
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Change how many emails one or several mailboxes may send per day.
+    """Change how many emails mailboxes may send per day.
 
     Parameters
     ----------
-    mailbox_id : str or iterable of str
-        The mailbox's id, from `mailboxes()`, or several ids: a list or a column of a frame.
-    limit : int
-        Emails per day. The service decides which limits are valid.
+    mailbox_id : str, iterable of str, dict of str to int, or DataFrame, also of Polars and others
+        The mailbox's id, from `mailboxes()`, or several ids: a list or a column of a frame. A dict
+        has a limit for each id. A frame of `mailboxes()` has edited limits: only the mailboxes
+        whose limit differs from the service's current one are changed.
+    limit : int, optional
+        Emails per day, for one or several ids. The service decides which limits are valid.
     progress : bool, optional
         Show a progress bar; by default in a notebook or terminal, for long runs.
     dtype_backend : {"numpy_nullable", "pyarrow"}
@@ -128,15 +138,19 @@ def set_daily_email_limit(
         For one id, the updated mailbox with the columns of `mailboxes()`. For several, one row per
         id in the given order, with the index of a Series and the columns `outcome` (str: changed;
         differs, if the service reports another limit; failed; unknown, if the limit may have
-        changed; not_sent) and `detail` (str, the reason).
+        changed; not_sent) and `detail` (str, the reason). For a frame, one row per row that was
+        sent, with its index; `detail` also says if the service updated the mailbox after the
+        frame's `updated_at`, and which limit was replaced.
 
     Raises
     ------
     InvalidInputError
-        An id or the limit is invalid; nothing was sent.
+        An id is invalid or an email address, a limit is not a whole number, or an id has different
+        limits; nothing was sent.
     ServiceError
         With one id: the service failed or could not be reached; `may_have_acted` says whether the
-        limit may have changed anyway.
+        limit may have changed anyway. With a frame: the current limits could not be read; nothing
+        was changed.
 
     Warns
     -----
@@ -145,7 +159,7 @@ def set_daily_email_limit(
 
     Notes
     -----
-    Interface: PATCH /mailboxes/{id}.
+    Interface: PATCH /mailboxes/{id}. With a frame, GET /mailboxes before, never from the cache.
 
     Examples
     --------
@@ -153,12 +167,14 @@ def set_daily_email_limit(
     >>> with of.connect("sandbox", cache=None):
     ...     mailbox = of.mailboxes(status="active")["id"].iloc[0]
     ...     of.set_daily_email_limit(mailbox, 40)["daily_email_limit"].tolist()
+    ...     mailboxes = of.mailboxes()
+    ...     mailboxes.loc[mailboxes["id"] == mailbox, "daily_email_limit"] = 45
+    ...     of.set_daily_email_limit(mailboxes)["daily_email_limit"].tolist()
     [40]
+    [45]
     """
     check_dtype_backend(dtype_backend)
-    number = check_integer("limit", limit)
-    one = check_id("mailbox_id", mailbox_id) if isinstance(mailbox_id, str) else None
-    identities = [] if isinstance(mailbox_id, str) else check_ids("mailbox_id", mailbox_id)
+    requested = _read_request(mailbox_id, limit)
     connected = resolve(client)
     done: dict[str, dict[str, Any]] = {}
 
@@ -166,30 +182,98 @@ def set_daily_email_limit(
         return records_frame(list(rows), (*spec.MAILBOX, OUTCOME, DETAIL), dtype_backend)
 
     try:
-        if one is not None:
-            return records_frame([_change(connected, one, number)], spec.MAILBOX, dtype_backend)
+        if isinstance(mailbox_id, str):
+            [row] = (_change(connected, *one) for one in requested.limits.items())
+            return records_frame([row], spec.MAILBOX, dtype_backend)
+        if requested.frame is not None:
+            requested = _keep_different(requested, connected, progress)
         with keeping_partial(lambda: framed(done.values())):
-            _change_all(connected, identities, number, progress, done)
+            _change_all(connected, requested, progress, done)
     finally:
         connected.forget(spec.LIST_MAILBOXES)
-    frame = framed(done[identity] for identity in identities)
-    if isinstance(mailbox_id, pd.Series):
-        frame.index = mailbox_id.index
-    return frame
+    frame = framed(done[identity] for identity in requested.ids)
+    return frame if requested.labels is None else frame.set_axis(requested.labels)
+
+
+class _Request(NamedTuple):
+    """The limits to set by id, and the rows of the result."""
+
+    ids: list[str]
+    limits: dict[str, int]
+    labels: pd.Index[Any] | None = None
+    frame: pd.DataFrame | None = None
+    details: Mapping[str, str] = MappingProxyType({})
+
+
+def _read_request(mailboxes: object, limit: int | None) -> _Request:
+    """Check the arguments."""
+    frame: pd.DataFrame | None = None
+    labels = mailboxes.index if isinstance(mailboxes, pd.Series) else None
+    if isinstance(mailboxes, Mapping):
+        ids, limits = check_ids(_ID, list(mailboxes)), list(mailboxes.values())
+    elif hasattr(mailboxes, "columns"):
+        frame = as_frame(mailboxes, "set_daily_email_limit()")
+        ids, labels = check_ids(_ID, column_of(frame, "id")), frame.index
+        limits = list(python_values(column_of(frame, _LIMIT)))
+    else:
+        ids = check_ids(_ID, mailboxes)
+        limits, limit = [check_integer("limit", limit)] * len(ids), None
+    if limit is not None:
+        raise InvalidInputError("Each mailbox has its own limit here. Omit limit=.")
+    if addresses := [one for one in ids if "@" in one]:
+        raise InvalidInputError(
+            f"{_ID} has {plural(len(addresses), 'email address', 'email addresses')}, such as "
+            f"{quoted(addresses[0])}. Pass ids: of.mailboxes().set_index('email')['id'] has them "
+            "by address."
+        )
+    pairs = list(zip(ids, limits, strict=True))
+    bad = [pair for pair in pairs if isinstance(pair[1], bool) or not isinstance(pair[1], Integral)]
+    if bad:
+        raise InvalidInputError(
+            f"{len(bad):,} of {plural(len(pairs), 'limit')} are not whole numbers, such as "
+            f"{quoted(bad[0][1])} of the mailbox {quoted(bad[0][0])}. Drop missing ones, and "
+            "convert the others to integers, for example with .astype('Int64')."
+        )
+    by_id: dict[str, int] = {}
+    for identity, number in pairs:
+        if by_id.setdefault(identity, int(number)) != number:
+            raise InvalidInputError(
+                f"The mailbox {quoted(identity)} has two limits, {by_id[identity]} and {number}. "
+                "Pass one."
+            )
+    return _Request(ids, by_id, labels, frame)
+
+
+def _keep_different(requested: _Request, client: Client, progress: bool | None) -> _Request:
+    """Keep the rows of a frame whose limit differs from the service's current one."""
+    frame = requested.frame
+    assert frame is not None
+    listed = mailboxes(refresh=True, progress=progress, client=client).astype(object)
+    current = dict(zip(listed["id"], listed[_LIMIT].replace({pd.NA: None}), strict=True))
+    updated = dict(zip(listed["id"], listed[_UPDATED], strict=True))
+    rows = [
+        row for row, one in enumerate(requested.ids) if current.get(one) != requested.limits[one]
+    ]
+    ids = [requested.ids[row] for row in rows]
+    details = {}
+    if _UPDATED in frame.columns:
+        seen = pd.to_datetime(column_of(frame, _UPDATED), errors="coerce", utc=True)
+        for row, one in zip(rows, ids, strict=True):
+            if one in updated and updated[one] > seen.iloc[row]:
+                details[one] = f"Updated since the frame was read: the limit was {current[one]}."
+    limits = {one: requested.limits[one] for one in ids}
+    return _Request(ids, limits, frame.index.take(rows), details=details)
 
 
 def _change_all(
-    client: Client,
-    identities: Sequence[str],
-    limit: int,
-    progress: bool | None,
-    done: dict[str, dict[str, Any]],
+    client: Client, requested: _Request, progress: bool | None, done: dict[str, dict[str, Any]]
 ) -> None:
     """Change each limit once, store the outcomes by id, and warn of those that did not change."""
-    distinct = list(dict.fromkeys(identities))
-    bar = progress_bar(len(distinct), description="limits", unit="mailboxes", progress=progress)
+    limits = requested.limits
+    bar = progress_bar(len(limits), description="limits", unit="mailboxes", progress=progress)
     with bar:
-        for identity, row in zip(distinct, _outcomes(client, distinct, limit), strict=True):
+        for identity, row in zip(limits, _outcomes(client, limits), strict=True):
+            row[DETAIL.name] = row[DETAIL.name] or requested.details.get(identity, "")
             done[identity] = row
             bar.update()
     wrong = [row for row in done.values() if row[OUTCOME.name] != "changed"]
@@ -210,7 +294,7 @@ def stops_all(error: OutreachError) -> bool:
 
 def _change(client: Client, identity: str, limit: int) -> dict[str, Any]:
     """Change one limit and return the mailbox in the response."""
-    body = {spec.DAILY_EMAIL_LIMIT_BODY[0].name: limit}
+    body = {_LIMIT: limit}
     updated = client.write(spec.UPDATE_MAILBOX, path={"id": identity}, body=body)
     if not isinstance(updated, dict) or "id" not in updated:
         raise InvalidResponseError(
@@ -220,16 +304,16 @@ def _change(client: Client, identity: str, limit: int) -> dict[str, Any]:
     return updated
 
 
-def _outcomes(client: Client, identities: Iterable[str], limit: int) -> Iterator[dict[str, Any]]:
+def _outcomes(client: Client, limits: Mapping[str, int]) -> Iterator[dict[str, Any]]:
     """Change limits in order and yield the outcome of each."""
     stopped = False
-    for identity in identities:
+    for identity, limit in limits.items():
         mailbox: dict[str, Any] = {"id": identity}
         outcome, detail = "not_sent", "Not sent, because an earlier error would have recurred."
         if not stopped:
             try:
                 mailbox = _change(client, identity, limit)
-                reported = mailbox.get(spec.DAILY_EMAIL_LIMIT_BODY[0].name)
+                reported = mailbox.get(_LIMIT)
                 outcome, detail = "changed", ""
                 if reported != limit:
                     outcome, detail = "differs", f"The service now reports {reported!r}."

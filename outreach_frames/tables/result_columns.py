@@ -11,7 +11,7 @@ from outreach_frames.spec import Field
 ASKED: Final = Field("asked", note="the id or address as you passed it")
 FOUND: Final = Field("found", "boolean", required=True, note="whether the service has the contact")
 OUTCOME: Final = Field("outcome", note="changed, differs, failed, unknown or not_sent")
-DETAIL: Final = Field("detail", note="reason if the limit did not change")
+DETAIL: Final = Field("detail", note="reason if the limit did not change, or what it replaced")
 PEOPLE_IN_FRAME: Final = Field(
     "people_in_frame", "integer", note="rows of the frame that work at the company"
 )
@@ -112,6 +112,14 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("company_after", note="employer after"),
             Field("title_before", note="job title before"),
             Field("title_after", note="job title after"),
+            Field("profnet_url", note="profile URL after, or before if it is missing"),
+            Field("company_id_before", note="id of the employer before"),
+            Field("company_id_after", note="id of the employer after"),
+            Field(
+                "current_position_start_date",
+                format="date",
+                note="start of the current position, after",
+            ),
         ),
         "headcount_change": (
             Field("company_id", note="id of the company"),

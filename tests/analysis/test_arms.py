@@ -31,10 +31,11 @@ def arms(keys: Any, shares: Mapping[str, Any] = SHARES, seed: int = 3) -> list[A
 
 def expected(key: str, shares: Mapping[str, Any] = SHARES, seed: int = 3) -> str:
     """Return a key's arm by a plain loop: the part of the range in which its hash lies."""
+    weights = {arm: Fraction(str(share)) for arm, share in shares.items()}
     digest = blake2b(f"{seed}\n{key}".encode(), digest_size=8).digest()
-    place = Fraction(int.from_bytes(digest, "big"), 2**64) * sum(map(Fraction, shares.values()))
+    place = Fraction(int.from_bytes(digest, "big"), 2**64) * sum(weights.values())
     for arm in sorted(shares):
-        place -= Fraction(shares[arm])
+        place -= weights[arm]
         if place < 0:
             return arm
     raise AssertionError(key)
@@ -88,6 +89,9 @@ def test_arms_do_not_depend_on_the_dtype() -> None:
     wanted = [expected(one) for one in text]
     for column in columns:
         assert arms(column) == wanted, column.dtype
+    fractions = {arm: share / 100 for arm, share in SHARES.items()}
+    for shares in (fractions, {arm: Decimal(f"{one}") for arm, one in fractions.items()}):
+        assert arms(ids, shares) == wanted
     assert arms(["e\u0301", "é", "7.50", "007"]) == [*map(expected, ["é", "é", "7.5", "007"])]
 
 
@@ -205,14 +209,14 @@ def test_a_person_takes_the_arm_of_the_first_row(
         ({"shares": ["A", "B"]}, "shares takes arms"),
         *(
             ({"shares": {"A": 1, "B": share}}, "share of the arm 'B'")
-            for share in (0, -1, np.nan, np.inf, Decimal("NaN"), True, "1", None)
+            for share in (0, -1, np.nan, np.inf, Decimal("NaN"), True, np.True_, "1", None)
         ),
         ({"shares": {1: 1}}, "is text"),
         ({"shares": {" ": 1}}, "is text"),
-        ({"shares": {"A": 1, "A ": 1}}, "'A' twice"),
+        ({"shares": {"A": 1, "A ": 1}}, "without blanks"),
         ({"seed": 1.5}, "seed"),
         ({"seed": None}, "seed"),
-        ({"name": "key"}, "has a column 'key' already"),
+        ({"name": "key"}, "new column, not 'key'"),
         ({"name": ""}, "name takes"),
         ({"by": "kee"}, "Did you mean 'key'"),
         ({"by": ["key"]}, "not a list"),

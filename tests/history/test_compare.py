@@ -319,7 +319,13 @@ def test_the_tables_have_the_same_columns_whatever_is_in_them(client: Client) ->
             "company_after",
             "title_before",
             "title_after",
+            "profnet_url",
+            "company_id_before",
+            "company_id_after",
+            "current_position_start_date",
         ]
+        start = comparison.employer_changes.pop("current_position_start_date")
+        assert start.dtype == people["current_position_start_date"].dtype
         for table in (comparison.changed, comparison.employer_changes):
             assert set(table.dtypes.astype(str)) <= {"str"}
         assert comparison.headcount.dtypes.astype(str).to_dict() == {

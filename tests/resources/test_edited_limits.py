@@ -1,0 +1,149 @@
+"""Limits by mailbox, as a dict or an edited frame: what is sent, and what is refused before."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning, ServiceError
+from outreach_frames.sandbox import Sandbox
+from tests.libraries import LIBRARIES
+from tests.scripted import Received, Reply, json, scripted
+
+LIMITS = {"m1": 30, "m2": 40, "m3": 50}
+
+
+def listing(request: Received) -> Reply:
+    """Answer as a service of three mailboxes, of which m2 was updated in May."""
+    if request.method == "GET":
+        days = {"m1": "2027-01-01", "m2": "2027-05-01", "m3": "2027-01-01"}
+        boxes = [
+            {"id": one, "daily_email_limit": limit, "updated_at": f"{days[one]}T00:00:00Z"}
+            for one, limit in LIMITS.items()
+        ]
+        return json({"mailboxes": boxes})
+    identity = request.path.rpartition("/")[2]
+    return json({"id": identity, "daily_email_limit": request.json["daily_email_limit"]})
+
+
+def sent(requests: list[Received]) -> dict[str, int]:
+    """Return the limits that were sent, by mailbox."""
+    return {
+        request.path.rpartition("/")[2]: request.json["daily_email_limit"]
+        for request in requests
+        if request.method == "PATCH"
+    }
+
+
+def test_a_dict_has_a_limit_for_each_mailbox(client: Client) -> None:
+    """Each mailbox gets its own limit, one row each in the order of the dict."""
+    ids = of.mailboxes()["id"].iloc[[2, 0]].tolist()
+    frame = of.set_daily_email_limit({ids[0]: 21, ids[1]: 22})
+    assert frame["id"].tolist() == ids
+    assert frame["outcome"].tolist() == ["changed"] * 2
+    listed = of.mailboxes().set_index("id")["daily_email_limit"]
+    assert listed[ids].tolist() == [21, 22]
+
+
+def test_rows_of_a_frame_are_sent_where_the_service_has_another_limit() -> None:
+    """Only these rows are sent and returned, with their index and a limit that was newer."""
+    frame = pd.DataFrame({"id": [*LIMITS], "daily_email_limit": [30, 41, 51]}, index=list("abc"))
+    frame["updated_at"] = pd.Timestamp("2027-02-01", tz="UTC")
+    with scripted(listing) as service, of.connect(service.url, "token", cache=None):
+        changed = of.set_daily_email_limit(frame)
+        assert sent(service.requests) == {"m2": 41, "m3": 51}
+        assert of.set_daily_email_limit(frame.head(1)).shape == (0, changed.shape[1])
+        changed_again = of.set_daily_email_limit(frame.drop(columns="updated_at"))
+    assert changed["daily_email_limit"].tolist() == [41, 51]
+    assert changed.index.tolist() == ["b", "c"]
+    assert changed["outcome"].tolist() == ["changed", "changed"]
+    assert changed["detail"].tolist() == ["Updated since the frame was read: the limit was 40.", ""]
+    assert changed_again["detail"].tolist() == ["", ""]
+
+
+def test_current_limits_are_never_those_of_the_cache(sandbox: Sandbox, tmp_path: Path) -> None:
+    """A limit that another program changed since the cached listing is set to the frame's."""
+    with (
+        of.connect(sandbox.url, sandbox.api_key, cache=None) as other,
+        of.connect(sandbox.url, sandbox.api_key, cache=tmp_path / "cache.sqlite"),
+    ):
+        cached = of.mailboxes()
+        one, limit = cached["id"].iloc[3], int(cached["daily_email_limit"].iloc[3])
+        of.set_daily_email_limit(one, limit + 1, client=other)
+        changed = of.set_daily_email_limit(cached)
+        assert changed["id"].tolist() == [one]
+        assert changed.index.tolist() == [3]
+        assert f"the limit was {limit + 1}" in changed["detail"].iloc[0]
+        assert of.mailboxes().set_index("id")["daily_email_limit"][one] == limit
+
+
+def test_frames_of_other_libraries_are_taken() -> None:
+    """An edited frame of any library sends the same rows."""
+    frame = pd.DataFrame({"id": [*LIMITS, "m3"], "daily_email_limit": [30, 40, 7, 7]})
+    for make in LIBRARIES.values():
+        with scripted(listing) as service, of.connect(service.url, "token", cache=None):
+            assert of.set_daily_email_limit(make(frame))["id"].tolist() == ["m3", "m3"]
+            assert sent(service.requests) == {"m3": 7}
+
+
+def test_a_failure_in_between_is_a_row_like_any_other() -> None:
+    """What was changed before and after a failed mailbox is in the result, and a warning counts."""
+
+    def service_of(request: Received) -> Reply:
+        return json({"error": "no"}, 404) if request.path.endswith("m2") else listing(request)
+
+    with scripted(service_of) as service, of.connect(service.url, "token", cache=None):
+        frame = pd.DataFrame({"id": ["m3", "m2", "m1"], "daily_email_limit": [9, 9, 9]})
+        with pytest.warns(OutreachWarning, match="Not all of 3 mailboxes were changed: 1 failed"):
+            changed = of.set_daily_email_limit(frame)
+    assert changed["outcome"].tolist() == ["changed", "failed", "changed"]
+
+
+def test_nothing_is_changed_where_the_current_limits_cannot_be_read() -> None:
+    """A frame whose current limits cannot be read raises, before any change."""
+    with scripted([json({}, 400)]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.raises(ServiceError):
+            of.set_daily_email_limit(pd.DataFrame({"id": ["m1"], "daily_email_limit": [9]}))
+        assert sent(service.requests) == {}
+
+
+def frame_of(**columns: Any) -> pd.DataFrame:
+    """Return a frame of two mailboxes with other columns."""
+    return pd.DataFrame({"id": ["m1", "m2"], "daily_email_limit": [9, 9]} | columns)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ((["m1", "ada@x.example"], 9), r"1 email address, such as 'ada@x.example'. .*by address"),
+        (("ada@x.example", 9), "set_index"),
+        (({"ada@x.example": 9},), "set_index"),
+        ((frame_of(id=["m1", "ada@x.example"]),), "set_index"),
+        (({"m1": 9}, 9), "Omit limit="),
+        ((frame_of(), 9), "Omit limit="),
+        (("m1",), "limit takes a whole number"),
+        *((({"m1": 9, "m2": bad},), "1 of 2 limits") for bad in (9.0, "9", True, None, np.True_)),
+        ((frame_of(daily_email_limit=[9.0, 9.0]),), "2 of 2 limits .* such as 9.0"),
+        ((frame_of(daily_email_limit=pd.array([9, None], "Int64")),), "1 of 2 limits .*'m2'"),
+        ((frame_of(id=["m1", None]),), "1 of 2 mailbox_id are missing"),
+        ((frame_of(id=["m1", "m1 "], daily_email_limit=[9, 8]),), "two limits, 9 and 8"),
+        (({"m1": 9, " m1": 8},), "two limits"),
+        (({None: 9},), "1 of 1 mailbox_id are missing"),
+        ((frame_of().rename(columns={"id": "ID"}),), "no column 'id'.* Did you mean 'ID'"),
+        ((frame_of().drop(columns="daily_email_limit"),), "no column 'daily_email_limit'"),
+    ],
+)
+def test_doubtful_limits_are_refused_before_the_first_request(
+    given: tuple[Any, ...], words: str
+) -> None:
+    """An address, and a limit that is missing, broken or contradicted, sends nothing at all."""
+    with scripted([]) as service, of.connect(service.url, "token", cache=None):
+        with pytest.raises(InvalidInputError, match=words):
+            of.set_daily_email_limit(*given)
+        assert service.requests == []
