@@ -46,7 +46,10 @@ RESULTS: Final[dict[str, Result]] = {
     "SubmissionPlan": Result(SubmissionPlan, ("submit", "problems", "payloads", "frame")),
     "SubmissionReport": Result(
         SubmissionReport,
-        ("summary", "frame", "to_csv", "to_excel", "retry_unknown", "raise_for_error"),
+        (
+            *("summary", "frame", "to_csv", "to_excel", "retry_unknown", "raise_for_error"),
+            *("recent_activity", "activity_counts"),
+        ),
     ),
     "PeopleComparison": Result(
         PeopleComparison, ("headcount", "headline", "summary", "to_csv", "to_excel")
@@ -158,6 +161,7 @@ TASKS: Final = (
             "df.outreach.plan",
             "SubmissionPlan",
             "df.outreach.add_to_sequence",
+            "df.outreach.report",
             "SubmissionReport",
             "of.last_report",
             "of.field_name",

@@ -250,7 +250,7 @@ def without(
         theirs, their_rows = repeat_rows(cells)
         is_match |= find_matches(compared, theirs).counts > 0
         if journal is not None:
-            is_match |= journal.are_among(identifiers(compared.email, compared.profnet_url))
+            is_match |= journal.are_among(identifiers(keys.email, keys.profnet_url))
         unknown.append(~_have_key(theirs, their_rows, len(cells[0].counts)))
         is_keyless |= ~_have_key(compared, rows, len(frame))
     is_kept = np.ones(len(frame), dtype=bool)

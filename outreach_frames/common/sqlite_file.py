@@ -6,11 +6,10 @@ write-ahead log, so the file is complete after each transaction. Lock files are 
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager
 from os import PathLike
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,11 +31,8 @@ _UNWRITABLE: Final = (
     "cannot be written. Free some space, or check the permissions of the file and its folder."
 )
 _DAMAGED: Final = "is damaged."
-_TRIES: Final = 10
-# Longer than most transactions.
-_SECONDS_BETWEEN_TRIES: Final = 0.02
-# The first bytes of a rollback file during a transaction.
-_ROLLBACK: Final = b"\xd9\xd5\x05\xf9\x20\xa1\x63\xd7"
+_TRIES: Final = 25
+_SECONDS_BETWEEN_TRIES: Final = 0.01
 # Messages by the prefix of SQLite's error names.
 _MESSAGES: Final = {
     "SQLITE_BUSY": _IN_USE,
@@ -147,40 +143,39 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
 
 def snapshot(path: Path) -> sqlite3.Connection:
     """Copy a file into memory as of its last transaction; a run that uses it is not disturbed."""
-    content = None
+    state = None
     for _ in range(_TRIES):
-        with suppress(sqlite3.DatabaseError):
-            once = _content(path, "immutable=1")
-            if not _has_transaction(path) and once == _content(path, "immutable=1"):
-                content = once
-                break
+        before, state = state, (_content(path), _rollback(path))
+        # Both files had this content at one moment.
+        if before == state:
+            break
         time.sleep(_SECONDS_BETWEEN_TRIES)
+    else:
+        raise InvalidInputError(f"{path} {_IN_USE}")
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    connection.deserialize(content or _rolled_back(path))
+    with TemporaryDirectory() as folder:
+        copy, rollback = Path(folder, "copy"), Path(folder, "copy-journal")
+        copy.write_bytes(state[0])
+        rollback.write_bytes(state[1])
+        # Drops the transaction that is under way, or that a killed run left.
+        with closing(sqlite3.connect(copy)) as complete:
+            connection.deserialize(complete.serialize())
     return connection
 
 
-def _content(path: Path, options: str) -> bytes:
-    # Read by SQLite only: closing a plain file would drop this process's locks on it.
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{options}", uri=True)) as connection:
+def _content(path: Path) -> bytes:
+    # By SQLite for the reasons in `read_header`.
+    uri = f"{path.absolute().as_uri()}?immutable=1"
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
         return connection.serialize()
 
 
-def _has_transaction(path: Path) -> bool:
-    with suppress(FileNotFoundError), Path(f"{path}-journal").open("rb") as file:
-        return file.read(len(_ROLLBACK)) == _ROLLBACK
-    return False
-
-
-def _rolled_back(path: Path) -> bytes:
-    """Return the content of a file without the transaction that a killed run left."""
-    was_locked = Path(f"{path}.lock").exists()
-    with locked(path, "file") if was_locked else nullcontext(), TemporaryDirectory() as folder:
-        copy = Path(folder, "copy")
-        for suffix in ("", "-journal"):
-            with suppress(FileNotFoundError):
-                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
-        return _content(copy, "mode=rw")
+def _rollback(path: Path) -> bytes:
+    try:
+        return Path(f"{path}-journal").read_bytes()
+    except FileNotFoundError:
+        return b""
 
 
 def check_integrity(connection: sqlite3.Connection, path: Path) -> None:

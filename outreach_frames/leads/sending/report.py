@@ -20,7 +20,7 @@ from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
 from outreach_frames.leads.cards import DRY_RUN, FROM_JOURNAL, report_card
 from outreach_frames.leads.prepared import Positions, PreparedLeads
-from outreach_frames.leads.sending.activity import SENT, count_events, read_events
+from outreach_frames.leads.sending.activity import SENT, count_events, list_events, read_activity
 from outreach_frames.leads.sending.resume import Entry
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, drop_appended, text_names
@@ -284,8 +284,8 @@ class SubmissionReport(Result):
         Raises
         ------
         InvalidInputError
-            `since` is not a time, rows lack their `sent_at`, or the report has no addresses; nothing
-            was requested.
+            `since` is not a time, rows lack their `sent_at`, or the report has no addresses.
+            Nothing was requested.
         ServiceError
             The service failed or could not be reached; `.partial` has the events read so far.
 
@@ -310,9 +310,7 @@ class SubmissionReport(Result):
         >>> list(events.columns)[:4]
         ['row', 'contact_id', 'email', 'event_at']
         """
-        client = self._client if client is None else client
-        options = {"since": since, "client": client, "progress": progress}
-        return read_events(self.rows, self._emails, **options)
+        return self._activity(list_events, since, client, progress)
 
     def activity_counts(
         self,
@@ -365,9 +363,13 @@ class SubmissionReport(Result):
         >>> "contact_found" in counts.columns
         True
         """
-        client = self._client if client is None else client
-        options = {"since": since, "client": client, "progress": progress}
-        return count_events(self.rows, self._emails, **options)
+        return self._activity(count_events, since, client, progress)
+
+    def _activity(
+        self, shape: Any, since: Any, client: Client | None, progress: Any
+    ) -> pd.DataFrame:
+        options = {"since": since, "client": client or self._client, "progress": progress}
+        return read_activity(shape, self.rows, self._emails, **options)
 
     def __getstate__(self) -> dict[str, Any]:
         # Both hold the client and its token.
