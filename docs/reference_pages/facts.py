@@ -29,6 +29,7 @@ _SOURCES: Final = {
     "job_function_headcount": 'Of :py:obj:`df.outreach.headcount` with ``level="job_function"``.',
     "report_rows": "``.rows`` of a :py:obj:`SubmissionReport`; ``.frame`` has them beside the "
     "input's columns.",
+    "report_activity": "``.recent_activity()`` of a :py:obj:`SubmissionReport`.",
     "report_summary": "``.summary()`` of a :py:obj:`SubmissionReport`.",
     "account_people": "Behind those of people in ``.people`` of :py:obj:`AccountPeople`.",
     "accounts": "Beside the accounts' own in ``.accounts`` of :py:obj:`AccountPeople`.",

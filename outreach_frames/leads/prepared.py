@@ -64,6 +64,12 @@ class PreparedLeads:
         return self._frame.copy(deep=False)
 
     @property
+    def emails(self) -> pa.Array:
+        """Each row's email as it is sent; missing where it has none."""
+        none = pa.nulls(len(self._frame), pa.large_string())
+        return self.checked.identifiers.get(spec.LEAD_IDENTIFIERS[0], none)
+
+    @property
     def problems(self) -> pd.DataFrame:
         """One row per problem: row, index, column, field, code, message."""
         return self.checked.problems.copy(deep=False)

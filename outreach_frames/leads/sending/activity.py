@@ -65,9 +65,15 @@ def read_activity(
     if emails is None:
         raise InvalidInputError(
             "This report was made without the addresses of its rows, so their activity cannot be "
-            "read. Make it with df.outreach.report(journal=..., email=...)."
+            "read. Make it with df.outreach.report(journal=...)."
         )
-    is_read = rows["status"].isin(_READ).to_numpy() & np.asarray(emails.is_valid())
+    is_sent = rows["status"].isin(_READ).to_numpy()
+    is_read = is_sent & np.asarray(emails.is_valid())
+    if is_sent.any() and not is_read.any():
+        warn(
+            f"None of {plural(int(is_sent.sum()), 'row')} that may be in the sequence has an email "
+            "address, and the interface finds contacts by address only: no activity was read."
+        )
     addresses = emails.filter(pa.array(is_read))
     asked = rows.loc[is_read, ["sent_at"]].rename_axis("row").reset_index()
     asked["email"] = addresses.to_pylist()

@@ -21,7 +21,6 @@ from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
 from outreach_frames.errors import ConfigurationError, InvalidInputError, OutreachError
 from outreach_frames.leads import statuses
-from outreach_frames.leads.planning.mapping import EMAIL
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending import sent_before
 from outreach_frames.leads.sending.journal import Journal, read_only
@@ -133,7 +132,7 @@ def read_report(
         notes=notes,
         retry=refuse,
         journal=path,
-        emails=plan.checked.identifiers.get(EMAIL),
+        emails=plan.emails,
         client=client,
     )
 
@@ -336,10 +335,8 @@ def _report(
     rows = mark_duplicates_of_unsent(make_rows(plan, entries, kept), kept)
     if error is None and (counts := _count_incomplete(rows["status"])):
         error = OutreachError(f"Not all rows were added: {counts}.")
-    emails = plan.checked.identifiers.get(EMAIL)
-    return SubmissionReport(
-        plan.frame, rows, sequence_id=plan.sequence_id, error=error, emails=emails, **options
-    )
+    options |= {"error": error, "emails": plan.emails}
+    return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, **options)
 
 
 def _warn_if_incomplete(report: SubmissionReport, advice: str) -> SubmissionReport:

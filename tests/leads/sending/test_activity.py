@@ -145,13 +145,17 @@ def test_against_brute_force(  # noqa: PLR0917 - fixtures
                 at = datetime.fromisoformat(one["event_at"])
                 if limit is None or at >= limit:
                     expected.append((row, email, at, one["event_type"]))
-    listed = report.recent_activity(since=since)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "None of", OutreachWarning)
+        listed = report.recent_activity(since=since)
     assert listed.dtypes.astype(str).to_dict() == DTYPES
     columns = listed[["row", "email", "event_at", "event_type"]]
     assert list(columns.itertuples(index=False, name=None)) == expected
     assert sorted(map(str.lower, service.asked)) == sorted(requested)
 
-    counts = report.activity_counts(since=since)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "None of", OutreachWarning)
+        counts = report.activity_counts(since=since)
     pd.testing.assert_frame_equal(counts[report.rows.columns], report.rows)
     assert counts["contact_found"].astype(object).where(lambda s: s.notna(), None).tolist() == found
     kinds = sorted({kind for *_, kind in expected})
@@ -247,6 +251,11 @@ def test_without_anything_to_read(service: Contacts, report: SubmissionReport) -
     made = empty.add_to_sequence("s1", client=report._client)
     assert made.recent_activity().dtypes.astype(str).to_dict() == DTYPES
     assert made.activity_counts().empty
+    urls = pd.DataFrame({"profnet_url": ["https://profnet.example/in/z"]}).outreach
+    by_url = urls.add_to_sequence("s1", client=report._client)
+    with pytest.warns(OutreachWarning, match="None of 1 row"):
+        by_url = by_url.activity_counts()
+    assert by_url["contact_found"].isna().all()
     by_hand = SubmissionReport(report.frame[:1], report.rows[:1], sequence_id="s1")
     with pytest.raises(InvalidInputError, match="without the addresses"):
         by_hand.recent_activity()

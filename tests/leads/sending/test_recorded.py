@@ -20,6 +20,7 @@ import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.errors import InvalidInputError, OutreachWarning
 from outreach_frames.leads.sending.report import SubmissionReport
+from tests import forked
 from tests import scripted as script
 from tests.examples import share_of_examples
 from tests.leads.sending.lead_service import added, connected, only_posts, refused
@@ -28,6 +29,15 @@ from tests.scripted import Received, Reply, scripted
 Row = tuple[str | None, str | None]
 COMPARED = ["index", "status", "error_code", "chunk", "attempts", "sent_at"]
 NAMES = "abcdefgh"
+
+
+TRY_TO_WRITE = """
+import sqlite3, sys
+try:
+    sqlite3.connect(sys.argv[1], timeout=0).execute("BEGIN EXCLUSIVE")
+except sqlite3.OperationalError as error:
+    print(error)
+"""
 
 
 def email(name: str) -> str:
@@ -185,23 +195,26 @@ def test_it_leaves_everything_as_it_is(path: Path) -> None:
     assert (path.read_bytes(), path.stat().st_mtime_ns, sorted(path.parent.iterdir())) == before
 
 
+@pytest.mark.long
 def test_during_a_run(tmp_path: Path) -> None:
-    """A report and a filter of a journal in use show its state, and the run goes on."""
+    """A report and a filter of a journal in use show its state; the run goes on and keeps it."""
     path, seen = tmp_path / "spring.journal", []
     frame = frame_of([(email(name), None) for name in "xyz"])
 
     def ask(received: Received) -> Reply:
         read = frame.outreach.report(journal=path)
         left = frame.outreach.without(path)["email"].tolist()
-        seen.append((statuses(read), read.rows["detail"][0], left))
+        locked = forked.run(TRY_TO_WRITE, path).stdout.strip()
+        seen.append((statuses(read), read.rows["detail"][0], left, locked))
         return added(received)
 
     with scripted(only_posts([ask, ask, added])) as service, connected(service) as client:
         assert statuses(add(frame, client, path)) == ["added"] * 3
+    busy = "database is locked"
     unfinished = "Its request is under way, or the run ended during it."
     assert seen == [
-        (["unknown", "not_sent", "not_sent"], unfinished, [email("y"), email("z")]),
-        (["added", "unknown", "not_sent"], "", [email("z")]),
+        (["unknown", "not_sent", "not_sent"], unfinished, [email("y"), email("z")], busy),
+        (["added", "unknown", "not_sent"], "", [email("z")], busy),
     ]
     assert statuses(frame.outreach.report(journal=path)) == ["added"] * 3
 
