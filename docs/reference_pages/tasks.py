@@ -54,7 +54,9 @@ RESULTS: Final[dict[str, Result]] = {
     "PeopleComparison": Result(
         PeopleComparison, ("headcount", "headline", "summary", "to_csv", "to_excel")
     ),
-    "of.sandbox.Sandbox": Result(of.sandbox.Sandbox, ("advance", "faults", "leads", "stop")),
+    "of.sandbox.Sandbox": Result(
+        of.sandbox.Sandbox, ("advance", "faults", "leads", "set_response_rates", "stop")
+    ),
 }
 # Methods of classes that are made by hand.
 MEMBERS: Final[dict[str, tuple[str, ...]]] = {
