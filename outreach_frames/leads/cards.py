@@ -20,6 +20,7 @@ _LINES_SHOWN: Final = 20
 _LINE_LENGTH: Final = 100
 _NOTES_SHOWN: Final = 10
 _DETAILS_SHOWN: Final = 2
+_MAILBOXES_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +124,7 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
         Fact("Not sent", f"{invalid:,} invalid, {duplicates:,} the same person as an earlier row"),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
+        *([] if plan.checked.mailboxes is None else [Fact("Leads per mailbox", _mailboxes(plan))]),
         Fact("Overrides", overrides or "none: the service runs all its checks"),
     ]
 
@@ -132,6 +134,21 @@ def _sequence(plan: PreparedLeads) -> str:
     if known.name is None and known.status is None:
         return f"{plan.sequence_id} (status unknown: {known.why or 'the service returned none'})"
     return f"{known.name or plan.sequence_id}, {known.status or 'status unknown'}"
+
+
+def _mailboxes(plan: PreparedLeads) -> str:
+    """Return the number of leads of each mailbox, most first."""
+    counts = plan.mailboxes
+    shown = [f"{mailbox} {leads:,}" for mailbox, leads in counts.items()][:_MAILBOXES_SHOWN]
+    if len(counts) > len(shown):
+        others = sum(list(counts.values())[_MAILBOXES_SHOWN:])
+        shown.append(
+            f"{plural(len(counts) - len(shown), 'other mailbox', 'other mailboxes')} {others:,}"
+        )
+    if others := len(plan.positions) - sum(counts.values()):
+        by = "as in the settings" if plan.settings else "the sequence's senders"
+        shown.append(f"{by} {others:,}")
+    return ", ".join(shown) or "none"
 
 
 def _first_lead(plan: PreparedLeads) -> list[str]:
