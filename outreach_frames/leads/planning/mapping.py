@@ -88,9 +88,9 @@ def read_settings(
     if mailbox is not None and distribution != (None if mailboxes is None else custom):
         if distribution is not None:
             raise InvalidInputError(
-                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}, which sends each row from "
-                f"its own mailbox. Omit {DISTRIBUTION}: rows whose cell is missing are sent from "
-                f"{MAILBOXES}, or from the sequence's senders if {MAILBOXES} is not passed."
+                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=, which sends each row from "
+                f"its own mailbox. Pass only {MAILBOX}= and, for rows whose cell is missing, "
+                f"{MAILBOXES}=; without it, these are sent by the sequence's senders."
             )
         distribution = custom
     if mailboxes is None:
