@@ -124,7 +124,7 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
         Fact("Not sent", f"{invalid:,} invalid, {duplicates:,} the same person as an earlier row"),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
-        *([] if plan.checked.mailboxes is None else [Fact("Leads per mailbox", _mailboxes(plan))]),
+        *_mailbox_facts(plan),
         Fact("Overrides", overrides or "none: the service runs all its checks"),
     ]
 
@@ -136,19 +136,19 @@ def _sequence(plan: PreparedLeads) -> str:
     return f"{known.name or plan.sequence_id}, {known.status or 'status unknown'}"
 
 
-def _mailboxes(plan: PreparedLeads) -> str:
-    """Return the number of leads of each mailbox, most first."""
+def _mailbox_facts(plan: PreparedLeads) -> Iterator[Fact]:
+    """Yield the number of leads of each mailbox, if rows have their own."""
+    if plan.checked.mailboxes is None:
+        return
     counts = plan.mailboxes
-    shown = [f"{mailbox} {leads:,}" for mailbox, leads in counts.items()][:_MAILBOXES_SHOWN]
-    if len(counts) > len(shown):
-        others = sum(list(counts.values())[_MAILBOXES_SHOWN:])
-        shown.append(
-            f"{plural(len(counts) - len(shown), 'other mailbox', 'other mailboxes')} {others:,}"
-        )
-    if others := len(plan.positions) - sum(counts.values()):
-        by = "as in the settings" if plan.settings else "the sequence's senders"
-        shown.append(f"{by} {others:,}")
-    return ", ".join(shown) or "none"
+    lines = [f"{mailbox} {leads:,}" for mailbox, leads in counts.items()][:_MAILBOXES_SHOWN]
+    if hidden := list(counts.values())[_MAILBOXES_SHOWN:]:
+        others = plural(len(hidden), "other mailbox", "other mailboxes")
+        lines.append(f"{others} {sum(hidden):,}, see plan.mailboxes")
+    if rest := len(plan.positions) - sum(counts.values()):
+        senders = "the mailboxes in the settings" if plan.settings else "the sequence's senders"
+        lines.append(f"{senders} {rest:,}")
+    yield Fact("Leads per mailbox", lines[0] if lines else "none", details=lines[1:])
 
 
 def _first_lead(plan: PreparedLeads) -> list[str]:

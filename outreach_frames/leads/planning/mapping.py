@@ -88,8 +88,8 @@ def read_settings(
     if mailbox is not None and distribution != (None if mailboxes is None else custom):
         if distribution is not None:
             raise InvalidInputError(
-                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=, which sends each row from "
-                f"its own mailbox. Pass only {MAILBOX}= and, for rows whose cell is missing, "
+                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=, which sends each row "
+                f"from its own mailbox. Pass only {MAILBOX}= and, for rows whose cell is missing, "
                 f"{MAILBOXES}=; without it, these are sent by the sequence's senders."
             )
         distribution = custom
