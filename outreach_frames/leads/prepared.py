@@ -256,6 +256,12 @@ def unsent_rows(
     invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
     duplicates = np.flatnonzero(kept != np.arange(len(kept)))
     reasons = _duplicate_reasons(index, keys, duplicates, kept[duplicates], linked_by)
+    if checked.mailboxes is not None:
+        boxes = checked.mailboxes.to_pylist()
+        reasons = [
+            reason + " of another mailbox" * (boxes[row] != boxes[kept[row]])
+            for reason, row in zip(reasons, duplicates.tolist(), strict=True)
+        ]
     duplicate = pd.DataFrame(
         {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
         index=duplicates,

@@ -316,6 +316,7 @@ def test_one_person_with_two_owners(tmp_path: Path) -> None:
             report = add(frame, client, journal=journal)
             found = ["invalid", "added", "duplicate_in_frame", "added"]
             assert report.rows["status"].tolist() == found
+            assert "as row 1 of another mailbox" in report.rows["detail"][2]
         assert len(sent(service)) == 4
         # The row that was not sent is recorded with its person.
         add(frame.iloc[[0, 1]], client, journal=tmp_path / "k")
@@ -361,6 +362,17 @@ def test_needed_fields_within_a_mailbox() -> None:
         }
         for chunk, box in zip(sent(service), boxes(service), strict=True):
             assert {str(owner_of[one]) for one in chunk} == {str(box)}
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "category", "float64", "string[pyarrow]"])
+def test_columns_of_any_type(dtype: str) -> None:
+    """Missing cells of any type are missing, with no rows too."""
+    with serving() as (_, _, client):
+        for cells in ([None, None], [], ["a@x.example", None])[: 2 if dtype == "float64" else 3]:
+            frame = leads(*cells).astype({"owner": dtype})
+            plan = frame.outreach.plan("s1", mailbox="owner", client=client)
+            assert plan.mailboxes == ({"a@x.example": 1} if any(cells) else {})
+            assert len(plan.positions) == len(cells)
 
 
 def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
