@@ -64,7 +64,8 @@ class Account:
     def __call__(self, received: Received) -> Reply:
         """Reply to a request."""
         if received.path == "/mailboxes":
-            return script.json({"mailboxes": listed(self.boxes), "_links": {}})
+            odd = [{"id": "odd", "email": "odd@x.example"}, {"id": "none"}]
+            return script.json({"mailboxes": [*listed(self.boxes), *odd], "_links": {}})
         if received.method == "GET":
             return script.json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
         turn = self.turns.pop(0) if self.turns else added
@@ -140,12 +141,13 @@ def test_problems_of_their_rows() -> None:
         "olga@x.example": "mailbox_unusable",
         "una3@x.example": "mailbox_unusable",
         "twin@x.example": "ambiguous_mailbox",
+        "odd@x.example": "mailbox_unusable",
         "Anna Smith": "invalid_mailbox",
         "a@x.example; b@x.example": "invalid_mailbox",
         "t1@x.example": None,
     }
     frame = leads(*owners)
-    frame.loc[len(frame)] = ["p9.x@example.com", ["a@x.example"]]
+    frame.loc[len(frame)] = ["p99.x@example.com", ["a@x.example"]]
     codes = [*owners.values(), "not_a_plain_value"]
     with scripted(Account()) as service, Client(service.url, "token", backoff=0) as client:
         of.mailboxes(client=client)
@@ -158,7 +160,7 @@ def test_problems_of_their_rows() -> None:
         assert "una1@x.example" in plan.problems["message"][3]
         found = add(frame, client).rows["error_code"].fillna("").tolist()
         assert found == [code or "" for code in codes]
-        assert sent(service) == [["p7"]]
+        assert sent(service) == [["p8"]]
         before = len(service.requests)
         problems = frame.outreach.validate(mailbox="owner")
         assert problems["code"].tolist() == ["invalid_mailbox"] * 2 + ["not_a_plain_value"]

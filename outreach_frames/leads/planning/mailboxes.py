@@ -82,7 +82,7 @@ class AccountMailboxes:
         if not named:
             lacking = f"The account has no mailbox and no user {quoted(text)}."
             return (), "unknown_mailbox", f"{lacking} of.mailboxes() lists them."
-        states = ", ".join(f"{one['email']} ({one['status']})" for one in named)
+        states = ", ".join(f"{one['email']} ({one['status'] or 'status unknown'})" for one in named)
         same_user = [self._of_user.get(_key(str(one["user_email"])), []) for one in named]
         others = [one["email"] for user in same_user for one in user if one["status"] == ACTIVE]
         advice = f" or write another one of its user, such as {others[0]}" if others else ""
@@ -92,7 +92,8 @@ class AccountMailboxes:
 
 def look_up_mailboxes(client: Client) -> AccountMailboxes:
     """List the account's mailboxes, not from the cache."""
-    return AccountMailboxes(mailboxes(refresh=True, client=client).to_dict(orient="records"))
+    listed = mailboxes(refresh=True, client=client).astype("object")
+    return AccountMailboxes(listed.where(listed.notna(), None).to_dict(orient="records"))
 
 
 def _key(address: str) -> str:

@@ -8,8 +8,8 @@ Every arrow is one durable transaction:
 
 A run sends leads that are not recorded, `rejected` or `not_sent`; `unknown` ones only on request.
 For each lead the file holds salted hashes of its person's identifiers and of its own mailbox, so
-rows may be corrected, added, dropped and reordered between runs. It also holds the service's messages, which may contain
-an address, but no leads and no token. Only its owner can read it.
+rows may be corrected, added, dropped and reordered between runs. It also holds the service's
+messages, which may contain an address, but no leads and no token. Only its owner can read it.
 """
 
 from __future__ import annotations
