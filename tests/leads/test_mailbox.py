@@ -296,6 +296,8 @@ def test_the_column_forgotten(tmp_path: Path) -> None:
         more = leads("a@x.example", "b@x.example")
         with pytest.raises(InvalidInputError, match=r"mailbox= as before.*Nothing was sent"):
             add(more, client, journal=tmp_path / "j", mailbox=None)
+        with pytest.raises(InvalidInputError, match="mailbox= as before"):
+            add(more, client, journal=tmp_path / "j", mailbox=None, dry_run=True)
         same = add(more[:1], client, journal=tmp_path / "j", mailbox=None)
         assert same.rows["status"].tolist() == ["added"]
         add(leads(None), client, journal=tmp_path / "old", mailbox=None)

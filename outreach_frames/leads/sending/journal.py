@@ -136,8 +136,6 @@ class Journal:
             resend_unknown=resend_unknown,
             sent_of=self._sent,
         )
-        if self.path is not None and not resend_unknown and len(resumption.rows):
-            self._require_mailboxes(plan, len(resumption.rows))
         self._sets = list(zip(*(column.to_pylist() for column in hashes), strict=True))
         self._resumption = resumption
         self._duplicates: dict[int, list[int]] = {}
@@ -152,6 +150,17 @@ class Journal:
                     kept = [each if kind in {None, at} else None for at, each in hashes_of_set]
                     self._connection.execute(_ADD_SET, (lead, False, *kept))
         return resumption
+
+    def require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
+        """Raise if a plan without a column of mailboxes would resume a run that had one."""
+        is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
+        if is_forgotten and leads and self.path is not None:
+            raise InvalidInputError(
+                f"The journal {self.path} has leads that were sent from their own mailbox. Pass "
+                f"{MAILBOX}= as before: without it, {plural(leads, 'lead')} would be sent from "
+                "other ones. Rows whose cell is missing are sent by the sequence's senders. "
+                "Nothing was sent."
+            )
 
     def begin(self, chunk: int, positions: Sequence[int]) -> None:
         """Record that rows are about to be sent in this chunk."""
@@ -236,16 +245,6 @@ class Journal:
             raise InvalidInputError(
                 f"The journal {self.path} belongs to a different submission: different "
                 f"{' and '.join(changed)}. Repeat that submission, or use a new journal."
-            )
-
-    def _require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
-        """Raise if a plan without a column of mailboxes would resume a run that had one."""
-        if plan.checked.mailboxes is None and self._recorded.mailboxes:
-            raise InvalidInputError(
-                f"The journal {self.path} has leads that were sent from their own mailbox. Pass "
-                f"{MAILBOX}= as before: without it, {plural(leads, 'lead')} would be sent from "
-                "other ones. Rows whose cell is missing are sent by the sequence's senders. "
-                "Nothing was sent."
             )
 
     def _require_used(self) -> None:

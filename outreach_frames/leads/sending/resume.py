@@ -145,6 +145,7 @@ class _People:
         self.size, self._mailboxes = len(plan.frame), mailboxes
         self.is_valid, self.entries = plan.checked.is_valid, recorded.entries
         self._is_lead = plan.checked.is_lead
+        self._has_mailboxes = plan.checked.mailboxes is not None
         # Rows that are not sent because of their mailbox alone.
         self.is_unusable = self._is_lead & ~self.is_valid
         self._overrides, self._recorded = plan.checked.overrides, recorded
@@ -252,7 +253,7 @@ class _People:
                 if number not in (NONE, sent[kind])
             ]
         mailbox = self._recorded.mailboxes.get(lead)
-        if self._mailboxes[row] != mailbox:
+        if self._has_mailboxes and self._mailboxes[row] != mailbox:
             differ.append("without this mailbox" if mailbox is None else "from another mailbox")
         return _OTHER_IDENTIFIERS.format(" and ".join(differ)) if differ else ""
 
