@@ -21,7 +21,7 @@ from outreach_frames.analysis.unlist import unlist
 from outreach_frames.files.csv_file import write_csv
 from outreach_frames.files.excel import write_excel
 from outreach_frames.files.parquet import write_parquet
-from outreach_frames.leads.plan import add_to_sequence, make_plan, validate
+from outreach_frames.leads.plan import add_to_sequence, make_plan, report, validate
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
 P = ParamSpec("P")
@@ -70,6 +70,7 @@ class OutreachAccessor:
     plan: Final = _method(make_plan, "plan", hidden="earlier_keys")
     validate: Final = _method(validate)
     add_to_sequence: Final = _method(add_to_sequence)
+    report: Final = _method(report)
     to_csv: Final = _method(write_csv, "to_csv")
     to_excel: Final = _method(write_excel, "to_excel")
     to_parquet: Final = _method(write_parquet, "to_parquet")

@@ -69,11 +69,19 @@ def read(path: Path) -> pd.DataFrame:
     return frame
 
 
+def empty_journal(folder: Path) -> Path:
+    """Return the journal of a submission of no row."""
+    path = folder / "empty.journal"
+    pd.DataFrame({"email": pd.Series(dtype="str")}).outreach.add_to_sequence("s1", journal=path)
+    return path
+
+
 # What each method is called with, and what is compared of its result.
 METHODS: dict[str, Callable[[Accessor, pd.DataFrame, Path], Any]] = {
     "plan": lambda call, _, __: pd.DataFrame(call("s1", data=DATA).payloads()),
     "validate": lambda call, _, __: call(email="headline", data=["about"]),
     "add_to_sequence": lambda call, _, __: call("s1", data=DATA, dry_run=True).frame,
+    "report": lambda call, _, folder: call(journal=empty_journal(folder)).frame,
     "to_csv": lambda call, _, folder: read(call(folder / "people.csv")),
     "to_excel": lambda call, _, folder: read(call(folder / "people.xlsx")),
     "to_parquet": lambda call, _, folder: read(call(folder / "people.parquet")),

@@ -34,6 +34,7 @@ OPTIONAL = (
     "polars",
     "python_calamine",
     "starlette",
+    "statsmodels",
     "uvicorn",
     "xlsxwriter",
 )

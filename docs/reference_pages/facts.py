@@ -29,6 +29,7 @@ _SOURCES: Final = {
     "job_function_headcount": 'Of :py:obj:`df.outreach.headcount` with ``level="job_function"``.',
     "report_rows": "``.rows`` of a :py:obj:`SubmissionReport`; ``.frame`` has them beside the "
     "input's columns.",
+    "report_activity": "``.recent_activity()`` of a :py:obj:`SubmissionReport`.",
     "report_summary": "``.summary()`` of a :py:obj:`SubmissionReport`.",
     "account_people": "Behind those of people in ``.people`` of :py:obj:`AccountPeople`.",
     "accounts": "Beside the accounts' own in ``.accounts`` of :py:obj:`AccountPeople`.",
@@ -67,6 +68,19 @@ _PROBLEMS: Final = {
     "unknown_override": (
         "There is no such override.",
         f"There are {codes(field.name for field in spec.OVERRIDES)}.",
+    ),
+    "invalid_mailbox": ("The text is not an email address.", "Write the mailbox's or its user's."),
+    "unknown_mailbox": (
+        "The account has no mailbox and no user with this address.",
+        "Look with ``of.mailboxes(refresh=True)``, and correct it or leave the cell empty.",
+    ),
+    "mailbox_unusable": (
+        "The mailbox is not active, or its user has no active one.",
+        "Reconnect it, or write another one.",
+    ),
+    "ambiguous_mailbox": (
+        "Several users have this address.",
+        "Write the address of a mailbox.",
     ),
 }
 

@@ -46,12 +46,17 @@ RESULTS: Final[dict[str, Result]] = {
     "SubmissionPlan": Result(SubmissionPlan, ("submit", "problems", "payloads", "frame")),
     "SubmissionReport": Result(
         SubmissionReport,
-        ("summary", "frame", "to_csv", "to_excel", "retry_unknown", "raise_for_error"),
+        (
+            *("summary", "frame", "to_csv", "to_excel", "retry_unknown", "raise_for_error"),
+            *("recent_activity", "activity_counts"),
+        ),
     ),
     "PeopleComparison": Result(
         PeopleComparison, ("headcount", "headline", "summary", "to_csv", "to_excel")
     ),
-    "of.sandbox.Sandbox": Result(of.sandbox.Sandbox, ("advance", "faults", "leads", "stop")),
+    "of.sandbox.Sandbox": Result(
+        of.sandbox.Sandbox, ("advance", "faults", "leads", "set_response_rates", "stop")
+    ),
 }
 # Methods of classes that are made by hand.
 MEMBERS: Final[dict[str, tuple[str, ...]]] = {
@@ -156,6 +161,7 @@ TASKS: Final = (
             "df.outreach.plan",
             "SubmissionPlan",
             "df.outreach.add_to_sequence",
+            "df.outreach.report",
             "SubmissionReport",
             "of.last_report",
             "of.field_name",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import chain
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -22,8 +23,11 @@ from outreach_frames.identity.cells import Cells, texts_of
 from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
-from outreach_frames.identity.persons import Rows
+from outreach_frames.identity.persons import Rows, identifiers
+from outreach_frames.leads.sending.journal import ReachedPeople, reached_people
 from outreach_frames.tables.interchange import FrameLike, as_frame
+
+_TABLES: Final = "frames and the paths of journals"
 
 # By kind of key: our column, and theirs or the candidates for theirs.
 _Columns = dict[str, tuple[Hashable, Hashable]]
@@ -144,7 +148,7 @@ def match(
 
 def without(
     frame: pd.DataFrame,
-    *others: FrameLike,
+    *others: FrameLike | str | Path,
     email: MatchKey | None = None,
     profnet_url: MatchKey | None = None,
     domain: MatchKey | None = None,
@@ -158,14 +162,18 @@ def without(
     `/in/<name>`, over any number of steps; any other URL links only rows that have no other key.
     The other tables do not link rows of this table.
 
+    A journal among the tables excludes the people that its submission may have reached: all that it
+    recorded but those `rejected` or `not_sent`. It holds no addresses, only hashes of them.
+
     Parameters
     ----------
     frame : DataFrame
         The rows to filter; it is not changed.
-    *others : DataFrame, also of Polars, DuckDB or Arrow
-        Tables with the people to exclude.
+    *others : DataFrame, also of Polars, DuckDB or Arrow, or the path of a journal
+        Tables with the people to exclude. A journal is only read.
     email, profnet_url, domain : str or (str, str) or (str, list of str), optional
-        As for `match`. A table that lacks one of the keys is not compared by it.
+        As for `match`. A table that lacks one of the keys is not compared by it; a journal has
+        emails and profile URLs.
 
     Returns
     -------
@@ -175,8 +183,8 @@ def without(
     Raises
     ------
     InvalidInputError
-        No table was passed, a column is missing or ambiguous, or a table has no key in common with
-        this one.
+        No table was passed, a column is missing or ambiguous, a table has no key in common with
+        this one, or a path is not that of a journal.
 
     Warns
     -----
@@ -203,13 +211,23 @@ def without(
     """
     if not others:
         raise InvalidInputError("Pass at least one table with the people to exclude.")
-    frames = [as_frame(other, "without()") for other in others]
+    journals = [reached_people(one) if isinstance(one, str | Path) else None for one in others]
+    frames = [
+        as_frame(other, "without()", _TABLES) if journal is None else pd.DataFrame()
+        for other, journal in zip(others, journals, strict=True)
+    ]
     _refuse_on(on, frame, frames)
     requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
     tables = [f"table {number}" for number in range(1, len(others) + 1)]
+    for place, journal in enumerate(journals):
+        if journal is not None:
+            tables[place] = f"the journal {Path(str(others[place])).name}"
+            frames[place] = pd.DataFrame(columns=journal.kinds, dtype="str")
     columns = [
         _columns(frame, other, requested, table)
-        for other, table in zip(frames, tables, strict=True)
+        if journal is None
+        else _columns_of(journal, frame, requested, table)
+        for other, table, journal in zip(frames, tables, journals, strict=True)
     ]
     _require_columns(requested, frames, columns)
     # A column that no other table has may still link the rows of a person.
@@ -227,10 +245,12 @@ def without(
     is_match = np.zeros(len(rows), dtype=bool)
     is_keyless = np.zeros(len(frame), dtype=bool)
     unknown = []
-    for cells, used in zip(read[1:], columns, strict=True):
+    for cells, used, journal in zip(read[1:], columns, journals, strict=True):
         compared = keys._replace(**{kind: none for kind in _KEYS if kind not in used})
         theirs, their_rows = repeat_rows(cells)
         is_match |= find_matches(compared, theirs).counts > 0
+        if journal is not None:
+            is_match |= journal.are_among(identifiers(keys.email, keys.profnet_url))
         unknown.append(~_have_key(theirs, their_rows, len(cells[0].counts)))
         is_keyless |= ~_have_key(compared, rows, len(frame))
     is_kept = np.ones(len(frame), dtype=bool)
@@ -244,6 +264,20 @@ def without(
         have, are = ("has", "is") if keyless == 1 else ("have", "are")
         warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare by and {are} kept.")
     return frame.loc[is_kept]
+
+
+def _columns_of(
+    people: ReachedPeople, frame: pd.DataFrame, requested: _Candidates, journal: str
+) -> _Columns:
+    """Return the columns to compare a journal by."""
+    ours = (requested or _defaults(frame)).items()
+    used = {kind: (name, kind) for kind, (name, _) in ours if kind in people.kinds}
+    if not used:
+        raise InvalidInputError(
+            f"{_sentence(journal)} can be compared only by {' or '.join(people.kinds)}. Pass "
+            f"{people.kinds[0]}= with a column of this table: {_listed(frame)}."
+        )
+    return used  # type: ignore[return-value]
 
 
 def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:

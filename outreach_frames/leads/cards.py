@@ -20,6 +20,7 @@ _LINES_SHOWN: Final = 20
 _LINE_LENGTH: Final = 100
 _NOTES_SHOWN: Final = 10
 _DETAILS_SHOWN: Final = 2
+_MAILBOXES_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,10 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Repeat the call with the same journal; without one, plan these rows again.",
     ),
 }
-_DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
+DRY_RUN: Final = Meaning("Ready to be sent.", "Submit without dry_run.")
+FROM_JOURNAL: Final = Meaning(
+    "The journal has no record that they were sent.", "To send them, submit with that journal."
+)
 
 
 def meaning_of(status: str) -> Meaning:
@@ -123,6 +127,7 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
         Fact("Not sent", f"{invalid:,} invalid, {duplicates:,} the same person as an earlier row"),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
+        *_mailbox_facts(plan),
         Fact("Overrides", overrides or "none: the service runs all its checks"),
     ]
 
@@ -132,6 +137,21 @@ def _sequence(plan: PreparedLeads) -> str:
     if known.name is None and known.status is None:
         return f"{plan.sequence_id} (status unknown: {known.why or 'the service returned none'})"
     return f"{known.name or plan.sequence_id}, {known.status or 'status unknown'}"
+
+
+def _mailbox_facts(plan: PreparedLeads) -> Iterator[Fact]:
+    """Yield the number of leads of each mailbox, if rows have their own."""
+    if plan.checked.mailboxes is None:
+        return
+    counts = plan.mailboxes
+    lines = [f"{mailbox} {leads:,}" for mailbox, leads in counts.items()][:_MAILBOXES_SHOWN]
+    if hidden := list(counts.values())[_MAILBOXES_SHOWN:]:
+        others = plural(len(hidden), "other mailbox", "other mailboxes")
+        lines.append(f"{others} {sum(hidden):,}, see plan.mailboxes")
+    if rest := len(plan.positions) - sum(counts.values()):
+        senders = "the mailboxes in the settings" if plan.settings else "the sequence's senders"
+        lines.append(f"{senders} {rest:,}")
+    yield Fact("Leads per mailbox", lines[0] if lines else "none", details=lines[1:])
 
 
 def _first_lead(plan: PreparedLeads) -> list[str]:
@@ -145,17 +165,17 @@ def report_card(
     rows: pd.DataFrame,
     summary: pd.DataFrame,
     *,
-    sequence_id: str,
+    where: str,
     notes: Sequence[str],
     error: Exception | None,
-    dry_run: bool,
+    unsent: Meaning | None,
 ) -> Card:
-    """Build the card of a report from its attributes."""
+    """Build the card of a report from its attributes; `unsent` is the meaning of `not_sent`."""
     return Card(
-        headline=_report_headline(rows, sequence_id, dry_run),
+        headline=_report_headline(rows, where, is_dry_run=unsent is DRY_RUN),
         columns=("Status", "Rows", "Meaning"),
         facts=[
-            _status_fact(rows, status, number, dry_run)
+            _status_fact(rows, status, number, unsent)
             for status, number in zip(summary["status"], summary["rows"], strict=True)
         ],
         alert="" if error is None else _alert(summary, error),
@@ -172,17 +192,19 @@ def _alert(summary: pd.DataFrame, error: Exception) -> str:
     return f"Stopped early: {error}" if is_early else str(error)
 
 
-def _report_headline(rows: pd.DataFrame, sequence_id: str, dry_run: bool) -> str:
-    what = f"{plural(len(rows), 'row')} for sequence {sequence_id}"
-    if dry_run:
+def _report_headline(rows: pd.DataFrame, where: str, *, is_dry_run: bool) -> str:
+    what = f"{plural(len(rows), 'row')} {where}"
+    if is_dry_run:
         return f"Nothing was sent (dry run): {what}"
     chunks = rows.loc[rows["attempts"] > 0, "chunk"].nunique()
-    return f"{what}, sent in {plural(chunks, 'chunk')}" if chunks else f"{what}, no row was sent"
+    if not chunks:
+        return f"{what}, no row was sent"
+    return f"{what}, sent in {plural(chunks, 'chunk')}"
 
 
-def _status_fact(rows: pd.DataFrame, status: str, number: Any, dry_run: bool) -> Fact:
-    if dry_run and status == statuses.NOT_SENT:
-        return Fact(status, _DRY_RUN.means, int(number), advice=_DRY_RUN.next)
+def _status_fact(rows: pd.DataFrame, status: str, number: Any, unsent: Meaning | None) -> Fact:
+    if unsent is not None and status == statuses.NOT_SENT:
+        return Fact(status, unsent.means, int(number), advice=unsent.next)
     meaning = meaning_of(status)
     details = list(_shown_details(rows.loc[rows["status"] == status, "detail"]))
     return Fact(status, meaning.means, int(number), details, meaning.next)

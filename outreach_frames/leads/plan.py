@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -21,6 +21,7 @@ from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import CheckedRows, check_rows
+from outreach_frames.leads.planning.mailboxes import look_up_mailboxes
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
     EMAIL_COLUMN,
@@ -30,10 +31,10 @@ from outreach_frames.leads.planning.mapping import (
     read_mapping,
     read_settings,
 )
-from outreach_frames.leads.planning.sequence_status import look_up
+from outreach_frames.leads.planning.sequence_status import SequenceStatus, look_up
 from outreach_frames.leads.prepared import Mask, Positions, PreparedLeads, unsent_rows
 from outreach_frames.leads.sending.report import SubmissionReport
-from outreach_frames.leads.sending.submit import submit
+from outreach_frames.leads.sending.submit import read_report, submit
 from outreach_frames.tables.value_text import TEXT
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
@@ -57,6 +58,8 @@ class SubmissionPlan(PreparedLeads):
         Positions of the rows to send.
     overrides : dict of str to int
         Number of leads with each override.
+    mailboxes : dict of str to int
+        Number of leads sent from each row's own mailbox, by address, most first.
     sequence : SequenceStatus
         The sequence's name and status, where known.
     """
@@ -113,6 +116,7 @@ def make_plan(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
+    mailbox: Hashable | None = None,
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
@@ -135,15 +139,20 @@ def make_plan(
     overrides : bool, dict or column name, optional
         The service's checks to skip: True for all; {override: True, False or the name of a column
         of booleans}; or a column of dicts or booleans. A missing cell skips no check.
+    mailbox : column name, optional
+        The column with each row's mailbox: its address, or that of its user, whose active mailboxes
+        share the rows, each person always with the same one. Rows whose cell is missing are sent
+        from `mailboxes`, else by the sequence's senders.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads.
+        The mailboxes that share the leads; omit it with `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes" only.
+        The mailboxes' addresses, for "custom_mailboxes"; with `mailbox`, those of the rows whose
+        cell is missing.
     chunk_size : int
         Leads per request, at most 250.
     client : Client, optional
         The connection that sends the plan; by default that of the last `connect`. Planning works
-        without a connection.
+        without a connection, unless `mailbox` is given.
     earlier_keys : tuple of RecordBatch
         The keys of this frame's rows by the columns of earlier submissions.
 
@@ -156,11 +165,16 @@ def make_plan(
     ------
     InvalidInputError
         An argument is invalid. Invalid rows do not raise: they are in `.problems`.
+    ConfigurationError
+        With `mailbox`: no service is connected.
+    ServiceError
+        With `mailbox`: the account's mailboxes could not be listed.
 
     Notes
     -----
-    Interface: POST /sequences/{id}/leads, Lead, Limits. Cells are sent as a person would write
-    them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells are omitted.
+    Interface: POST /sequences/{id}/leads, GET /mailboxes, Lead, Limits. Cells are sent as a person
+    would write them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells
+    are omitted.
 
     Examples
     --------
@@ -173,22 +187,45 @@ def make_plan(
     """
     client = connect.current() if client is None else connect.resolve(client)
     sequence_id = check_id("sequence_id", sequence_id)
-    settings = read_settings(leads_distribution, mailboxes)
+    settings = read_settings(leads_distribution, mailboxes, mailbox)
     chunk_size = read_chunk_size(chunk_size)
     mapping = read_mapping(
-        frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
+        frame,
+        email=email,
+        profnet_url=profnet_url,
+        data=data,
+        overrides=overrides,
+        mailbox=mailbox,
     )
-    checked = check_rows(frame, mapping)
-    keys = _keys(checked)
-    kept = _kept_rows([keys, *earlier_keys], checked.is_valid)
-    positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
-    positions.setflags(write=False)
-    return SubmissionPlan(
+    account = None
+    if mailbox is not None:
+        client = connect.resolve(client)
+        account = look_up_mailboxes(client)
+    return _plan(
+        frame,
+        check_rows(frame, mapping, account),
+        earlier_keys,
         sequence_id=sequence_id,
         client=client,
         chunk_size=chunk_size,
         settings=settings,
         sequence=look_up(sequence_id, client),
+    )
+
+
+def _plan(
+    frame: pd.DataFrame,
+    checked: CheckedRows,
+    earlier_keys: tuple[pa.RecordBatch, ...],
+    **target: Any,
+) -> SubmissionPlan:
+    """Plan checked rows, the first valid one of each person."""
+    keys = _keys(checked)
+    kept = _kept_rows([keys, *earlier_keys], checked.is_valid)
+    positions = np.flatnonzero(checked.is_valid & (kept == np.arange(len(kept))))
+    positions.setflags(write=False)
+    return SubmissionPlan(
+        **target,
         positions=positions,
         checked=checked,
         keys=keys,
@@ -206,6 +243,7 @@ def validate(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
+    mailbox: Hashable | None = None,
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
@@ -216,8 +254,8 @@ def validate(
     ----------
     frame : DataFrame
         One row per lead; it is not changed.
-    email, profnet_url, data, overrides, leads_distribution, mailboxes, chunk_size
-        As for `df.outreach.plan`.
+    email, profnet_url, data, overrides, mailbox, leads_distribution, mailboxes, chunk_size
+        As for `df.outreach.plan`. Mailboxes are only checked for their syntax.
 
     Returns
     -------
@@ -241,10 +279,15 @@ def validate(
     >>> list(frame.outreach.validate()["code"])
     ['invalid_email']
     """
-    read_settings(leads_distribution, mailboxes)
+    read_settings(leads_distribution, mailboxes, mailbox)
     read_chunk_size(chunk_size)
     mapping = read_mapping(
-        frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
+        frame,
+        email=email,
+        profnet_url=profnet_url,
+        data=data,
+        overrides=overrides,
+        mailbox=mailbox,
     )
     return check_rows(frame, mapping).problems
 
@@ -257,6 +300,7 @@ def add_to_sequence(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
+    mailbox: Hashable | None = None,
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
@@ -286,10 +330,16 @@ def add_to_sequence(
     overrides : bool, dict or str, optional
         The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all;
         or the name of a column with a value per row.
+    mailbox : str, optional
+        The column with each row's mailbox: its address, or that of its user, whose active mailboxes
+        share the rows, each person always with the same one. Rows whose cell is missing are sent
+        from `mailboxes`, else by the sequence's senders. A recorded row is not sent again if its
+        mailbox changes; its detail says so.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads.
+        The mailboxes that share the leads; omit it with `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes" only.
+        The mailboxes' addresses, for "custom_mailboxes"; with `mailbox`, those of the rows whose
+        cell is missing.
     chunk_size : int
         Leads per request, at most 250.
     journal : str or Path, optional
@@ -312,10 +362,12 @@ def add_to_sequence(
     ------
     InvalidInputError
         An argument is invalid, or the journal is unusable; nothing was sent.
+    ServiceError
+        With `mailbox`: the account's mailboxes could not be listed; nothing was sent.
 
     Notes
     -----
-    Interface: POST /sequences/{id}/leads.
+    Interface: POST /sequences/{id}/leads, GET /mailboxes.
 
     Examples
     --------
@@ -334,6 +386,7 @@ def add_to_sequence(
         profnet_url=profnet_url,
         data=data,
         overrides=overrides,
+        mailbox=mailbox,
         leads_distribution=leads_distribution,
         mailboxes=mailboxes,
         chunk_size=chunk_size,
@@ -342,13 +395,75 @@ def add_to_sequence(
     return submit(plan, journal=journal, progress=progress, dry_run=dry_run)
 
 
+def report(
+    frame: pd.DataFrame,
+    *,
+    journal: str | Path,
+    email: Hashable | None = EMAIL_COLUMN,
+    profnet_url: Hashable | None = PROFNET_URL_COLUMN,
+    client: Client | None = None,
+) -> SubmissionReport:
+    """Report what a journal records of the frame's rows; nothing is sent.
+
+    People are recognised as in a submission with that journal, by any recorded address or profile
+    URL. The journal is only read, also while a submission is using it.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        One row per lead; it is not changed.
+    journal : str or Path
+        The journal of a submission, of any sequence and service.
+    email, profnet_url : str or None
+        The columns that identify a lead, as for `df.outreach.add_to_sequence`.
+    client : Client, optional
+        The connection that reads activity; by default that of the last `connect`. The report itself
+        needs no connection.
+
+    Returns
+    -------
+    SubmissionReport
+        The recorded outcome of each row, with the time it was sent in `.rows["sent_at"]`. Rows
+        without a record are `not_sent`. `.retry_unknown()` is refused.
+
+    Raises
+    ------
+    InvalidInputError
+        The file is missing, damaged or not a journal, or a column is missing.
+
+    Notes
+    -----
+    Interface: POST /sequences/{id}/leads. Nothing is requested.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> import outreach_frames as of
+    >>> leads = pd.DataFrame({"email": ["ada@brightforge.example", "bo@brightforge.example"]})
+    >>> with TemporaryDirectory() as folder, of.connect("sandbox", cache=None) as client:
+    ...     journal = Path(folder, "spring.journal")
+    ...     sequence = client.sandbox.sequence_ids["accepts_any"]
+    ...     _ = leads[:1].outreach.add_to_sequence(sequence, journal=journal)
+    ...     report = leads.outreach.report(journal=journal)
+    >>> report.rows["status"].tolist()
+    ['added', 'not_sent']
+    """
+    mapping = read_mapping(
+        frame, email=email, profnet_url=profnet_url, data=None, overrides=None, mailbox=None
+    )
+    target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
+    plan = _plan(frame, check_rows(frame, mapping), (), client=client, **target)
+    return read_report(plan, journal, client)
+
+
 def _keys(checked: CheckedRows) -> pa.RecordBatch:
-    """Return the keys of the valid rows; missing for the others."""
-    missing = pa.nulls(len(checked.is_valid), TEXT)
-    is_valid = pa.array(checked.is_valid)
+    """Return the keys of the rows with a valid lead; missing for the others."""
+    missing = pa.nulls(len(checked.is_lead), TEXT)
+    is_lead = pa.array(checked.is_lead)
     return pa.RecordBatch.from_pydict(
         {
-            field: pc.if_else(is_valid, key(checked.identifiers[field]), missing)
+            field: pc.if_else(is_lead, key(checked.identifiers[field]), missing)
             if field in checked.identifiers
             else missing
             for field, key in _KEYS.items()

@@ -5,7 +5,8 @@ Choices where the interface document is silent:
 - success is a 200, sent once the leads are in the sequence;
 - the limits on credits and on leads per sequence count every lead of the request;
 - of leads with the same email or profile URL, only the first is processed;
-- a lead is already in the sequence if its email or its profile URL is.
+- a lead is already in the sequence if its email or its profile URL is;
+- an added lead with an email becomes a contact, unless there is one with that email.
 """
 
 from __future__ import annotations
@@ -128,8 +129,10 @@ SKIP_LISTS = tuple(
 )
 
 
-def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int, dict[str, Any]]:
-    """Add the leads in one transaction; return the response's status and body."""
+def add_leads(
+    store: Store, sequence: Row, submission: Submission, now: str
+) -> tuple[int, dict[str, Any]]:
+    """Add leads and contacts in one transaction; return the response's status and body."""
     with store.connection:
         store.connection.execute("BEGIN IMMEDIATE")
         attempt = Attempt(
@@ -155,11 +158,15 @@ def add_leads(store: Store, sequence: Row, submission: Submission) -> tuple[int,
                 added.append(lead)
             else:
                 skipped[name].append(lead.reference)
+        since = {"added_at": now, "added_day": store.world()["days"]}
         rows = (
-            {"sequence_id": sequence["id"], **lead.columns, "data": as_text(lead.data)}
+            {"sequence_id": sequence["id"], **lead.columns, "data": as_text(lead.data), **since}
             for lead in added
         )
         insert(store.connection, "leads", rows)
+        store.add_contacts(
+            (lead.columns["email_key"], lead.contact) for lead in added if lead.email
+        )
     return 200, {
         "total": len(submission.leads),
         "total_added_to_sequence": len(added),

@@ -56,7 +56,8 @@ def add_leads(service: Service, call: Call) -> Reply:
     if sequence is None:
         raise rules.Refusal(404, "There is no sequence with that id.")
     submission = rules.read_body(call.body, Submission)
-    status, document = adding.add_leads(service.store, sequence, submission)
+    now = format_timestamp(service.now())
+    status, document = adding.add_leads(service.store, sequence, submission, now)
     return Reply(status, orjson.dumps(document))
 
 

@@ -1,4 +1,4 @@
-"""Advance the world's date: careers and headcounts change, people join and leave."""
+"""Advance the world's date: people, careers and headcounts change, and leads get events."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ import orjson
 
 from outreach_frames import spec
 from outreach_frames.sandbox import careers
+from outreach_frames.sandbox.activity import record_events
 from outreach_frames.sandbox.companies import Employer, companies, size_label
 from outreach_frames.sandbox.headcount import LEADERSHIP
 from outreach_frames.sandbox.names import new_rng
@@ -66,6 +67,7 @@ def advance_world(connection: sqlite3.Connection, days: int) -> None:
             for position in range(positions, positions + count)
         ]
         add_people(connection, positions, joining)
+        record_events(connection, seed, passed, days)
         connection.execute(
             "UPDATE world SET days = ?, positions = ?", (passed + days, positions + count)
         )

@@ -150,7 +150,12 @@ class Sandbox:
     def advance(self, days: int = 30) -> date:
         """Advance the world's date: people change jobs, join and leave, and headcounts change.
 
-        People who stay keep their id and profile URL. Contacts, lead lists and leads do not change.
+        People who stay keep their id and profile URL. Lead lists and leads do not change. The
+        contacts of leads that were added to active sequences get events in `recent_activity`: an
+        email within a day of being added, and at the rates of `set_response_rates` an opening and a
+        reply within 10 days. They are dated from the real time of the addition, by the days
+        advanced since; their types are this sandbox's choice, which a client must not rely on.
+
         The same seed and the same sequence of calls give the same world, and a world in a file
         keeps the changes. Read with ``refresh=True`` afterwards if responses are cached.
 
@@ -186,6 +191,41 @@ class Sandbox:
             self._service.people.reload()
             self._refresh()
             return self.today
+
+    def set_response_rates(
+        self, sequence_id: str, *, open_rate: float | None = None, reply_rate: float | None = None
+    ) -> None:
+        """Set the shares of a sequence's leads that open and answer its email.
+
+        The rates apply to events of the following calls of `advance`; a world in a file keeps them.
+
+        Parameters
+        ----------
+        sequence_id : str
+            The sequence's id.
+        open_rate, reply_rate : float, optional
+            From 0 to 1. By default unchanged; initially 0.5 and 0.1.
+
+        Raises
+        ------
+        ValueError
+            If a rate is out of range, or there is no sequence with that id.
+        RuntimeError
+            If the sandbox is stopped.
+
+        Examples
+        --------
+        >>> import outreach_frames.sandbox
+        >>> with outreach_frames.sandbox.serve(people=50) as sandbox:
+        ...     sandbox.set_response_rates(sandbox.sequence_ids["needs_email"], reply_rate=0.08)
+        """
+        for name, rate in (("open_rate", open_rate), ("reply_rate", reply_rate)):
+            if rate is not None and not (isinstance(rate, (int, float)) and 0 <= rate <= 1):
+                raise ValueError(f"{name} must be a number from 0 to 1, not {rate!r}.")
+        with self._service.store.lock:
+            self._require_running()
+            if not self._service.store.set_response_rates(sequence_id, open_rate, reply_rate):
+                raise ValueError(f"There is no sequence with the id {sequence_id!r}.")
 
     def _require_running(self) -> None:
         if self._stopped:
@@ -258,7 +298,7 @@ def serve(
     Notes
     -----
     Interface: the whole document. Choices where it is silent are documented in the modules `app`,
-    `operations`, `rules`, `search`, `submission`, `add_leads` and `companies`.
+    `operations`, `rules`, `search`, `submission`, `add_leads`, `activity` and `companies`.
 
     Examples
     --------

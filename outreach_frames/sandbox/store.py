@@ -70,6 +70,15 @@ CREATE INDEX leads_by_email ON leads (email_key);
 CREATE INDEX leads_by_url ON leads (url_key);
 """
 
+# Separate from the tables above, because files of earlier versions lack them; their leads get no
+# events. Leads have the real time and the world's days at which a request added them.
+EVENTS_COLUMNS = (
+    "ALTER TABLE leads ADD COLUMN added_at TEXT",
+    "ALTER TABLE leads ADD COLUMN added_day INTEGER",
+    "ALTER TABLE sequences ADD COLUMN open_rate REAL DEFAULT 0.5",
+    "ALTER TABLE sequences ADD COLUMN reply_rate REAL DEFAULT 0.1",
+)
+
 
 class Store:
     """A world's database, and the lock to hold while using it."""
@@ -134,6 +143,25 @@ class Store:
         """Return the JSON of the contact with this email, or None."""
         found = self._rows("SELECT document FROM contacts WHERE email_key = ?", email_key)
         return found[0]["document"] if found else None
+
+    def add_contacts(self, contacts: Iterable[tuple[str | None, Row]]) -> None:
+        """Add contacts by their email keys, unless a contact has that email; does not commit."""
+        self.connection.executemany(
+            "INSERT OR IGNORE INTO contacts (id, email_key, document) VALUES (?, ?, ?)",
+            ((document["id"], key, orjson.dumps(document)) for key, document in contacts),
+        )
+
+    def set_response_rates(
+        self, sequence_id: str, open_rate: float | None, reply_rate: float | None
+    ) -> bool:
+        """Update the rates of a sequence that are not None; return False if the id is unknown."""
+        with self.connection:
+            changed = self.connection.execute(
+                "UPDATE sequences SET open_rate = coalesce(?, open_rate),"
+                " reply_rate = coalesce(?, reply_rate) WHERE id = ?",
+                (open_rate, reply_rate, sequence_id),
+            )
+        return changed.rowcount == 1
 
     def lead_list(self, lead_list_id: str) -> Row | None:
         """Return a lead list with all its leads, or None."""
@@ -263,7 +291,9 @@ def _open_file(path: Path, world: World) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         # Reject a read-only file now, not at the first lead.
         connection.execute("BEGIN IMMEDIATE")
-        connection.rollback()
+        if "added_at" not in {row[1] for row in connection.execute("PRAGMA table_info(leads)")}:
+            _add_events_columns(connection)
+        connection.commit()
     except BaseException:
         connection.close()
         raise
@@ -278,9 +308,15 @@ def _create_world(connection: sqlite3.Connection, world: World) -> None:
     people, seed, fill = world
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.executescript(SCHEMA)
+    _add_events_columns(connection)
     fill(connection, people, seed)
     connection.execute("INSERT INTO world VALUES (?, ?, ?, 0, ?)", (FORMAT, people, seed, people))
     connection.commit()
+
+
+def _add_events_columns(connection: sqlite3.Connection) -> None:
+    for statement in EVENTS_COLUMNS:
+        connection.execute(statement)
 
 
 def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:

@@ -3,14 +3,16 @@
 Choices where the interface document is silent: rejected with 400 are a body without leads, unknown
 fields, an `email` without an @ between two texts, a `profnet_url` without host and path, either of
 these with control characters or longer than a data value, and `custom_mailboxes` without
-`mailboxes`.
+`mailboxes`. The contact of an added lead copies its data fields that have a contact's names.
 """
 
 from __future__ import annotations
 
 import re
+import uuid
 from functools import cached_property
-from typing import Annotated
+from typing import Annotated, Any
+from urllib.parse import quote
 
 from msgspec import Meta, Struct, field
 
@@ -28,6 +30,13 @@ DataName = Annotated[
 ]
 DataValue = Annotated[str, Meta(max_length=spec.MAX_DATA_VALUE_LENGTH)]
 Data = Annotated[dict[DataName, DataValue], Meta(max_length=spec.MAX_DATA_FIELDS)]
+
+# The fields of a contact that are copied from a lead's data.
+_CONTACT_DATA = (
+    *("name", "first_name", "last_name", "title", "location", "time_zone"),
+    *("company_name", "company_domain"),
+)
+_URI_CHARACTERS = "!#$%&'()*+,/:;=?@~"
 
 _OVERRIDES = frozenset(override.name for override in spec.OVERRIDES)
 
@@ -67,6 +76,23 @@ class Lead(Struct, forbid_unknown_fields=True, dict=True):
     def reference(self) -> dict[str, str | None]:
         """The lead as an item of a list of skipped leads."""
         return {EMAIL: self.email, PROFNET_URL: self.profnet_url}
+
+    @property
+    def contact(self) -> dict[str, Any]:
+        """The lead as a contact without activity; the same email has the same id."""
+        url = (self.profnet_url or "").strip()
+        if url and "://" not in url:
+            url = f"https://{url}"
+        return {
+            "id": str(uuid.uuid5(uuid.NAMESPACE_URL, str(self.columns["email_key"]))),
+            EMAIL: self.email and self.email.strip(),
+            **{name: self.data.get(name) or None for name in _CONTACT_DATA},
+            PROFNET_URL: quote(url, _URI_CHARACTERS) or None,
+            "owner": None,
+            "last_contacted_at": None,
+            "phone_numbers": [],
+            "recent_activity": [],
+        }
 
 
 class Settings(Struct, forbid_unknown_fields=True):

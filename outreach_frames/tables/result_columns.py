@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from outreach_frames.spec import Field
+from outreach_frames.spec import ACTIVITY, Field
 
 ASKED: Final = Field("asked", note="the id or address as you passed it")
 FOUND: Final = Field("found", "boolean", required=True, note="whether the service has the contact")
@@ -51,6 +51,13 @@ RESULT_TABLES: Final[Mapping[str, tuple[Field, ...]]] = MappingProxyType(
             Field("error_code", note="the service's error code for a rejected row"),
             Field("chunk", "integer", note="number of the request that had the row, from 0"),
             Field("attempts", "integer", note="number of times the row was sent"),
+            Field("sent_at", format="date-time", note="first send that may have added the row"),
+        ),
+        "report_activity": (
+            Field("row", "integer", note="position of the row in the report, from 0"),
+            Field("contact_id", note="id of the contact"),
+            Field("email", note="the row's address"),
+            *ACTIVITY,
         ),
         "report_summary": (
             Field("status", note="outcome of the rows"),

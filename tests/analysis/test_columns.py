@@ -59,6 +59,7 @@ def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, pd.DataFrame]:
             "validate": leads.outreach.validate(),
             "report_rows": report.rows,
             "report_summary": report.summary(),
+            "report_activity": report.recent_activity(since=None),
             "account_people": found.people[list(found.people)[-2:]],
             "accounts": found.accounts,
             "accounts_summary": found.summary(),

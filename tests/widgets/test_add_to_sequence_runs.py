@@ -319,7 +319,7 @@ def test_the_outcomes_of_a_second_run_are_those_of_the_report(tmp_path: Path) ->
         await page.idle()
         report = page.widget.report
         assert report is not None
-        outcomes = ["email", "status", "detail", "error_code", "chunk", "attempts"]
+        outcomes = ["email", "status", "detail", "error_code", "chunk", "attempts", "sent_at"]
         assert report.frame.columns.tolist() == outcomes
         assert report.frame["status"].tolist() == ["added"] * (CHUNK + 2)
         assert page.widget.failed.empty

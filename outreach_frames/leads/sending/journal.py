@@ -7,9 +7,9 @@ Every arrow is one durable transaction:
                            '--the run died, next opening--> unknown
 
 A run sends leads that are not recorded, `rejected` or `not_sent`; `unknown` ones only on request.
-For each lead the file holds salted hashes of its person's identifiers, so rows may be corrected,
-added, dropped and reordered between runs. It also holds the service's messages, which may contain
-an address, but no leads and no token. Only its owner can read it.
+For each lead the file holds salted hashes of its person's identifiers and of its own mailbox, so
+rows may be corrected, added, dropped and reordered between runs. It also holds the service's
+messages, which may contain an address, but no leads and no token. Only its owner can read it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from __future__ import annotations
 import hashlib
 import logging
 import secrets
-import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, closing, suppress
@@ -25,23 +24,27 @@ from datetime import UTC, datetime
 from itertools import count
 from os.path import samestat
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final, Self
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from outreach_frames import spec
 from outreach_frames.common import sqlite_file
-from outreach_frames.common.atomic_files import set_mode
+from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
+from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
-from outreach_frames.identity.persons import Identifiers, identifiers
+from outreach_frames.identity.keys import email_keys
+from outreach_frames.identity.persons import Identifiers, Mask, identifiers
 from outreach_frames.leads import statuses
+from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
 from outreach_frames.leads.sending.journal_place import (
     DO_NOT_START_ANEW,
     WHAT,
     JournalPlace,
+    is_journal,
     lost,
     nothing_sent,
     require_journal,
@@ -51,10 +54,11 @@ from outreach_frames.leads.sending.resume import Entry, Recorded, Resumption, Se
 
 _LOGGER: Final = logging.getLogger(__name__)
 _BEGIN: Final = """
-INSERT INTO leads (lead, chunk, attempts, sent_at, email, profnet_url, overrides)
-VALUES (?, ?, 1, ?, ?, ?, ?)
+INSERT INTO leads (lead, chunk, attempts, sent_at, mailbox, email, profnet_url, overrides)
+VALUES (?, ?, 1, ?, ?, ?, ?, ?)
 ON CONFLICT (lead) DO UPDATE SET status = NULL, detail = NULL, error_code = NULL,
-    chunk = excluded.chunk, attempts = attempts + 1, email = excluded.email,
+    chunk = excluded.chunk, attempts = attempts + 1, mailbox = excluded.mailbox,
+    email = excluded.email,
     profnet_url = excluded.profnet_url, overrides = excluded.overrides,
     sent_at = iif(status = 'unknown', sent_at, excluded.sent_at),
     was_reached = was_reached OR ifnull(status NOT IN ('rejected', 'not_sent'), FALSE)
@@ -66,6 +70,7 @@ _HASH_BYTES: Final = 16
 _KINDS: Final = Identifiers._fields
 
 _INTERRUPTED: Final = "The run ended during its request."
+_UNFINISHED: Final = "Its request is under way, or the run ended during it."
 _IF_DAMAGED: Final = (
     "Restore it from a backup. A new journal starts from the beginning and resends rows that the "
     "service may already have."
@@ -89,7 +94,8 @@ class Journal:
             # A widget's settings may change between runs.
             submission = {part: submission[part] for part in submission if part != SETTINGS}
         with nothing_sent(), ExitStack() as stack:
-            stack.enter_context(place.locked(dry_run=dry_run))
+            if place.path is None or not dry_run:
+                stack.enter_context(place.locked())
             with self._explained(InvalidInputError):
                 self._connection = self._open(stack, submission, dry_run=dry_run)
                 self._require_same(submission)
@@ -118,14 +124,27 @@ class Journal:
         hashes = Identifiers(
             *(_hashes(kind, column, self._salt) for kind, column in zip(_KINDS, keys, strict=True))
         )
+        mailboxes = plan.checked.mailboxes
+        self._mailboxes: list[bytes | None] = (
+            [None] * len(plan.frame)
+            if mailboxes is None
+            else _hashes(f"sent {MAILBOX}", email_keys(mailboxes), self._salt).to_pylist()
+        )
         resumption = resume(
-            plan, hashes, self._recorded, resend_unknown=resend_unknown, sent_of=self._sent
+            plan,
+            hashes,
+            self._mailboxes,
+            self._recorded,
+            resend_unknown=resend_unknown,
+            sent_of=self._sent,
         )
         self._sets = list(zip(*(column.to_pylist() for column in hashes), strict=True))
         self._resumption = resumption
         self._duplicates: dict[int, list[int]] = {}
         for row in np.flatnonzero(resumption.kept != np.arange(len(plan.frame))).tolist():
             self._duplicates.setdefault(int(resumption.kept[row]), []).append(row)
+        for row, sent_row in resumption.without_mailbox:
+            self._duplicates.setdefault(sent_row, []).append(row)
         if resumption.extensions and not dry_run:
             with self._explained(InvalidInputError), sqlite_file.transaction(self._connection):
                 for lead, place, kind in resumption.extensions:
@@ -134,10 +153,28 @@ class Journal:
                     self._connection.execute(_ADD_SET, (lead, False, *kept))
         return resumption
 
-    def begin(self, chunk: int, positions: Sequence[int]) -> None:
-        """Record that rows are about to be sent in this chunk."""
+    def reached_people(self) -> ReachedPeople:
+        """Return the people that any request may have reached."""
+        is_reached = np.isin(self._recorded.leads, list(self._recorded.reached))
+        rows = pa.array(np.flatnonzero(is_reached))
+        hashes = (column.take(rows).drop_null() for column in self._recorded.identifiers)
+        return ReachedPeople(self._salt, Identifiers(*hashes))
+
+    def require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
+        """Raise if a plan without a column of mailboxes would resume a run that had one."""
+        is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
+        if is_forgotten and leads and self.path is not None:
+            raise InvalidInputError(
+                f"The journal {self.path} has leads that were sent from their own mailbox. Pass "
+                f"{MAILBOX}= as before: without it, {plural(leads, 'lead')} would be sent from "
+                "other ones. Rows whose cell is missing are sent by the sequence's senders. "
+                "Nothing was sent."
+            )
+
+    def begin(self, chunk: int, positions: Sequence[int], sent_at: datetime | None = None) -> None:
+        """Record that rows are about to be sent in this chunk, now by default."""
         self._require_in_place()
-        leads, now = self._resumption.leads, _now()
+        leads, now = self._resumption.leads, _now() if sent_at is None else sent_at.isoformat()
         fresh = [position for position in positions if position not in self._begun]
         for position in positions:
             if position not in leads:
@@ -202,10 +239,10 @@ class Journal:
         path = place.path
         assert path is not None
         require_journal(path)
-        if dry_run:
-            path = _copy(path, Path(stack.enter_context(TemporaryDirectory())))
-        set_mode(path, 0o600)
-        connection = stack.enter_context(closing(sqlite_file.connect(path)))
+        if not dry_run:
+            set_mode(path, 0o600)
+        connect = sqlite_file.snapshot if dry_run else sqlite_file.connect
+        connection = stack.enter_context(closing(connect(path)))
         sqlite_file.check_integrity(connection, path)
         return connection
 
@@ -284,17 +321,19 @@ class Journal:
         """Read the records of earlier runs."""
         entries: dict[int, Entry] = {}
         reached: set[int] = set()
-        for lead, status, detail, error_code, chunk, attempts, was_reached in self._rows(
-            "SELECT lead, status, detail, error_code, chunk, attempts, was_reached FROM leads"
+        for lead, status, detail, error_code, chunk, attempts, sent_at, was_reached in self._rows(
+            "SELECT lead, status, detail, error_code, chunk, attempts, sent_at, was_reached "
+            "FROM leads"
         ):
             if not all(isinstance(text, str | None) for text in (status, detail, error_code)):
                 raise TypeError("an outcome is not text")
             outcome = (
-                RowOutcome(statuses.UNKNOWN, _INTERRUPTED)
+                RowOutcome(statuses.UNKNOWN, _UNFINISHED)
                 if status is None
                 else RowOutcome(status, detail or "", error_code)
             )
-            entries[lead] = Entry(outcome, int(chunk), int(attempts))
+            time = datetime.fromisoformat(sent_at).astimezone(UTC)
+            entries[lead] = Entry(outcome, int(chunk), int(attempts), time)
             if was_reached or outcome.status not in statuses.RETRYABLE:
                 reached.add(lead)
         rows = self._rows("SELECT lead, is_sent, email, url, weak_url FROM sets ORDER BY rowid")
@@ -308,6 +347,7 @@ class Journal:
         return Recorded(
             entries,
             reached,
+            dict(self._rows("SELECT lead, mailbox FROM leads WHERE mailbox IS NOT NULL")),
             self._sent_lead,
             np.array(leads, dtype=np.int64),
             np.array(is_sent, dtype=bool),
@@ -316,7 +356,7 @@ class Journal:
 
     def _sent_lead(self, lead: int) -> Sent:
         """Return a recorded lead as it was sent."""
-        query = "SELECT email, profnet_url, overrides FROM leads WHERE lead = ?"
+        query = "SELECT mailbox, email, profnet_url, overrides FROM leads WHERE lead = ?"
         return Sent(*self._connection.execute(query, (lead,)).fetchone())
 
     def _retire_sets(self, lead: int) -> None:
@@ -345,19 +385,54 @@ class Journal:
             return None if text is None else _hash(f"sent {name}", text, self._salt)
 
         email, profnet_url = spec.LEAD_IDENTIFIERS
-        leads = zip(self._plan.identifiers(positions), overrides, strict=True)
+        leads = zip(positions, self._plan.identifiers(positions), overrides, strict=True)
         return [
-            Sent(hashed(email, address), hashed(profnet_url, url), chosen)
-            for (address, url), chosen in leads
+            Sent(self._mailboxes[row], hashed(email, address), hashed(profnet_url, url), chosen)
+            for row, (address, url), chosen in leads
         ]
 
 
-def _copy(path: Path, folder: Path) -> Path:
-    """Copy a journal with the rollback file that a killed run leaves beside it."""
-    for suffix in ("", "-journal"):
-        with suppress(FileNotFoundError):
-            shutil.copy(f"{path}{suffix}", folder / f"journal{suffix}")
-    return folder / "journal"
+class ReachedPeople(NamedTuple):
+    """The people that a journal's requests may have reached, as hashes."""
+
+    salt: bytes
+    hashes: Identifiers
+
+    @property
+    def kinds(self) -> list[str]:
+        """The kinds of identifiers that any of them has; all if there is nobody."""
+        has_email, *has_url = (len(hashes) > 0 for hashes in self.hashes)
+        has = has_email, any(has_url)
+        return [kind for kind, one in zip(spec.LEAD_IDENTIFIERS, has, strict=True) if one] or [
+            *spec.LEAD_IDENTIFIERS
+        ]
+
+    def are_among(self, people: Identifiers) -> Mask:
+        """Return which people were reached, by their own identifiers."""
+        found = np.zeros(len(people.email), dtype=bool)
+        for kind, keys, reached in zip(_KINDS, people, self.hashes, strict=True):
+            is_known = pc.is_in(_hashes(kind, keys, self.salt), reached)
+            found |= is_known.to_numpy(zero_copy_only=False)
+        return found
+
+
+def reached_people(path: str | Path) -> ReachedPeople:
+    """Return the people that a journal's requests may have reached."""
+    with read_only(path) as opened:
+        return opened.reached_people()
+
+
+def read_only(path: str | Path) -> Journal:
+    """Open a journal of any sequence and service to read it, without a lock or a change."""
+    place = expanded(path).absolute()
+    require_readable_file(place)
+    with sqlite_file.translate_errors(place, WHAT, damaged=_IF_DAMAGED):
+        if place.is_dir() or not is_journal(place):
+            raise InvalidInputError(
+                f"{path} is not a journal of a submission. Pass the path that was the journal= of "
+                "a submission; of.read_prospects() reads tables."
+            )
+    return Journal(JournalPlace(place), {}, dry_run=True)
 
 
 def _read_salt(connection: sqlite3.Connection) -> bytes:

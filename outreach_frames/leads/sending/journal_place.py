@@ -25,7 +25,8 @@ CREATE TABLE submission (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE salt (salt BLOB NOT NULL);
 CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL, mark BLOB NOT NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
--- A lead without status is being sent. Identifiers are hashes of their exact text.
+-- A lead without status is being sent. Identifiers are hashes of their exact text, a lead's own
+-- mailbox is a hash of its key; without one, NULL, it was sent as in the settings.
 CREATE TABLE leads (
     lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
     chunk INTEGER NOT NULL, attempts INTEGER NOT NULL, sent_at TEXT NOT NULL, mailbox BLOB,
@@ -71,8 +72,8 @@ class JournalPlace:
         return self.memory is not None if self.path is None else self.path.exists()
 
     @contextmanager
-    def locked(self, *, dry_run: bool) -> Iterator[None]:
-        """Lock the journal; a dry run creates no lock file."""
+    def locked(self) -> Iterator[None]:
+        """Lock the journal against other runs."""
         if self.path is None:
             if not self._lock.acquire(blocking=False):
                 raise InvalidInputError("Another run is sending these rows. Wait until it ends.")
@@ -80,8 +81,6 @@ class JournalPlace:
                 yield
             finally:
                 self._lock.release()
-        elif dry_run and not Path(f"{self.path}.lock").exists():
-            yield
         else:
             with sqlite_file.locked(self.path, WHAT):
                 yield

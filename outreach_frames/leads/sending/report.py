@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from outreach_frames.client.client import Client
 from outreach_frames.common.card import Card
@@ -16,9 +18,10 @@ from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.files.csv_file import write_csv_files
 from outreach_frames.files.result import Result
 from outreach_frames.leads import statuses
-from outreach_frames.leads.cards import report_card
+from outreach_frames.leads.cards import DRY_RUN, FROM_JOURNAL, report_card
 from outreach_frames.leads.prepared import Positions, PreparedLeads
-from outreach_frames.leads.sending.outcome import RowOutcome
+from outreach_frames.leads.sending.activity import SENT, count_events, list_events, read_activity
+from outreach_frames.leads.sending.resume import Entry
 from outreach_frames.leads.sending.run import Monitor
 from outreach_frames.tables.columns import append_columns, drop_appended, text_names
 
@@ -30,10 +33,11 @@ _DTYPES: Final = {
     "error_code": "str",
     "chunk": "Int64",
     "attempts": "Int64",
+    "sent_at": "datetime64[us, UTC]",
 }
 # CSV files and sheets have the outcome columns without the request columns.
 OUTCOME_COLUMNS: Final = ("status", "detail", "error_code")
-REQUEST_COLUMNS: Final = ("chunk", "attempts")
+REQUEST_COLUMNS: Final = ("chunk", "attempts", "sent_at")
 
 
 class SubmissionReport(Result):
@@ -48,8 +52,8 @@ class SubmissionReport(Result):
         The input; it is not changed.
     rows : DataFrame
         One row per row of the input, as from `make_rows`.
-    sequence_id : str
-        The sequence.
+    sequence_id : str or None
+        The sequence; None for a report of a journal, which does not hold it.
     notes : sequence of str
         Messages of the service that belong to no single row.
     error : OutreachError, optional
@@ -58,13 +62,20 @@ class SubmissionReport(Result):
         Whether the report is of a dry run.
     retry : callable, optional
         Resends the unknown rows and returns the new report; takes `watch` and `client` as `submit`.
+    journal : Path, optional
+        The journal that the report was read from.
+    emails : Array, optional
+        The addresses of the rows, as they are sent; without them activity cannot be read.
+    client : Client, optional
+        The connection that reads activity; by default that of the last `connect`.
 
     Attributes
     ----------
     rows : DataFrame
         One row per row of the input, in its order: `index` (the input's label, a tuple for several
         levels), `status`, `detail`, `error_code` (str), `chunk` (Int64, number of the request),
-        `attempts` (Int64, how often it was sent).
+        `attempts` (Int64, how often it was sent), `sent_at` (datetime64, UTC, to the second; the
+        first send that may have added it, missing where `not_sent`).
     notes : list of str
         Messages of the service that belong to no single row.
     error : OutreachError or None
@@ -85,11 +96,14 @@ class SubmissionReport(Result):
         frame: pd.DataFrame,
         rows: pd.DataFrame,
         *,
-        sequence_id: str,
+        sequence_id: str | None,
         notes: Sequence[str] = (),
         error: OutreachError | None = None,
         dry_run: bool = False,
         retry: Callable[..., SubmissionReport] | None = None,
+        journal: Path | None = None,
+        emails: pa.Array | None = None,
+        client: Client | None = None,
     ) -> None:
         if len(rows) != len(frame):
             raise ValueError("`rows` needs one row per row of the frame")
@@ -100,11 +114,11 @@ class SubmissionReport(Result):
         self.dry_run: Final = dry_run
         # A shallow copy is safe from later changes of the caller's frame.
         self._frame = drop_appended(frame, OUTCOME_COLUMNS, REQUEST_COLUMNS).copy(deep=False)
-        self._retry = retry
+        self._retry, self._journal, self._emails, self._client = retry, journal, emails, client
 
     @property
     def frame(self) -> pd.DataFrame:
-        """The input with `status`, `detail`, `error_code`, `chunk` and `attempts` appended.
+        """The input with `status`, `detail`, `error_code`, `chunk`, `attempts`, `sent_at` appended.
 
         Returns
         -------
@@ -238,18 +252,140 @@ class SubmissionReport(Result):
         options = {"watch": watch, "client": client}
         return self._retry(**{name: value for name, value in options.items() if value is not None})
 
+    def recent_activity(
+        self,
+        *,
+        since: str | date | None = SENT,
+        client: Client | None = None,
+        progress: bool | None = None,
+    ) -> pd.DataFrame:
+        """Return the recent activity of the people who are or may be in the sequence.
+
+        Read by address, one request per person, of rows `added`, `present`, `unknown` and
+        `already_in_sequence`; never from the cache.
+
+        Parameters
+        ----------
+        since : "sent", str, date, datetime or None
+            Drop events before this time: "sent" for each row's own `sent_at`, or a day or time in
+            ISO 8601, in UTC if it has no zone. None keeps all.
+        client : Client, optional
+            By default the connection of this report, or that of the last `connect`.
+        progress : bool, optional
+            Show a progress bar; by default in a notebook or terminal, for long runs.
+
+        Returns
+        -------
+        DataFrame
+            One row per event, by row and newest first: row (Int64, the position in `.rows`),
+            contact_id, email (str, the row's address), event_at (datetime64, UTC), event_type,
+            sequence_type, sequence_name (str). Silent rows are only in `activity_counts`.
+
+        Raises
+        ------
+        InvalidInputError
+            `since` is not a time, rows lack their `sent_at`, or the report has no addresses.
+            Nothing was requested.
+        ServiceError
+            The service failed or could not be reached; `.partial` has the events read so far.
+
+        Warns
+        -----
+        OutreachWarning
+            Events have no readable time, and are kept, or have undocumented fields.
+
+        Notes
+        -----
+        Interface: GET /contacts/email/{email}, `recent_activity`. It holds recent events only, of
+        all sequences, and does not say how far back they go: read it regularly to miss nothing.
+        The interface does not list the event types. `sent_at` is by this machine's clock.
+
+        Examples
+        --------
+        >>> import outreach_frames as of
+        >>> with of.connect("sandbox", cache=None) as client:
+        ...     leads = pd.DataFrame({"email": ["ada@brightforge.example"]})
+        ...     report = leads.outreach.add_to_sequence(client.sandbox.sequence_ids["accepts_any"])
+        ...     events = report.recent_activity()
+        >>> list(events.columns)[:4]
+        ['row', 'contact_id', 'email', 'event_at']
+        """
+        return self._activity(list_events, since, client, progress)
+
+    def activity_counts(
+        self,
+        *,
+        since: str | date | None = SENT,
+        client: Client | None = None,
+        progress: bool | None = None,
+    ) -> pd.DataFrame:
+        """Count the recent activity of each row by type.
+
+        The same requests as `recent_activity`.
+
+        Parameters
+        ----------
+        since, client, progress
+            As for `recent_activity`.
+
+        Returns
+        -------
+        DataFrame
+            All of `.rows`, then contact_found (boolean, missing where the row has no address or was
+            certainly not added) and, for each event type that occurs, `events_<event_type>` (Int64,
+            missing where contact_found is). Silent rows have 0. This is the one frame whose columns
+            depend on the data: the interface does not list the event types.
+
+        Raises
+        ------
+        InvalidInputError
+            As for `recent_activity`.
+        ServiceError
+            The service failed or could not be reached; `.partial` has the rows read so far.
+
+        Warns
+        -----
+        OutreachWarning
+            As for `recent_activity`, or events have no type and are not counted.
+
+        Notes
+        -----
+        Interface: GET /contacts/email/{email}, `recent_activity`, which holds recent events only. A
+        type that nobody has yet has no column: `counts.get("events_replied", 0)`.
+
+        Examples
+        --------
+        >>> import outreach_frames as of
+        >>> with of.connect("sandbox", cache=None) as client:
+        ...     leads = pd.DataFrame({"email": ["ada@brightforge.example"]})
+        ...     report = leads.outreach.add_to_sequence(client.sandbox.sequence_ids["accepts_any"])
+        ...     counts = report.activity_counts()
+        >>> "contact_found" in counts.columns
+        True
+        """
+        return self._activity(count_events, since, client, progress)
+
+    def _activity(
+        self, shape: Any, since: Any, client: Client | None, progress: Any
+    ) -> pd.DataFrame:
+        options = {"since": since, "client": client or self._client, "progress": progress}
+        return read_activity(shape, self.rows, self._emails, **options)
+
     def __getstate__(self) -> dict[str, Any]:
-        # `_retry` holds the client and its token.
-        return self.__dict__ | {"_retry": None}
+        # Both hold the client and its token.
+        return self.__dict__ | {"_retry": None, "_client": None}
 
     def _card(self) -> Card:
+        where, unsent = f"for sequence {self.sequence_id}", DRY_RUN if self.dry_run else None
+        if self._journal is not None:
+            where, unsent = f"in the journal {self._journal}", FROM_JOURNAL
         return report_card(
             self.rows,
             self.summary(),
-            sequence_id=self.sequence_id,
+            where=where,
             notes=self.notes,
             error=self.error,
-            dry_run=self.dry_run,
+            unsent=unsent,
         )
 
 
@@ -307,19 +443,22 @@ def remembered(
 
 def make_rows(
     plan: PreparedLeads,
-    outcomes: Mapping[int, tuple[RowOutcome, int | None, int]],
+    outcomes: Mapping[int, Entry],
     kept: Positions | None = None,
 ) -> pd.DataFrame:
-    """Build `SubmissionReport.rows` from (outcome, chunk, attempts) by position.
+    """Build `SubmissionReport.rows` from the entries by position.
 
     Other rows have the plan's outcome or are `not_sent`; `kept` replaces the plan's own.
     """
-    values: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0)] * len(plan.frame)
+    values: list[tuple[Any, ...]] = [(statuses.NOT_SENT, "", None, pd.NA, 0, None)] * len(
+        plan.frame
+    )
     unsent = plan.outcome_of_unsent(kept)
     for position, *known in unsent[["position", *OUTCOME_COLUMNS]].itertuples(index=False):
-        values[position] = (*known, pd.NA, 0)
-    for position, (outcome, chunk, attempts) in outcomes.items():
-        values[position] = (*outcome, pd.NA if chunk is None else chunk, attempts)
+        values[position] = (*known, pd.NA, 0, None)
+    for position, (outcome, chunk, attempts, sent_at) in outcomes.items():
+        time = None if outcome.status == statuses.NOT_SENT else sent_at
+        values[position] = (*outcome, pd.NA if chunk is None else chunk, attempts, time)
     rows = pd.DataFrame(values, columns=[*OUTCOME_COLUMNS, *REQUEST_COLUMNS], dtype="object")
     return _typed(rows.assign(index=pd.Series(plan.frame.index.to_list(), dtype="object")))
 

@@ -8,6 +8,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from functools import reduce
 from operator import and_, or_
 from typing import Any, Final, Literal, NamedTuple
@@ -23,6 +24,7 @@ from outreach_frames.leads.sending.outcome import (
     RowOutcome,
     classify,
     classify_resend,
+    is_mailbox_refused,
     read_response,
     reclassify_resent,
 )
@@ -162,11 +164,15 @@ class Run:
             self.journal.close()
 
     def _send(self, chunk: Chunk) -> None:
+        now = datetime.now(UTC).replace(microsecond=0)
         if self.journal is not None:
-            self.journal.begin(chunk.number, chunk.positions)
+            self.journal.begin(chunk.number, chunk.positions, now)
         for position in chunk.positions:
-            attempts = self.entries[position].attempts if position in self.entries else 0
-            self.entries[position] = Entry(_NO_RESPONSE, chunk.number, attempts + 1)
+            before = self.entries.get(position, Entry(_NO_RESPONSE, None, 0))
+            is_unknown = before.outcome.status == statuses.UNKNOWN
+            sent_at = (before.sent_at if is_unknown else None) or now
+            entry = Entry(_NO_RESPONSE, chunk.number, before.attempts + 1, sent_at)
+            self.entries[position] = entry
         self.begun.update(chunk.positions)
         self.current = chunk.positions
         self.requests += 1
@@ -207,11 +213,23 @@ class Run:
                 self._finish(chunk, interim, notes, is_interim=True)
                 return
         self.error = error
-        if next_step is NextStep.STOP:
+        if self.plan.checked.mailboxes is not None and is_mailbox_refused(error):
+            self._drop_mailbox(self.plan.mailbox_of(chunk.positions), outcome)
+        elif next_step is NextStep.STOP:
             self.over = True
         elif not (next_step is NextStep.FIND_FIELD and chunk.is_part):
             self._count_failure(_UNCERTAIN if next_step is NextStep.TOLERATE else str(error))
         self._finish(chunk, [outcome] * len(chunk.positions), notes)
+
+    def _drop_mailbox(self, mailbox: str | None, outcome: RowOutcome) -> None:
+        """Drop the pending chunks of a mailbox that was refused; others are still sent."""
+        detail = f"Its mailbox was refused before this row: {outcome.detail}"
+        not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail, outcome.error_code), None, 0)
+        for chunk in list(self.pending):
+            if self.plan.mailbox_of(chunk.positions) == mailbox:
+                self.pending.remove(chunk)
+                for row in chunk.positions:
+                    self.entries.setdefault(row, not_sent)
 
     def _split(self, chunk: Chunk) -> bool:
         """Replace a chunk that would certainly be refused by two parts, if possible."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from threading import Lock
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
@@ -23,7 +23,7 @@ from outreach_frames.errors import ConfigurationError, InvalidInputError, Outrea
 from outreach_frames.leads import statuses
 from outreach_frames.leads.prepared import Positions, PreparedLeads
 from outreach_frames.leads.sending import sent_before
-from outreach_frames.leads.sending.journal import Journal
+from outreach_frames.leads.sending.journal import Journal, read_only
 from outreach_frames.leads.sending.journal_place import JournalPlace, locate
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import (
@@ -93,7 +93,9 @@ def preview(
     if place is None or (place.mark is None and not place.exists()):
         return Resumption(plan.positions, plan.kept)
     with Journal(place, _bound_to(plan, client or plan.client), dry_run=True) as opened:
-        return opened.resume(plan, resend_unknown=False, dry_run=True)
+        found = opened.resume(plan, resend_unknown=False, dry_run=True)
+        opened.require_mailboxes(plan, len(found.rows))
+        return found
 
 
 def _dry_run(
@@ -105,6 +107,36 @@ def _dry_run(
     entries = {**found.entries, **dict.fromkeys(found.rows.tolist(), ready)}
     rows = make_rows(plan, entries, found.kept)
     return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, dry_run=True)
+
+
+def read_report(
+    plan: PreparedLeads, journal: str | Path, client: Client | None
+) -> SubmissionReport:
+    """Report what a journal records of a plan's rows, without any change."""
+    with read_only(journal) as opened:
+        found = opened.resume(plan, resend_unknown=False, dry_run=True)
+        notes, path = opened.notes, opened.path
+    no_record = Entry(RowOutcome(statuses.NOT_SENT, "The journal has no record of it."), None, 0)
+    entries = {**dict.fromkeys(found.rows.tolist(), no_record), **found.entries}
+    rows = mark_duplicates_of_unsent(make_rows(plan, entries, found.kept), found.kept)
+
+    def refuse(**_options: object) -> SubmissionReport:
+        raise InvalidInputError(
+            f"This report only reads the journal {path}. Submit these rows to their sequence with "
+            "that journal, which does not resend unknown rows, and call retry_unknown() of the "
+            "report that this returns. Nothing was sent."
+        )
+
+    return SubmissionReport(
+        plan.frame,
+        rows,
+        sequence_id=None,
+        notes=notes,
+        retry=refuse,
+        journal=path,
+        emails=plan.emails,
+        client=client,
+    )
 
 
 def _place(journal: str | Path | JournalPlace) -> JournalPlace:
@@ -204,6 +236,8 @@ def _submit(
             rows = rows[np.isin(rows, list(unknown))]
             chunks = _original_chunks(plan, rows, entries)
         else:
+            if journal is not None:
+                journal.require_mailboxes(plan, len(rows))
             if not task.is_confirmed:
                 _warn_of_sent_before(task, rows)
             numbered = enumerate(plan.chunks(rows), last_chunk + 1)
@@ -221,7 +255,8 @@ def _submit(
             final = dict.fromkeys(leads.tolist(), not_sent) | run.entries
             all_notes = [*notes, *run.notes]
             retry = _retry(task, final, all_notes)
-            return _report(plan, final, found.kept, error=error, notes=all_notes, retry=retry)
+            options = {"notes": all_notes, "retry": retry, "client": task.client}
+            return _report(plan, final, found.kept, error=error, **options)
 
         with remembered(lambda: report_now(run.error)) as remember:
             with sent_before.recording(task.client, plan, lambda: _sent_rows(run, found.kept)):
@@ -298,16 +333,14 @@ def _report(
     kept: Positions,
     *,
     error: OutreachError | None = None,
-    notes: Sequence[str] = (),
-    retry: Callable[..., SubmissionReport] | None = None,
+    **options: Any,
 ) -> SubmissionReport:
     """Build the report, with an error if any row is incomplete."""
     rows = mark_duplicates_of_unsent(make_rows(plan, entries, kept), kept)
     if error is None and (counts := _count_incomplete(rows["status"])):
         error = OutreachError(f"Not all rows were added: {counts}.")
-    return SubmissionReport(
-        plan.frame, rows, sequence_id=plan.sequence_id, notes=notes, error=error, retry=retry
-    )
+    options |= {"error": error, "emails": plan.emails}
+    return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, **options)
 
 
 def _warn_if_incomplete(report: SubmissionReport, advice: str) -> SubmissionReport:

@@ -109,6 +109,11 @@ class _Player:
     def take(self, run: Run, report: Any) -> None:
         self.reports.insert(0, (run, report))
         self.oracle.end(report.rows["status"].tolist(), report.rows["detail"].tolist())
+        if self.journal.exists():
+            read = of.outreach(frame_of(run)).report(journal=self.journal)
+            columns = ["status", "attempts", "sent_at"]
+            if not read.rows[columns].equals(report.rows[columns]):
+                self.oracle.fail("report of the journal", "the journal's report is another")
 
     def widget(self, run: Run, client: Client) -> None:
         """Check and send by hand, twice, and send what is unknown again."""

@@ -7,6 +7,7 @@ import pickle
 import re
 import tempfile
 import threading
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ from outreach_frames.leads.cards import MEANINGS
 from outreach_frames.leads.plan import make_plan
 from outreach_frames.leads.sending.outcome import RowOutcome
 from outreach_frames.leads.sending.report import SubmissionReport, make_rows
+from outreach_frames.leads.sending.resume import Entry
 
 DTYPES = {
     "index": "object",
@@ -36,6 +38,7 @@ DTYPES = {
     "error_code": "str",
     "chunk": "Int64",
     "attempts": "Int64",
+    "sent_at": "datetime64[us, UTC]",
 }
 FILES = {
     "added.csv": ["added", "present"],
@@ -92,7 +95,8 @@ def test_rows_of_a_plan(index: Any) -> None:
     frame = people(index)
     plan = make_plan(frame, "seq_1")
     rejected = RowOutcome("rejected", "Not this one.", "missing_lead_field")
-    rows = make_rows(plan, {3: (rejected, 2, 3)})
+    sent_at = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+    rows = make_rows(plan, {3: Entry(rejected, 2, 3, sent_at)})
     assert rows["index"].to_list() == frame.index.to_list()
     assert rows["status"].to_list() == ["not_sent", "invalid", "duplicate_in_frame", "rejected"]
     assert rows["detail"].to_list()[::3] == ["", "Not this one."]
@@ -103,6 +107,8 @@ def test_rows_of_a_plan(index: Any) -> None:
     assert rows["chunk"].isna().to_list() == [True, True, True, False]
     assert rows.loc[3, ["chunk", "attempts"]].to_list() == [2, 3]
     assert rows["attempts"].to_list() == [0, 0, 0, 3]
+    assert rows["sent_at"].isna().to_list() == [True, True, True, False]
+    assert rows["sent_at"][3] == sent_at
 
 
 @pytest.mark.parametrize("size", [0, 1, 4])
@@ -116,7 +122,7 @@ def test_columns_and_dtypes_are_always_the_same(size: int) -> None:
     assert made.frame.dtypes.astype(str).to_dict() == {
         **frame.dtypes.astype(str).to_dict(),
         "outreach_status": "str",
-        **{name: DTYPES[name] for name in ("detail", "error_code", "chunk", "attempts")},
+        **{name: DTYPES[name] for name in OUTCOMES[1:]},
     }
 
 
@@ -155,11 +161,12 @@ def test_no_column_is_lost_to_a_name() -> None:
         "error_code",
         "outreach_chunk",
         "attempts",
+        "sent_at",
     ]
     assert made.iloc[0].to_list()[:5] == [1, 2, 3, 4, "added"]
 
 
-OUTCOMES = ["status", "detail", "error_code", "chunk", "attempts"]
+OUTCOMES = ["status", "detail", "error_code", "chunk", "attempts", "sent_at"]
 PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
 
 
@@ -186,7 +193,7 @@ PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
         (
             [*OUTCOMES[:3], "note", "attempts"],
             ["note", "attempts"],
-            [*OUTCOMES[:4], "outreach_attempts"],
+            [*OUTCOMES[:4], "outreach_attempts", "sent_at"],
         ),
         # Neither of these is all that a report appends.
         (
@@ -197,7 +204,7 @@ PREFIXED = [f"outreach_{name}" for name in OUTCOMES[:3]]
         (
             ["chunk", "attempts"],
             ["chunk", "attempts"],
-            [*OUTCOMES[:3], "outreach_chunk", "outreach_attempts"],
+            [*OUTCOMES[:3], "outreach_chunk", "outreach_attempts", "sent_at"],
         ),
         ([*OUTCOMES[:3], "status"], [*OUTCOMES[:3], "status"], [*PREFIXED, *OUTCOMES[3:]]),
     ],

@@ -1,0 +1,276 @@
+"""What a report reads of its people's recent activity."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta, timezone
+from typing import Any
+from urllib.parse import unquote
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import AuthenticationError, InvalidInputError, OutreachWarning
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests import scripted as script
+from tests.examples import share_of_examples
+from tests.leads.sending.lead_service import added
+from tests.scripted import Received, Reply, scripted
+
+DTYPES = {
+    "row": "Int64",
+    "contact_id": "str",
+    "email": "str",
+    "event_at": "datetime64[us, UTC]",
+    "event_type": "str",
+    "sequence_type": "str",
+    "sequence_name": "str",
+}
+SENT_AT = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
+NAMES = "abcd"
+ROWS = 8
+STATUSES = ["added", "present", "unknown", "already_in_sequence", "rejected", "not_sent", "invalid"]
+
+
+class Contacts:
+    """A service with contacts; it counts who was read."""
+
+    def __init__(self) -> None:
+        self.events: dict[str, Any] = {}
+        self.asked: list[str] = []
+        self.refused = ""
+
+    def __call__(self, received: Received) -> Reply:
+        """Reply to a request."""
+        if received.method == "POST":
+            return added(received)
+        if "/contacts/email/" not in received.target:
+            return script.json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
+        email = unquote(received.target.rpartition("/")[2])
+        self.asked.append(email)
+        if email == self.refused:
+            return script.json({}, 401)
+        if email.lower() not in self.events:
+            return script.json({}, 404)
+        contact = {"id": f"id of {email.lower()}", "email": email.lower()}
+        return script.json({**contact, "recent_activity": self.events[email.lower()]})
+
+
+@pytest.fixture(scope="module")
+def service() -> Contacts:
+    """Return the service's contacts."""
+    return Contacts()
+
+
+@pytest.fixture(scope="module")
+def connection(
+    service: Contacts, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[Client, SubmissionReport]]:
+    """Return a connection with a cache, and a report of eight rows, two without an address."""
+    cache = tmp_path_factory.mktemp("cache") / "cache.sqlite"
+    with scripted(service) as running:
+        with Client(running.url, "token", cache=cache, backoff=0, workers=2) as client:
+            urls = [f"https://profnet.example/in/{n}" for n in range(8)]
+            emails = [*(f"{name}@example.com" for name in NAMES * 2)]
+            emails[4:6] = [email.upper() for email in emails[4:6]]
+            frame = pd.DataFrame({"email": emails, "profnet_url": urls}, dtype="str")
+            frame.loc[6:, "email"] = None
+            yield client, frame.outreach.add_to_sequence("s1", client=client, progress=False)
+
+
+@pytest.fixture
+def report(service: Contacts, connection: tuple[Client, SubmissionReport]) -> SubmissionReport:
+    """Return a report whose statuses and times a test may change, with no events yet."""
+    service.events, service.asked, service.refused = {}, [], ""
+    made = connection[1]
+    made.rows["status"] = "added"
+    made.rows["sent_at"] = pd.Timestamp(SENT_AT).as_unit("us")
+    return made
+
+
+def event(hours: float, kind: str = "opened", **more: Any) -> dict[str, Any]:
+    """Make an event so many hours after the leads were sent."""
+    at = (SENT_AT + timedelta(hours=hours)).isoformat()
+    return {"event_at": at, "event_type": kind, "sequence_type": "outbound", **more}
+
+
+EVENTS = st.lists(
+    st.builds(event, st.integers(-60, 60), st.sampled_from(["opened", "email replied", "x"])),
+    max_size=4,
+)
+SINCE: Any = st.one_of(
+    st.sampled_from(["sent", None]),
+    st.integers(-60, 60).map(lambda h: SENT_AT + timedelta(hours=h)),
+)
+
+
+@pytest.mark.long
+@share_of_examples(1)
+@given(
+    events=st.dictionaries(st.sampled_from([f"{name}@example.com" for name in NAMES]), EVENTS),
+    statuses=st.lists(st.sampled_from(STATUSES), min_size=8, max_size=8),
+    hours=st.lists(st.integers(-60, 60), min_size=8, max_size=8),
+    since=SINCE,
+)
+def test_against_brute_force(  # noqa: PLR0917 - fixtures
+    events: dict[str, list[Any]],
+    statuses: list[str],
+    hours: list[int],
+    since: Any,
+    service: Contacts,
+    connection: tuple[Client, SubmissionReport],
+) -> None:
+    """Each row has its person's events since its time, and counts of every type that occurs."""
+    report = connection[1]
+    report.rows["status"] = statuses
+    times = [SENT_AT + timedelta(hours=each) for each in hours]
+    report.rows["sent_at"] = pd.Series(times, dtype="datetime64[us, UTC]")
+    service.events, service.asked, service.refused = events, [], ""
+    emails = report.frame["email"].tolist()
+    expected, found, requested = [], [], set()
+    for row, (email, status) in enumerate(zip(emails, statuses, strict=True)):
+        is_read = status in STATUSES[:4] and isinstance(email, str)
+        found.append(email.lower() in events if is_read else None)
+        if is_read:
+            requested.add(email.lower())
+            limit = times[row] if since == "sent" else since
+            for one in events.get(email.lower(), []):
+                at = datetime.fromisoformat(one["event_at"])
+                if limit is None or at >= limit:
+                    expected.append((row, email, at, one["event_type"]))
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "None of", OutreachWarning)
+        listed = report.recent_activity(since=since)
+    assert listed.dtypes.astype(str).to_dict() == DTYPES
+    columns = listed[["row", "email", "event_at", "event_type"]]
+    assert list(columns.itertuples(index=False, name=None)) == expected
+    assert sorted(map(str.lower, service.asked)) == sorted(requested)
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "None of", OutreachWarning)
+        counts = report.activity_counts(since=since)
+    pd.testing.assert_frame_equal(counts[report.rows.columns], report.rows)
+    assert counts["contact_found"].astype(object).where(lambda s: s.notna(), None).tolist() == found
+    kinds = sorted({kind for *_, kind in expected})
+    assert counts.columns.tolist()[8:] == [f"events_{kind}" for kind in kinds]
+    for kind in kinds:
+        own = counts[f"events_{kind}"]
+        assert own.dtype == "Int64"
+        assert own.isna().tolist() == [one is None for one in found]
+        rows = [row for row, *_, each in expected if each == kind]
+        assert own.fillna(0).tolist() == [rows.count(row) for row in range(8)]
+
+
+def test_times(service: Contacts, report: SubmissionReport) -> None:
+    """`since` takes days and times of every kind, in UTC without a zone, and refuses the rest."""
+    service.events = {"a@example.com": [event(hours) for hours in (40, 15, 14.25, 0, -20)]}
+    east = timezone(timedelta(hours=2))
+    for since, number in {
+        "sent": 4,
+        None: 5,
+        "2026-03-03": 2,
+        "2026-03-03T00:00+01:00": 3,
+        " 2026-03-02T09:30:00.000001Z": 3,
+        date(2026, 3, 3): 2,
+        datetime(2026, 3, 3, 2, tzinfo=east): 2,
+        datetime(2026, 3, 3, 1, 45, tzinfo=east): 3,
+        pd.Timestamp("2026-03-02 09:30"): 4,
+        np.datetime64("2027-01-01"): 0,
+    }.items():
+        service.asked.clear()
+        assert report.recent_activity(since=since)["row"].isin([0, 4]).sum() == 2 * number, since
+        assert len(service.asked) == 4
+    service.asked.clear()
+    for since in ("soon", "04.01.2027", "", 3, pd.NaT, ["sent"]):
+        with pytest.raises(InvalidInputError, match="is not a time"):
+            report.activity_counts(since=since)
+    report.rows.loc[0, "sent_at"] = pd.NaT
+    with pytest.raises(InvalidInputError, match="1 row of this report ha"):
+        report.recent_activity()
+    assert service.asked == []
+
+
+def test_what_cannot_be_read_is_named(service: Contacts, report: SubmissionReport) -> None:
+    """Events without a readable time or type are kept, and undocumented fields are named."""
+    service.events = {
+        "a@example.com": [event(1), event(1) | {"event_at": "last week"}, event(1, channel="mail")],
+        "b@example.com": [event(1) | {"event_at": None, "event_type": None}, "opened"],
+        "c@example.com": None,
+        "d@example.com": [{"event_at": 5, "event_type": 7}],
+    }
+    with pytest.warns(OutreachWarning) as caught:
+        events = report.recent_activity()
+    assert events.dtypes.astype(str).to_dict() == DTYPES
+    assert events["row"].tolist() == [0, 0, 0, 1, 1, 3, 4, 4, 4, 5, 5]
+    said = "\n".join(str(one.message) for one in caught)
+    assert "7 events without a readable event_at" in said
+    assert "'last week'" in said
+    assert "5 events without a readable event_type" in said
+    assert "_raw" not in said
+    assert "'channel'" in said
+    with pytest.warns(OutreachWarning):
+        counts = report.activity_counts()
+    assert counts["events_opened"].tolist()[:4] == [3, 0, 0, 0]
+    assert counts["contact_found"].tolist()[:4] == [True] * 4
+
+
+def test_an_error_carries_what_was_read(service: Contacts, report: SubmissionReport) -> None:
+    """The events and the rows read before an error are its `.partial`."""
+    service.events = {f"{name}@example.com": [event(1)] for name in NAMES}
+    service.refused = "d@example.com"
+    with pytest.raises(AuthenticationError) as raised:
+        report.recent_activity()
+    partial = raised.value.partial
+    assert partial.dtypes.astype(str).to_dict() == DTYPES
+    assert set(partial["row"]) <= {0, 1, 2, 4, 5}
+    assert len(partial)
+    with pytest.raises(AuthenticationError) as raised:
+        report.activity_counts()
+    counts = raised.value.partial
+    assert set(counts.index) == set(partial["row"])
+    assert counts["events_opened"].eq(1).all()
+
+
+def test_without_anything_to_read(service: Contacts, report: SubmissionReport) -> None:
+    """Frames have their columns for no row, and nobody is asked."""
+    report.rows["status"] = "not_sent"
+    events = report.recent_activity()
+    assert events.dtypes.astype(str).to_dict() == DTYPES
+    assert events.empty
+    counts = report.activity_counts()
+    assert counts["contact_found"].isna().all()
+    assert str(counts["contact_found"].dtype) == "boolean"
+    empty = pd.DataFrame({"email": pd.Series(dtype="str")}).outreach
+    made = empty.add_to_sequence("s1", client=report._client)
+    assert made.recent_activity().dtypes.astype(str).to_dict() == DTYPES
+    assert made.activity_counts().empty
+    urls = pd.DataFrame({"profnet_url": ["https://profnet.example/in/z"]}).outreach
+    by_url = urls.add_to_sequence("s1", client=report._client)
+    with pytest.warns(OutreachWarning, match="None of 1 row"):
+        by_url = by_url.activity_counts()
+    assert by_url["contact_found"].isna().all()
+    by_hand = SubmissionReport(report.frame[:1], report.rows[:1], sequence_id="s1")
+    with pytest.raises(InvalidInputError, match="without the addresses"):
+        by_hand.recent_activity()
+    assert service.asked == []
+
+
+def test_whose_connection_is_used(service: Contacts, report: SubmissionReport) -> None:
+    """The report's own connection is, or the given one; a stored report has none of its own."""
+    service.events = {"a@example.com": [event(1)]}
+    assert b"token" not in pickle.dumps(report).replace(b"CancellationToken", b"")
+    stored = pickle.loads(pickle.dumps(report))  # noqa: S301
+    for made, options in ((report, {}), (stored, {"client": report._client})):
+        assert len(made.recent_activity(**options)) == 2
+    with scripted([script.json({}, 404)] * 9) as other, warnings.catch_warnings():
+        with of.connect(other.url, "other", cache=None) as client:
+            assert not stored.activity_counts()["contact_found"].any()
+            assert report.activity_counts(client=client)["contact_found"].sum() == 0
+            assert len(other.requests) == 8

@@ -1,0 +1,310 @@
+"""Reports of journals, and tables without the people whom a journal's campaign reached."""
+
+from __future__ import annotations
+
+import pickle
+import shutil
+import sqlite3
+import warnings
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.leads.sending.report import SubmissionReport
+from tests import forked
+from tests import scripted as script
+from tests.examples import share_of_examples
+from tests.leads.sending.lead_service import added, connected, only_posts, refused
+from tests.scripted import Received, Reply, scripted
+
+Row = tuple[str | None, str | None]
+COMPARED = ["index", "status", "error_code", "chunk", "attempts", "sent_at"]
+NAMES = "abcdefgh"
+
+
+TRY_TO_WRITE = """
+import sqlite3, sys
+try:
+    sqlite3.connect(sys.argv[1], timeout=0).execute("BEGIN EXCLUSIVE")
+except sqlite3.OperationalError as error:
+    print(error)
+"""
+
+
+def email(name: str) -> str:
+    """Return somebody's address."""
+    return f"{name}@example.com"
+
+
+def url(name: str) -> str:
+    """Return somebody's certain profile URL; a weak one for the last names."""
+    return f"https://profnet.example/{'in' if name < 'f' else 'company'}/{name}"
+
+
+def fate(received: Received) -> Reply:
+    """Decide the outcome of the one lead of a request by its first identifier."""
+    if received.method == "GET":
+        return script.json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
+    (lead,) = received.json["leads"]
+    last = (lead.get("email") or lead["profnet_url"]).removesuffix("@example.com")[-1]
+    if last in "ag":
+        return refused("other", status=400)
+    if last == "b":
+        return script.json([])  # no proof of anything
+    if last == "c":
+        listed = {key: lead.get(key) for key in ("email", "profnet_url")}
+        return script.json(
+            {"total": 1, "total_added_to_sequence": 0, "recently_contacted_and_skipped": [listed]}
+        )
+    return added(received)
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """Connect to a service that decides by name."""
+    with scripted(fate) as service, connected(service) as connection:
+        yield connection
+
+
+def frame_of(rows: list[Row]) -> pd.DataFrame:
+    """Make a frame of identifiers."""
+    return pd.DataFrame(rows, columns=["email", "profnet_url"], dtype="str")
+
+
+def add(frame: pd.DataFrame, client: Client, path: Path, **options: Any) -> SubmissionReport:
+    """Add a frame's rows, one in a request."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        return frame.outreach.add_to_sequence(
+            "s1", client=client, journal=path, chunk_size=1, progress=False, **options
+        )
+
+
+def statuses(report: SubmissionReport) -> list[str]:
+    """Return the status of each row."""
+    return report.rows["status"].tolist()
+
+
+def persons(rows: list[Row]) -> list[set[int]]:
+    """Group the rows of each person by comparing every pair of rows."""
+
+    def keys(row: Row) -> set[str]:
+        weak = row[1] is not None and "/in/" not in row[1]
+        return {key for key in row if key and not (weak and key == row[1] and row[0])}
+
+    groups: list[set[int]] = []
+    for number, row in enumerate(rows):
+        same = [one for one in groups if any(keys(row) & keys(rows[other]) for other in one)]
+        groups = [one for one in groups if one not in same] + [{number}.union(*same)]
+    return groups
+
+
+EITHER = st.sampled_from(NAMES)
+ROWS = st.lists(
+    st.one_of(
+        st.tuples(EITHER.map(email), st.none()),
+        st.tuples(st.none(), EITHER.map(url)),
+        st.tuples(EITHER.map(email), EITHER.map(url)),
+    ),
+    max_size=4,
+)
+
+
+@pytest.mark.long
+@share_of_examples(0.4)
+@given(before=ROWS, after=ROWS)
+def test_against_brute_force(
+    before: list[Row], after: list[Row], client: Client, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A report is that of the run, and exactly those whom it may have reached are left out."""
+    path = tmp_path_factory.mktemp("campaign") / "spring.journal"
+    made = add(frame_of(before), client, path)
+    content = path.read_bytes() if path.exists() else b""
+    if not content:  # nothing was sent
+        return
+    read = frame_of(before).outreach.report(journal=path)
+    pd.testing.assert_frame_equal(read.rows[COMPARED], made.rows[COMPARED])
+
+    reached: list[Row] = []
+    for person in persons(before):
+        if not {statuses(made)[row] for row in person} & {"rejected", "not_sent"}:
+            reached += [before[row] for row in person]
+    together = persons([*reached, *after])
+    known = [one for one in together if min(one, default=0) < len(reached)]
+    gone = {row - len(reached) for one in known for row in one}
+    kept = [row for row in range(len(after)) if row not in gone]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        found = frame_of(after).outreach.without(path)
+    assert found.index.tolist() == kept
+    again = frame_of(after).outreach.report(journal=path)
+    unsent = {"not_sent", "rejected"}
+    assert not unsent & {statuses(again)[row] for row in gone if row >= 0}
+    assert {statuses(again)[row] for row in kept} <= {*unsent, "duplicate_in_frame"}
+    assert path.read_bytes() == content
+
+
+@pytest.fixture
+def path(client: Client, tmp_path: Path) -> Path:
+    """Return the journal of a campaign with one row of each outcome."""
+    path = tmp_path / "spring.journal"
+    add(frame_of([(email(name), None) for name in "abcd"]), client, path)
+    return path
+
+
+def test_what_it_shows(path: Path) -> None:
+    """Status, time, text, summary and files are those of the journal, and new rows `not_sent`."""
+    rows = [*((email(name), None) for name in "dcbaz"), (email("z").upper(), None)]
+    read = frame_of(rows).outreach.report(journal=path)
+    expected = ["added", "recently_contacted", "unknown", "rejected", "not_sent", "not_sent"]
+    assert statuses(read) == expected
+    assert read.rows["sent_at"].isna().tolist() == [False] * 4 + [True] * 2
+    assert str(read.rows["sent_at"].dtype) == "datetime64[us, UTC]"
+    assert read.rows["detail"][4] == "The journal has no record of it."
+    assert f"in the journal {path}" in repr(read)
+    assert "no record" in read._repr_html_()
+    assert dict(read.summary().itertuples(index=False))["not_sent"] == 2
+    assert len(of.read_prospects(read.to_csv(path.parent / "out") / "failed.csv")) == 4
+    assert read.error is None
+    for one in (read, pickle.loads(pickle.dumps(read))):  # noqa: S301
+        with pytest.raises(InvalidInputError, match=r"journal|no connection"):
+            one.retry_unknown()
+
+
+def test_it_leaves_everything_as_it_is(path: Path) -> None:
+    """No file is made, changed or locked, also where none could be, and no service is asked."""
+    path.with_name(f"{path.name}.lock").unlink()
+    before = path.read_bytes(), path.stat().st_mtime_ns, sorted(path.parent.iterdir())
+    path.parent.chmod(0o500)
+    try:
+        other = frame_of([(email("d"), url("d")), (None, url("e"))])
+        assert statuses(other.outreach.report(journal=str(path))) == ["added", "not_sent"]
+        with pytest.warns(OutreachWarning, match="no email address"):
+            assert other.outreach.without(str(path)).index.tolist() == [1]
+    finally:
+        path.parent.chmod(0o700)
+    assert (path.read_bytes(), path.stat().st_mtime_ns, sorted(path.parent.iterdir())) == before
+
+
+@pytest.mark.long
+def test_during_a_run(tmp_path: Path) -> None:
+    """A report and a filter of a journal in use show its state; the run goes on and keeps it."""
+    path, seen = tmp_path / "spring.journal", []
+    frame = frame_of([(email(name), None) for name in "xyz"])
+
+    def ask(received: Received) -> Reply:
+        read = frame.outreach.report(journal=path)
+        left = frame.outreach.without(path)["email"].tolist()
+        locked = forked.run(TRY_TO_WRITE, path).stdout.strip()
+        seen.append((statuses(read), read.rows["detail"][0], left, locked))
+        return added(received)
+
+    with scripted(only_posts([ask, ask, added])) as service, connected(service) as client:
+        assert statuses(add(frame, client, path)) == ["added"] * 3
+    busy = "database is locked"
+    unfinished = "Its request is under way, or the run ended during it."
+    assert seen == [
+        (["unknown", "not_sent", "not_sent"], unfinished, [email("y"), email("z")], busy),
+        (["added", "unknown", "not_sent"], "", [email("z")], busy),
+    ]
+    assert statuses(frame.outreach.report(journal=path)) == ["added"] * 3
+
+
+def test_a_transaction_that_a_killed_run_left(path: Path, tmp_path: Path) -> None:
+    """What was written and not committed is not read."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as connection:
+        connection.execute("PRAGMA cache_size = 1")
+        connection.execute("BEGIN")
+        connection.execute("UPDATE leads SET status = 'added', detail = printf('%9000d', lead)")
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{path}{suffix}", tmp_path / f"copy{suffix}")
+        connection.execute("ROLLBACK")
+    assert (tmp_path / "copy").read_bytes() != path.read_bytes()
+    frame = frame_of([(email(name), None) for name in "abcd"])
+    expected = ["rejected", "unknown", "recently_contacted", "added"]
+    for one in (tmp_path / "copy", path):
+        assert statuses(frame.outreach.report(journal=one)) == expected
+
+
+def test_the_first_time_that_may_have_acted_counts(path: Path, client: Client) -> None:
+    """A resend of unknown rows keeps the time, in the report of the run and of the journal."""
+    frame = frame_of([(email("b"), None), (email("a"), None)])
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("UPDATE leads SET sent_at = '2026-03-02T09:30:00+00:00'")
+    report = add(frame, client, path)
+    again = report.retry_unknown()
+    for one in (report, again, frame.outreach.report(journal=path)):
+        times = one.rows["sent_at"]
+        assert times[0] == pd.Timestamp("2026-03-02T09:30:00Z")
+        assert times[1] != times[0]
+
+
+def test_what_is_no_journal(path: Path, tmp_path: Path) -> None:
+    """Missing, other and damaged files raise, from a report and from a filter."""
+    frame = frame_of([(email("a"), None)])
+    (tmp_path / "spring.csv").write_text("email\na@example.com\n")
+    (tmp_path / "empty.journal").touch()
+    with closing(sqlite3.connect(tmp_path / "other.journal")) as other:
+        other.execute("CREATE TABLE leads (lead INTEGER)")
+    shutil.copy(path, tmp_path / "old.journal")
+    with closing(sqlite3.connect(tmp_path / "old.journal")) as old:
+        old.execute("PRAGMA user_version = 2")
+    (tmp_path / "cut.journal").write_bytes(path.read_bytes()[:9000])
+    for name, message in {
+        "none.journal": "there is no such file",
+        ".": "not a journal",
+        "spring.csv": "not a journal.*read_prospects",
+        "empty.journal": "not a journal",
+        "other.journal": "not a journal",
+        "old.journal": "another version",
+        "cut.journal": "is damaged",
+    }.items():
+        for call in (lambda one: frame.outreach.report(journal=one), frame.outreach.without):
+            with pytest.raises(InvalidInputError, match=message):
+                call(tmp_path / name)
+
+
+def test_journals_among_tables(path: Path, client: Client) -> None:
+    """Journals and frames are mixed; each key is looked up, and what is not compared is counted."""
+    urls = path.with_name("urls.journal")
+    add(frame_of([(None, url("d")), (None, url("a"))]), client, urls)
+    rows: list[Row] = [
+        (email("d").upper(), None),
+        (f"Dee <{email('new')}>; {email('d')}", None),
+        (email("own"), f"{url('d')}?trk=x"),
+        (email("own"), None),
+        (email("a"), url("a")),
+        (email("crm"), None),
+        (None, None),
+    ]
+    frame = frame_of(rows).rename(columns={"email": "Mail"})
+    crm = pd.DataFrame({"E-Mail": [email("crm")]})
+    with pytest.warns(OutreachWarning) as caught:
+        left = frame.outreach.without(
+            path, crm, str(urls), email=("Mail", "E-Mail"), profnet_url="profnet_url"
+        )
+    assert left.index.tolist() == [4, 6]
+    said = "\n".join(str(one.message) for one in caught)
+    assert "The journal spring.journal has no column for profile URL" in said
+    assert "The journal urls.journal has no column for email address" in said
+    with pytest.raises(InvalidInputError, match=r"urls\.journal can be compared only by profnet_u"):
+        frame.outreach.without(urls, email="Mail")
+    with pytest.raises(InvalidInputError, match="only by email"):
+        frame.outreach.without(path, domain="Mail")
+
+
+def test_an_unreached_person_is_compared_with_anything(client: Client, tmp_path: Path) -> None:
+    """A journal that reached nobody leaves nobody out, by whatever key."""
+    path = tmp_path / "refused.journal"
+    add(frame_of([(email("a"), None)]), client, path)
+    for rows in ([(email("a"), None)], [(None, url("a"))]):
+        assert len(frame_of(rows).outreach.without(path)) == 1

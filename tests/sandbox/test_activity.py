@@ -1,0 +1,239 @@
+"""What happens to added leads in the sandbox as days go by."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from outreach_frames import spec
+from outreach_frames.sandbox import Sandbox, serve
+from tests.sandbox.http import PEOPLE, Api, refused
+
+Event = dict[str, str]
+LEADS = [{"email": f"lead{number}@example.com"} for number in range(120)]
+
+
+@pytest.fixture
+def own() -> Iterator[Api]:
+    """Start a sandbox for this test, whose days go by."""
+    with serve(people=PEOPLE, seed=3) as sandbox, Api(sandbox) as api:
+        yield api
+
+
+def add(api: Api, leads: list[dict[str, Any]], shows: str = "needs_email") -> str:
+    """Add leads to a sequence, and return its id."""
+    sequence_id = api.sandbox.sequence_ids[shows]
+    response = api.add(sequence_id, leads)
+    assert response.json()["total_added_to_sequence"] == len(leads)
+    return sequence_id
+
+
+def contact(api: Api, lead: dict[str, Any]) -> dict[str, Any]:
+    """Read the contact with a lead's email."""
+    response = api.get(f"/contacts/email/{lead['email']}")
+    assert response.status_code == 200
+    found: dict[str, Any] = response.json()
+    return found
+
+
+def activity(api: Api, lead: dict[str, Any]) -> list[Event]:
+    """Read the events of a lead's contact."""
+    events: list[Event] = contact(api, lead)["recent_activity"]
+    return events
+
+
+def counts(api: Api, leads: list[dict[str, Any]]) -> Counter[str]:
+    """Count the events of leads by type."""
+    return Counter(event["event_type"] for lead in leads for event in activity(api, lead))
+
+
+def moments(sandbox: Sandbox, steps: tuple[int, ...]) -> list[list[tuple[str, timedelta]]]:
+    """Return the type of each lead's events, and their time since the lead's email."""
+    with Api(sandbox) as api:
+        add(api, LEADS[:40])
+        for days in steps:
+            sandbox.advance(days)
+        found = []
+        for lead in LEADS[:40]:
+            events = activity(api, lead)
+            times = [datetime.fromisoformat(event["event_at"]) for event in events]
+            types = [event["event_type"] for event in events]
+            found.append(
+                [(kind, time - times[-1]) for kind, time in zip(types, times, strict=True)]
+            )
+        return found
+
+
+def test_an_added_lead_is_a_contact_at_once(own: Api) -> None:
+    """Its contact has what was sent, no activity and an id that works; nobody else has one."""
+    sent = {
+        "email": "Anna.Larsen@example.com",
+        "profnet_url": "profnet.example/in/anna-große",
+        "data": {"first_name": "Anna", "company_name": "Lumenforge", "title": "", "other": "x"},
+    }
+    add(own, [sent], "accepts_any")
+    add(own, [{"profnet_url": "https://profnet.example/in/bo"}], "accepts_any")
+    found = contact(own, {"email": "anna.larsen@EXAMPLE.com"})
+    assert {name: value for name, value in found.items() if value and name != "id"} == {
+        "email": "Anna.Larsen@example.com",
+        "profnet_url": "https://profnet.example/in/anna-gro%C3%9Fe",
+        "first_name": "Anna",
+        "company_name": "Lumenforge",
+    }
+    (by_id,) = own.get("/contacts", {"ids[]": found["id"]}).json()["contacts"]
+    assert by_id == {name: found[name] for name in found if name != "recent_activity"}
+    assert refused(own.get("/contacts/email/bo@example.com"), 404)
+
+
+def test_events_follow_as_days_go_by(own: Api) -> None:
+    """Nothing happens before a day went by; then events are dated within the days that did."""
+    before = datetime.now(UTC).replace(microsecond=0)
+    sequence_id = add(own, LEADS)
+    after = datetime.now(UTC)
+    assert counts(own, LEADS[:20]) == {}
+    own.sandbox.set_response_rates(sequence_id, open_rate=0.5, reply_rate=0.25)
+    own.sandbox.advance(1)
+    early = [activity(own, lead) for lead in LEADS]
+    own.sandbox.advance(29)
+    total: Counter[str] = Counter()
+    for lead, first in zip(LEADS, early, strict=True):
+        found = contact(own, lead)
+        events = found["recent_activity"]
+        assert events[len(events) - len(first) :] == first
+        times = [datetime.fromisoformat(event["event_at"]) for event in events]
+        assert times == sorted(times, reverse=True)
+        assert before < times[-1] < after + timedelta(days=1)
+        assert times[0] < after + timedelta(days=10)
+        kinds = [event["event_type"] for event in reversed(events)]
+        assert kinds == ["email_sent", "email_opened", "email_replied"][: len(kinds)]
+        assert {event["sequence_name"] for event in events} == {"CFO outreach DACH"}
+        assert found["last_contacted_at"] == events[-1]["event_at"]
+        total.update(kinds)
+    # Within four standard deviations of the rates.
+    assert total["email_sent"] == 120
+    assert 38 < total["email_opened"] < 82
+    assert 11 < total["email_replied"] < 49
+
+
+def test_events_depend_on_the_seed_and_the_lead_only() -> None:
+    """The same seed gives the same events however the days go by, another seed gives others."""
+    found = []
+    for seed, steps in ((3, (30,)), (3, (1, 2, 3, 4, 20)), (4, (30,))):
+        with serve(people=PEOPLE, seed=seed) as sandbox:
+            found.append(moments(sandbox, steps))
+    for one, two in zip(*found[:2], strict=True):
+        assert [kind for kind, _ in one] == [kind for kind, _ in two]
+        differences = [abs(a - b) for (_, a), (_, b) in zip(one, two, strict=True)]
+        assert all(difference <= timedelta(seconds=1) for difference in differences)
+    assert found[2] != found[0]
+
+
+def test_rates_are_those_of_the_sequence_from_then_on(own: Api) -> None:
+    """Rates of 0 and 1 are exact, belong to one sequence, and do not change the past."""
+    groups = LEADS[:30], LEADS[30:60]
+    ids = add(own, groups[0]), add(own, groups[1], "accepts_any")
+    own.sandbox.set_response_rates(ids[0], open_rate=1, reply_rate=0)
+    own.sandbox.set_response_rates(ids[1], open_rate=0, reply_rate=1.0)
+    own.sandbox.advance(30)
+    assert counts(own, groups[0]) == {"email_sent": 30, "email_opened": 30}
+    assert counts(own, groups[1]) == {"email_sent": 30, "email_replied": 30}
+    own.sandbox.set_response_rates(ids[0], reply_rate=1)
+    own.sandbox.advance(30)
+    assert counts(own, groups[0]) == {"email_sent": 30, "email_opened": 30}
+    add(own, LEADS[60:70])
+    own.sandbox.advance(30)
+    assert counts(own, LEADS[60:70])["email_replied"] == 10
+
+
+def test_a_paused_sequence_sends_nothing(own: Api) -> None:
+    """Its leads are contacts without activity."""
+    add(own, LEADS[:5], "paused")
+    own.sandbox.advance(30)
+    assert counts(own, LEADS[:5]) == {}
+
+
+def test_a_contact_keeps_what_it_has(own: Api) -> None:
+    """Events of a known contact, and of a second sequence, join those before, newest first."""
+    contacts = own.get("/contacts", {"ids[]": own.sandbox.contact_ids[:20]}).json()["contacts"]
+    emails = [{"email": one["email"]} for one in contacts if one["email"]]
+    known = next(one for one in emails if len(activity(own, one)) > 1)
+    before = contact(own, known)
+    overrides = {field.name: True for field in spec.OVERRIDES}
+    lead = {"email": known["email"].upper(), "overrides": overrides}
+    for shows in ("accepts_any", "conditional_email"):
+        add(own, [lead], shows)
+        own.sandbox.advance(1)
+    after = contact(own, known)
+    events = [event for event in after["recent_activity"] if event["event_type"] == "email_sent"]
+    assert {
+        "Founders Nordics: profile visits",
+        "Multichannel Heads of HR",
+    } <= {event["sequence_name"] for event in events}
+    assert all(event in after["recent_activity"] for event in before["recent_activity"])
+    times = [event["event_at"] for event in after["recent_activity"]]
+    assert times == sorted(times, reverse=True)
+    same = before.keys() - {"recent_activity", "last_contacted_at"}
+    assert {name: after[name] for name in same} == {name: before[name] for name in same}
+
+
+def test_a_file_keeps_events_and_rates(tmp_path: Path) -> None:
+    """After a restart, contacts have their events, and the rates still apply."""
+    db = tmp_path / "world.db"
+    with serve(people=5, seed=3, db=db) as sandbox, Api(sandbox) as api:
+        sequence_id = add(api, LEADS[:5])
+        sandbox.set_response_rates(sequence_id, open_rate=0, reply_rate=1)
+        sandbox.advance(1)
+        early = activity(api, LEADS[0])
+    with serve(people=5, seed=3, db=db) as sandbox, Api(sandbox) as api:
+        assert activity(api, LEADS[0]) == early
+        sandbox.advance(10)
+        assert counts(api, LEADS[:5]) == {"email_sent": 5, "email_replied": 5}
+
+
+def test_a_file_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    """Leads from before stay and get no events; leads added from then on do."""
+    db = tmp_path / "world.db"
+    with serve(people=5, seed=3, db=db) as sandbox, Api(sandbox) as api:
+        sequence_id = add(api, LEADS[:2])
+    with closing(sqlite3.connect(db)) as connection:
+        for table, column in (
+            ("leads", "added_at"),
+            ("leads", "added_day"),
+            ("sequences", "open_rate"),
+            ("sequences", "reply_rate"),
+        ):
+            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
+        connection.execute("DELETE FROM contacts WHERE email_key LIKE 'mailto:lead%'")
+        connection.commit()
+    for _ in range(2):
+        with serve(people=5, seed=3, db=db) as sandbox, Api(sandbox) as api:
+            assert [lead["email"] for lead in sandbox.leads(sequence_id)][:2] == [
+                lead["email"] for lead in LEADS[:2]
+            ]
+            if len(sandbox.leads(sequence_id)) == 2:
+                add(api, LEADS[2:4])
+            sandbox.advance(1)
+            assert refused(api.get("/contacts/email/lead0@example.com"), 404)
+            assert counts(api, LEADS[2:4])["email_sent"] == 2
+
+
+def test_rates_are_checked(sandbox: Sandbox) -> None:
+    """A rate out of range, an unknown sequence and a stopped sandbox are refused."""
+    sequence_id = sandbox.sequence_ids["needs_email"]
+    for rate in (-0.01, 1.01, float("nan"), "5%"):
+        rates: dict[str, Any] = {"open_rate": rate}
+        with pytest.raises(ValueError, match="open_rate must be a number from 0 to 1"):
+            sandbox.set_response_rates(sequence_id, **rates)
+    with pytest.raises(ValueError, match="no sequence with the id 'x'"):
+        sandbox.set_response_rates("x", reply_rate=0.1)
+    with serve(people=5) as stopped:
+        pass
+    with pytest.raises(RuntimeError, match="is stopped"):
+        stopped.set_response_rates(sequence_id)

@@ -1,0 +1,50 @@
+"""From a list to an interval: arms, a sequence for each, and the replies a month later."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+
+pytestmark = pytest.mark.long
+
+RATES = {"A": 0.04, "B": 0.08}
+SHOWS = {"A": "needs_email", "B": "conditional_email"}
+
+
+def covered(seed: int, leads: pd.DataFrame) -> list[bool]:
+    """Return whether the interval of each arm's reply rate covers the true rate."""
+    from statsmodels.stats.proportion import proportion_confint
+
+    leads = leads.outreach.assign_arms({"A": 1, "B": 1}, by="person", seed=seed)
+    found = []
+    with of.connect("sandbox", people=1, seed=seed, cache=None) as client:
+        reports = {}
+        for arm, shows in SHOWS.items():
+            sequence_id = client.sandbox.sequence_ids[shows]
+            client.sandbox.set_response_rates(sequence_id, reply_rate=RATES[arm])
+            reports[arm] = leads[leads["arm"] == arm].outreach.add_to_sequence(sequence_id)
+        client.sandbox.advance(days=30)
+        for arm, report in reports.items():
+            counts = report.activity_counts()
+            assert counts["contact_found"].all()
+            assert (counts["events_email_sent"] == 1).all()
+            replied = int((counts.get("events_email_replied", pd.Series([0])) > 0).sum())
+            low, high = proportion_confint(replied, len(counts), method="wilson")
+            found.append(low <= RATES[arm] <= high)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("seeds", "size"),
+    [
+        (2, 150),
+        pytest.param(200, 400, marks=[pytest.mark.slow, pytest.mark.timeout(3600)]),
+    ],
+)
+def test_intervals_cover_the_true_rate(seeds: int, size: int) -> None:
+    """95 % intervals of the reply rate cover rates of 4 and 8 % in at least 93 % of the seeds."""
+    leads = pd.DataFrame({"email": [f"lead{number}@example.com" for number in range(size)]})
+    found = pd.DataFrame([covered(seed, leads) for seed in range(seeds)], columns=list(RATES))
+    assert (found.mean() >= 0.93).all(), found.mean()
