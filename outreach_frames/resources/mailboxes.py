@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from numbers import Integral
-from types import MappingProxyType
-from typing import Any, Final, NamedTuple
+from itertools import compress
+from typing import Any, Final
 
 import pandas as pd
 
@@ -155,7 +154,8 @@ def set_daily_email_limit(
     Warns
     -----
     OutreachWarning
-        With several ids: some limits were not changed.
+        With several ids: some limits were not changed. With a frame: the service updated mailboxes
+        after the frame's `updated_at`, and their limits were replaced.
 
     Notes
     -----
@@ -174,7 +174,10 @@ def set_daily_email_limit(
     [45]
     """
     check_dtype_backend(dtype_backend)
-    requested = _read_request(mailbox_id, limit)
+    is_frame = hasattr(mailbox_id, "columns")
+    given: Any = as_frame(mailbox_id, "set_daily_email_limit()") if is_frame else mailbox_id
+    ids, limits = _check_limits(given, limit)
+    labels = given.index if isinstance(given, pd.Series | pd.DataFrame) else pd.RangeIndex(len(ids))
     connected = resolve(client)
     done: dict[str, dict[str, Any]] = {}
 
@@ -183,97 +186,91 @@ def set_daily_email_limit(
 
     try:
         if isinstance(mailbox_id, str):
-            [row] = (_change(connected, *one) for one in requested.limits.items())
+            row = _change(connected, ids[0], limits[ids[0]])
             return records_frame([row], spec.MAILBOX, dtype_backend)
-        if requested.frame is not None:
-            requested = _keep_different(requested, connected, progress)
+        details = dict.fromkeys(ids, "")
+        if is_frame:
+            details = _differing(given, ids, limits, connected, progress)
+            is_sent = [identity in details for identity in ids]
+            ids, labels = list(compress(ids, is_sent)), labels[is_sent]
         with keeping_partial(lambda: framed(done.values())):
-            _change_all(connected, requested, progress, done)
+            _change_all(connected, limits, details, progress, done)
     finally:
         connected.forget(spec.LIST_MAILBOXES)
-    frame = framed(done[identity] for identity in requested.ids)
-    return frame if requested.labels is None else frame.set_axis(requested.labels)
+    return framed(done[identity] for identity in ids).set_axis(labels)
 
 
-class _Request(NamedTuple):
-    """The limits to set by id, and the rows of the result."""
-
-    ids: list[str]
-    limits: dict[str, int]
-    labels: pd.Index[Any] | None = None
-    frame: pd.DataFrame | None = None
-    details: Mapping[str, str] = MappingProxyType({})
-
-
-def _read_request(mailboxes: object, limit: int | None) -> _Request:
-    """Check the arguments."""
-    frame: pd.DataFrame | None = None
-    labels = mailboxes.index if isinstance(mailboxes, pd.Series) else None
+def _check_limits(mailboxes: Any, limit: int | None) -> tuple[list[str], dict[str, int]]:
+    """Return the ids, and the limit of each."""
     if isinstance(mailboxes, Mapping):
         ids, limits = check_ids(_ID, list(mailboxes)), list(mailboxes.values())
-    elif hasattr(mailboxes, "columns"):
-        frame = as_frame(mailboxes, "set_daily_email_limit()")
-        ids, labels = check_ids(_ID, column_of(frame, "id")), frame.index
-        limits = list(python_values(column_of(frame, _LIMIT)))
+    elif isinstance(mailboxes, pd.DataFrame):
+        ids = check_ids(_ID, column_of(mailboxes, "id"))
+        limits = list(python_values(column_of(mailboxes, _LIMIT)))
     else:
         ids = check_ids(_ID, mailboxes)
         limits, limit = [check_integer("limit", limit)] * len(ids), None
     if limit is not None:
         raise InvalidInputError("Each mailbox has its own limit here. Omit limit=.")
-    if addresses := [one for one in ids if "@" in one]:
-        raise InvalidInputError(
-            f"{_ID} has {plural(len(addresses), 'email address', 'email addresses')}, such as "
-            f"{quoted(addresses[0])}. Pass ids: of.mailboxes().set_index('email')['id'] has them "
-            "by address."
-        )
-    pairs = list(zip(ids, limits, strict=True))
-    bad = [pair for pair in pairs if isinstance(pair[1], bool) or not isinstance(pair[1], Integral)]
-    if bad:
-        raise InvalidInputError(
-            f"{len(bad):,} of {plural(len(pairs), 'limit')} are not whole numbers, such as "
-            f"{quoted(bad[0][1])} of the mailbox {quoted(bad[0][0])}. Drop missing ones, and "
-            "convert the others to integers, for example with .astype('Int64')."
-        )
     by_id: dict[str, int] = {}
-    for identity, number in pairs:
-        if by_id.setdefault(identity, int(number)) != number:
+    for identity, value in zip(ids, limits, strict=True):
+        if "@" in identity:
+            raise InvalidInputError(
+                f"{_ID}={quoted(identity)} is an email address. Pass ids: "
+                "of.mailboxes().set_index('email')['id'] has them by address."
+            )
+        number = check_integer(f"The limit of the mailbox {quoted(identity)}", value)
+        if by_id.setdefault(identity, number) != number:
             raise InvalidInputError(
                 f"The mailbox {quoted(identity)} has two limits, {by_id[identity]} and {number}. "
                 "Pass one."
             )
-    return _Request(ids, by_id, labels, frame)
+    return ids, by_id
 
 
-def _keep_different(requested: _Request, client: Client, progress: bool | None) -> _Request:
-    """Keep the rows of a frame whose limit differs from the service's current one."""
-    frame = requested.frame
-    assert frame is not None
-    listed = mailboxes(refresh=True, progress=progress, client=client).astype(object)
-    current = dict(zip(listed["id"], listed[_LIMIT].replace({pd.NA: None}), strict=True))
-    updated = dict(zip(listed["id"], listed[_UPDATED], strict=True))
-    rows = [
-        row for row, one in enumerate(requested.ids) if current.get(one) != requested.limits[one]
-    ]
-    ids = [requested.ids[row] for row in rows]
-    details = {}
+def _differing(
+    frame: pd.DataFrame,
+    ids: list[str],
+    limits: Mapping[str, int],
+    client: Client,
+    progress: bool | None,
+) -> dict[str, str]:
+    """Return the mailboxes with another limit at the service, with a detail on newer ones."""
+    listed = mailboxes(refresh=True, progress=progress, client=client).set_index("id")
+    current, updated = listed[_LIMIT].dropna().to_dict(), listed[_UPDATED].to_dict()
+    seen: dict[str, Any] = {}
     if _UPDATED in frame.columns:
-        seen = pd.to_datetime(column_of(frame, _UPDATED), errors="coerce", utc=True)
-        for row, one in zip(rows, ids, strict=True):
-            if one in updated and updated[one] > seen.iloc[row]:
-                details[one] = f"Updated since the frame was read: the limit was {current[one]}."
-    limits = {one: requested.limits[one] for one in ids}
-    return _Request(ids, limits, frame.index.take(rows), details=details)
+        times = pd.to_datetime(column_of(frame, _UPDATED), errors="coerce", utc=True)
+        seen = dict(zip(ids, times, strict=True))
+    details = {
+        identity: f"Updated since the frame was read: the limit was {current.get(identity)}."
+        if updated.get(identity, pd.NaT) > seen.get(identity, pd.NaT)
+        else ""
+        for identity, limit in limits.items()
+        if current.get(identity) != limit
+    }
+    newer = [identity for identity, detail in details.items() if detail]
+    if newer:
+        warn(
+            f"{plural(len(newer), 'mailbox was', 'mailboxes were')} updated after the frame was "
+            f"read, such as {newer[0]}. The column detail has the limits that are replaced."
+        )
+    return details
 
 
 def _change_all(
-    client: Client, requested: _Request, progress: bool | None, done: dict[str, dict[str, Any]]
+    client: Client,
+    limits: Mapping[str, int],
+    details: Mapping[str, str],
+    progress: bool | None,
+    done: dict[str, dict[str, Any]],
 ) -> None:
     """Change each limit once, store the outcomes by id, and warn of those that did not change."""
-    limits = requested.limits
-    bar = progress_bar(len(limits), description="limits", unit="mailboxes", progress=progress)
+    changes = {identity: limits[identity] for identity in details}
+    bar = progress_bar(len(changes), description="limits", unit="mailboxes", progress=progress)
     with bar:
-        for identity, row in zip(limits, _outcomes(client, limits), strict=True):
-            row[DETAIL.name] = row[DETAIL.name] or requested.details.get(identity, "")
+        for identity, row in zip(changes, _outcomes(client, changes), strict=True):
+            row[DETAIL.name] = row[DETAIL.name] or details[identity]
             done[identity] = row
             bar.update()
     wrong = [row for row in done.values() if row[OUTCOME.name] != "changed"]
