@@ -195,8 +195,7 @@ def _gaps(email_days: Any, emails_per_lead: int) -> list[int]:
     """Return the sending days between the emails of a lead."""
     if email_days is None:
         return []
-    is_list = isinstance(email_days, Iterable) and not isinstance(email_days, str | Mapping)
-    days = [check_integer("email_days", day) for day in email_days] if is_list else []
+    days = [check_integer("email_days", day) for day in check_list("email_days", email_days)]
     gaps = [later - earlier for earlier, later in pairwise(days)]
     if days[:1] != [0] or min(gaps, default=1) < 1:
         raise InvalidInputError(
@@ -264,7 +263,7 @@ def _schedule(
     limit = limits.to_numpy("int64", copy=True)
     steps = [ramps.get(row, {}) for row in limits.index]
     highest = map(max, limit.tolist(), (max(step.values(), default=0) for step in steps))
-    if leads * (len(gaps) + 1) > sum(highest) * _MAX_DAYS:
+    if leads * (len(gaps) + 1) > sum(highest) * _MAX_DAYS or sum(gaps) > _MAX_DAYS:
         return None
     changes = [(day, place, step[day]) for place, step in enumerate(steps) for day in step]
     changes.sort(reverse=True)

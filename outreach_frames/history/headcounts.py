@@ -108,7 +108,7 @@ def _known(side: Source, name: str, rows: Rows, first: Rows) -> pa.Array:
         return pa.nulls(len(rows), TEXT)
     column = side.column(name)
     missing = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-    known = first_known(first, missing) if missing.any() else first
+    known = first_known(first, missing) if len(rows) and missing.any() else first
     rows = np.append(known, NONE)[rows]
     return texts(column.take(pa.array(rows, mask=rows < 0)))
 
