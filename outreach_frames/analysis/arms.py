@@ -174,7 +174,7 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
                 "by label, or by.set_axis(df.index) to align it by position."
             )
         column, source = by, "by" if by.name is None else f"by, {quoted(by.name)}"
-    elif not pd.api.types.is_hashable(by) or by is None:
+    elif by is None or not pd.api.types.is_hashable(by):
         raise InvalidInputError(
             f"by takes a column, a Series with the frame's index, or {_PERSON!r}, not a "
             f"{type(by).__name__}. Pass values in the order of the rows as "
@@ -187,16 +187,13 @@ def _column_keys(frame: pd.DataFrame, by: Any) -> pa.Array:
     texts = pc.replace_substring_regex(texts, _TRAILING_ZEROS, r"\1\2")
     is_placeholder = pc.is_in(pc.utf8_lower(texts), pa.array(sorted(PLACEHOLDERS), TEXT))
     keys = pc.if_else(is_placeholder, pa.scalar(None, TEXT), texts)
-    examples = texts.filter(is_placeholder).slice(length=1).to_pylist()
-    why = [f"{quoted(text)} is a placeholder." for text in examples]
-    why += [f"Row {row}: {problem}" for row, problem in read.unreadable.items()]
-    _warn_of_keyless(keys, f"no key in {source}", *why[:2])
+    problems = [f"Row {row}: {problem}" for row, problem in read.unreadable.items()]
+    _warn_of_keyless(keys, f"no key, or a placeholder such as n/a, in {source}", *problems[:1])
     distinct = keys.unique().drop_null()
     if like := len(distinct) - pc.count_distinct(pc.utf8_lower(distinct)).as_py():
         warn(
-            f"{plural(like, 'key')} in {source} differ{'s' * (like == 1)} from another in case "
-            "alone, and may have another arm. Pass normalised keys if they are the same, such as "
-            'by=of.keys.email(df["email"]).'
+            f"{plural(like, 'key differs', 'keys differ')} in {source} from another in case alone, "
+            "and may have another arm. If they are the same, pass them in lower case."
         )
     return keys
 
@@ -228,6 +225,5 @@ def _person_keys(frame: pd.DataFrame) -> tuple[pa.Array, Rows]:
 def _warn_of_keyless(keys: pa.Array, what: str, *reasons: str) -> None:
     rows = np.flatnonzero(keys.is_null())
     if len(rows):
-        have = "has" if len(rows) == 1 else "have"
-        counted = f"{plural(len(rows), 'row')} {have} {what} and got no arm"
-        warn(" ".join([f"{counted}; the first is row {rows[0]}.", *reasons]))
+        counted = plural(len(rows), "row has", "rows have")
+        warn(" ".join([f"{counted} {what} and got no arm; the first is row {rows[0]}.", *reasons]))

@@ -147,14 +147,14 @@ def test_rows_without_a_key_are_counted_and_get_no_arm() -> None:
     with pytest.warns(OutreachWarning) as caught:
         assert arms(keys) == [expected("a1"), *[None] * 5, expected("b1")]
     [message] = [str(one.message) for one in caught]
-    assert message.startswith("5 rows have no key in the column 'key' and got no arm")
-    assert all(part in message for part in ("first is row 1.", "'N/A' is a", "Row 4: "))
+    assert message.startswith("5 rows have no key, or a placeholder such as n/a, in the ")
+    assert all(part in message for part in ("column 'key' and got no", "is row 1.", "Row 4: "))
 
 
 def test_keys_that_differ_in_case_alone_are_counted() -> None:
     """Case counts in a key, and a warning says how many keys have a twin in another case."""
     series = pd.Series(["Acme", "acme", "acme", "Bo"], name="k")
-    with pytest.warns(OutreachWarning, match="^1 key in by, 'k' differs from another in case"):
+    with pytest.warns(OutreachWarning, match="^1 key differs in by, 'k' from another in case"):
         series.to_frame().outreach.assign_arms(SHARES, by=series, seed=1)
 
 

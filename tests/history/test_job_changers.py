@@ -96,6 +96,8 @@ def test_a_url_that_is_missing_after_is_the_one_before() -> None:
 @pytest.mark.filterwarnings(QUIET)
 def test_a_person_without_an_employer_needs_no_headcounts() -> None:
     """Tables without headcounts in which an employer is missing are compared like any others."""
-    before = pd.DataFrame({"id": ["1", "2"], "company_id": ["x", None], "company_name": ["X", None]})
+    before = pd.DataFrame(
+        {"id": ["1", "2"], "company_id": ["x", None], "company_name": ["X", None]}
+    )
     after = before.assign(company_id=["y", None], company_name=["Y", None])
     assert of.compare_people(before, after).employer_changes["person_id"].tolist() == ["1"]
