@@ -85,7 +85,7 @@ def assign_arms(
     Notes
     -----
     Keys are compared as text without blanks around it, 7.0 and 7.50 as 7 and 7.5; case and leading
-    zeros count. Placeholders such as n/a are no keys. With "person", rows that share an address or
+    zeros count. Placeholders such as n/a are missing. With "person", rows that share an address or
     a profile URL `/in/<name>`, over any number of steps, take the arm of the first of them; an
     address has the same arm as with `by=of.keys.email(df["email"])`. The order of the arms in
     `shares` does not matter; other shares or names assign other arms.

@@ -165,7 +165,7 @@ def sending_capacity(
     repeats = _repeat_addresses(mailboxes, sends)
     distinct = mailboxes.assign(daily_email_limit=limits)[~repeats]
     could_send, sends = could_send[~repeats], sends[~repeats]
-    limits = distinct["daily_email_limit"].fillna(0).astype("int64")
+    limits = distinct["daily_email_limit"].fillna(0).clip(lower=0).astype("int64")
 
     def schedule(who: np.ndarray[Any, Any], most: int) -> _Schedule | None:
         days = islice(_sending_days(first, freq, closed), most)

@@ -111,8 +111,8 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     Axes
         One bar per day, stacked by mailbox, or per week, month or year if there are more than 90.
         If dates do not fit at all bars, they are at the first sending day of each week, month,
-        quarter or year. The title has the day when all leads are reached. A line is after the bar
-        in which the last lead started, if there are later ones.
+        quarter or year. The title has the day when all leads are reached. A line follows the bar
+        in which the last lead started, if it is not the last bar.
 
     Raises
     ------

@@ -218,6 +218,8 @@ def test_mailboxes_warm_up() -> None:
 def test_a_mailbox_that_only_the_ramp_gives_a_limit_sends() -> None:
     """A new mailbox without a limit sends from its first date on; inactive ones still do not."""
     frame = mailboxes(None, 0, 5).assign(status=["active", "active", "inactive"])
+    below = of.sending_capacity(mailboxes(-4), 9, start=MONDAY, ramp={"2026-03-03": 4})
+    assert below["emails"].tolist() == [4, 4, 1]
     with pytest.warns(OutreachWarning) as caught:
         plan = of.sending_capacity(frame, 12, start=MONDAY, ramp={"m0": {"2026-03-03": 4}})
     assert plan["mailbox_id"].unique().tolist() == ["m0"]
