@@ -458,12 +458,12 @@ def report(
 
 
 def _keys(checked: CheckedRows) -> pa.RecordBatch:
-    """Return the keys of the rows with a valid lead; missing for the others."""
-    missing = pa.nulls(len(checked.is_lead), TEXT)
-    is_lead = pa.array(checked.is_lead)
+    """Return the keys of the rows with valid identifiers; missing for the others."""
+    missing = pa.nulls(len(checked.is_identified), TEXT)
+    is_identified = pa.array(checked.is_identified)
     return pa.RecordBatch.from_pydict(
         {
-            field: pc.if_else(is_lead, key(checked.identifiers[field]), missing)
+            field: pc.if_else(is_identified, key(checked.identifiers[field]), missing)
             if field in checked.identifiers
             else missing
             for field, key in _KEYS.items()

@@ -209,10 +209,10 @@ class PreparedLeads:
         }
 
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
-        """Convert positions to Arrow; rows without a valid lead are an error."""
+        """Convert positions to Arrow; rows without valid identifiers are an error."""
         rows = np.asarray(positions, dtype=np.int64)
-        if not self.checked.is_lead[rows].all():
-            raise KeyError("an invalid row has no lead")
+        if not self.checked.is_identified[rows].all():
+            raise KeyError("a row without valid identifiers has no lead")
         return pa.array(rows)
 
 

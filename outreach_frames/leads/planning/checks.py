@@ -76,9 +76,10 @@ class CheckedRows:
     # The mailbox of each row; missing where it has none, None where no row has one.
     mailboxes: pa.Array | None
     problems: pd.DataFrame
-    # Whether each row is sent, and whether it would be if its mailbox could be used.
+    # Whether each row is sent, and whether its identifiers are valid: they link a person's rows
+    # even where the row is not sent.
     is_valid: np.ndarray[Any, Any]
-    is_lead: np.ndarray[Any, Any]
+    is_identified: np.ndarray[Any, Any]
 
 
 def check_rows(
@@ -90,33 +91,37 @@ def check_rows(
         field: _identifier(_Column(frame[column], field, column, problems))
         for field, column in mapping.identifiers.items()
     }
+    is_identified = _have_no_problem(problems, len(frame))
+    # An identifier that has no text form is invalid, not missing.
+    is_present = np.zeros(len(frame), dtype=bool)
+    is_present[[problem.row for problem in problems if problem.code == NOT_PLAIN]] = True
     data = {
         field: _data_field(_Column(frame[column], field, column, problems))
         for field, column in mapping.data.items()
     }
     overrides = _override_texts(frame, mapping, problems)
-    # An identifier that has no text form is invalid, not missing.
-    not_plain = [problem for problem in problems if problem.code == NOT_PLAIN]
-    is_present = np.zeros(len(frame), dtype=bool)
-    is_present[[problem.row for problem in not_plain if problem.field in identifiers]] = True
     for texts in identifiers.values():
         is_present |= texts.is_valid().to_numpy(zero_copy_only=False)
+    is_identified &= is_present
     message = _missing_message(mapping, data)
     problems += [
         Problem(row, None, None, "missing_identifier", message)
         for row in np.flatnonzero(~is_present).tolist()
     ]
-    is_lead = np.ones(len(frame), dtype=bool)
-    is_lead[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
-    mailboxes, lead_problems = None, len(problems)
+    mailboxes = None
     if mapping.mailbox is not None:
         column = _Column(frame[mapping.mailbox], MAILBOX, mapping.mailbox, problems)
         mailboxes = _mailboxes(column, identifiers, account)
-    is_valid = is_lead.copy()
-    others = problems[lead_problems:]
-    is_valid[[problem.row for problem in others if problem.code != PLACEHOLDER]] = False
+    is_valid = _have_no_problem(problems, len(frame))
     table = _problems_frame(problems, frame.index)
-    return CheckedRows(identifiers, data, overrides, mailboxes, table, is_valid, is_lead)
+    return CheckedRows(identifiers, data, overrides, mailboxes, table, is_valid, is_identified)
+
+
+def _have_no_problem(problems: Sequence[Problem], size: int) -> np.ndarray[Any, Any]:
+    """Return whether each row has no problem but placeholders."""
+    are_good = np.ones(size, dtype=bool)
+    are_good[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
+    return are_good
 
 
 @dataclass(frozen=True, slots=True)

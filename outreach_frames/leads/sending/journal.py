@@ -143,7 +143,7 @@ class Journal:
         self._duplicates: dict[int, list[int]] = {}
         for row in np.flatnonzero(resumption.kept != np.arange(len(plan.frame))).tolist():
             self._duplicates.setdefault(int(resumption.kept[row]), []).append(row)
-        for row, sent_row in resumption.without_mailbox:
+        for row, sent_row in resumption.unsent_rows:
             self._duplicates.setdefault(sent_row, []).append(row)
         if resumption.extensions and not dry_run:
             with self._explained(InvalidInputError), sqlite_file.transaction(self._connection):

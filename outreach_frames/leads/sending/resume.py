@@ -91,8 +91,8 @@ class Resumption:
     leads: dict[int, int] = field(default_factory=dict)
     # New identifiers of recorded leads: lead, place of the set, kind of identifier or None for all.
     extensions: list[tuple[int, int, int | None]] = field(default_factory=list)
-    # Rows that only lack a usable mailbox, with the row that is sent for their person.
-    without_mailbox: list[tuple[int, int]] = field(default_factory=list)
+    # Invalid rows with valid identifiers, and the row that is sent for their person.
+    unsent_rows: list[tuple[int, int]] = field(default_factory=list)
 
 
 def resume(
@@ -147,10 +147,10 @@ class _People:
         # `identifiers` has all rows by the plan's keys, then by each of its earlier keys.
         self.size, self._mailboxes = len(plan.frame), mailboxes
         self.is_valid, self.entries = plan.checked.is_valid, recorded.entries
-        self._is_lead = plan.checked.is_lead
+        self._is_identified = plan.checked.is_identified
         self._has_mailboxes = plan.checked.mailboxes is not None
-        # Rows that are not sent because of their mailbox alone.
-        self.is_unusable = self._is_lead & ~self.is_valid
+        # Invalid rows that link their person's identifiers.
+        self.is_unsent = self._is_identified & ~self.is_valid
         self._overrides, self._recorded = plan.checked.overrides, recorded
         self._has_no_overrides = self._overrides.null_count == self.size
         is_reached = np.isin(recorded.leads, list(recorded.reached))
@@ -301,7 +301,7 @@ class _People:
         if self._arrived_leads(int(self.person_of_place[nearest])) > 1:
             return None, _OTHER_LEAD
         before = self._recorded.sent(lead)
-        present = [row for row in rows if self._is_lead[row]]
+        present = [row for row in rows if self._is_identified[row]]
         now = dict(zip(present, sent_of(present), strict=True))
         # The overrides may differ.
         same = [row for row in present if now[row][:-1] == before[:-1]]
@@ -345,9 +345,9 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
     _, places, inverse = np.unique(persons, return_index=True, return_inverse=True)
     resumption.kept[rows] = rows[places][inverse]
     lead_of_person = dict(zip(persons[places].tolist(), rows[places].tolist(), strict=True))
-    for row in np.flatnonzero(people.is_unusable & ~people.is_known[: people.size]).tolist():
+    for row in np.flatnonzero(people.is_unsent & ~people.is_known[: people.size]).tolist():
         if (kept := lead_of_person.get(int(people.person_of_place[row]))) is not None:
-            resumption.without_mailbox.append((row, kept))
+            resumption.unsent_rows.append((row, kept))
     first: list[int] = np.sort(rows[places]).tolist()
     for row in first:
         lead = people.take_retryable_lead(row)
