@@ -66,7 +66,6 @@ _HASH_BYTES: Final = 16
 _KINDS: Final = Identifiers._fields
 
 _INTERRUPTED: Final = "The run ended during its request."
-_UNFINISHED: Final = "Its request is under way, or the run ended during it."
 _IF_DAMAGED: Final = (
     "Restore it from a backup. A new journal starts from the beginning and resends rows that the "
     "service may already have."
@@ -138,9 +137,8 @@ class Journal:
 
     def reached_people(self) -> ReachedPeople:
         """Return the people that any request may have reached."""
-        is_reached = np.isin(self._recorded.leads, list(self._recorded.reached))
-        rows = pa.array(np.flatnonzero(is_reached))
-        hashes = (column.take(rows).drop_null() for column in self._recorded.identifiers)
+        is_reached = pa.array(np.isin(self._recorded.leads, list(self._recorded.reached)))
+        hashes = (column.filter(is_reached).drop_null() for column in self._recorded.identifiers)
         return ReachedPeople(self._salt, Identifiers(*hashes))
 
     def begin(self, chunk: int, positions: Sequence[int], sent_at: datetime | None = None) -> None:
@@ -300,7 +298,7 @@ class Journal:
             if not all(isinstance(text, str | None) for text in (status, detail, error_code)):
                 raise TypeError("an outcome is not text")
             outcome = (
-                RowOutcome(statuses.UNKNOWN, _UNFINISHED)
+                RowOutcome(statuses.UNKNOWN, _INTERRUPTED)
                 if status is None
                 else RowOutcome(status, detail or "", error_code)
             )
@@ -372,11 +370,9 @@ class ReachedPeople(NamedTuple):
     @property
     def kinds(self) -> list[str]:
         """The kinds of identifiers that any of them has; all if there is nobody."""
-        has_email, *has_url = (len(hashes) > 0 for hashes in self.hashes)
-        has = has_email, any(has_url)
-        return [kind for kind, one in zip(spec.LEAD_IDENTIFIERS, has, strict=True) if one] or [
-            *spec.LEAD_IDENTIFIERS
-        ]
+        email, *urls = map(len, self.hashes)
+        known = zip(spec.LEAD_IDENTIFIERS, (email, sum(urls)), strict=True)
+        return [kind for kind, number in known if number] or list(spec.LEAD_IDENTIFIERS)
 
     def are_among(self, people: Identifiers) -> Mask:
         """Return which people were reached, by their own identifiers."""
