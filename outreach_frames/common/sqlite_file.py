@@ -122,7 +122,8 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw",
         uri=True,
-        timeout=0,
+        # For a moment, while `snapshot` reads the file.
+        timeout=0.3,
         isolation_level=None,
         check_same_thread=False,
     )

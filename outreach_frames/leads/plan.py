@@ -368,7 +368,7 @@ def report(
     """Report what a journal records of the frame's rows; nothing is sent.
 
     People are recognised as in a submission with that journal, by any recorded address or profile
-    URL. The journal is only read, and not while a submission is using it.
+    URL. The journal is only read, and is refused while a submission is using it.
 
     Parameters
     ----------

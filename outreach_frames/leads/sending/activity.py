@@ -97,7 +97,8 @@ def read_activity(
             error.partial = build(partial)  # type: ignore[union-attr]
         raise
     if len(read) and not read["found"].any():
-        warn(f"None of {plural(len(read), 'address')} has a contact. Check the connected account.")
+        addresses = plural(len(read), "address", "addresses")
+        warn(f"None of {addresses} is that of a contact. Check which account is connected.")
     return build(read)
 
 

@@ -41,7 +41,7 @@ from outreach_frames.leads.sending.journal_place import (
     DO_NOT_START_ANEW,
     WHAT,
     JournalPlace,
-    is_journal,
+    locate,
     lost,
     nothing_sent,
     require_journal,
@@ -391,15 +391,8 @@ def reached_people(path: str | Path) -> ReachedPeople:
 
 def read_only(path: str | Path) -> Journal:
     """Open a journal of any sequence and service to read it, without a lock or a change."""
-    place = expanded(path).absolute()
-    require_readable_file(place)
-    with sqlite_file.translate_errors(place, WHAT, damaged=_IF_DAMAGED):
-        if place.is_dir() or not is_journal(place):
-            raise InvalidInputError(
-                f"{path} is not a journal of a submission. Pass the path that was the journal= of "
-                "a submission; of.read_prospects() reads tables."
-            )
-    return Journal(JournalPlace(place), {}, dry_run=True)
+    require_readable_file(expanded(path))
+    return Journal(JournalPlace(locate(path)), {}, dry_run=True)
 
 
 def _read_salt(connection: sqlite3.Connection) -> bytes:

@@ -275,6 +275,6 @@ def test_whose_connection_is_used(service: Contacts, report: SubmissionReport) -
     with scripted([script.json({}, 404)] * 9) as other:
         with of.connect(other.url, "other", cache=None) as client:
             for made, options in ((stored, {}), (report, {"client": client})):
-                with pytest.warns(OutreachWarning, match="None of 4 addresses has a contact"):
+                with pytest.warns(OutreachWarning, match="None of 4 addresses is that"):
                     assert not made.activity_counts(**options)["contact_found"].any()
             assert len(other.requests) == 8

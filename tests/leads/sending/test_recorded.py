@@ -262,7 +262,7 @@ def test_what_is_no_journal(path: Path, tmp_path: Path) -> None:
     (tmp_path / "cut.journal").write_bytes(path.read_bytes()[:9000])
     for name, message in {
         "none.journal": "there is no such file",
-        ".": "not a journal",
+        ".": "is a folder",
         "spring.csv": "not a journal.*read_prospects",
         "empty.journal": "not a journal",
         "other.journal": "not a journal",
