@@ -16,6 +16,7 @@ import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
 from tests import forked
+from tests.conftest import PEOPLE
 
 pytestmark = pytest.mark.long
 
@@ -59,7 +60,7 @@ def test_wrong_usage_is_exit_code_2(
         (["sequences", "--status", "draft"], "draft"),
         (["mailboxes", "--email-provider", "google"], "google"),
         (["search", "--limit", "5"], "5 rows, 262 columns"),
-        (["search", "--count"], "400"),
+        (["search", "--count"], str(PEOPLE)),
         (["search", "--person-seniorities", "vp", "--split-by", "person_seniorities"], "263 col"),
         (["search", "--person-seniorities", "vp", "director", "--all"], "rows, 262 columns"),
     ],

@@ -13,8 +13,10 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+import outreach_frames as of
 from outreach_frames import spec
 from outreach_frames.cli import main
+from outreach_frames.client.client import Client
 from outreach_frames.errors import OutreachWarning
 from outreach_frames.sandbox import Sandbox
 from tests import forked, scripted
@@ -452,3 +454,19 @@ def test_an_encoding_can_be_given(
     for others in (["find-people", str(path), "--name", "Plan"], ["compare", str(path), str(path)]):
         assert main([*others, "--encoding", "utf-16"]) == 2
         assert "not in utf-16" in capsys.readouterr().err
+
+
+def test_a_mailbox_per_row(
+    tmp_path: Path, client: Client, sequence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`--mailbox` takes a column; words of errors are those of a shell."""
+    box = of.mailboxes(status="active", client=client)["email"][0]
+    path = tmp_path / "owned.csv"
+    path.write_text(
+        f"email,owner\ncli.own@brightforge.example,{box}\ncli.no@b.example,x@y.example\n"
+    )
+    command = ["add-leads", str(path), "--sequence", sequence, "--mailbox", "owner"]
+    assert main(command) == 4
+    assert "outreach-frames mailboxes lists them" in capsys.readouterr().out
+    assert main([*command, "--leads-distribution", "sequence_senders"]) == 2
+    assert "'sequence_senders' contradicts --mailbox, which" in capsys.readouterr().err

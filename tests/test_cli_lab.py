@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import contextlib
 import json
+import os
 import re
 import signal
 import socket
@@ -161,6 +162,32 @@ def test_lab_serves_notebooks_on_the_sandbox_until_it_is_stopped(
     assert psutil.wait_procs(running, timeout=PATIENCE)[1] == []
 
 
+def test_lab_ends_when_jupyterlab_does(tmp_path: Path) -> None:
+    """A JupyterLab that fails ends the command, which names its exit code; the sandbox stops."""
+    # A double, because the real one takes seconds until it fails.
+    (tmp_path / "jupyterlab").mkdir()
+    (tmp_path / "jupyterlab/__init__.py").touch()
+    (tmp_path / "jupyterlab/__main__.py").write_text(
+        "import os, sys, urllib.request\n"
+        "urllib.request.urlopen(os.environ['OUTREACH_BASE_URL']).close()\n"
+        "sys.exit(' '.join(sys.argv[1:]))\n"
+    )
+    paths = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+    done = forked.run_command(
+        *("lab", "--no-browser", "--people", "20", "--port", "8765"),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": paths},
+    )
+    assert done.returncode == 1
+    assert "--ServerApp.port=8765 --ServerApp.port_retries=0" in done.stderr
+    assert "outreach-frames: JupyterLab ended with exit code 1" in done.stderr
+    assert "Traceback" not in done.stderr
+    url = re.findall(r"listens at (http://\S+);", done.stdout)[0]
+    with pytest.raises(requests.ConnectionError):
+        requests.get(url, timeout=PATIENCE)
+
+
+@pytest.mark.slow
 def test_lab_says_when_jupyterlab_does_not_start(
     tmp_path: Path, lab: Callable[..., subprocess.Popen[str]]
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 import outreach_frames as of
 from outreach_frames.client.client import Client
 from outreach_frames.sandbox import Sandbox
+from tests.conftest import PEOPLE
 from tests.scripted import json, scripted
 
 
@@ -43,7 +44,7 @@ def test_requests_are_logged_by_their_template(
     cached = [text for _, level, text in logged if "from the cache" in text and level == "DEBUG"]
     assert any(text.startswith("GET /contacts:") for text in cached)
     pages = [text.rpartition(" ")[2] for text in cached if text.startswith("POST /people/search:")]
-    assert sum(map(int, pages)) == 4
+    assert sum(map(int, pages)) == PEOPLE / 100
 
 
 def test_waits_and_retries_are_logged(caplog: pytest.LogCaptureFixture) -> None:

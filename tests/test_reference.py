@@ -19,9 +19,11 @@ from docs.reference_pages import pages, rst, tasks
 from outreach_frames import cli, errors, spec
 from outreach_frames.accessor import OutreachAccessor
 from outreach_frames.analysis.interface_columns import TABLES
+from outreach_frames.client.client import Client
 from outreach_frames.commands import add_leads
 from outreach_frames.leads.statuses import STATUSES
 from outreach_frames.tables.result_columns import OUTCOME
+from tests.scripted import json, scripted
 
 ROOT = Path(__file__).parents[1]
 MODULES = ("distributed", "keys", "plots", "sandbox", "widgets")
@@ -140,16 +142,28 @@ def test_every_status_is_there_once(made: dict[str, str]) -> None:
 
 
 def test_every_problem_of_a_row_is_there_once(made: dict[str, str]) -> None:
-    """The page of statuses has each code that `validate` gives, and each outcome of a limit."""
+    """The page of statuses has each code of a problem, and each outcome of a limit."""
     frame = pd.DataFrame(
         {
             "email": ["ben@", "n/a", None, None],
             "profnet_url": ["https://profnet.example/in/ada", "no address", None, b"bytes"],
             "note": ["x" * 2_000, None, None, None],
             "checks": [{"ignore": True}, {spec.OVERRIDES[0].name: "yes"}, None, None],
+            "owner": ["nobody@x.example", "off@x.example", "two@x.example", "Anna"],
         }
     )
-    codes = frame.outreach.validate(data=["note"], overrides="checks")["code"]
+    boxes = [
+        {"id": name, "email": f"{name}@x.example", "status": status, "user": {"id": name, **user}}
+        for name, status in (("off", "inactive"), ("a", "active"))
+        for user in [{"email": "two@x.example"}]
+    ]
+    listing = json({"mailboxes": boxes, "sequences": [], "_links": {}})
+    with scripted([listing] * 2) as service, Client(service.url, "token", cache=None) as client:
+        with pytest.warns(errors.OutreachWarning):
+            plan = frame.outreach.plan(
+                "s1", data=["note"], overrides="checks", mailbox="owner", client=client
+            )
+    codes = plan.problems["code"]
     assert Counter(first_cells(section(made["statuses"], "problem-codes"))) == Counter(set(codes))
     outcomes = first_cells(section(made["statuses"], "limit-outcomes"))
     assert ", ".join(outcomes) == OUTCOME.note.replace(" or ", ", ")

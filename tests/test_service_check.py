@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from email.utils import format_datetime
-from functools import partial
+from functools import cache, partial
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -66,11 +66,17 @@ def deviating(
             yield service, client
 
 
+@cache
+def emails_of(target: Sandbox) -> list[str]:
+    """Return the addresses of known contacts."""
+    with Client(target.url, target.api_key, cache=None) as direct:
+        contacts = of.contacts(ids=target.contact_ids[:5], client=direct)
+    return contacts["email"].dropna().tolist()
+
+
 def checked(target: Sandbox, client: Client) -> pd.DataFrame:
     """Check a service with known contacts and a known lead list."""
-    with Client(target.url, target.api_key, cache=None) as direct:
-        emails = of.contacts(ids=target.contact_ids[:5], client=direct)["email"].dropna().tolist()
-    return of.check(emails=emails, lead_list_id=target.lead_list_ids[0], client=client)
+    return of.check(emails=emails_of(target), lead_list_id=target.lead_list_ids[0], client=client)
 
 
 def changing(target: Sandbox, label: str, change: Change) -> Callable[[Received], Reply]:

@@ -69,6 +69,19 @@ _PROBLEMS: Final = {
         "There is no such override.",
         f"There are {codes(field.name for field in spec.OVERRIDES)}.",
     ),
+    "invalid_mailbox": ("The text is not an email address.", "Write the mailbox's or its user's."),
+    "unknown_mailbox": (
+        "The account has no mailbox and no user with this address.",
+        "Look with ``of.mailboxes(refresh=True)``, and correct it or leave the cell empty.",
+    ),
+    "mailbox_unusable": (
+        "The mailbox is not active, or its user has no active one.",
+        "Reconnect it, or write another one.",
+    ),
+    "ambiguous_mailbox": (
+        "Several users have this address.",
+        "Write the address of a mailbox.",
+    ),
 }
 
 _LIMIT_OUTCOMES: Final = {

@@ -49,6 +49,7 @@ def _run(options: argparse.Namespace) -> int:
                 **{name: column for name, column in columns.items() if column is not None},
                 data=data,
                 overrides=dict.fromkeys(options.overrides, True) if options.overrides else None,
+                mailbox=options.mailbox,
                 leads_distribution=options.leads_distribution,
                 mailboxes=options.mailboxes,
                 chunk_size=options.chunk_size,
@@ -131,9 +132,16 @@ ADD_LEADS: Final = Command(
             metavar="NAME",
             help=", ".join(_OVERRIDES),
         ),
+        option(
+            "--mailbox", metavar="COLUMN", help="the column with each row's mailbox or its user"
+        ),
         option("--leads-distribution", help=", ".join(spec.LEADS_DISTRIBUTIONS)),
         option(
-            "--mailboxes", nargs="+", action="extend", metavar="EMAIL", help="with custom_mailboxes"
+            "--mailboxes",
+            nargs="+",
+            action="extend",
+            metavar="EMAIL",
+            help="with custom_mailboxes; with --mailbox, for rows whose cell is missing",
         ),
         option(
             "--chunk-size",

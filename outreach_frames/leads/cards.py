@@ -20,6 +20,7 @@ _LINES_SHOWN: Final = 20
 _LINE_LENGTH: Final = 100
 _NOTES_SHOWN: Final = 10
 _DETAILS_SHOWN: Final = 2
+_MAILBOXES_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +127,7 @@ def plan_facts(plan: PreparedLeads) -> list[Fact]:
         Fact("Not sent", f"{invalid:,} invalid, {duplicates:,} the same person as an earlier row"),
         Fact("Problems", codes or "none"),
         Fact("Settings", settings or "the service's defaults"),
+        *_mailbox_facts(plan),
         Fact("Overrides", overrides or "none: the service runs all its checks"),
     ]
 
@@ -135,6 +137,21 @@ def _sequence(plan: PreparedLeads) -> str:
     if known.name is None and known.status is None:
         return f"{plan.sequence_id} (status unknown: {known.why or 'the service returned none'})"
     return f"{known.name or plan.sequence_id}, {known.status or 'status unknown'}"
+
+
+def _mailbox_facts(plan: PreparedLeads) -> Iterator[Fact]:
+    """Yield the number of leads of each mailbox, if rows have their own."""
+    if plan.checked.mailboxes is None:
+        return
+    counts = plan.mailboxes
+    lines = [f"{mailbox} {leads:,}" for mailbox, leads in counts.items()][:_MAILBOXES_SHOWN]
+    if hidden := list(counts.values())[_MAILBOXES_SHOWN:]:
+        others = plural(len(hidden), "other mailbox", "other mailboxes")
+        lines.append(f"{others} {sum(hidden):,}, see plan.mailboxes")
+    if rest := len(plan.positions) - sum(counts.values()):
+        senders = "the mailboxes in the settings" if plan.settings else "the sequence's senders"
+        lines.append(f"{senders} {rest:,}")
+    yield Fact("Leads per mailbox", lines[0] if lines else "none", details=lines[1:])
 
 
 def _first_lead(plan: PreparedLeads) -> list[str]:

@@ -21,6 +21,7 @@ from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import CheckedRows, check_rows
+from outreach_frames.leads.planning.mailboxes import look_up_mailboxes
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
     EMAIL_COLUMN,
@@ -57,6 +58,8 @@ class SubmissionPlan(PreparedLeads):
         Positions of the rows to send.
     overrides : dict of str to int
         Number of leads with each override.
+    mailboxes : dict of str to int
+        Number of leads sent from each row's own mailbox, by address, most first.
     sequence : SequenceStatus
         The sequence's name and status, where known.
     """
@@ -113,6 +116,7 @@ def make_plan(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
+    mailbox: Hashable | None = None,
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
@@ -135,15 +139,20 @@ def make_plan(
     overrides : bool, dict or column name, optional
         The service's checks to skip: True for all; {override: True, False or the name of a column
         of booleans}; or a column of dicts or booleans. A missing cell skips no check.
+    mailbox : column name, optional
+        The column with each row's mailbox: its address, or that of its user, whose active mailboxes
+        share the rows, each person always with the same one. Rows whose cell is missing are sent
+        from `mailboxes`, else by the sequence's senders.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads.
+        The mailboxes that share the leads; omit it with `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes" only.
+        The mailboxes' addresses, for "custom_mailboxes"; with `mailbox`, those of the rows whose
+        cell is missing.
     chunk_size : int
         Leads per request, at most 250.
     client : Client, optional
         The connection that sends the plan; by default that of the last `connect`. Planning works
-        without a connection.
+        without a connection, unless `mailbox` is given.
     earlier_keys : tuple of RecordBatch
         The keys of this frame's rows by the columns of earlier submissions.
 
@@ -156,11 +165,16 @@ def make_plan(
     ------
     InvalidInputError
         An argument is invalid. Invalid rows do not raise: they are in `.problems`.
+    ConfigurationError
+        With `mailbox`: no service is connected.
+    ServiceError
+        With `mailbox`: the account's mailboxes could not be listed.
 
     Notes
     -----
-    Interface: POST /sequences/{id}/leads, Lead, Limits. Cells are sent as a person would write
-    them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells are omitted.
+    Interface: POST /sequences/{id}/leads, GET /mailboxes, Lead, Limits. Cells are sent as a person
+    would write them: 2021 for 2021.0, ISO 8601 for dates, true and false; missing and blank cells
+    are omitted.
 
     Examples
     --------
@@ -173,15 +187,23 @@ def make_plan(
     """
     client = connect.current() if client is None else connect.resolve(client)
     sequence_id = check_id("sequence_id", sequence_id)
-    settings = read_settings(leads_distribution, mailboxes)
+    settings = read_settings(leads_distribution, mailboxes, mailbox)
     chunk_size = read_chunk_size(chunk_size)
     mapping = read_mapping(
-        frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
+        frame,
+        email=email,
+        profnet_url=profnet_url,
+        data=data,
+        overrides=overrides,
+        mailbox=mailbox,
     )
-    checked = check_rows(frame, mapping)
+    account = None
+    if mailbox is not None:
+        client = connect.resolve(client)
+        account = look_up_mailboxes(client)
     return _plan(
         frame,
-        checked,
+        check_rows(frame, mapping, account),
         earlier_keys,
         sequence_id=sequence_id,
         client=client,
@@ -221,6 +243,7 @@ def validate(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
+    mailbox: Hashable | None = None,
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
@@ -231,8 +254,8 @@ def validate(
     ----------
     frame : DataFrame
         One row per lead; it is not changed.
-    email, profnet_url, data, overrides, leads_distribution, mailboxes, chunk_size
-        As for `df.outreach.plan`.
+    email, profnet_url, data, overrides, mailbox, leads_distribution, mailboxes, chunk_size
+        As for `df.outreach.plan`. Mailboxes are only checked for their syntax.
 
     Returns
     -------
@@ -256,10 +279,15 @@ def validate(
     >>> list(frame.outreach.validate()["code"])
     ['invalid_email']
     """
-    read_settings(leads_distribution, mailboxes)
+    read_settings(leads_distribution, mailboxes, mailbox)
     read_chunk_size(chunk_size)
     mapping = read_mapping(
-        frame, email=email, profnet_url=profnet_url, data=data, overrides=overrides
+        frame,
+        email=email,
+        profnet_url=profnet_url,
+        data=data,
+        overrides=overrides,
+        mailbox=mailbox,
     )
     return check_rows(frame, mapping).problems
 
@@ -272,6 +300,7 @@ def add_to_sequence(
     profnet_url: Hashable | None = PROFNET_URL_COLUMN,
     data: Sequence[str] | Mapping[str, Hashable] | None = None,
     overrides: bool | Mapping[str, bool | str] | str | None = None,
+    mailbox: Hashable | None = None,
     leads_distribution: LeadsDistribution | None = None,
     mailboxes: Sequence[str] | None = None,
     chunk_size: int = spec.MAX_LEADS_PER_REQUEST,
@@ -301,10 +330,16 @@ def add_to_sequence(
     overrides : bool, dict or str, optional
         The service's checks to skip, such as {"ignore_recently_contacted": True}; True for all;
         or the name of a column with a value per row.
+    mailbox : str, optional
+        The column with each row's mailbox: its address, or that of its user, whose active mailboxes
+        share the rows, each person always with the same one. Rows whose cell is missing are sent
+        from `mailboxes`, else by the sequence's senders. A recorded row is not sent again if its
+        mailbox changes; its detail says so.
     leads_distribution : {"sequence_senders", "custom_mailboxes"}, optional
-        The mailboxes that share the leads.
+        The mailboxes that share the leads; omit it with `mailbox`.
     mailboxes : list of str, optional
-        The mailboxes' addresses, for "custom_mailboxes" only.
+        The mailboxes' addresses, for "custom_mailboxes"; with `mailbox`, those of the rows whose
+        cell is missing.
     chunk_size : int
         Leads per request, at most 250.
     journal : str or Path, optional
@@ -327,10 +362,12 @@ def add_to_sequence(
     ------
     InvalidInputError
         An argument is invalid, or the journal is unusable; nothing was sent.
+    ServiceError
+        With `mailbox`: the account's mailboxes could not be listed; nothing was sent.
 
     Notes
     -----
-    Interface: POST /sequences/{id}/leads.
+    Interface: POST /sequences/{id}/leads, GET /mailboxes.
 
     Examples
     --------
@@ -349,6 +386,7 @@ def add_to_sequence(
         profnet_url=profnet_url,
         data=data,
         overrides=overrides,
+        mailbox=mailbox,
         leads_distribution=leads_distribution,
         mailboxes=mailboxes,
         chunk_size=chunk_size,
@@ -411,19 +449,21 @@ def report(
     >>> report.rows["status"].tolist()
     ['added', 'not_sent']
     """
-    mapping = read_mapping(frame, email=email, profnet_url=profnet_url, data=None, overrides=None)
+    mapping = read_mapping(
+        frame, email=email, profnet_url=profnet_url, data=None, overrides=None, mailbox=None
+    )
     target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
     plan = _plan(frame, check_rows(frame, mapping), (), client=client, **target)
     return read_report(plan, journal)
 
 
 def _keys(checked: CheckedRows) -> pa.RecordBatch:
-    """Return the keys of the valid rows; missing for the others."""
-    missing = pa.nulls(len(checked.is_valid), TEXT)
-    is_valid = pa.array(checked.is_valid)
+    """Return the keys of the rows with valid identifiers; missing for the others."""
+    missing = pa.nulls(len(checked.is_identified), TEXT)
+    is_identified = pa.array(checked.is_identified)
     return pa.RecordBatch.from_pydict(
         {
-            field: pc.if_else(is_valid, key(checked.identifiers[field]), missing)
+            field: pc.if_else(is_identified, key(checked.identifiers[field]), missing)
             if field in checked.identifiers
             else missing
             for field, key in _KEYS.items()

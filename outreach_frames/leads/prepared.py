@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -20,6 +21,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.common.text import quoted
 from outreach_frames.leads import statuses
 from outreach_frames.leads.planning.checks import PLACEHOLDER, CheckedRows, count_overrides
+from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
 from outreach_frames.leads.planning.sequence_status import SequenceStatus
 
 Positions = np.ndarray[Any, Any]
@@ -47,7 +49,7 @@ class PreparedLeads:
     positions: Positions
     # All rows; each request's JSON is built from them and not kept.
     checked: CheckedRows
-    # The normalised email and profile URL of each row; missing in invalid rows.
+    # The normalised email and profile URL of each row; missing in rows without a valid lead.
     keys: pa.RecordBatch
     # The same by the columns of earlier submissions of this frame.
     earlier_keys: tuple[pa.RecordBatch, ...]
@@ -79,6 +81,14 @@ class PreparedLeads:
         """The number of leads with each override."""
         return count_overrides(self.checked.overrides.take(pa.array(self.positions)))
 
+    @property
+    def mailboxes(self) -> dict[str, int]:
+        """The number of leads sent from each row's own mailbox, by address, most first."""
+        if self.checked.mailboxes is None:
+            return {}
+        own = self.checked.mailboxes.take(pa.array(self.positions)).drop_null()
+        return dict(Counter(own.to_pylist()).most_common())
+
     def outcome_of_unsent(self, kept: Positions | None = None) -> pd.DataFrame:
         """Return position, status, detail and error_code of the rows that are not sent.
 
@@ -101,10 +111,20 @@ class PreparedLeads:
     def chunks(self, positions: Sequence[int] | Positions | None = None) -> list[Positions]:
         """Return the positions of the rows of each request, for all planned rows by default.
 
-        Leads that share a URL but not an email go into separate requests where a few extra requests
-        suffice: the service skips all but one of those in the same request.
+        Leads of different mailboxes go into separate requests. So do leads that share a URL but not
+        an email where a few extra requests suffice: the service skips all but one of those in the
+        same request.
         """
         rows = self.positions if positions is None else np.array(positions, dtype=np.int64)
+        if self.checked.mailboxes is None:
+            return self._chunks(rows)
+        mailboxes = self.checked.mailboxes.take(pa.array(rows)).dictionary_encode("encode")
+        numbers = mailboxes.indices.to_numpy()
+        order = np.argsort(numbers, kind="stable")
+        ends = np.flatnonzero(np.diff(numbers[order])) + 1
+        return [chunk for part in np.split(rows[order], ends) for chunk in self._chunks(part)]
+
+    def _chunks(self, rows: Positions) -> list[Positions]:
         urls = self.keys.column(_PROFNET_URL).take(pa.array(rows))
         if pc.count_distinct(urls).as_py() == len(urls) - urls.null_count:
             starts = range(0, len(rows), self.chunk_size)
@@ -114,8 +134,22 @@ class PreparedLeads:
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
         """Return the JSON body of the request that sends these rows."""
-        settings = {SETTINGS: dict(self.settings)} if self.settings else {}
-        return orjson.dumps({LEADS: self.leads(positions), **settings})
+        mailbox, settings = self.mailbox_of(positions), dict(self.settings)
+        if mailbox is not None:
+            custom = spec.MAILBOXES_LEADS_DISTRIBUTION
+            settings = {DISTRIBUTION: custom, MAILBOXES: [mailbox]}
+        return orjson.dumps(
+            {LEADS: self.leads(positions), **({SETTINGS: settings} if settings else {})}
+        )
+
+    def mailbox_of(self, positions: Sequence[int] | Positions) -> str | None:
+        """Return the mailbox of a request's rows, None if they have no own one."""
+        if self.checked.mailboxes is None:
+            return None
+        rows = pa.array(positions, pa.int64())
+        mailbox: str | None
+        (mailbox,) = self.checked.mailboxes.take(rows).unique().to_pylist()
+        return mailbox
 
     def payload(self, positions: Sequence[int] | Positions) -> dict[str, Any]:
         """Return the body of the request that sends these rows, as a dict."""
@@ -175,10 +209,10 @@ class PreparedLeads:
         }
 
     def _rows(self, positions: Sequence[int] | Positions) -> pa.Array:
-        """Convert positions to Arrow; invalid rows are an error."""
+        """Convert positions to Arrow; rows without valid identifiers are an error."""
         rows = np.asarray(positions, dtype=np.int64)
-        if not self.checked.is_valid[rows].all():
-            raise KeyError("an invalid row has no lead")
+        if not self.checked.is_identified[rows].all():
+            raise KeyError("a row without valid identifiers has no lead")
         return pa.array(rows)
 
 
@@ -228,6 +262,12 @@ def unsent_rows(
     invalid = pd.DataFrame({"status": statuses.INVALID, "detail": details, "error_code": codes})
     duplicates = np.flatnonzero(kept != np.arange(len(kept)))
     reasons = _duplicate_reasons(index, keys, duplicates, kept[duplicates], linked_by)
+    if checked.mailboxes is not None:
+        boxes = checked.mailboxes.to_pylist()
+        reasons = [
+            reason + " of another mailbox" * (boxes[row] != boxes[kept[row]])
+            for reason, row in zip(reasons, duplicates.tolist(), strict=True)
+        ]
     duplicate = pd.DataFrame(
         {"status": statuses.DUPLICATE_IN_FRAME, "detail": reasons, "error_code": None},
         index=duplicates,

@@ -228,6 +228,8 @@ def check_headcount(headcount: Headcount, columns: Sequence[str] | None) -> None
 def with_headcount(people: pd.DataFrame, headcount: Headcount) -> pd.DataFrame:
     """Return people with only the requested headcount columns."""
     dropped = _DROPPED[headcount]
+    if not dropped:
+        return people  # selecting all columns would copy each of them
     return people[[name for name in people.columns if not name.startswith(dropped)]]
 
 

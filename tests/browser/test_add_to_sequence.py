@@ -468,3 +468,28 @@ def test_by_keyboard_alone(notebook: Notebook) -> None:
         expect_text(widget, "2 of 5 rows are in the sequence now.")
         (body,) = posts(service)
         assert body["leads"][1]["data"] == {"first_name": "<b>Cy</b>"}
+
+
+def test_a_mailbox_of_each_row(notebook: Notebook) -> None:
+    """A column with each row's mailbox can be chosen; the plan shows the leads per mailbox."""
+    from playwright.sync_api import expect
+
+    owned = f"{LEADS}df['Owner'] = ['active@example.org', None, 'x@example.org'] * {ROWS // 3}"
+    with serving() as service:
+        notebook.run(connect_to(service), owned, ADDING)
+        widget = notebook.widget
+        widget.get_by_text("Overrides and mailboxes").click()
+        column = widget.get_by_label("Column with each row's mailbox")
+        expect(column).to_have_value("")
+        column.select_option(label="Owner")
+        expect_text(widget, "Spread leads without a mailbox over")
+        expect_text(widget, "each row's own mailbox")
+        check(widget)
+        expect_text(widget, "active@example.org 167, the sequence's senders 167")
+        expect_text(widget, "no mailbox and no user 'x@example.org'")
+        notebook.screenshot("add_mailbox_light")
+        button(widget, "Add 334 leads").click()
+        expect_text(widget, "334 of 501 rows are in the sequence now.")
+        assert 'mailbox="Owner"' in notebook.ask("print(adding.code)")
+        settings = [body.get("settings", {}).get("mailboxes") for body in posts(service)]
+        assert settings == [["active@example.org"], None]

@@ -14,6 +14,7 @@ from outreach_frames.client.client import Client
 from outreach_frames.common.cancellation import CancellationToken, bind_thread
 from outreach_frames.common.warnings import collect_warnings
 from outreach_frames.errors import OutreachWarning, ServiceError
+from tests.conftest import PEOPLE
 from tests.scripted import Received, Reply, json, scripted
 
 pytestmark = pytest.mark.long
@@ -106,6 +107,6 @@ def test_warnings_can_be_collected(client: Client) -> None:
     """What would be warned of is collected where somebody collects, and warned of elsewhere."""
     with collect_warnings() as messages:
         of.search_people(limit=5, client=client)
-    assert [words for words in messages if words.startswith("5 of 400 people were read")]
-    with pytest.warns(OutreachWarning, match="5 of 400"):
+    assert [words for words in messages if words.startswith(f"5 of {PEOPLE} people were read")]
+    with pytest.warns(OutreachWarning, match=f"5 of {PEOPLE}"):
         of.search_people(limit=5, client=client)

@@ -12,5 +12,6 @@ def everything_shown(error: BaseException) -> str:
     assert error.__traceback__ is not None
     error = error.with_traceback(error.__traceback__.tb_next)
     plain = traceback.TracebackException.from_exception(error, capture_locals=True)
-    shown = VerboseTB().text(type(error), error, error.__traceback__)
+    # Colours take twice as long, and would part what is looked for.
+    shown = VerboseTB("nocolor").text(type(error), error, error.__traceback__)
     return "".join(plain.format()) + str(shown)

@@ -48,7 +48,7 @@ TYPED: Any = [{"score": {"a": [None, None], "b": 0.5}}] * 2
 @example([[{"educations": NULLS}], [{"educations": NULLS, "new": 1}]])
 @example([[{"educations": LISTS}], [{"educations": TYPED}]])
 @example([[{"new": [{"a": [None, None], "b": 1}]}], [{"new": [{"a": [None, None], "b": 0.5}]}]])
-@share_of_examples(0.1)
+@share_of_examples(0.05)
 def test_nested_fields_of_any_type_are_exported(
     tmp_path_factory: pytest.TempPathFactory, pages: list[list[dict[str, Any]]]
 ) -> None:

@@ -46,6 +46,8 @@ def main(
     errors = getattr(subject, "ERRORS", ERRORS)
     with subject.cases() as new_case:
         ways = list(product(errors, (False, True)))
+        # Whatever comes of a fault, there are no more operations after so many in vain.
+        enough = len(ways) if step == 1 else 2
         for turn in range(len(ways) if in_all_ways else 1):
             spared = 0
             for number in count(1, step):
@@ -66,7 +68,7 @@ def main(
                     print(f"At {where}:", file=sys.stderr)
                     raise
                 spared = 0 if struck else spared + 1
-                if spared == len(ways):  # whatever comes of a fault, there are no more operations
+                if spared == enough:
                     print(f"{number - spared * step} operations")
                     break
 

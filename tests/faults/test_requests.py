@@ -27,7 +27,7 @@ def target() -> Iterator[Sandbox]:
 @pytest.mark.parametrize(
     ("first", "step"),
     [
-        ("once", 3),
+        ("once", 4),
         pytest.param("once", 1, marks=pytest.mark.slow),
         pytest.param("for good", 1, marks=pytest.mark.slow),
     ],

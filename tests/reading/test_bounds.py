@@ -101,21 +101,21 @@ def test_a_field_of_the_service_under_that_name_is_kept() -> None:
     assert "mine" in frame.loc[0, FURTHER_FIELDS]
 
 
-@pytest.mark.parametrize("name", ["people.csv", "people.parquet"])
-def test_exports_are_bounded_as_frames_are(tmp_path: Path, name: str) -> None:
+def test_exports_are_bounded_as_frames_are(tmp_path: Path) -> None:
     """An export of wide pages has what the frame of the same search has."""
 
     def reply(request: Any) -> Any:
         page = request.json["page"]
         people = [{"id": str(page)} | {f"p{page}f{n}": n for n in range(600)}]
-        pagination = {"page": page, "page_size": 1, "total": 3, "total_pages": 3}
+        pagination = {"page": page, "page_size": 1, "total": 2, "total_pages": 2}
         return json_reply({"results": people, "_pagination": pagination})
 
     with scripted(reply) as service, Client(service.url, "token", cache=None) as client:
         frame = of.search_people(limit=None, page_size=1, client=client)
-        path = of.export_people(tmp_path / name, page_size=1, client=client)
+        for name in ("people.csv", "people.parquet"):
+            path = of.export_people(tmp_path / name, page_size=1, client=client)
+            pd.testing.assert_frame_equal(of.read_prospects(path), frame, check_flags=False)
     assert len(frame.columns) == len(COLUMNS) + MOST + 1
-    pd.testing.assert_frame_equal(of.read_prospects(path), frame, check_flags=False)
 
 
 def test_records_of_any_kind_are_bounded() -> None:

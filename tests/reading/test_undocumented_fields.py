@@ -163,14 +163,19 @@ def test_columns_do_not_depend_on_how_people_came(tmp_path: Path) -> None:
 
     found = []
     with scripted(reply) as service:
-        for workers, size, cache in ((1, 20, None), (4, 50, "a"), (4, None, "b"), (1, 100, None)):
+        for workers, size, cache, names in (
+            (1, 20, None, ("p.csv", "parts")),
+            (4, 50, "a", ("p.parquet", "p.ndjson")),
+            (4, None, "b", ("p.csv", "parts")),
+            (1, 100, None, ("p.parquet", "p.ndjson")),
+        ):
             place = cache and tmp_path / f"{cache}.sqlite"
             with connected(service, workers=workers, cache=place, max_wait=1):
                 found += [
                     of.search_people(limit=None, page_size=size, progress=False)
                     for _ in range(2 if cache else 1)
                 ]
-                for name in ("p.csv", "p.parquet", "p.ndjson", "parts"):
+                for name in names:
                     path = tmp_path / f"{workers}{size}{name}"
                     of.export_people(path, page_size=size, progress=False)
                     found.append(of.read_prospects(path))

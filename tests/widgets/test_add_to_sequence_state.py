@@ -146,6 +146,7 @@ def test_code_does_the_same(column: str, long: bool) -> None:
             "overrides": {field.name: True for field in spec.OVERRIDES} if long else {},
             "leads_distribution": spec.MAILBOXES_LEADS_DISTRIBUTION if long else None,
             "mailboxes": ["anna@example.org"] if long else [],
+            "mailbox": column if long else None,
         }
     )
     code = code_for(value, [column], journal="a.journal" if long else None, with_client=long)
@@ -207,6 +208,7 @@ def test_code_runs(sandbox: Sandbox, client: Client) -> None:
         ({"overrides": True}, "overrides takes"),
         ({"leads_distribution": "evenly"}, "leads_distribution takes one of"),
         ({"mailboxes": "a@example.org"}, "mailboxes takes a list"),
+        ({"mailbox": 1}, "mailbox takes text"),
     ],
 )
 def test_choices_that_make_no_sense(part: dict[str, Any], words: str) -> None:
@@ -221,6 +223,9 @@ def test_only_what_is_on_is_an_override() -> None:
     assert value["overrides"] == {}
     assert plan_arguments(value)["overrides"] is None
     assert plan_arguments(value)["mailboxes"] is None
+    for distribution, sent in (("sequence_senders", None), ("custom_mailboxes",) * 2):
+        value = read_value({"mailbox": "owner", "leads_distribution": distribution})
+        assert plan_arguments(value)["leads_distribution"] == sent
 
 
 def sequences_frame(*rows: dict[str, Any]) -> pd.DataFrame:

@@ -19,8 +19,10 @@ from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import PLACEHOLDERS, quoted
 from outreach_frames.identity.keys import are_placeholder_urls
 from outreach_frames.leads.planning import syntax
+from outreach_frames.leads.planning.mailboxes import AccountMailboxes
 from outreach_frames.leads.planning.mapping import (
     EMAIL,
+    MAILBOX,
     OVERRIDES,
     PROFNET_URL,
     LeadMapping,
@@ -59,6 +61,7 @@ class Problem(NamedTuple):
 _CHECKS: Final = {
     EMAIL: (syntax.is_simple_email, syntax.email_problem),
     PROFNET_URL: (syntax.is_simple_url, syntax.url_problem),
+    MAILBOX: (syntax.is_simple_email, syntax.email_problem),
 }
 
 
@@ -70,37 +73,55 @@ class CheckedRows:
     data: Mapping[str, pa.Array]
     # The overrides of each row as JSON; missing where it has none.
     overrides: pa.Array
+    # The mailbox of each row; missing where it has none, None where no row has one.
+    mailboxes: pa.Array | None
     problems: pd.DataFrame
+    # Whether each row is sent, and whether its identifiers are valid: they link a person's rows
+    # even where the row is not sent.
     is_valid: np.ndarray[Any, Any]
+    is_identified: np.ndarray[Any, Any]
 
 
-def check_rows(frame: pd.DataFrame, mapping: LeadMapping) -> CheckedRows:
-    """Check every row of a frame against every rule."""
+def check_rows(
+    frame: pd.DataFrame, mapping: LeadMapping, account: AccountMailboxes | None = None
+) -> CheckedRows:
+    """Check every row of a frame against every rule; mailboxes against the account's, if given."""
     problems: list[Problem] = []
     identifiers = {
         field: _identifier(_Column(frame[column], field, column, problems))
         for field, column in mapping.identifiers.items()
     }
+    is_identified = _have_no_problem(problems, len(frame))
+    # An identifier that has no text form is invalid, not missing.
+    is_present = np.zeros(len(frame), dtype=bool)
+    is_present[[problem.row for problem in problems if problem.code == NOT_PLAIN]] = True
     data = {
         field: _data_field(_Column(frame[column], field, column, problems))
         for field, column in mapping.data.items()
     }
     overrides = _override_texts(frame, mapping, problems)
-    # An identifier that has no text form is invalid, not missing.
-    not_plain = [problem for problem in problems if problem.code == NOT_PLAIN]
-    is_present = np.zeros(len(frame), dtype=bool)
-    is_present[[problem.row for problem in not_plain if problem.field in identifiers]] = True
     for texts in identifiers.values():
         is_present |= texts.is_valid().to_numpy(zero_copy_only=False)
+    is_identified &= is_present
     message = _missing_message(mapping, data)
     problems += [
         Problem(row, None, None, "missing_identifier", message)
         for row in np.flatnonzero(~is_present).tolist()
     ]
-    is_valid = np.ones(len(frame), dtype=bool)
-    is_valid[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
+    mailboxes = None
+    if mapping.mailbox is not None:
+        column = _Column(frame[mapping.mailbox], MAILBOX, mapping.mailbox, problems)
+        mailboxes = _mailboxes(column, identifiers, account)
+    is_valid = _have_no_problem(problems, len(frame))
     table = _problems_frame(problems, frame.index)
-    return CheckedRows(identifiers, data, overrides, table, is_valid)
+    return CheckedRows(identifiers, data, overrides, mailboxes, table, is_valid, is_identified)
+
+
+def _have_no_problem(problems: Sequence[Problem], size: int) -> np.ndarray[Any, Any]:
+    """Return whether each row has no problem but placeholders."""
+    are_good = np.ones(size, dtype=bool)
+    are_good[[problem.row for problem in problems if problem.code != PLACEHOLDER]] = False
+    return are_good
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +169,22 @@ def _identifier(column: _Column) -> pa.Array:
         if message := find_problem(text):
             column.report(row, f"invalid_{column.field}", message)
     return texts
+
+
+def _mailboxes(
+    column: _Column, identifiers: Mapping[str, pa.Array], account: AccountMailboxes | None
+) -> pa.Array:
+    """Return the address of each row's mailbox, or the cell's text if that cannot be used."""
+    before = len(column.problems)
+    texts = _identifier(column)
+    if account is None:
+        return texts
+    unreadable = {problem.row for problem in column.problems[before:]}
+    chosen = account.choose(texts, identifiers)
+    for row, (code, message) in chosen.problems.items():
+        if row not in unreadable:
+            column.report(row, code, message)
+    return chosen.addresses
 
 
 def _data_field(column: _Column) -> pa.Array:

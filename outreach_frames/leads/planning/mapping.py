@@ -25,6 +25,7 @@ from outreach_frames.leads.planning.syntax import email_problem, field_name, is_
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
 DISTRIBUTION, MAILBOXES = (field.name for field in spec.ADD_LEADS_SETTINGS)
+MAILBOX: Final = "mailbox"
 
 _MAX_SHOWN_DATA = 1000
 _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
@@ -48,10 +49,18 @@ class LeadMapping:
     data: Mapping[str, Hashable]
     # Keys: an override, or None for all. Values: a boolean for all rows, or a column.
     overrides: Mapping[str | None, Hashable]
+    # The column with each row's mailbox.
+    mailbox: Hashable | None
 
 
 def read_mapping(
-    frame: object, *, email: object, profnet_url: object, data: object, overrides: object
+    frame: object,
+    *,
+    email: object,
+    profnet_url: object,
+    data: object,
+    overrides: object,
+    mailbox: object,
 ) -> LeadMapping:
     """Check the mapping arguments against a frame."""
     if not isinstance(frame, pd.DataFrame):
@@ -62,13 +71,28 @@ def read_mapping(
             'df.columns = ["_".join(map(str, names)) for names in df.columns].'
         )
     identifiers = _read_identifiers(frame, {EMAIL: email, PROFNET_URL: profnet_url})
-    return LeadMapping(identifiers, _read_data(frame, data), _read_overrides(frame, overrides))
+    return LeadMapping(
+        identifiers,
+        _read_data(frame, data),
+        _read_overrides(frame, overrides),
+        _read_mailbox(frame, mailbox),
+    )
 
 
-def read_settings(leads_distribution: object, mailboxes: object) -> Mapping[str, Any]:
-    """Check the settings, and return them as sent; empty for the service's defaults."""
+def read_settings(
+    leads_distribution: object, mailboxes: object, mailbox: object
+) -> Mapping[str, Any]:
+    """Check the settings, and return those of rows without a mailbox; empty for the defaults."""
     distribution = check_choice(DISTRIBUTION, leads_distribution, spec.LEADS_DISTRIBUTIONS)
     custom = spec.MAILBOXES_LEADS_DISTRIBUTION
+    if mailbox is not None and distribution != (None if mailboxes is None else custom):
+        if distribution is not None:
+            raise InvalidInputError(
+                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=, which sends each row "
+                f"from its own mailbox. Pass only {MAILBOX}= and, for rows whose cell is missing, "
+                f"{MAILBOXES}=; without it, these are sent by the sequence's senders."
+            )
+        distribution = custom
     if mailboxes is None:
         if distribution == custom:
             raise InvalidInputError(
@@ -94,6 +118,16 @@ def read_chunk_size(value: object) -> int:
             f"request. Pass a number in that range."
         )
     return size
+
+
+def _read_mailbox(frame: pd.DataFrame, mailbox: object) -> Hashable | None:
+    if isinstance(mailbox, str) and "@" in mailbox and mailbox not in frame.columns:
+        raise InvalidInputError(
+            f"{MAILBOX} takes the name of a column with each row's mailbox, not an address. To "
+            f"send all rows from one mailbox, pass "
+            f"{DISTRIBUTION}={spec.MAILBOXES_LEADS_DISTRIBUTION!r}, {MAILBOXES}=[the address]."
+        )
+    return None if mailbox is None else _column(frame, MAILBOX, mailbox)
 
 
 def _read_mailboxes(mailboxes: object) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ Every arrow is one durable transaction:
                            '--the run died, next opening--> unknown
 
 A run sends leads that are not recorded, `rejected` or `not_sent`; `unknown` ones only on request.
-For each lead the file holds salted hashes of its person's identifiers, so rows may be corrected,
-added, dropped and reordered between runs. It also holds the service's messages, which may contain
-an address, but no leads and no token. Only its owner can read it.
+For each lead the file holds salted hashes of its person's identifiers and of its own mailbox, so
+rows may be corrected, added, dropped and reordered between runs. It also holds the service's
+messages, which may contain an address, but no leads and no token. Only its owner can read it.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.common import sqlite_file
 from outreach_frames.common.atomic_files import expanded, require_readable_file, set_mode
+from outreach_frames.common.text import plural
 from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.identity.keys import email_keys
 from outreach_frames.identity.persons import Identifiers, Mask, identifiers
 from outreach_frames.leads import statuses
+from outreach_frames.leads.planning.mapping import MAILBOX
 from outreach_frames.leads.prepared import SETTINGS, PreparedLeads
 from outreach_frames.leads.sending.journal_place import (
     DO_NOT_START_ANEW,
@@ -51,10 +54,11 @@ from outreach_frames.leads.sending.resume import Entry, Recorded, Resumption, Se
 
 _LOGGER: Final = logging.getLogger(__name__)
 _BEGIN: Final = """
-INSERT INTO leads (lead, chunk, attempts, sent_at, email, profnet_url, overrides)
-VALUES (?, ?, 1, ?, ?, ?, ?)
+INSERT INTO leads (lead, chunk, attempts, sent_at, mailbox, email, profnet_url, overrides)
+VALUES (?, ?, 1, ?, ?, ?, ?, ?)
 ON CONFLICT (lead) DO UPDATE SET status = NULL, detail = NULL, error_code = NULL,
-    chunk = excluded.chunk, attempts = attempts + 1, email = excluded.email,
+    chunk = excluded.chunk, attempts = attempts + 1, mailbox = excluded.mailbox,
+    email = excluded.email,
     profnet_url = excluded.profnet_url, overrides = excluded.overrides,
     sent_at = iif(status = 'unknown', sent_at, excluded.sent_at),
     was_reached = was_reached OR ifnull(status NOT IN ('rejected', 'not_sent'), FALSE)
@@ -119,14 +123,27 @@ class Journal:
         hashes = Identifiers(
             *(_hashes(kind, column, self._salt) for kind, column in zip(_KINDS, keys, strict=True))
         )
+        mailboxes = plan.checked.mailboxes
+        self._mailboxes: list[bytes | None] = (
+            [None] * len(plan.frame)
+            if mailboxes is None
+            else _hashes(f"sent {MAILBOX}", email_keys(mailboxes), self._salt).to_pylist()
+        )
         resumption = resume(
-            plan, hashes, self._recorded, resend_unknown=resend_unknown, sent_of=self._sent
+            plan,
+            hashes,
+            self._mailboxes,
+            self._recorded,
+            resend_unknown=resend_unknown,
+            sent_of=self._sent,
         )
         self._sets = list(zip(*(column.to_pylist() for column in hashes), strict=True))
         self._resumption = resumption
         self._duplicates: dict[int, list[int]] = {}
         for row in np.flatnonzero(resumption.kept != np.arange(len(plan.frame))).tolist():
             self._duplicates.setdefault(int(resumption.kept[row]), []).append(row)
+        for row, sent_row in resumption.unsent_rows:
+            self._duplicates.setdefault(sent_row, []).append(row)
         if resumption.extensions and not dry_run:
             with self._explained(InvalidInputError), sqlite_file.transaction(self._connection):
                 for lead, place, kind in resumption.extensions:
@@ -140,6 +157,17 @@ class Journal:
         is_reached = pa.array(np.isin(self._recorded.leads, list(self._recorded.reached)))
         hashes = (column.filter(is_reached).drop_null() for column in self._recorded.identifiers)
         return ReachedPeople(self._salt, Identifiers(*hashes))
+
+    def require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
+        """Raise if a plan without a column of mailboxes would resume a run that had one."""
+        is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
+        if is_forgotten and leads and self.path is not None:
+            raise InvalidInputError(
+                f"The journal {self.path} has leads that were sent from their own mailbox. Pass "
+                f"{MAILBOX}= as before: without it, {plural(leads, 'lead')} would be sent from "
+                "other ones. Rows whose cell is missing are sent by the sequence's senders. "
+                "Nothing was sent."
+            )
 
     def begin(self, chunk: int, positions: Sequence[int], sent_at: datetime | None = None) -> None:
         """Record that rows are about to be sent in this chunk, now by default."""
@@ -317,6 +345,7 @@ class Journal:
         return Recorded(
             entries,
             reached,
+            dict(self._rows("SELECT lead, mailbox FROM leads WHERE mailbox IS NOT NULL")),
             self._sent_lead,
             np.array(leads, dtype=np.int64),
             np.array(is_sent, dtype=bool),
@@ -325,7 +354,7 @@ class Journal:
 
     def _sent_lead(self, lead: int) -> Sent:
         """Return a recorded lead as it was sent."""
-        query = "SELECT email, profnet_url, overrides FROM leads WHERE lead = ?"
+        query = "SELECT mailbox, email, profnet_url, overrides FROM leads WHERE lead = ?"
         return Sent(*self._connection.execute(query, (lead,)).fetchone())
 
     def _retire_sets(self, lead: int) -> None:
@@ -354,10 +383,10 @@ class Journal:
             return None if text is None else _hash(f"sent {name}", text, self._salt)
 
         email, profnet_url = spec.LEAD_IDENTIFIERS
-        leads = zip(self._plan.identifiers(positions), overrides, strict=True)
+        leads = zip(positions, self._plan.identifiers(positions), overrides, strict=True)
         return [
-            Sent(hashed(email, address), hashed(profnet_url, url), chosen)
-            for (address, url), chosen in leads
+            Sent(self._mailboxes[row], hashed(email, address), hashed(profnet_url, url), chosen)
+            for row, (address, url), chosen in leads
         ]
 
 

@@ -25,7 +25,8 @@ CREATE TABLE submission (part TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE salt (salt BLOB NOT NULL);
 CREATE TABLE runs (run INTEGER PRIMARY KEY, began_at TEXT NOT NULL, mark BLOB NOT NULL);
 CREATE TABLE notes (note INTEGER PRIMARY KEY, text TEXT NOT NULL);
--- A lead without status is being sent. Identifiers are hashes of their exact text.
+-- A lead without status is being sent. Identifiers are hashes of their exact text, a lead's own
+-- mailbox is a hash of its key; without one, NULL, it was sent as in the settings.
 CREATE TABLE leads (
     lead INTEGER PRIMARY KEY, status TEXT, detail TEXT, error_code TEXT,
     chunk INTEGER NOT NULL, attempts INTEGER NOT NULL, sent_at TEXT NOT NULL, mailbox BLOB,

@@ -260,6 +260,7 @@ class NextStep(Enum):
 
 
 MISSING_LEAD_FIELD: Final = "missing_lead_field"
+MAILBOX_UNUSABLE: Final = "mailbox_unusable"
 
 # The next step by error code of a 422. Nearly all codes concern the sequence or the account. An
 # undocumented code may concern only this request's leads, so the run tolerates a few in a row.
@@ -340,6 +341,15 @@ def _refused(error: ValidationFailedError) -> Classification:
     detail, code = shorten("; ".join(notes), _DETAIL_CHARACTERS), problems[0].error_code or None
     outcome = RowOutcome(statuses.REJECTED, detail, code)
     return Classification(outcome, _next_step(problems[0]), notes)
+
+
+def is_mailbox_refused(error: OutreachError) -> bool:
+    """Return whether nothing but the request's mailbox keeps the run from continuing."""
+    return isinstance(error, ValidationFailedError) and {MAILBOX_UNUSABLE} == {
+        problem.error_code
+        for problem in error.validation_errors
+        if _next_step(problem) is NextStep.STOP
+    }
 
 
 def _next_step(problem: ValidationProblem) -> NextStep:

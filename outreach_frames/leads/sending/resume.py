@@ -30,6 +30,7 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 
 _OTHER_IDENTIFIERS: Final = "It was sent {} and is not resent."
 _CHANGED: Final = "Not resent, because its {} changed since it was sent."
+_UNUSABLE: Final = "Not resent, because its mailbox cannot be used; see the plan's problems."
 _OTHER_LEAD: Final = "Not resent, because another lead of this person may have arrived."
 
 _OVERRIDES: Final = {
@@ -50,8 +51,9 @@ class Entry(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A lead as sent: hashes of its identifiers' exact text, and its overrides as JSON."""
+    """A lead as sent: hashes of its mailbox and identifiers, and its overrides as JSON."""
 
+    mailbox: bytes | None
     email: bytes | None
     profnet_url: bytes | None
     overrides: str | None
@@ -64,6 +66,8 @@ class Recorded(NamedTuple):
     entries: Mapping[int, Entry]
     # The leads whose people any request may have reached.
     reached: AbstractSet[int]
+    # The leads that were sent from their own mailbox, with its hash.
+    mailboxes: Mapping[int, bytes]
     sent: Callable[[int], Sent]
     # The lead of each identifier set, in the order of recording.
     leads: Rows
@@ -87,18 +91,21 @@ class Resumption:
     leads: dict[int, int] = field(default_factory=dict)
     # New identifiers of recorded leads: lead, place of the set, kind of identifier or None for all.
     extensions: list[tuple[int, int, int | None]] = field(default_factory=list)
+    # Invalid rows with valid identifiers, and the row that is sent for their person.
+    unsent_rows: list[tuple[int, int]] = field(default_factory=list)
 
 
 def resume(
     plan: PreparedLeads,
     identifiers: Identifiers,
+    mailboxes: Sequence[bytes | None],
     recorded: Recorded,
     *,
     resend_unknown: bool,
     sent_of: Callable[[Sequence[int]], list[Sent]],
 ) -> Resumption:
     """Decide for every row whether it is sent; with `resend_unknown`, only unknown rows are."""
-    people = _People(plan, identifiers, recorded)
+    people = _People(plan, identifiers, mailboxes, recorded)
     resumption = Resumption(np.array([], dtype=np.int64), np.arange(people.size))
     new_rows = _add_new_persons(people, resumption)
     to_send = [] if resend_unknown else new_rows
@@ -113,7 +120,7 @@ def resume(
             to_send.append(row)
             resumption.leads[row] = lead
         elif not note:
-            note = people.describe_changed_identifiers(lead, row)
+            note = people.describe_changes(lead, row)
         if len(rows) > 1:
             resumption.kept[[each for each in rows if people.is_valid[each]]] = row
         resumption.entries[row] = _with_note(people.entries[lead], note)
@@ -130,10 +137,20 @@ class _People:
     then the sets of present rows, then the recorded sets of leads that are retried.
     """
 
-    def __init__(self, plan: PreparedLeads, identifiers: Identifiers, recorded: Recorded) -> None:
+    def __init__(
+        self,
+        plan: PreparedLeads,
+        identifiers: Identifiers,
+        mailboxes: Sequence[bytes | None],
+        recorded: Recorded,
+    ) -> None:
         # `identifiers` has all rows by the plan's keys, then by each of its earlier keys.
-        self.size = len(plan.frame)
+        self.size, self._mailboxes = len(plan.frame), mailboxes
         self.is_valid, self.entries = plan.checked.is_valid, recorded.entries
+        self._is_identified = plan.checked.is_identified
+        self._has_mailboxes = plan.checked.mailboxes is not None
+        # Invalid rows that link their person's identifiers.
+        self.is_unsent = self._is_identified & ~self.is_valid
         self._overrides, self._recorded = plan.checked.overrides, recorded
         self._has_no_overrides = self._overrides.null_count == self.size
         is_reached = np.isin(recorded.leads, list(recorded.reached))
@@ -228,17 +245,19 @@ class _People:
 
         return min(rows, key=distance)
 
-    def describe_changed_identifiers(self, lead: int, row: int) -> str:
-        """Return a note of the row's identifiers that were not sent with its lead."""
-        places = self.begin + row, self._sent_place[lead]
-        if self._set[places[0]] == self._set[places[1]]:
-            return ""
-        now, sent = map(self._kinds, places)
-        differ = [
-            f"with another {kind}" if sent[kind] != NONE else f"without this {kind}"
-            for kind, number in now.items()
-            if number not in (NONE, sent[kind])
-        ]
+    def describe_changes(self, lead: int, row: int) -> str:
+        """Return a note of the row's identifiers and mailbox that were not those of its lead."""
+        places, differ = (self.begin + row, self._sent_place[lead]), []
+        if self._set[places[0]] != self._set[places[1]]:
+            now, sent = map(self._kinds, places)
+            differ = [
+                f"with another {kind}" if sent[kind] != NONE else f"without this {kind}"
+                for kind, number in now.items()
+                if number not in (NONE, sent[kind])
+            ]
+        mailbox = self._recorded.mailboxes.get(lead)
+        if self._has_mailboxes and self._mailboxes[row] != mailbox:
+            differ.append("without this mailbox" if mailbox is None else "from another mailbox")
         return _OTHER_IDENTIFIERS.format(" and ".join(differ)) if differ else ""
 
     def _kinds(self, place: int) -> dict[str, int]:
@@ -282,18 +301,20 @@ class _People:
         if self._arrived_leads(int(self.person_of_place[nearest])) > 1:
             return None, _OTHER_LEAD
         before = self._recorded.sent(lead)
-        valid = [row for row in rows if self.is_valid[row]]
-        now = dict(zip(valid, sent_of(valid), strict=True))
-        for row in valid:
-            if now[row][:2] == before[:2]:
+        present = [row for row in rows if self._is_identified[row]]
+        now = dict(zip(present, sent_of(present), strict=True))
+        # The overrides may differ.
+        same = [row for row in present if now[row][:-1] == before[:-1]]
+        for row in same:
+            if self.is_valid[row]:
                 return row, ""
-        current = now.get(nearest, Sent(None, None, None))
+        current = now.get(nearest, Sent(None, None, None, None))
         changed = [
             name
-            for name, old, new in zip(spec.LEAD_IDENTIFIERS, before, current, strict=False)
+            for name, old, new in zip(Sent._fields[:-1], before, current, strict=False)
             if old != new
         ]
-        return None, _CHANGED.format(" and ".join(changed))
+        return None, _CHANGED.format(" and ".join(changed)) if changed else _UNUSABLE
 
     def _arrived_leads(self, person: int) -> int:
         """Count a person's leads that are or may be in the sequence."""
@@ -323,6 +344,10 @@ def _add_new_persons(people: _People, resumption: Resumption) -> list[int]:
     persons = people.person_of_place[rows]
     _, places, inverse = np.unique(persons, return_index=True, return_inverse=True)
     resumption.kept[rows] = rows[places][inverse]
+    lead_of_person = dict(zip(persons[places].tolist(), rows[places].tolist(), strict=True))
+    for row in np.flatnonzero(people.is_unsent & ~people.is_known[: people.size]).tolist():
+        if (kept := lead_of_person.get(int(people.person_of_place[row]))) is not None:
+            resumption.unsent_rows.append((row, kept))
     first: list[int] = np.sort(rows[places]).tolist()
     for row in first:
         lead = people.take_retryable_lead(row)

@@ -24,6 +24,7 @@ from outreach_frames.leads.sending.outcome import (
     RowOutcome,
     classify,
     classify_resend,
+    is_mailbox_refused,
     read_response,
     reclassify_resent,
 )
@@ -212,11 +213,23 @@ class Run:
                 self._finish(chunk, interim, notes, is_interim=True)
                 return
         self.error = error
-        if next_step is NextStep.STOP:
+        if self.plan.checked.mailboxes is not None and is_mailbox_refused(error):
+            self._drop_mailbox(self.plan.mailbox_of(chunk.positions), outcome)
+        elif next_step is NextStep.STOP:
             self.over = True
         elif not (next_step is NextStep.FIND_FIELD and chunk.is_part):
             self._count_failure(_UNCERTAIN if next_step is NextStep.TOLERATE else str(error))
         self._finish(chunk, [outcome] * len(chunk.positions), notes)
+
+    def _drop_mailbox(self, mailbox: str | None, outcome: RowOutcome) -> None:
+        """Drop the pending chunks of a mailbox that was refused; others are still sent."""
+        detail = f"Its mailbox was refused before this row: {outcome.detail}"
+        not_sent = Entry(RowOutcome(statuses.NOT_SENT, detail, outcome.error_code), None, 0)
+        for chunk in list(self.pending):
+            if self.plan.mailbox_of(chunk.positions) == mailbox:
+                self.pending.remove(chunk)
+                for row in chunk.positions:
+                    self.entries.setdefault(row, not_sent)
 
     def _split(self, chunk: Chunk) -> bool:
         """Replace a chunk that would certainly be refused by two parts, if possible."""

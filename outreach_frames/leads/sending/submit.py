@@ -94,7 +94,9 @@ def preview(
     if place is None or (place.mark is None and not place.exists()):
         return Resumption(plan.positions, plan.kept)
     with Journal(place, _bound_to(plan, client or plan.client), dry_run=True) as opened:
-        return opened.resume(plan, resend_unknown=False, dry_run=True)
+        found = opened.resume(plan, resend_unknown=False, dry_run=True)
+        opened.require_mailboxes(plan, len(found.rows))
+        return found
 
 
 def _dry_run(
@@ -218,6 +220,8 @@ def _submit(
             rows = rows[np.isin(rows, list(unknown))]
             chunks = _original_chunks(plan, rows, entries)
         else:
+            if journal is not None:
+                journal.require_mailboxes(plan, len(rows))
             if not task.is_confirmed:
                 _warn_of_sent_before(task, rows)
             numbered = enumerate(plan.chunks(rows), last_chunk + 1)

@@ -220,9 +220,15 @@ function settingsSection(context) {
     h("option", { value: "" }, `the service's default (${form.default_distribution})`),
     form.distributions.map((name) => h("option", { value: name }, name)),
   );
+  const mailbox = h("select", {
+    "aria-label": "Column with each row's mailbox",
+    onchange: () => setValue({ [form.mailbox]: columns[mailbox.value] ?? null }),
+  });
+  const others = h("span", {});
   const mailboxes = h("fieldset", { class: "outreach-choices" });
   const summary = h("summary", {});
   let ticks = [];
+  let columns = [];
 
   function makeMailboxes(options) {
     const setMailboxes = () => {
@@ -243,6 +249,10 @@ function settingsSection(context) {
   function show() {
     const chosen = value();
     for (const { name, tick } of overrides) tick.checked = Boolean(chosen.overrides[name]);
+    const place = columns.indexOf(chosen[form.mailbox]);
+    mailbox.value = place < 0 ? "" : String(place);
+    mailbox.disabled = Boolean(model.get("busy"));
+    others.textContent = place < 0 ? "Spread the leads over " : "Spread leads without a mailbox over ";
     distribution.value = chosen[form.distribution] ?? "";
     distribution.disabled = Boolean(model.get("busy"));
     mailboxes.hidden = chosen[form.distribution] !== form.custom_mailboxes;
@@ -250,11 +260,18 @@ function settingsSection(context) {
     const count = Object.keys(chosen.overrides).length;
     const words = [
       count ? `${count} override${count === 1 ? "" : "s"}` : "no overrides",
-      chosen[form.distribution] ?? "default distribution",
+      place < 0 ? (chosen[form.distribution] ?? "default distribution") : "each row's own mailbox",
     ];
     summary.textContent = `Overrides and mailboxes (${words.join(", ")})`;
   }
 
+  onMessage(model, "columns", signal, ({ options }) => {
+    const usable = options.filter((one) => one.name !== null);
+    columns = usable.map((one) => one.name);
+    const named = usable.map(({ label }, place) => h("option", { value: place }, label));
+    setChildren(mailbox, h("option", { value: "" }, "none"), named);
+    show();
+  });
   onMessage(model, "mailboxes", signal, (message) => {
     makeMailboxes(message.options);
     show();
@@ -272,7 +289,8 @@ function settingsSection(context) {
         h("legend", {}, "Checks to skip, for all rows"),
         overrides.map((one) => one.element),
       ),
-      tools(h("label", {}, "Spread the leads over ", distribution)),
+      tools(h("label", {}, "Mailbox of each row, or its user: column ", mailbox)),
+      tools(h("label", {}, others, distribution)),
       mailboxes,
     ),
   );

@@ -16,6 +16,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.leads.planning.mapping import (
     DISTRIBUTION,
     EMAIL,
+    MAILBOX,
     MAILBOXES,
     OVERRIDES,
     PROFNET_URL,
@@ -29,6 +30,7 @@ _DEFAULTS: Final[Mapping[str, Any]] = {
     PROFNET_URL: None,
     "data": {},
     "overrides": {},
+    MAILBOX: None,
     DISTRIBUTION: None,
     MAILBOXES: [],
 }
@@ -47,7 +49,7 @@ def read_value(value: Mapping[str, Any]) -> dict[str, Any]:
             f"{', '.join(_DEFAULTS)}."
         )
     full = {**_DEFAULTS, **value}
-    for name in ("sequence_id", EMAIL, PROFNET_URL):
+    for name in ("sequence_id", EMAIL, PROFNET_URL, MAILBOX):
         _check_type(name, full[name], full[name] is None or isinstance(full[name], str), "text")
     _check_type("data", full["data"], _maps_texts(full["data"]), "{field: column}")
     overrides = full["overrides"]
@@ -74,6 +76,8 @@ def plan_arguments(value: Mapping[str, Any]) -> dict[str, Any]:
     custom = value[DISTRIBUTION] == spec.MAILBOXES_LEADS_DISTRIBUTION
     return {
         **value,
+        # With a column of mailboxes, the other choices are for rows whose cell is missing.
+        DISTRIBUTION: None if value[MAILBOX] is not None and not custom else value[DISTRIBUTION],
         "data": value["data"] or None,
         "overrides": value["overrides"] or None,
         MAILBOXES: (value[MAILBOXES] or None) if custom else None,

@@ -44,7 +44,10 @@ def plan_content(plan: SubmissionPlan) -> dict[str, Any]:
     shown = problems.head(PROBLEMS_SHOWN)
     return {
         "headline": _headline(plan),
-        "facts": [[fact.name, printable(fact.text)] for fact in plan_facts(plan)],
+        "facts": [
+            [fact.name, printable(", ".join([fact.text, *fact.details]))]
+            for fact in plan_facts(plan)
+        ],
         "problems": [
             [f"{row:,}", *map(_cell, cells)]
             for row, *cells in shown[_PROBLEM].itertuples(index=False, name=None)

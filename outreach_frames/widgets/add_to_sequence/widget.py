@@ -18,7 +18,7 @@ from outreach_frames.common.text import plural, printable
 from outreach_frames.errors import InvalidInputError, OutreachError, ValidationFailedError
 from outreach_frames.leads import statuses
 from outreach_frames.leads.plan import SubmissionPlan
-from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOXES
+from outreach_frames.leads.planning.mapping import DISTRIBUTION, MAILBOX, MAILBOXES
 from outreach_frames.leads.sending.report import SubmissionReport
 from outreach_frames.leads.sending.run import Directive
 from outreach_frames.resources.mailboxes import mailboxes
@@ -46,6 +46,7 @@ from outreach_frames.widgets.base import Panel, error_notice, notice, read_asset
 _FORM: Final[dict[str, Any]] = {
     "identifiers": list(spec.LEAD_IDENTIFIERS),
     "overrides": [{"name": field.name, "note": field.note} for field in spec.OVERRIDES],
+    "mailbox": MAILBOX,
     "distribution": DISTRIBUTION,
     "distributions": list(spec.LEADS_DISTRIBUTIONS),
     "default_distribution": spec.DEFAULT_LEADS_DISTRIBUTION,
@@ -86,7 +87,8 @@ class AddToSequence(Panel):
     ----------
     value : dict
         The choice; can be assigned, also in part: sequence_id, email, profnet_url (columns), data
-        ({field: column}), overrides ({override: True}), leads_distribution, mailboxes.
+        ({field: column}), overrides ({override: True}), mailbox (a column), leads_distribution,
+        mailboxes.
     plan : SubmissionPlan or None
         The latest plan.
     report : SubmissionReport or None

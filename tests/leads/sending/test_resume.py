@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -129,6 +130,31 @@ def test_nobody_is_sent_by_another_row(
             report = add(client, rows, path)
         assert len(sent(service)) == 1
         assert statuses(report) == expected
+
+
+@pytest.mark.parametrize("journals", [[None], ["one"], ["one", "one"]])
+@pytest.mark.parametrize("order", [[0, 1, 2], [1, 0, 2], [2, 1, 0], [1, 2, 0]])
+@pytest.mark.parametrize("wrong", ["data", "overrides"])
+def test_an_invalid_row_links_its_person(
+    wrong: str, order: list[int], journals: list[str | None], tmp_path: Path
+) -> None:
+    """A row that is not sent for its text still shows that two other rows are one person."""
+    rows = frame_of([(A, None), (A, U), (None, U)])
+    rows["note"] = ["fits", "z" * 2_000, "fits"]
+    rows["skip"] = [True, "perhaps", True]
+    options: Any = {"data": ["note"]} if wrong == "data" else {"overrides": "skip"}
+    rows = rows.iloc[order]
+    with scripted(only_posts([added])) as service, connected(service) as client:
+        for part in range(len(journals)):
+            frame = rows[: part + 2] if len(journals) > 1 else rows
+            journal = None if journals[part] is None else tmp_path / f"{journals[part]}.journal"
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", OutreachWarning)
+                report = frame.outreach.add_to_sequence(
+                    "s", journal=journal, client=client, **options
+                )
+        assert [len(each) for each in sent(service)] == [1]
+        assert sorted(statuses(report)) == ["added", "duplicate_in_frame", "invalid"]
 
 
 @pytest.mark.parametrize("is_dry", [True, False])

@@ -1,0 +1,479 @@
+"""`mailbox=`: each row is sent from the mailbox that a column names."""
+
+from __future__ import annotations
+
+import random
+import re
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import outreach_frames as of
+from outreach_frames.client.client import Client
+from outreach_frames.errors import (
+    ConfigurationError,
+    InvalidInputError,
+    OutreachWarning,
+    ServiceError,
+)
+from outreach_frames.leads.planning.mailboxes import AccountMailboxes
+from outreach_frames.leads.sending import sent_before
+from outreach_frames.sandbox import Sandbox
+from tests import scripted as script
+from tests.leads.histories.story import Pair, Persons, email_of, url_of
+from tests.leads.sending.lead_service import added, connected, refused, sent
+from tests.scripted import Received, Reply, Service, scripted
+
+Lead = tuple[str | None, str | None, str | None]
+
+CUSTOM = "custom_mailboxes"
+# Mailbox, user and status: Una has three, two of them active; two users are called Twin.
+LISTED = [
+    ("a@x.example", "ann@x.example", "u1", "active"),
+    ("b@x.example", "bob@x.example", "u2", "active"),
+    ("una1@x.example", "Una@x.example", "u3", "active"),
+    ("una2@x.example", "una@x.example", "u3", "active"),
+    ("una3@x.example", "una@x.example", "u3", "needs_reconnection"),
+    ("off@x.example", "olga@x.example", "u4", "inactive"),
+    ("t1@x.example", "twin@x.example", "u5", "active"),
+    ("t2@x.example", "twin@x.example", "u6", "active"),
+]
+
+
+def listed(boxes: list[tuple[str, str, str, str]]) -> list[dict[str, Any]]:
+    """Return mailboxes as the service lists them."""
+    return [
+        {"id": email, "email": email, "status": status, "user": {"id": number, "email": user}}
+        for email, user, number, status in boxes
+    ]
+
+
+class Account:
+    """A service with mailboxes, which can change, and turns for the requests that add leads."""
+
+    def __init__(self, *turns: Any) -> None:
+        self.turns, self.boxes = list(turns), LISTED
+
+    def __call__(self, received: Received) -> Reply:
+        """Reply to a request."""
+        if received.path == "/mailboxes":
+            odd = [{"id": "odd", "email": "odd@x.example"}, {"id": "none"}]
+            return script.json({"mailboxes": [*listed(self.boxes), *odd], "_links": {}})
+        if received.method == "GET":
+            return script.json({"sequences": [{"id": "s1", "status": "active"}], "_links": {}})
+        turn = self.turns.pop(0) if self.turns else added
+        reply: Reply = turn(received) if callable(turn) else turn
+        return reply
+
+
+@contextmanager
+def serving(*turns: Any) -> Iterator[tuple[Account, Service, Client]]:
+    """Serve an account, and connect to it."""
+    account = Account(*turns)
+    with scripted(account) as service, connected(service) as client:
+        yield account, service, client
+
+
+def leads(*mailboxes: str | None, first: int = 0) -> pd.DataFrame:
+    """Make a lead for each mailbox."""
+    emails = [f"p{row}.x@example.com" for row in range(first, first + len(mailboxes))]
+    return pd.DataFrame({"email": emails, "owner": pd.Series(mailboxes, dtype="object")})
+
+
+def add(frame: pd.DataFrame, client: Client, **options: Any) -> Any:
+    """Add leads from their mailboxes, with no word about what goes wrong."""
+    sent_before.clear()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutreachWarning)
+        options = {"mailbox": "owner", "progress": False, **options}
+        return frame.outreach.add_to_sequence("s1", client=client, **options)
+
+
+def boxes(service: Service) -> list[Any]:
+    """Return the mailboxes of each request that adds leads; None for the sequence's senders."""
+    found = []
+    for body in (each.json for each in service.requests if each.method == "POST"):
+        settings = body.get("settings", {})
+        assert settings.keys() in (set(), {"leads_distribution", "mailboxes"})
+        assert settings.get("leads_distribution") in (None, CUSTOM)
+        found.append(settings.get("mailboxes"))
+    return found
+
+
+def test_requests_per_mailbox() -> None:
+    """Rows of one mailbox share requests with it alone; outcomes are by position."""
+    owners = ["a@x.example", None, " B@X.example ", "bob@x.example", "n/a", "a@x.example", ""]
+    skips = [
+        script.json(
+            {
+                "total": 2,
+                "total_added_to_sequence": 1,
+                "recently_contacted_and_skipped": [{"email": "p5.x@example.com"}],
+            }
+        )
+    ]
+    with serving(*skips) as (_, service, client):
+        report = add(leads(*owners), client)
+        assert boxes(service) == [["a@x.example"], None, ["b@x.example"]]
+        assert sent(service) == [["p0", "p5"], ["p1", "p4", "p6"], ["p2", "p3"]]
+        assert report.rows["chunk"].tolist() == [1, 2, 3, 3, 2, 1, 2]
+        expected = ["added"] * 5 + ["recently_contacted", "added"]
+        assert report.rows["status"].tolist() == expected
+        add(leads(*owners, first=10), client, mailboxes=["t1@x.example", "t2@x.example"])
+        shared = ["t1@x.example", "t2@x.example"]
+        assert boxes(service)[3:] == [["a@x.example"], shared, ["b@x.example"]]
+        add(leads(*["a@x.example"] * 3, first=20), client, chunk_size=2)
+        assert [len(chunk) for chunk in sent(service)[6:]] == [2, 1]
+
+
+def test_problems_of_their_rows() -> None:
+    """A mailbox that cannot be used is a problem of its row, and is looked up once, uncached."""
+    owners = {
+        "nobody@x.example": "unknown_mailbox",
+        "off@x.example": "mailbox_unusable",
+        "olga@x.example": "mailbox_unusable",
+        "una3@x.example": "mailbox_unusable",
+        "twin@x.example": "ambiguous_mailbox",
+        "odd@x.example": "mailbox_unusable",
+        "Anna Smith": "invalid_mailbox",
+        "a@x.example; b@x.example": "invalid_mailbox",
+        "t1@x.example": None,
+    }
+    frame = leads(*owners)
+    frame.loc[len(frame)] = ["p99.x@example.com", ["a@x.example"]]
+    codes = [*owners.values(), "not_a_plain_value"]
+    with scripted(Account()) as service, Client(service.url, "token", backoff=0) as client:
+        of.mailboxes(client=client)
+        plan = frame.outreach.plan("s1", mailbox="owner", client=client)
+        listings = [each for each in service.requests if each.path == "/mailboxes"]
+        assert len(listings) == 2
+        assert plan.problems["code"].tolist() == [code for code in codes if code]
+        assert set(plan.problems["field"]) == {"mailbox"}
+        assert plan.mailboxes == {"t1@x.example": 1}
+        assert "una1@x.example" in plan.problems["message"][3]
+        found = add(frame, client).rows["error_code"].fillna("").tolist()
+        assert found == [code or "" for code in codes]
+        assert sent(service) == [["p8"]]
+        before = len(service.requests)
+        problems = frame.outreach.validate(mailbox="owner")
+        assert problems["code"].tolist() == ["invalid_mailbox"] * 2 + ["not_a_plain_value"]
+        assert len(service.requests) == before
+
+
+def test_a_plan_shows_its_mailboxes() -> None:
+    """The number of leads per mailbox is in `mailboxes` and in what a person sees."""
+    with serving() as (_, _, client):
+        owners = ["a@x.example", "b@x.example", "b@x.example", None]
+        plan = leads(*owners).outreach.plan("s1", mailbox="owner", client=client)
+        assert list(plan.mailboxes.items()) == [("b@x.example", 2), ("a@x.example", 1)]
+        text = r"b@x.example 2\n +a@x.example 1\n +the sequence's senders 1"
+        assert re.search(text, repr(plan))
+        assert "Leads per mailbox" in plan._repr_html_()
+        assert len(list(plan.payloads())) == 3
+        assert leads(*owners).outreach.plan("s1", client=client).mailboxes == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"leads_distribution": "sequence_senders"}, "contradicts mailbox="),
+        ({"leads_distribution": CUSTOM}, "contradicts mailbox="),
+        ({"leads_distribution": "sequence_senders", "mailboxes": ["a@x.example"]}, "contradicts"),
+        ({"mailboxes": []}, "empty"),
+        ({"mailbox": "ownr"}, "Did you mean 'owner'"),
+        ({"mailbox": "a@x.example"}, "mailboxes="),
+    ],
+)
+def test_contradictions(options: dict[str, Any], words: str) -> None:
+    """What cannot be meant raises before the first request, in every function."""
+    options = {"mailbox": "owner", **options}
+    with serving() as (_, service, client):
+        for call in ("plan", "add_to_sequence"):
+            with pytest.raises(InvalidInputError, match=words):
+                getattr(leads("a@x.example").outreach, call)("s1", client=client, **options)
+        with pytest.raises(InvalidInputError, match=words):
+            leads("a@x.example").outreach.validate(**options)
+        assert not service.requests
+
+
+def test_without_the_mailboxes() -> None:
+    """Without a service, or where it does not list its mailboxes, nothing is sent."""
+    with pytest.raises(ConfigurationError):
+        leads("a@x.example").outreach.plan("s1", mailbox="owner")
+    with scripted([script.json({}, 401)]) as service, connected(service) as client:
+        with pytest.raises(ServiceError):
+            add(leads("a@x.example"), client)
+        assert [each.method for each in service.requests] == ["GET"]
+
+
+def find(boxes: list[tuple[str, str, str, str]], emails: list[str], owner: str) -> dict[str, str]:
+    """Return the mailbox of each person."""
+    rows = [
+        {"email": email, "user_email": user, "user_id": number, "status": status}
+        for email, user, number, status in boxes
+    ]
+    frame = pd.DataFrame({"email": emails, "owner": owner})
+    mapping = of.leads.planning.mapping.read_mapping(
+        frame, email="email", profnet_url=None, data=None, overrides=None, mailbox="owner"
+    )
+    checked = of.leads.planning.checks.check_rows(frame, mapping, AccountMailboxes(rows))
+    assert checked.mailboxes is not None
+    return dict(zip(emails, checked.mailboxes.to_pylist(), strict=True))
+
+
+@given(st.integers(2, 6), st.randoms(use_true_random=False))
+def test_the_mailbox_of_a_person(count: int, rng: random.Random) -> None:
+    """One of a user's mailboxes, whatever the order and the other rows; few move if one comes."""
+    own = [(f"m{number}@x.example", "una@x.example", "u", "active") for number in range(count + 1)]
+    emails = [f"p{number}@example.com" for number in range(60)]
+    before = find(own[:count], emails, "una@x.example")
+    shuffled = rng.sample(own[:count], count)
+    some = rng.sample(emails, 20)
+    again = find([*LISTED[:2], *shuffled], [text.upper() for text in some], " UNA@x.example")
+    assert {email.lower(): box for email, box in again.items()} == {
+        one: before[one] for one in some
+    }
+    assert len(set(before.values())) > 1
+    after = find(own, emails, "una@x.example")
+    assert {after[one] for one in emails if after[one] != before[one]} <= {own[count][0]}
+    # The same on every machine.
+    assert find(own[:2], ["ada@example.com", "bo@example.com", "cy@example.com"], "una@x.example")
+
+
+def test_a_mailbox_that_changed(tmp_path: Path) -> None:
+    """Who was sent is not sent again from another mailbox, and the detail says so."""
+    with serving(added, refused("brand_new"), added, script.reset()) as (account, service, client):
+        journal = tmp_path / "j"
+        owners = ["a@x.example", "b@x.example", None, "una1@x.example"]
+        report = add(leads(*owners), client, journal=journal)
+        assert report.rows["status"].tolist() == ["added", "rejected", "added", "unknown"]
+        moved = leads("b@x.example", "t1@x.example", "a@x.example", "una2@x.example")
+        report = add(moved, client, journal=journal)
+        assert report.rows["status"].tolist() == ["added", "added", "added", "unknown"]
+        assert boxes(service)[4:] == [["t1@x.example"]]
+        assert sent(service)[4:] == [["p1"]]
+        other = "It was sent from another mailbox and is not resent."
+        without = "It was sent without this mailbox and is not resent."
+        assert report.rows["detail"].tolist()[:3] == [other, "", without]
+        assert other in report.rows["detail"][3]
+        # An unknown row is sent again only from the mailbox that it was sent from.
+        again = report.retry_unknown()
+        assert again.rows["detail"][3].endswith("because its mailbox changed since it was sent.")
+        account.boxes = [one for one in LISTED if one[0] != "una1@x.example"]
+        report = add(leads(*owners), client, journal=journal)
+        assert report.rows["status"].tolist() == ["added", "added", "added", "unknown"]
+        unusable = report.retry_unknown().rows["detail"][3]
+        assert "its mailbox cannot be used" in unusable
+        assert len(sent(service)) == 5
+        account.boxes = LISTED
+        report = add(leads(*owners), client, journal=journal).retry_unknown()
+        assert report.rows["status"].tolist() == ["added"] * 4
+        assert boxes(service)[5:] == [["una1@x.example"]]
+
+
+def test_recorded_rows_whose_mailbox_is_gone(tmp_path: Path) -> None:
+    """An outcome stays what it was; only rows that would be sent are invalid."""
+    with serving() as (account, service, client):
+        add(leads("a@x.example", "b@x.example"), client, journal=tmp_path / "j")
+        account.boxes = LISTED[1:]
+        report = add(leads(*["a@x.example", "b@x.example"] * 2), client, journal=tmp_path / "j")
+        assert report.rows["status"].tolist() == ["added", "added", "invalid", "added"]
+        assert report.rows["detail"].tolist()[:2] == ["", ""]
+        assert sent(service) == [["p0"], ["p1"], ["p3"]]
+
+
+def test_the_column_forgotten(tmp_path: Path) -> None:
+    """A run that began with mailboxes does not go on without; one without may go on with them."""
+    with serving() as (_, service, client):
+        add(leads("a@x.example"), client, journal=tmp_path / "j")
+        more = leads("a@x.example", "b@x.example")
+        with pytest.raises(InvalidInputError, match=r"mailbox= as before.*Nothing was sent"):
+            add(more, client, journal=tmp_path / "j", mailbox=None)
+        with pytest.raises(InvalidInputError, match="mailbox= as before"):
+            add(more, client, journal=tmp_path / "j", mailbox=None, dry_run=True)
+        same = add(more[:1], client, journal=tmp_path / "j", mailbox=None)
+        assert same.rows["status"].tolist() == ["added"]
+        add(leads(None), client, journal=tmp_path / "old", mailbox=None)
+        add(more, client, journal=tmp_path / "old")
+        assert sent(service) == [["p0"], ["p0"], ["p1"]]
+
+
+def test_one_person_with_two_owners(tmp_path: Path) -> None:
+    """Duplicates across mailboxes are one person, also where a row only links two others."""
+    url = "https://profnet.example/in/ada"
+    frame = pd.DataFrame(
+        {
+            "email": ["ada@example.com", "ada@example.com", None, "bo@example.com"],
+            "profnet_url": [url, None, url, None],
+            "owner": ["nobody@x.example", "a@x.example", "b@x.example", "b@x.example"],
+        }
+    )
+    with serving() as (_, service, client):
+        for journal in (None, tmp_path / "j"):
+            report = add(frame, client, journal=journal)
+            found = ["invalid", "added", "duplicate_in_frame", "added"]
+            assert report.rows["status"].tolist() == found
+            assert "as row 1 of another mailbox" in report.rows["detail"][2]
+        assert len(sent(service)) == 4
+        # The row that was not sent is recorded with its person.
+        add(frame.iloc[[0, 1]], client, journal=tmp_path / "k")
+        add(frame.iloc[[2]], client, journal=tmp_path / "k")
+        assert sent(service)[4:] == [["ada@example"]]
+
+
+def test_a_mailbox_refused_during_the_run(tmp_path: Path) -> None:
+    """The other mailboxes' rows are sent; those of the refused one are tried again later."""
+    unusable = refused("mailbox_unusable")
+    owners = ["a@x.example", "b@x.example"] * 4
+    with serving(unusable, added, added) as (_, service, client):
+        report = add(leads(*owners), client, chunk_size=2, journal=tmp_path / "j")
+        assert sent(service) == [["p0", "p2"], ["p1", "p3"], ["p5", "p7"]]
+        of_a = report.rows.iloc[::2]
+        assert of_a["status"].tolist() == ["rejected"] * 2 + ["not_sent"] * 2
+        assert set(of_a["error_code"]) == {"mailbox_unusable"}
+        assert report.rows["status"].tolist()[1::2] == ["added"] * 4
+        report = add(leads(*owners), client, chunk_size=2, journal=tmp_path / "j")
+        assert set(report.rows["status"]) == {"added"}
+        assert sent(service)[3:] == [["p0", "p2"], ["p4", "p6"]]
+    for codes in (("mailbox_unusable", "missing_ai_credits"), ("missing_ai_credits",)):
+        with serving(refused(*codes)) as (_, service, client):
+            add(leads(*owners), client)
+            assert len(sent(service)) == 1
+
+
+def test_needed_fields_within_a_mailbox() -> None:
+    """The search for a needed field never mixes mailboxes."""
+
+    def needs_name(received: Received) -> Reply:
+        every = received.json["leads"]
+        is_complete = all("name" in lead.get("data", {}) for lead in every)
+        return added(received) if is_complete else refused("missing_lead_field")
+
+    owners = ["a@x.example", "b@x.example", None]
+    frame = leads(*owners * 6).assign(name=["Ada", None] * 9)
+    with serving(*[needs_name] * 20) as (_, service, client):
+        report = add(frame, client, data=["name"])
+        assert report.rows["status"].tolist() == ["added", "rejected"] * 9
+        owner_of = {
+            f"p{row}": [owner] if owner else None for row, owner in enumerate(frame["owner"])
+        }
+        for chunk, box in zip(sent(service), boxes(service), strict=True):
+            assert {str(owner_of[one]) for one in chunk} == {str(box)}
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "category", "float64", "string[pyarrow]"])
+def test_columns_of_any_type(dtype: str) -> None:
+    """Missing cells of any type are missing, with no rows too."""
+    with serving() as (_, _, client):
+        for cells in ([None, None], [], ["a@x.example", None])[: 2 if dtype == "float64" else 3]:
+            frame = leads(*cells).astype({"owner": dtype})
+            plan = frame.outreach.plan("s1", mailbox="owner", client=client)
+            assert plan.mailboxes == ({"a@x.example": 1} if any(cells) else {})
+            assert len(plan.positions) == len(cells)
+
+
+def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
+    """Real rows go by mailboxes and users in any spelling; the sandbox accepts each request."""
+    listed = of.mailboxes(client=client)
+    usable = listed[listed["status"] == "active"]
+    frame = leads(*usable["email"].str.upper(), *listed["user_email"], None)
+    plan = frame.outreach.plan(sandbox.sequence_ids["accepts_any"], mailbox="owner", client=client)
+    user_of = dict(zip(listed["email"], listed["user_email"], strict=True))
+    for body in plan.payloads():
+        rows = frame.set_index("email").loc[[lead["email"] for lead in body["leads"]], "owner"]
+        (box,) = body.get("settings", {}).get("mailboxes", [None])
+        for owner in rows:
+            assert owner is box is None or owner.lower() in (box, user_of[box])
+    assert set(plan.submit(progress=False).rows["status"]) == {"added"}
+
+
+class History:
+    """A service that judges runs with one journal: a lead is (email, URL, mailbox)."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self.rng, self.is_retry = rng, False
+        # The leads of all requests that were not refused, and whether they are unknown.
+        self.sent: list[tuple[Lead, bool]] = []
+        # The rows of people who may have been reached, and those of the current run.
+        self.recorded: list[Pair] = []
+        self.present: list[Pair] = []
+        self.broken: list[str] = []
+
+    def begin(self, frame: pd.DataFrame) -> None:
+        """Prepare for a run."""
+        self.is_retry = False
+        rows = frame[["email", "profnet_url"]].itertuples(index=False)
+        self.present = [(email_of(email), url_of(url)) for email, url in rows]
+
+    def end(self) -> None:
+        """Remember whom the run may have reached."""
+        known = Persons([*self.recorded, *self.present])
+        reached = {known[pair_of(lead)] for lead, _ in self.sent}
+        self.recorded += [pair for pair in self.present if known[pair] in reached]
+
+    def __call__(self, received: Received) -> Reply:
+        """Judge a request, and suffer a fate."""
+        (box,) = received.json.get("settings", {}).get("mailboxes", [None])
+        if box not in (None, "a@x.example", "b@x.example", "una1@x.example", "una2@x.example"):
+            self.broken.append(f"sent from {box}")
+        known = Persons([*self.recorded, *self.present])
+        fate = self.rng.choices(["added", "unknown", "refused"], [3, 1, 1])[0]
+        leads = [(one.get("email"), one.get("profnet_url"), box) for one in received.json["leads"]]
+        for lead in leads:
+            before = [each for each in self.sent if known[pair_of(each[0])] == known[pair_of(lead)]]
+            expected = {(lead, True)} if self.is_retry else set()
+            if set(before) != expected:
+                self.broken.append(f"{lead} is sent after {before}, retry: {self.is_retry}")
+        if fate == "refused":
+            return refused(self.rng.choice(["mailbox_unusable", "brand_new"]))
+        if self.is_retry and fate == "added":
+            self.sent = [each for each in self.sent if each[0] not in leads]
+        self.sent += [(lead, fate == "unknown") for lead in leads]
+        return added(received) if fate == "added" else script.reset()
+
+
+def pair_of(lead: Lead) -> Pair:
+    """Return whom a lead is about."""
+    return email_of(lead[0]), url_of(lead[1])
+
+
+def random_frame(rng: random.Random) -> pd.DataFrame:
+    """Make rows of some people, in any combination of their identifiers, with any owner."""
+    rows: list[Lead] = []
+    owners = ["a@x.example", "b@x.example", "una@x.example", None, "off@x.example", "no"]
+    for who in rng.sample(range(6), rng.randint(2, 6)):
+        url = f"https://profnet.example/in/p{who}"
+        emails = f"p{who}a@example.com", f"p{who}b@example.com"
+        shapes = [(email, one) for email in (*emails, None) for one in (url, None)][:-1]
+        rows += [(*shape, rng.choice(owners)) for shape in rng.sample(shapes, rng.randint(1, 3))]
+    rng.shuffle(rows)
+    return pd.DataFrame(rows, columns=["email", "profnet_url", "owner"], dtype="object")
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 1_000), marks=pytest.mark.slow)])
+def test_histories_of_owners(seeds: range, tmp_path: Path) -> None:
+    """Over runs whose owners change, nobody is sent twice, nor again from another mailbox."""
+    for seed in seeds:
+        rng = random.Random(seed)
+        history = History(rng)
+        with serving(*[history] * 1_000) as (account, _, client):
+            for _ in range(rng.randint(3, 6)):
+                account.boxes = rng.choice([LISTED, LISTED[1:], LISTED[:3] + LISTED[4:]])
+                options = {"journal": tmp_path / str(seed), "chunk_size": rng.choice([1, 2, 250])}
+                frame = random_frame(rng)
+                history.begin(frame)
+                report = add(frame, client, **options)
+                if "unknown" in set(report.rows["status"]) and rng.random() < 0.5:
+                    history.is_retry = True
+                    with warnings.catch_warnings():
+                        warnings.simplefilter("ignore", OutreachWarning)
+                        report.retry_unknown()
+                history.end()
+                assert not history.broken, f"story {seed}"
