@@ -188,7 +188,7 @@ def test_times(service: Contacts, report: SubmissionReport) -> None:
         assert report.recent_activity(since=since)["row"].isin([0, 4]).sum() == 2 * number, since
         assert len(service.asked) == 4
     service.asked.clear()
-    for since in ("soon", "04.01.2027", "", 3, pd.NaT, ["sent"]):
+    for since in ("soon", "04.01.2027", "", 3, pd.NaT, ["sent"], pd.Series(["sent"])):
         with pytest.raises(InvalidInputError, match="is not a time"):
             report.activity_counts(since=since)
     report.rows.loc[0, "sent_at"] = pd.NaT
@@ -254,6 +254,8 @@ def test_without_anything_to_read(service: Contacts, report: SubmissionReport) -
     made = empty.add_to_sequence("s1", client=report._client)
     assert made.recent_activity().dtypes.astype(str).to_dict() == DTYPES
     assert made.activity_counts().empty
+    dry = report.frame[:2].outreach.add_to_sequence("s1", client=report._client, dry_run=True)
+    assert dry.activity_counts()["contact_found"].isna().all()
     urls = pd.DataFrame({"profnet_url": ["https://profnet.example/in/z"]}).outreach
     by_url = urls.add_to_sequence("s1", client=report._client)
     with pytest.warns(OutreachWarning, match="None of 1 row"):
