@@ -24,7 +24,7 @@ from outreach_frames.identity.domains import domain_cells
 from outreach_frames.identity.keys import email_cells, profnet_url_cells
 from outreach_frames.identity.matching import Keys, find_matches, repeat_rows, same_persons
 from outreach_frames.identity.persons import Rows, identifiers
-from outreach_frames.leads.sending.journal import ReachedPeople, reached_people
+from outreach_frames.leads.sending.journal import reached_people
 from outreach_frames.tables.interchange import FrameLike, as_frame
 
 _TABLES: Final = "frames and the paths of journals"
@@ -213,8 +213,8 @@ def without(
         raise InvalidInputError("Pass at least one table with the people to exclude.")
     journals = [reached_people(one) if isinstance(one, str | Path) else None for one in others]
     frames = [
-        as_frame(other, "without()", _TABLES) if journal is None else pd.DataFrame()
-        for other, journal in zip(others, journals, strict=True)
+        pd.DataFrame() if isinstance(one, str | Path) else as_frame(one, "without()", _TABLES)
+        for one in others
     ]
     _refuse_on(on, frame, frames)
     requested = _requested(frame, {_EMAIL: email, _PROFNET_URL: profnet_url, _DOMAIN: domain})
@@ -222,12 +222,14 @@ def without(
     for place, journal in enumerate(journals):
         if journal is not None:
             tables[place] = f"the journal {Path(str(others[place])).name}"
-            frames[place] = pd.DataFrame(columns=journal.kinds, dtype="str")
+            named = [names[0] for kind, (_, names) in requested.items() if kind in journal.kinds]
+            if requested and not named:
+                kinds = " or ".join(journal.kinds)
+                raise InvalidInputError(f"{_sentence(tables[place])} is compared by {kinds} only.")
+            frames[place] = pd.DataFrame(columns=named or journal.kinds)
     columns = [
         _columns(frame, other, requested, table)
-        if journal is None
-        else _columns_of(journal, frame, requested, table)
-        for other, table, journal in zip(frames, tables, journals, strict=True)
+        for other, table in zip(frames, tables, strict=True)
     ]
     _require_columns(requested, frames, columns)
     # A column that no other table has may still link the rows of a person.
@@ -264,20 +266,6 @@ def without(
         have, are = ("has", "is") if keyless == 1 else ("have", "are")
         warn(f"{plural(keyless, 'row')} {have} no {kinds} to compare by and {are} kept.")
     return frame.loc[is_kept]
-
-
-def _columns_of(
-    people: ReachedPeople, frame: pd.DataFrame, requested: _Candidates, journal: str
-) -> _Columns:
-    """Return the columns to compare a journal by."""
-    ours = (requested or _defaults(frame)).items()
-    used = {kind: (name, kind) for kind, (name, _) in ours if kind in people.kinds}
-    if not used:
-        raise InvalidInputError(
-            f"{_sentence(journal)} can be compared only by {' or '.join(people.kinds)}. Pass "
-            f"{people.kinds[0]}= with a column of this table: {_listed(frame)}."
-        )
-    return used  # type: ignore[return-value]
 
 
 def _refuse_on(on: object, frame: pd.DataFrame, others: Sequence[pd.DataFrame]) -> None:

@@ -6,8 +6,8 @@ write-ahead log, so the file is complete after each transaction. Lock files are 
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
-import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from os import PathLike
@@ -31,8 +31,6 @@ _UNWRITABLE: Final = (
     "cannot be written. Free some space, or check the permissions of the file and its folder."
 )
 _DAMAGED: Final = "is damaged."
-_TRIES: Final = 25
-_SECONDS_BETWEEN_TRIES: Final = 0.01
 # Messages by the prefix of SQLite's error names.
 _MESSAGES: Final = {
     "SQLITE_BUSY": _IN_USE,
@@ -124,7 +122,8 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
     connection = sqlite3.connect(
         f"{path.as_uri()}?mode=rw",
         uri=True,
-        timeout=0,
+        # For a moment, while `snapshot` reads the file.
+        timeout=0.3,
         isolation_level=None,
         check_same_thread=False,
     )
@@ -142,40 +141,30 @@ def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
 
 
 def snapshot(path: Path) -> sqlite3.Connection:
-    """Copy a file into memory as of its last transaction; a run that uses it is not disturbed."""
-    state = None
-    for _ in range(_TRIES):
-        before, state = state, (_content(path), _rollback(path))
-        # Both files had this content at one moment.
-        if before == state:
-            break
-        time.sleep(_SECONDS_BETWEEN_TRIES)
-    else:
-        raise InvalidInputError(f"{path} {_IN_USE}")
+    """Copy a file into memory as of its last transaction, unchanged; raise if a run is using it."""
+    try:
+        content = _read_locked(path, "ro")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+            raise
+        # A killed run left a part of a transaction, which SQLite drops when it may write.
+        with TemporaryDirectory() as folder:
+            copy = Path(folder, "copy")
+            for suffix in ("", "-journal"):
+                shutil.copyfile(f"{path}{suffix}", f"{copy}{suffix}")
+            content = _read_locked(copy, "rw")
     connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-    with TemporaryDirectory() as folder:
-        copy, rollback = Path(folder, "copy"), Path(folder, "copy-journal")
-        copy.write_bytes(state[0])
-        rollback.write_bytes(state[1])
-        # Drops the transaction that is under way, or that a killed run left.
-        with closing(sqlite3.connect(copy)) as complete:
-            connection.deserialize(complete.serialize())
+    connection.deserialize(content)
     return connection
 
 
-def _content(path: Path) -> bytes:
-    # By SQLite for the reasons in `read_header`.
-    uri = f"{path.absolute().as_uri()}?immutable=1"
-    with closing(sqlite3.connect(uri, uri=True)) as connection:
-        connection.execute("PRAGMA writable_schema = ON")
+def _read_locked(path: Path, mode: str) -> bytes:
+    uri = f"{path.as_uri()}?mode={mode}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        # Locks the file or names the reason why not, which serialize() does not.
+        connection.execute("PRAGMA user_version").fetchone()
         return connection.serialize()
-
-
-def _rollback(path: Path) -> bytes:
-    try:
-        return Path(f"{path}-journal").read_bytes()
-    except FileNotFoundError:
-        return b""
 
 
 def check_integrity(connection: sqlite3.Connection, path: Path) -> None:

@@ -406,7 +406,7 @@ def report(
     """Report what a journal records of the frame's rows; nothing is sent.
 
     People are recognised as in a submission with that journal, by any recorded address or profile
-    URL. The journal is only read, also while a submission is using it.
+    URL. The journal is only read, and is refused while a submission is using it.
 
     Parameters
     ----------
@@ -429,7 +429,7 @@ def report(
     Raises
     ------
     InvalidInputError
-        The file is missing, damaged or not a journal, or a column is missing.
+        The file is missing, in use, damaged or not a journal, or a column is missing.
 
     Notes
     -----
@@ -454,7 +454,7 @@ def report(
     )
     target = {"sequence_id": "", "chunk_size": 1, "settings": {}, "sequence": SequenceStatus()}
     plan = _plan(frame, check_rows(frame, mapping), (), client=client, **target)
-    return read_report(plan, journal, client)
+    return read_report(plan, journal)
 
 
 def _keys(checked: CheckedRows) -> pa.RecordBatch:

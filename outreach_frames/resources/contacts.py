@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -130,42 +130,16 @@ def contacts(
         return frame
 
     total = len(distinct_ids) + len(distinct_emails)
-    _read_all(reads, found, frame_so_far, connected, total=total, progress=progress)
-    frame = frame_so_far()
-    frame.attrs.update(total=len(frame), fetched_at=now(), errors=[])
-    return frame
-
-
-def read_by_emails(
-    emails: Sequence[str],
-    found: Found,
-    frame_so_far: Callable[[], pd.DataFrame],
-    client: Client,
-    *,
-    progress: bool | None,
-) -> None:
-    """Read contacts by distinct addresses into `found`, never from the cache."""
-    reads = [partial(_read_by_email, client, email, True) for email in emails]
-    _read_all(reads, found, frame_so_far, client, total=len(emails), progress=progress)
-
-
-def _read_all(
-    reads: Sequence[Callable[[], Found]],
-    found: Found,
-    frame_so_far: Callable[[], pd.DataFrame],
-    client: Client,
-    *,
-    total: int,
-    progress: bool | None,
-) -> None:
-    """Read contacts in parallel into `found`; an error carries the frame so far."""
     with (
         progress_bar(total, description="contacts", unit="contacts", progress=progress) as bar,
         keeping_partial(frame_so_far),
     ):
-        for part in ordered_map(lambda read: read(), reads, workers=client.workers):
+        for part in ordered_map(lambda read: read(), reads, workers=connected.workers):
             found.update(part)
             bar.update(len(part))
+    frame = frame_so_far()
+    frame.attrs.update(total=len(frame), fetched_at=now(), errors=[])
+    return frame
 
 
 def _read_by_ids(client: Client, ids: list[str], refresh: bool) -> Found:

@@ -25,7 +25,7 @@ class World(NamedTuple):
 
 
 # Increment when the tables change: files of another format are rejected, not misread.
-FORMAT = 4
+FORMAT = 5
 
 # A person takes 2 KB; 4 KB pages waste a sixth of it, larger pages slow down adding a lead.
 PAGE_BYTES = 16_384
@@ -44,7 +44,7 @@ CREATE TABLE account_users (
 CREATE TABLE sequences (
     position INTEGER PRIMARY KEY, id TEXT UNIQUE, name TEXT, status TEXT,
     created_at TEXT, updated_at TEXT, created_by_user_id TEXT, created_by_user_email TEXT,
-    shows TEXT, design TEXT
+    shows TEXT, design TEXT, open_rate REAL DEFAULT 0.5, reply_rate REAL DEFAULT 0.1
 );
 CREATE TABLE mailboxes (
     position INTEGER PRIMARY KEY, id TEXT UNIQUE, email TEXT, email_provider TEXT,
@@ -60,24 +60,16 @@ CREATE TABLE exclusion_list (
 CREATE TABLE recently_contacted (
     position INTEGER PRIMARY KEY, email TEXT, profnet_url TEXT, email_key TEXT, url_key TEXT
 );
+-- `added_at`: the real time, `added_day`: the world's days, of a request; missing for other leads.
 CREATE TABLE leads (
     position INTEGER PRIMARY KEY AUTOINCREMENT, sequence_id TEXT, email TEXT, profnet_url TEXT,
-    email_key TEXT, url_key TEXT, data TEXT
+    email_key TEXT, url_key TEXT, data TEXT, added_at TEXT, added_day INTEGER
 );
 CREATE UNIQUE INDEX leads_once_by_email ON leads (sequence_id, email_key);
 CREATE UNIQUE INDEX leads_once_by_url ON leads (sequence_id, url_key);
 CREATE INDEX leads_by_email ON leads (email_key);
 CREATE INDEX leads_by_url ON leads (url_key);
 """
-
-# Separate from the tables above, because files of earlier versions lack them; their leads get no
-# events. Leads have the real time and the world's days at which a request added them.
-EVENTS_COLUMNS = (
-    "ALTER TABLE leads ADD COLUMN added_at TEXT",
-    "ALTER TABLE leads ADD COLUMN added_day INTEGER",
-    "ALTER TABLE sequences ADD COLUMN open_rate REAL DEFAULT 0.5",
-    "ALTER TABLE sequences ADD COLUMN reply_rate REAL DEFAULT 0.1",
-)
 
 
 class Store:
@@ -291,9 +283,7 @@ def _open_file(path: Path, world: World) -> sqlite3.Connection:
         connection.execute("PRAGMA journal_mode = WAL")
         # Reject a read-only file now, not at the first lead.
         connection.execute("BEGIN IMMEDIATE")
-        if "added_at" not in {row[1] for row in connection.execute("PRAGMA table_info(leads)")}:
-            _add_events_columns(connection)
-        connection.commit()
+        connection.rollback()
     except BaseException:
         connection.close()
         raise
@@ -308,15 +298,9 @@ def _create_world(connection: sqlite3.Connection, world: World) -> None:
     people, seed, fill = world
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
     connection.executescript(SCHEMA)
-    _add_events_columns(connection)
     fill(connection, people, seed)
     connection.execute("INSERT INTO world VALUES (?, ?, ?, 0, ?)", (FORMAT, people, seed, people))
     connection.commit()
-
-
-def _add_events_columns(connection: sqlite3.Connection) -> None:
-    for statement in EVENTS_COLUMNS:
-        connection.execute(statement)
 
 
 def _check_world(connection: sqlite3.Connection, path: Path, world: World) -> None:

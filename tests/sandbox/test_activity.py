@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -195,33 +193,6 @@ def test_a_file_keeps_events_and_rates(tmp_path: Path) -> None:
         assert activity(api, LEADS[0]) == early
         sandbox.advance(10)
         assert counts(api, LEADS[:5]) == {"email_sent": 5, "email_replied": 5}
-
-
-def test_a_file_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
-    """Leads from before stay and get no events; leads added from then on do."""
-    db = tmp_path / "world.db"
-    with serve(people=5, seed=3, db=db) as sandbox, Api(sandbox) as api:
-        sequence_id = add(api, LEADS[:2])
-    with closing(sqlite3.connect(db)) as connection:
-        for table, column in (
-            ("leads", "added_at"),
-            ("leads", "added_day"),
-            ("sequences", "open_rate"),
-            ("sequences", "reply_rate"),
-        ):
-            connection.execute(f"ALTER TABLE {table} DROP COLUMN {column}")
-        connection.execute("DELETE FROM contacts WHERE email_key LIKE 'mailto:lead%'")
-        connection.commit()
-    for _ in range(2):
-        with serve(people=5, seed=3, db=db) as sandbox, Api(sandbox) as api:
-            assert [lead["email"] for lead in sandbox.leads(sequence_id)][:2] == [
-                lead["email"] for lead in LEADS[:2]
-            ]
-            if len(sandbox.leads(sequence_id)) == 2:
-                add(api, LEADS[2:4])
-            sandbox.advance(1)
-            assert refused(api.get("/contacts/email/lead0@example.com"), 404)
-            assert counts(api, LEADS[2:4])["email_sent"] == 2
 
 
 def test_rates_are_checked(sandbox: Sandbox) -> None:

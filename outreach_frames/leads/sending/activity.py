@@ -1,4 +1,4 @@
-"""Read what the service says of a report's people since they were sent."""
+"""Read the recent activity of a report's people since they were sent."""
 
 from __future__ import annotations
 
@@ -13,24 +13,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from outreach_frames import spec
+from outreach_frames.analysis.child_tables import list_entries, objects_frame
 from outreach_frames.client.client import Client
-from outreach_frames.client.connect import resolve
 from outreach_frames.common.text import plural, quoted
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.identity.keys import email_keys
 from outreach_frames.leads import statuses
-from outreach_frames.reading.flatten import records_frame
 from outreach_frames.reading.lenient_reader import RAW_SUFFIX
-from outreach_frames.resources.contacts import Found, read_by_emails
+from outreach_frames.resources.contacts import contacts
 
 SENT: Final = "sent"
 # Rows of people who are or may be in the sequence.
 _READ: Final = statuses.IN_SEQUENCE | {statuses.UNKNOWN, statuses.ALREADY_IN_SEQUENCE}
-_EMAIL: Final = spec.LEAD_IDENTIFIERS[0]
-_AT, _TYPE = (field.name for field in spec.ACTIVITY[:2])
+_FIELDS: Final = [field.name for field in spec.ACTIVITY]
+_AT, _TYPE = _FIELDS[:2]
 _OWNERS: Final = {"row": "Int64", "contact_id": "str", "email": "str"}
-_COLUMNS: Final = (*_OWNERS, *(field.name for field in spec.ACTIVITY))
+_LIST: Final = "recent_activity"
 
 # Builds a frame from a report's rows, their events, and whether each row has a contact; that is
 # missing where none was read.
@@ -39,15 +38,14 @@ _Shape = Callable[[pd.DataFrame, pd.DataFrame, "pd.Series[Any]"], pd.DataFrame]
 
 def list_events(_rows: pd.DataFrame, events: pd.DataFrame, _found: pd.Series[Any]) -> pd.DataFrame:
     """Return one row per event."""
-    return events[list(_COLUMNS)]
+    return events
 
 
 def count_events(rows: pd.DataFrame, events: pd.DataFrame, found: pd.Series[Any]) -> pd.DataFrame:
     """Return a report's rows with the number of events of each type."""
     counts = rows.assign(contact_found=found)
-    at = events["row"].to_numpy(dtype=np.int64)
-    for name in sorted(events[_TYPE].dropna().unique()):
-        times = np.bincount(at[(events[_TYPE] == name).to_numpy()], minlength=len(rows))
+    for name, at in events.groupby(_TYPE)["row"]:
+        times = np.bincount(at.to_numpy(dtype=np.int64), minlength=len(rows))
         counts[f"events_{name}"] = pd.Series(times, dtype="Int64").where(found.notna())
     return counts
 
@@ -57,7 +55,7 @@ def read_activity(
     rows: pd.DataFrame,
     emails: pa.Array | None,
     *,
-    since: str | date | None,
+    since: object,
     client: Client | None,
     progress: bool | None,
 ) -> pd.DataFrame:
@@ -67,90 +65,81 @@ def read_activity(
             "This report was made without the addresses of its rows, so their activity cannot be "
             "read. Make it with df.outreach.report(journal=...)."
         )
-    is_sent = rows["status"].isin(_READ).to_numpy()
-    is_read = is_sent & np.asarray(emails.is_valid())
-    if is_sent.any() and not is_read.any():
-        warn(
-            f"None of {plural(int(is_sent.sum()), 'row')} that may be in the sequence has an email "
-            "address, and the interface finds contacts by address only: no activity was read."
-        )
-    addresses = emails.filter(pa.array(is_read))
-    asked = rows.loc[is_read, ["sent_at"]].rename_axis("row").reset_index()
-    asked["email"] = addresses.to_pylist()
+    sent = pd.DataFrame({"row": rows.index}).assign(
+        email=pd.array(emails.to_pylist(), dtype="str"),
+        key=pc.coalesce(email_keys(emails), emails).to_pylist(),
+        since=_limits(since, rows["sent_at"]),
+    )[rows["status"].isin(_READ)]
+    people = sent.dropna(subset="email")
     # Spellings of one address are one contact.
-    keys = pc.coalesce(email_keys(addresses), addresses).to_pylist()
-    asked["requested"] = asked.groupby(keys)["email"].transform("first")
-    if since != SENT:
-        asked["sent_at"] = pd.Series(_moment(since), asked.index, asked["sent_at"].dtype)
-    elif unsent := int(asked["sent_at"].isna().sum()):
+    people["asked"] = people.groupby("key")["email"].transform("first")
+    if since is not None and (undated := int(people["since"].isna().sum())):
         raise InvalidInputError(
-            f"{plural(unsent, 'row')} of this report have no time of sending. Pass since=None for "
-            "all activity, or a day."
+            f"No time of sending is known of {plural(undated, 'row')} of this report. Pass "
+            "since=None for all activity, or a day."
         )
-    contacts: Found = {}
+    if len(sent) > len(people) == 0:
+        warn(
+            f"None of {plural(len(sent), 'row')} that may be in the sequence has an email address, "
+            "and the interface finds contacts by address only: no activity was read."
+        )
 
-    def so_far() -> tuple[pd.DataFrame, pd.Series[Any]]:
-        known = [(_EMAIL, address) in contacts for address in asked["requested"]]
-        read = asked[np.array(known, dtype=bool)]
-        records = [contacts[_EMAIL, address] for address in read["requested"]]
-        found = pd.Series(pd.NA, index=rows.index, dtype="boolean")
-        found[read["row"]] = [record is not None for record in records]
-        return _events(read, [record or {} for record in records]), found
+    def build(read: pd.DataFrame) -> pd.DataFrame:
+        is_contact = read.set_index("asked")["found"]
+        found = people["asked"].map(is_contact).astype("boolean").reindex(rows.index)
+        return shape(rows, _events(people, read), found)
 
-    def partial() -> pd.DataFrame:
-        events, found = so_far()
-        frame = shape(rows, events, found)
-        return frame if shape is list_events else frame[found.notna()]
-
-    if len(asked):
-        requested = asked["requested"].unique().tolist()
-        read_by_emails(requested, contacts, partial, resolve(client), progress=progress)
-    events, found = so_far()
-    _warn_of_unreadable(events)
-    return shape(rows, events, found)
+    asked = people["asked"].unique()
+    try:
+        read = contacts(emails=asked, refresh=True, client=client, progress=progress)
+    except (OutreachError, KeyboardInterrupt) as error:
+        if (partial := getattr(error, "partial", None)) is not None:
+            error.partial = build(partial)  # type: ignore[union-attr]
+        raise
+    if len(read) and not read["found"].any():
+        addresses = plural(len(read), "address", "addresses")
+        warn(f"None of {addresses} is that of a contact. Check which account is connected.")
+    return build(read)
 
 
-def _moment(since: object) -> pd.Timestamp | None:
-    """Return a time in UTC, which is also the zone of a time without one."""
-    if since is None:
-        return None
+def _limits(since: object, sent_at: pd.Series[Any]) -> pd.Series[Any]:
+    """Return the time from which each row's events are kept, or missing for all of them."""
+    if isinstance(since, str) and since == SENT:
+        return sent_at
     given: Any = since
     with suppress(ValueError):
         given = datetime.fromisoformat(since.strip()) if isinstance(since, str) else since
-        if isinstance(given, date | np.datetime64) and not pd.isna(given):
-            moment = pd.Timestamp(given)
-            return moment.tz_localize("UTC") if moment.tz is None else moment.tz_convert("UTC")
+        if since is None or (isinstance(given, date | np.datetime64) and not pd.isna(given)):
+            # A time without a zone is in UTC.
+            return pd.Series(pd.to_datetime(given, utc=True), sent_at.index, sent_at.dtype)
     raise InvalidInputError(
         f"since={quoted(since)} is not a time. Pass 'sent', None, or a day or time such as "
         "'2026-03-02' or '2026-03-02T09:30+01:00'; without a zone it is in UTC."
     )
 
 
-def _events(read: pd.DataFrame, contacts: list[dict[str, Any]]) -> pd.DataFrame:
+def _events(people: pd.DataFrame, read: pd.DataFrame) -> pd.DataFrame:
     """Return the events of rows since their times; events without a time are kept."""
-    found = [contact.get("recent_activity") or [] for contact in contacts]
-    lists = [events if isinstance(events, list) else [events] for events in found]
-    owners = read.assign(contact_id=[str(contact.get("id")) for contact in contacts])
-    owners = owners.loc[read.index.repeat(list(map(len, lists)))].reset_index(drop=True)
-    events = records_frame([event for events in lists for event in events], spec.ACTIVITY)
-    frame = pd.concat([owners[list(_OWNERS)].astype(_OWNERS), events], axis=1)
-    return frame[~(frame[_AT] < owners["sent_at"])].reset_index(drop=True)
+    at, entries = list_entries(read[_LIST])
+    events = objects_frame(entries, spec.ACTIVITY)
+    _warn_of_unreadable(read, events)
+    owners = {"asked": read["asked"].iloc[at].array, "contact_id": read["id"].iloc[at].array}
+    merged = people.merge(events[_FIELDS].assign(**owners), on="asked")
+    merged = merged[~(merged[_AT] < merged["since"])].reset_index(drop=True)
+    return merged[[*_OWNERS, *_FIELDS]].astype(_OWNERS)
 
 
-def _warn_of_unreadable(events: pd.DataFrame) -> None:
-    """Warn of events without a time or type, and of fields that the frames leave out."""
+def _warn_of_unreadable(read: pd.DataFrame, events: pd.DataFrame) -> None:
+    """Warn of events without a time or type, and of what the frames leave out."""
+    see = "of.contacts(emails=...) returns"
     for name, used in ((_AT, "they are kept"), (_TYPE, "activity_counts() has no column for them")):
-        lacking = events[events[name].isna()]
-        if len(lacking):
-            texts = [*lacking.get(f"{name}{RAW_SUFFIX}", pd.Series(dtype="str")).dropna(), ""]
-            example = f" ({quoted(texts[0])})" if texts[0] else ""
-            warn(
-                f"{plural(len(lacking), 'event')} without a readable {name}, such as one of row "
-                f"{lacking['row'].iloc[0]}{example}: {used}."
-            )
-    known = {*_COLUMNS, f"{_AT}{RAW_SUFFIX}", f"{_TYPE}{RAW_SUFFIX}"}
-    if others := [name for name in events if name not in known]:
-        warn(
-            f"Events have undocumented fields, which are left out: {', '.join(map(quoted, others))}"
-            ". of.contacts(emails=...) returns them."
-        )
+        if lacking := int(events[name].isna().sum()):
+            warn(f"{plural(lacking, 'event')} without a readable {name}: {used}. {see} them.")
+    if (raw := f"{_LIST}{RAW_SUFFIX}") in read and (lacking := int(read[raw].notna().sum())):
+        count = plural(lacking, "contact")
+        warn(f"The activity of {count} cannot be read and is left out. {see} it as {raw}.")
+    others = [
+        name for name in map(str, events) if name not in _FIELDS and not name.endswith(RAW_SUFFIX)
+    ]
+    if others:
+        warn(f"Undocumented fields of events are left out: {', '.join(others)}. {see} them.")

@@ -44,7 +44,7 @@ from outreach_frames.leads.sending.journal_place import (
     DO_NOT_START_ANEW,
     WHAT,
     JournalPlace,
-    is_journal,
+    locate,
     lost,
     nothing_sent,
     require_journal,
@@ -70,7 +70,6 @@ _HASH_BYTES: Final = 16
 _KINDS: Final = Identifiers._fields
 
 _INTERRUPTED: Final = "The run ended during its request."
-_UNFINISHED: Final = "Its request is under way, or the run ended during it."
 _IF_DAMAGED: Final = (
     "Restore it from a backup. A new journal starts from the beginning and resends rows that the "
     "service may already have."
@@ -155,9 +154,8 @@ class Journal:
 
     def reached_people(self) -> ReachedPeople:
         """Return the people that any request may have reached."""
-        is_reached = np.isin(self._recorded.leads, list(self._recorded.reached))
-        rows = pa.array(np.flatnonzero(is_reached))
-        hashes = (column.take(rows).drop_null() for column in self._recorded.identifiers)
+        is_reached = pa.array(np.isin(self._recorded.leads, list(self._recorded.reached)))
+        hashes = (column.filter(is_reached).drop_null() for column in self._recorded.identifiers)
         return ReachedPeople(self._salt, Identifiers(*hashes))
 
     def require_mailboxes(self, plan: PreparedLeads, leads: int) -> None:
@@ -328,7 +326,7 @@ class Journal:
             if not all(isinstance(text, str | None) for text in (status, detail, error_code)):
                 raise TypeError("an outcome is not text")
             outcome = (
-                RowOutcome(statuses.UNKNOWN, _UNFINISHED)
+                RowOutcome(statuses.UNKNOWN, _INTERRUPTED)
                 if status is None
                 else RowOutcome(status, detail or "", error_code)
             )
@@ -401,11 +399,9 @@ class ReachedPeople(NamedTuple):
     @property
     def kinds(self) -> list[str]:
         """The kinds of identifiers that any of them has; all if there is nobody."""
-        has_email, *has_url = (len(hashes) > 0 for hashes in self.hashes)
-        has = has_email, any(has_url)
-        return [kind for kind, one in zip(spec.LEAD_IDENTIFIERS, has, strict=True) if one] or [
-            *spec.LEAD_IDENTIFIERS
-        ]
+        email, *urls = map(len, self.hashes)
+        known = zip(spec.LEAD_IDENTIFIERS, (email, sum(urls)), strict=True)
+        return [kind for kind, number in known if number] or list(spec.LEAD_IDENTIFIERS)
 
     def are_among(self, people: Identifiers) -> Mask:
         """Return which people were reached, by their own identifiers."""
@@ -424,15 +420,8 @@ def reached_people(path: str | Path) -> ReachedPeople:
 
 def read_only(path: str | Path) -> Journal:
     """Open a journal of any sequence and service to read it, without a lock or a change."""
-    place = expanded(path).absolute()
-    require_readable_file(place)
-    with sqlite_file.translate_errors(place, WHAT, damaged=_IF_DAMAGED):
-        if place.is_dir() or not is_journal(place):
-            raise InvalidInputError(
-                f"{path} is not a journal of a submission. Pass the path that was the journal= of "
-                "a submission; of.read_prospects() reads tables."
-            )
-    return Journal(JournalPlace(place), {}, dry_run=True)
+    require_readable_file(expanded(path))
+    return Journal(JournalPlace(locate(path)), {}, dry_run=True)
 
 
 def _read_salt(connection: sqlite3.Connection) -> bytes:

@@ -126,8 +126,8 @@ def require_journal(path: Path) -> None:
     kind, version = sqlite_file.read_header(path) or (None, None)
     if kind != _APPLICATION_ID:
         raise InvalidInputError(
-            f"{path} is not a journal of a submission, or it is damaged. Pass another path; a "
-            "missing file is created."
+            f"{path} is not a journal of a submission, or it is damaged. Pass the path of a "
+            "journal or of a new file; of.read_prospects() reads tables."
         )
     if version != FORMAT:
         raise InvalidInputError(

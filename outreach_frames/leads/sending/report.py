@@ -245,7 +245,8 @@ class SubmissionReport(Result):
             raise InvalidInputError("No row is unknown, so there is nothing to resend.")
         if self._retry is None:
             raise InvalidInputError(
-                "This report has no connection to send with. Plan its unknown rows again: "
+                "This report cannot send. If its rows have a journal, submit them again with it, "
+                "and call retry_unknown() of that report. Otherwise plan the unknown rows again: "
                 'report.frame[report.rows["status"].eq("unknown").to_numpy()].outreach.plan(...). '
                 "Rows already in the sequence come back as already_in_sequence."
             )
@@ -341,7 +342,8 @@ class SubmissionReport(Result):
         InvalidInputError
             As for `recent_activity`.
         ServiceError
-            The service failed or could not be reached; `.partial` has the rows read so far.
+            The service failed or could not be reached; `.partial` has the counts so far, with
+            contact_found missing where nothing was read.
 
         Warns
         -----
@@ -365,11 +367,9 @@ class SubmissionReport(Result):
         """
         return self._activity(count_events, since, client, progress)
 
-    def _activity(
-        self, shape: Any, since: Any, client: Client | None, progress: Any
-    ) -> pd.DataFrame:
-        options = {"since": since, "client": client or self._client, "progress": progress}
-        return read_activity(shape, self.rows, self._emails, **options)
+    def _activity(self, shape: Any, since: Any, client: Client | None, show: Any) -> pd.DataFrame:
+        own = client or self._client
+        return read_activity(shape, self.rows, self._emails, since=since, client=own, progress=show)
 
     def __getstate__(self) -> dict[str, Any]:
         # Both hold the client and its token.
@@ -379,14 +379,8 @@ class SubmissionReport(Result):
         where, unsent = f"for sequence {self.sequence_id}", DRY_RUN if self.dry_run else None
         if self._journal is not None:
             where, unsent = f"in the journal {self._journal}", FROM_JOURNAL
-        return report_card(
-            self.rows,
-            self.summary(),
-            where=where,
-            notes=self.notes,
-            error=self.error,
-            unsent=unsent,
-        )
+        known: dict[str, Any] = {"notes": self.notes, "error": self.error}
+        return report_card(self.rows, self.summary(), where=where, unsent=unsent, **known)
 
 
 class _LastReport:

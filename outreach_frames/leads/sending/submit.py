@@ -67,7 +67,8 @@ def submit(
         return _dry_run(plan, journal, client)
     place = None if journal is None else _place(journal)
     if place is None and not len(plan.positions):
-        return _warn_if_incomplete(_report(plan, {}, plan.kept), "")
+        report = _report(plan, {}, plan.kept, client=client or plan.client)
+        return _warn_if_incomplete(report, "")
     client = _client_of(plan.client, client)
     own = client.base_url, place
     # Atomic, so that only one of several threads is first.
@@ -106,12 +107,11 @@ def _dry_run(
     ready = Entry(RowOutcome(statuses.NOT_SENT, "Dry run: it would be sent."), None, 0)
     entries = {**found.entries, **dict.fromkeys(found.rows.tolist(), ready)}
     rows = make_rows(plan, entries, found.kept)
-    return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, dry_run=True)
+    known: dict[str, Any] = {"emails": plan.emails, "client": client or plan.client}
+    return SubmissionReport(plan.frame, rows, sequence_id=plan.sequence_id, dry_run=True, **known)
 
 
-def read_report(
-    plan: PreparedLeads, journal: str | Path, client: Client | None
-) -> SubmissionReport:
+def read_report(plan: PreparedLeads, journal: str | Path) -> SubmissionReport:
     """Report what a journal records of a plan's rows, without any change."""
     with read_only(journal) as opened:
         found = opened.resume(plan, resend_unknown=False, dry_run=True)
@@ -119,24 +119,8 @@ def read_report(
     no_record = Entry(RowOutcome(statuses.NOT_SENT, "The journal has no record of it."), None, 0)
     entries = {**dict.fromkeys(found.rows.tolist(), no_record), **found.entries}
     rows = mark_duplicates_of_unsent(make_rows(plan, entries, found.kept), found.kept)
-
-    def refuse(**_options: object) -> SubmissionReport:
-        raise InvalidInputError(
-            f"This report only reads the journal {path}. Submit these rows to their sequence with "
-            "that journal, which does not resend unknown rows, and call retry_unknown() of the "
-            "report that this returns. Nothing was sent."
-        )
-
-    return SubmissionReport(
-        plan.frame,
-        rows,
-        sequence_id=None,
-        notes=notes,
-        retry=refuse,
-        journal=path,
-        emails=plan.emails,
-        client=client,
-    )
+    known: dict[str, Any] = {"notes": notes, "emails": plan.emails, "client": plan.client}
+    return SubmissionReport(plan.frame, rows, sequence_id=None, journal=path, **known)
 
 
 def _place(journal: str | Path | JournalPlace) -> JournalPlace:
