@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import sys
 from collections.abc import Generator, Iterator
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,9 @@ from outreach_frames.resources.search import matches_nobody, named_before
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
     from outreach_frames.sandbox import Sandbox
+
+# An optional part of jsonschema, which Altair imports; it takes a second to build its grammar.
+sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
 
 PEOPLE = 200
 OUTER_MARKS = {"long", "slow", "browser", "preload", "oldest"}

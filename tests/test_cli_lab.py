@@ -38,6 +38,12 @@ def jupyter_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     others = ("jupyter_lsp", "jupyter_server_terminals", "notebook", "notebook_shim")
     wanted = {"ServerApp": {"jpserver_extensions": dict.fromkeys(others, False)}}
     (folder / "jupyter_server_config.json").write_text(json.dumps(wanted))
+    # An optional part of jsonschema, which takes a second to build its grammar.
+    left_out = tmp_path / "left_out"
+    left_out.mkdir()
+    (left_out / "rfc3987_syntax.py").write_text("raise ImportError\n")
+    paths = os.pathsep.join([str(left_out), os.environ.get("PYTHONPATH", "")])
+    monkeypatch.setenv("PYTHONPATH", paths)
     for variable in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(variable, str(folder))
     # Somebody's own account, which must not be what is tried out.

@@ -51,7 +51,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
         LocalCluster(
             n_workers=1,
             threads_per_worker=1,
-            dashboard_address=None,
+            dashboard_address=":0",
             worker_dashboard_address=None,
             local_directory=str(tmp_path_factory.mktemp("workers")),
         ) as workers,

@@ -40,6 +40,7 @@ MAILBOXES = spec.LIST_MAILBOXES.label
 BY_EMAIL = spec.GET_CONTACT_BY_EMAIL.label
 CONTACTS = spec.GET_CONTACTS.label
 LEAD_LIST = spec.GET_LEAD_LIST.label
+responses: dict[tuple[str, str, str, bytes], Any] = {}
 STARTS = {
     SEARCH: "/people/search",
     SEQUENCES: "/sequences",
@@ -67,27 +68,33 @@ def deviating(
 
 
 @cache
-def emails_of(target: Sandbox) -> list[str]:
+def emails_of(target: Sandbox, number: int) -> list[str]:
     """Return the addresses of known contacts."""
     with Client(target.url, target.api_key, cache=None) as direct:
-        contacts = of.contacts(ids=target.contact_ids[:5], client=direct)
+        contacts = of.contacts(ids=target.contact_ids[:number], client=direct)
     return contacts["email"].dropna().tolist()
 
 
-def checked(target: Sandbox, client: Client) -> pd.DataFrame:
+def checked(target: Sandbox, client: Client, contacts: int = 2) -> pd.DataFrame:
     """Check a service with known contacts and a known lead list."""
-    return of.check(emails=emails_of(target), lead_list_id=target.lead_list_ids[0], client=client)
+    emails = emails_of(target, contacts)
+    return of.check(emails=emails, lead_list_id=target.lead_list_ids[0], client=client)
 
 
 def changing(target: Sandbox, label: str, change: Change) -> Callable[[Received], Reply]:
     """Return a script that changes the JSON of one operation's responses."""
 
     def reply(request: Received) -> Reply:
-        _, body = passed_on(request, target.url).parts
-        document = orjson.loads(body)
+        # A check only reads, so the sandbox is asked once for all tests.
+        asked = target.url, request.method, request.target, request.body
+        if asked not in responses:
+            responses[asked] = passed_on(request, target.url).parts[1]
+        body = responses[asked]
         if request.target.startswith(STARTS[label]):
+            document = orjson.loads(body)
             change(document)
-        return dated(orjson.dumps(document))
+            body = orjson.dumps(document)
+        return dated(body)
 
     return reply
 
@@ -282,8 +289,8 @@ def test_an_empty_account_is_no_problem(sandbox: Sandbox) -> None:
 def test_it_reads_with_few_requests_and_shows_no_person(sandbox: Sandbox) -> None:
     """At most 15 requests, all of them reads; no name, address or URL is in the result."""
     with deviating(sandbox, lambda request: passed_on(request, sandbox.url)) as (service, client):
-        found = checked(sandbox, client)
-    assert len(service.requests) <= 15
+        found = checked(sandbox, client, contacts=5)
+    assert 12 <= len(service.requests) <= 15
     assert {request.method for request in service.requests} <= {"GET", "POST"}
     assert {r.path for r in service.requests if r.method == "POST"} == {"/people/search"}
     with Client(sandbox.url, sandbox.api_key, cache=None) as client:

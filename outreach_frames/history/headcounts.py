@@ -99,6 +99,8 @@ def _fill_absent(own: pd.DataFrame, other: pd.DataFrame, present: list[str]) -> 
     # The service leaves out a department without people.
     is_counted = own.notna().any(axis=1).to_numpy()[:, None]
     absent = own[present].isna() & other[present].notna() & is_counted
+    if not absent.to_numpy().any():
+        return own
     return own.assign(**own[present].mask(absent, 0))
 
 

@@ -123,7 +123,7 @@ SHARE: Final = Number(share_text, share_tick, whole=False)
 def drawable(texts: Iterable[object]) -> list[str]:
     """Return texts as single lines; replace characters that no font has and warn about them."""
     plain = [_plain(text) for text in texts]
-    missing = {mark for text in plain for mark in text} - _glyphs(fallback_families(plain))
+    missing = _lacking(plain, fallback_families(plain))
     if missing:
         marks = sorted(missing)[:_LISTED_CHARACTERS]
         more = ", …" if len(missing) > len(marks) else ""
@@ -169,7 +169,7 @@ def unique(texts: Iterable[str]) -> list[str]:
 def fallback_families(texts: Iterable[str]) -> tuple[str, ...]:
     """Return the style's font families and the fallbacks for characters that they lack."""
     families = tuple(mpl.rcParams["font.family"])
-    missing = {mark for text in texts for mark in text} - _glyphs(families)
+    missing = _lacking(texts, families)
     installed = font_manager.fontManager.get_font_names() if missing else []
     for family in _FALLBACK_FAMILIES:
         if family in installed and missing & _characters(family):
@@ -186,8 +186,10 @@ def _plain(text: object) -> str:
     return shown or NOT_GIVEN
 
 
-def _glyphs(families: tuple[str, ...]) -> frozenset[str]:
-    return frozenset[str]().union(*(_characters(family) for family in families))
+def _lacking(texts: Iterable[str], families: tuple[str, ...]) -> set[str]:
+    """Return the characters that no font of these families has."""
+    # A font's thousands of characters are not copied.
+    return {mark for text in texts for mark in text}.difference(*map(_characters, families))
 
 
 def _characters(family: str) -> frozenset[str]:

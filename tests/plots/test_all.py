@@ -56,7 +56,7 @@ def test_people_are_enough(people: pd.DataFrame, name: str) -> None:
     before = people.copy(deep=True)
     assert OF_PEOPLE[name](people, ax=axes) is axes
     assert axes.patches or axes.collections
-    pd.testing.assert_frame_equal(people, before)
+    assert people.equals(before)
 
 
 @pytest.mark.parametrize("name", ["company_sizes", "headcount", "segments", "tenure"])

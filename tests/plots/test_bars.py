@@ -91,8 +91,8 @@ def test_numbers_fit_in_the_cells_of_a_heatmap(people: pd.DataFrame) -> None:
 def test_sums_of_others_have_no_color(people: pd.DataFrame) -> None:
     """The colours of a heatmap end at the largest cell; sums of rows and columns have none."""
     for level, top in (("job_function", 5), ("job_function", 194), ("department", 3)):
+        tidy = people.outreach.headcount(level)
         for share in (True, False):
-            tidy = people.outreach.headcount(level)
             axes = of.plots.headcount_heatmap(tidy, level=level, top=top, share=share)
             names = [
                 [label.get_text().startswith("other (") for label in labels]

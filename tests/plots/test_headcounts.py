@@ -115,17 +115,6 @@ def test_sizes_that_are_missing_are_shown(people: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize("plot", ["headcount", "company_sizes"])
-def test_a_plot_draws_where_it_is_told(people: pd.DataFrame, plot: str) -> None:
-    """With `ax` the plot draws there and returns it; the data is left as it was."""
-    figure = mpl.figure.Figure()
-    axes = figure.subplots()
-    before = people.copy(deep=True)
-    assert getattr(of.plots, plot)(people, ax=axes) is axes
-    assert axes.patches
-    pd.testing.assert_frame_equal(people, before)
-
-
-@pytest.mark.parametrize("plot", ["headcount", "company_sizes"])
 def test_a_plot_of_nobody_is_empty(people: pd.DataFrame, plot: str) -> None:
     """A table of nobody gives axes with no bars, not an error."""
     assert not getattr(of.plots, plot)(people.head(0)).patches

@@ -187,14 +187,14 @@ def test_the_outlines_are_a_small_file_in_the_package() -> None:
 
 def test_colors_of_outcomes_are_the_kinds_of_statuses() -> None:
     """What is in the sequence, what was skipped and what failed have the colours of their kinds."""
-
-    def color(status: str) -> Any:
-        table = pd.DataFrame({"status": [status], "rows": [3]})
-        return of.plots.outcomes(table, ax=plain_axes()).patches[0].get_facecolor()
-
-    samples = [color(status) for status in SAMPLES]
+    table = pd.DataFrame({"status": STATUSES, "rows": range(1, len(STATUSES) + 1)})
+    patches = of.plots.outcomes(table, ax=plain_axes()).patches
+    drawn = {patch.get_width(): patch.get_facecolor() for patch in patches}
+    colors = {status: drawn[rows] for rows, status in enumerate(STATUSES, 1)}
+    samples = [colors[status] for status in SAMPLES]
+    assert len(set(samples)) == len(KINDS)
     for status in STATUSES:
-        assert color(status) == samples[KINDS.index(kind_of(status))], status
+        assert colors[status] == samples[KINDS.index(kind_of(status))], status
 
 
 SAMPLES = ("added", "recently_contacted", "rejected")
@@ -221,13 +221,14 @@ def test_tenure_is_counted_by_full_years() -> None:
 
 def test_anniversaries_are_in_the_bar_of_their_year() -> None:
     """Whoever began today some years ago is in the bar of that year, and not in the one before."""
-    for years in range(1, 21):
-        table = pd.DataFrame(
-            {"experiences": [[]], "current_position_start_date": [f"{2026 - years}-11-23"]}
-        )
-        axes = of.plots.tenure(table, as_of="2026-11-23", ax=plain_axes())
-        (bar,) = [patch for patch in axes.patches if patch.get_height()]
-        assert (bar.get_x(), bar.get_x() + bar.get_width()) == (years, years + 1)
+    # So many people as years, so that each bar has a height of its own.
+    starts = [f"{2026 - years}-11-23" for years in range(1, 21) for _ in range(years)]
+    table = pd.DataFrame({"experiences": [[]] * 210, "current_position_start_date": starts})
+    axes = of.plots.tenure(table, as_of="2026-11-23", ax=plain_axes())
+    shown = [patch for patch in axes.patches if patch.get_height()]
+    assert [bar.get_x() for bar in shown] == [*range(1, 21)]
+    assert all(bar.get_x() + bar.get_width() == bar.get_x() + 1 for bar in shown)
+    assert [bar.get_height() for bar in shown] == [*range(1, 21)]
 
 
 def test_the_median_is_drawn_where_it_is() -> None:
