@@ -613,3 +613,10 @@ def test_what_cannot_be_compared_is_an_error(before: Any, after: Any, words: str
     """The error says which argument, and what to give."""
     with pytest.raises(InvalidInputError, match=words):
         of.compare_people(before, after)
+
+
+def test_the_order_of_members_is_no_change() -> None:
+    """Records with the same members in another order, or whole numbers with a point, are equal."""
+    before = pd.DataFrame({"id": ["1"], "note": [{"a": 1, "b": {"c": 2, "d": None}}]})
+    after = pd.DataFrame({"id": ["1"], "note": [{"b": {"c": 2.0}, "a": 1}]})
+    assert of.compare_people(before, after).changed.empty

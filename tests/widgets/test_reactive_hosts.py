@@ -1,4 +1,4 @@
-"""What widgets tell hosts that rerun cells, such as marimo."""
+"""What widgets tell their hosts: that results changed, and nothing below the cell."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import asyncio
 from typing import Any
 
 import pandas as pd
+import pytest
 
 from outreach_frames.client.client import Client
 from outreach_frames.widgets import AddToSequence, MailboxLimits, PeopleSearch
+from tests.widgets.lead_page import Page, leads, run, serving
 
 
 def test_the_end_of_work_is_announced(client: Client) -> None:
@@ -25,10 +27,28 @@ def test_the_end_of_work_is_announced(client: Client) -> None:
             await asyncio.sleep(0.005)
 
     async def use() -> None:
-        leads = pd.DataFrame({"email": ["ada@example.com"]})
+        people = pd.DataFrame({"email": ["ada@example.com"]})
         async with asyncio.timeout(10):
-            await announced(AddToSequence(leads, client), "reload")
+            await announced(AddToSequence(people, client), "reload")
             await announced(PeopleSearch(client=client, limit=1), "search")
             await announced(MailboxLimits(client=client), "reload")
 
     asyncio.run(use())
+
+
+def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    """Widgets show progress on their page alone."""
+
+    async def use() -> None:
+        page = Page(leads(3), client)
+        limits = MailboxLimits(client=client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * 3
+        while limits.busy:
+            await asyncio.sleep(0.005)
+
+    with serving() as (_, client):
+        run(use())
+    assert capsys.readouterr().err == ""
