@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from anywidget import AnyWidget
 
 from outreach_frames.client.client import Client
 from outreach_frames.widgets import AddToSequence, MailboxLimits, PeopleSearch
@@ -30,7 +31,9 @@ def test_the_end_of_work_is_announced(client: Client) -> None:
         people = pd.DataFrame({"email": ["ada@example.com"]})
         async with asyncio.timeout(10):
             await announced(AddToSequence(people, client), "reload")
-            await announced(PeopleSearch(client=client, limit=1), "search")
+            search = PeopleSearch(client=client, limit=1)
+            assert (search.progress, search.busy, search.status, search.seen) == ([0, 0], "", "", 0)
+            await announced(search, "search")
             await announced(MailboxLimits(client=client), "reload")
 
     asyncio.run(use())
@@ -52,3 +55,23 @@ def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]) -> N
     with serving() as (_, client):
         run(use())
     assert capsys.readouterr().err == ""
+
+
+SYNCED: dict[type[Any], str] = {
+    AddToSequence: "busy code form progress seen state value",
+    PeopleSearch: "busy code form limit marks preset_to_replace progress seen value",
+    MailboxLimits: "busy progress seen value",
+}
+SENT: dict[type[Any], str] = {
+    AddToSequence: "notices status",
+    PeopleSearch: "count notices status",
+    MailboxLimits: "notices status",
+}
+
+
+def test_a_saved_notebook_contains_only_what_the_user_chose() -> None:
+    """Synced traits are these, which saved notebooks contain; what quotes the service is sent."""
+    general = set(AnyWidget.class_traits(sync=True))
+    for kind, names in SYNCED.items():
+        assert " ".join(sorted(set(kind.class_traits(sync=True)) - general)) == names
+        assert " ".join(sorted(kind.message_traits)) == SENT[kind]
