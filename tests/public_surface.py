@@ -89,11 +89,27 @@ def _commands() -> Iterator[str]:
             for name, command in sorted(action.choices.items()):
                 for option in command._actions:
                     if option.dest not in spec.FILTERS_BY_NAME:
-                        needed = ", required" if option.required else ""
                         words = " ".join(option.option_strings) or option.dest
-                        yield f"outreach-frames {name} takes {words}{needed}"
+                        facts = ", ".join([words, *_facts(option)])
+                        yield f"outreach-frames {name} takes {facts}"
     for code, meaning in cli.EXIT_CODES.items():
         yield f"outreach-frames ends with {code}: {meaning}"
+
+
+def _facts(option: argparse.Action) -> Iterator[str]:
+    """Yield how an option is read, unless it is one text."""
+    if option.nargs is not None:
+        yield "no value" if option.nargs == 0 else f"values {option.nargs}"
+    if isinstance(option, argparse._ExtendAction):
+        yield "repeatable"
+    if option.type is not None:
+        yield f"read by {getattr(option.type, '__name__', option.type)}"
+    if option.choices is not None:
+        yield f"one of {' '.join(map(str, option.choices))}"
+    if not any(option.default is one for one in (None, False, argparse.SUPPRESS)):
+        yield f"{option.default} by default"
+    if option.required:
+        yield "required"
 
 
 if __name__ == "__main__":

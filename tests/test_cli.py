@@ -207,6 +207,20 @@ def test_the_sandbox_command_keeps_a_chosen_token_to_itself() -> None:
         assert process.wait() == 0
     assert told.count('-H "Authorization: Bearer $OUTREACH_API_KEY"') == 3
     assert "my-own-key" not in told
+    url, *_ = re.findall(r"http://127\.0\.0\.1:\d+", told)
+    begins = [line for line in told.splitlines() if not line.startswith((" ", "curl"))]
+    assert begins == [
+        f"The sandbox listens at {url}, on this machine only. Ctrl-C stops it.",
+        "Open that address in a browser to see its data and all requests.",
+        "",
+        f"export OUTREACH_BASE_URL={url}",
+        "export OUTREACH_API_KEY=...  # the key that you chose",
+        *[""] * 4,
+        "or in Python:",
+        "",
+        "import outreach_frames as of",
+        "of.connect()",
+    ]
 
 
 @pytest.mark.usefixtures("environment")

@@ -197,6 +197,14 @@ def test_what_has_no_place_is_an_error(tmp_path, name):
         read_people(path).compute()
 
 
+def test_five_of_many_columns_without_a_place_are_named(tmp_path):
+    """Of many undocumented columns five are named, and the others are counted."""
+    odd = {f"new_{number}": number for number in range(7)}
+    path = write_people(tmp_path / "people.ndjson", {"id": "1", **odd})
+    with pytest.raises(InvalidInputError, match="'new_3', 'new_4' and 2 more"):
+        read_people(path).compute()
+
+
 def test_what_has_no_place_is_kept_as_json(tmp_path):
     """With an extra column such values are JSON there, and the schema is kept in every part."""
     path = write_people(tmp_path / "people.ndjson", {"id": "1"}, *ODD.values(), {"zz": None})

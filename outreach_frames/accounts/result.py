@@ -104,7 +104,7 @@ class AccountPeople(Result):
             Columns `account_status` (str), `accounts` and `people` (Int64).
         """
         statuses = pd.CategoricalIndex(self._outcomes["account_status"], STATUSES)
-        by_status = self._outcomes.groupby(statuses, observed=True, dropna=False)["account_people"]
+        by_status = self._outcomes.groupby(statuses, dropna=False)["account_people"]
         dtypes = {"account_status": "str", "accounts": "Int64", "people": "Int64"}
         counts = by_status.agg(["size", "sum"]).reset_index()
         return counts.set_axis(list(dtypes), axis=1).astype(dtypes)

@@ -148,7 +148,7 @@ def _check_keys(frame: pd.DataFrame, by: object) -> list[str]:
 def _segment_numbers(frame: pd.DataFrame, keys: list[str]) -> np.ndarray[Any, Any]:
     """Return the number of each row's segment, in order of appearance."""
     try:
-        groups = frame.groupby(keys, dropna=False, sort=False, observed=True)
+        groups = frame.groupby(keys, dropna=False, sort=False)
         return groups.ngroup().to_numpy("int64")
     except TypeError as error:
         raise InvalidInputError(

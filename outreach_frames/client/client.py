@@ -310,9 +310,7 @@ class Client:
 
     def derived_key(self, endpoint: spec.Endpoint, body: Mapping[str, Any], form: bytes) -> str:
         """Return the cache key of a response that the caller stores in another format."""
-        url = f"{self.base_url}{filled_path(endpoint, {})[0]}"
-        name = self.network_name.encode()
-        return self._key(endpoint, canonical_url(url), self._content(body), form, name)
+        return self._key(endpoint, self._content(body), form, self.network_name.encode())
 
     def _key_prefix(self, endpoint: spec.Endpoint) -> str:
         return f"{self.account}:{endpoint.name}:"

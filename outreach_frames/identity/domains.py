@@ -122,7 +122,7 @@ def _listed_domains(address: str) -> list[str]:
         return []
     domains = [_domain(_host(part)) or "" for part in parts]
     suffixes = [domain.rpartition(".")[2] for domain in domains]
-    known = {suffixes[0], *suffixes} & _rules().suffixes | {suffixes[0]}
+    known = _rules().suffixes.intersection(suffixes) | {suffixes[0]}
     return domains if all(domains) and known.issuperset(suffixes) else []
 
 

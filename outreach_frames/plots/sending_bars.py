@@ -143,9 +143,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
         emails=canvas.check_numbers(table, "emails"),
         leads_reached=canvas.check_numbers(table, "leads_reached").fillna(0),
     )
-    days = table.pivot_table(
-        index="email", columns="date", values="emails", aggfunc="sum", observed=True
-    )
+    days = table.pivot_table(index="email", columns="date", values="emails", aggfunc="sum")
     shown = sum_others(largest_first(days).astype("Float64").fillna(0), top)
     periods, period = _group_by_period(shown)
     sent = pd.DatetimeIndex(days.columns).normalize()

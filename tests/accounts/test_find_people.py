@@ -608,6 +608,7 @@ def test_a_failure_carries_what_was_found() -> None:
     partial = caught.value.partial
     assert isinstance(partial, AccountPeople)
     assert partial.accounts["account_status"].isna().tolist() == [False, True]
+    assert partial.accounts["account_detail"].tolist() == ["", "not finished before the failure"]
     assert partial.people["account_row"].tolist() == [0, 0]
     assert "Not finished" in repr(partial)
 

@@ -140,6 +140,8 @@ def test_a_folder_that_may_not_be_searched_is_told(monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv("XDG_CACHE_HOME", folder)
         inner = Path(folder, "inner")
         inner.mkdir()
+        # Nobody may not import what is imported late.
+        of.forget(email="ada@brightforge.example", folder=folder, dry_run=True)
         with closed_to_us(inner), pytest.warns(OutreachWarning, match="inner cannot be read"):
             assert of.forget(email="ada@brightforge.example", folder=folder).empty
 

@@ -182,6 +182,23 @@ def test_header_is_frozen_and_filtered(tmp_path: Path) -> None:
     assert sheet["A1"].font.bold
 
 
+def test_columns_are_as_wide_as_their_longest_line(tmp_path: Path) -> None:
+    """A column has its longest line or formatted number and a space, a minimum and a maximum."""
+    frame = pd.DataFrame(
+        {
+            "line": ["a" * 20, "b" * 15 + "\n" + "c" * 25],
+            "number": [1, 12_345_678_901_234],
+            "title of a column?": ["a", None],
+            "time": pd.Timestamp("2026-03-02 10:00"),
+            "min": ["a", "b"],
+            "max": ["a" * 400, "b"],
+        }
+    )
+    sheet = sheet_of(write_excel(frame, tmp_path / "x.xlsx"))
+    widths = [int(sheet.column_dimensions[letter].width) for letter in "ABCDEF"]
+    assert widths == [26, 19, 21, 20, 8, 60]
+
+
 def test_lines_are_wrapped_and_numbers_as_text_are_no_errors(tmp_path: Path) -> None:
     """A cell of several lines is wrapped in a row that shows them; ids have no green corner."""
     frame = pd.DataFrame({"id": ["00123", "2"], "text": ["one", "one\ntwo\nthree"]})

@@ -285,6 +285,15 @@ UNCERTAIN = {
 }
 
 
+def test_both_lines_of_a_stray_quotation_mark_are_named(tmp_path):
+    """The last cell in quotation marks may be open, or the stray one is wrong: both are named."""
+    path = tmp_path / "x.csv"
+    for last in ('"a@x.example",b\nb@x.example,c', '"a\n""b"" c",d'):
+        path.write_text(f'email,note\n{last}\nc@x.example,5" screen\n')
+        with pytest.raises(InvalidInputError, match="line 2 is never closed, or line 4 has"):
+            read_prospects(path)
+
+
 @pytest.mark.parametrize("case", UNCERTAIN)
 def test_rows_that_are_not_certain_are_refused_by_line(tmp_path, capsys, case):
     """Where a quotation mark could merge rows or cells, every reader names the line and no cell."""

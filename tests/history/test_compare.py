@@ -619,3 +619,11 @@ def test_what_cannot_be_compared_is_an_error(before: Any, after: Any, words: str
     """The error says which argument, and what to give."""
     with pytest.raises(InvalidInputError, match=words):
         of.compare_people(before, after)
+
+
+def test_the_order_of_members_is_no_change() -> None:
+    """Records with the same members in another order, or whole numbers with a point, are equal."""
+    # Beside a text, records are compared as text.
+    before = pd.DataFrame({"id": ["1", "2"], "note": [{"a": 1, "b": {"c": 2, "d": None}}, "x"]})
+    after = pd.DataFrame({"id": ["1", "2"], "note": [{"b": {"c": 2.0}, "a": 1}, "x"]})
+    assert of.compare_people(before, after).changed.empty

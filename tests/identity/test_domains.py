@@ -135,3 +135,16 @@ def test_a_cell_that_is_not_one_address_has_no_domain(text: str) -> None:
 def test_a_cell_with_one_address_has_its_domain(text: str) -> None:
     """Names, brackets, punctuation and parameters around an address change nothing."""
     assert key(text) == "acme.com"
+
+
+def test_a_slash_between_domains_is_no_path() -> None:
+    """Domains with slashes between them are several, by known suffixes or that of the first."""
+    texts = {
+        "acme.com/beta.de": None,
+        "anna@acme.com/bo@beta.de": None,
+        "a.example/b.example": None,
+        "a.example/b.com": None,
+        "acme.com/b.example": "acme.com",
+        "acme.com/index.html": "acme.com",
+    }
+    assert {text: key(text) for text in texts} == texts

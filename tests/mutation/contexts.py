@@ -11,6 +11,12 @@ from coverage import CoverageData
 TESTS: Final = Path(__file__).parents[1]
 # Most mutants that some test notices are noticed by one of so many.
 MAX_TESTS: Final = 80
+# What only an import runs may be seen in names, columns and documents instead.
+SURFACE_TESTS: Final = (
+    "tests/test_package.py",
+    "tests/analysis/test_columns.py",
+    "tests/sandbox/test_openapi.py",
+)
 
 
 class TestsByLine:
@@ -27,12 +33,12 @@ class TestsByLine:
         """Return the ids of tests that ran a line, those of its own room first.
 
         A line inside a statement has the tests of the statement's first line, and a line that
-        only an import runs has those of its room.
+        only an import runs has those of its room and of the public surface.
         """
         contexts = self._data.contexts_by_lineno(str(self._tree / module))
         first = max((number for number in contexts if number <= line), default=line)
         ids = {context.partition("|")[0] for context in contexts.get(first, [])} - {""}
-        return spread(ids, module) or room_tests(module)
+        return spread(ids, module) or [*SURFACE_TESTS, *room_tests(module)]
 
 
 def room_of(module: str) -> str:

@@ -72,15 +72,25 @@ def _changed_places(tree: ast.Module) -> Iterator[tuple[ast.expr | ast.stmt, str
 
 
 def _code(tree: ast.AST) -> Iterator[ast.expr | ast.stmt]:
-    """Walk over what runs and is not a message: no annotation, no raise, no docstring."""
+    """Walk over what runs and is not a message: no annotation, no raise, no docstring, no check."""
     for name, value in ast.iter_fields(tree):
         if name in {"annotation", "returns", "decorator_list"} or isinstance(tree, ast.Raise):
+            continue
+        if _is_check(tree):
             continue
         for node in value if isinstance(value, list) else [value]:
             if isinstance(node, ast.expr | ast.stmt):
                 yield node
             if isinstance(node, ast.AST):
                 yield from _code(node)
+
+
+def _is_check(tree: ast.AST) -> bool:
+    """Return whether only type checkers read a call, or only programming errors change it."""
+    match tree:
+        case ast.Call(ast.Name("TypeVar" | "ParamSpec")) | ast.keyword("strict", ast.Constant()):
+            return True
+    return False
 
 
 def _changes(node: ast.expr | ast.stmt) -> Iterator[ast.expr | ast.stmt]:
@@ -106,6 +116,8 @@ def _changed_expressions(node: ast.expr | ast.stmt) -> Iterator[ast.expr]:
             yield ast.IfExp(ast.UnaryOp(ast.Not(), test), body, other)
         case ast.Call(function, arguments, keywords):
             for dropped in keywords:
+                if _is_check(node) or _is_check(dropped):
+                    continue
                 kept = [keyword for keyword in keywords if keyword is not dropped]
                 yield ast.Call(function, arguments, kept)
 

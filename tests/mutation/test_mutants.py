@@ -26,6 +26,8 @@ from tests.mutation.mutants import mutants, mutated
         ("def f(a: int):\n    return a", ["def f(a: int):\n    return None"]),
         ("if a:\n    raise E(1)", ["if a:\n    pass", "if not a:\n    raise E(1)"]),
         ('"""A docstring."""', []),
+        ('T = TypeVar("T", bound=int)', []),
+        ("x = zip(a, strict=True)", []),
     ],
 )
 def test_each_mutant_has_one_change(source: str, after: list[str]) -> None:

@@ -234,3 +234,12 @@ def test_bars_have_colors_of_the_style(people: pd.DataFrame) -> None:
         axes = plain_axes()
         of.plots.headcount(people, ax=axes)
     assert {mpl.colors.to_hex(text.get_color()) for text in texts(axes)} == {"#ffffff"}
+
+
+def test_an_axis_of_zeros_ends_at_one() -> None:
+    """Where all numbers are zero, the axis begins at zero and has room for one."""
+    table = pd.DataFrame({"k": ["x", "y"], "people": 0, "companies": 0, "share": 0.0})
+    axes = of.plots.segments(table)
+    low, high = axes.get_xlim()
+    assert low == 0
+    assert 1 <= high < 1.5

@@ -157,6 +157,8 @@ def test_places_have_their_names_and_numbers() -> None:
     london = (table["location_details_city"] == "London") & table["location_details_lat"].notna()
     axes = of.plots.people_map(table, ax=plain_axes())
     assert f"London {london.sum()}" in [text.get_text() for text in axes.texts]
+    # Outlined, so that they are legible above circles.
+    assert all(text.get_path_effects() for text in axes.texts)
 
 
 def test_the_land_is_drawn_behind_the_people() -> None:

@@ -124,6 +124,7 @@ def test_rows_that_do_not_add_up_are_named(total: int, words: str) -> None:
     assert len(service.requests) == 9
     assert counts.attrs["total"] == total
     assert "8 errors" in told[0]
+    assert "attrs" not in told[0]
     assert len(told) == 1 + bool(words)
     assert words in told[-1]
 

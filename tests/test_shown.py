@@ -1,0 +1,96 @@
+"""How much messages and views show of what has no limit: enough to act on, and the rest counted."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import outreach_frames as of
+from outreach_frames.errors import OutreachError, OutreachWarning
+from tests.accounts.world import world_of
+from tests.plots.artists import plain_axes
+from tests.resources.search_service import connected
+from tests.scripted import json, scripted
+
+pytestmark = pytest.mark.long
+
+
+def said(call: Callable[[], object]) -> str:
+    """Return what a call warns or fails with."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", OutreachWarning)
+        try:
+            call()
+        except OutreachError as error:
+            return str(error)
+    return "\n".join(str(one.message) for one in caught)
+
+
+def numbered(count: int, name: str = "c") -> list[str]:
+    """Return so many names."""
+    return [f"{name}{number:02}" for number in range(count)]
+
+
+def test_a_plan_shows_the_first_lines_of_a_lead() -> None:
+    """The first lead has 20 lines of at most 100 characters."""
+    for fields, ending in ((15, "\n}\n"), (16, "\n…\n")):
+        # Five lines are not fields of the data: the address, and brackets.
+        frame = pd.DataFrame({name: ["x" * 150] for name in numbered(fields)})
+        plan = frame.assign(email="ada@x.example").outreach.plan("seq_1", data=list(frame))
+        shown = repr(plan).partition("First lead:\n")[2].partition("Nothing has")[0]
+        lead = textwrap.dedent(shown)
+        assert len(lead.splitlines()) == 20 + (fields > 15)
+        assert lead.endswith(ending)
+    assert max(map(len, lead.splitlines())) == 100
+
+
+def test_positions_are_the_first_five(client: Any) -> None:
+    """Of entries that are not text the positions of five are given."""
+    for wrong, ending in ((5, "0, 1, 2, 3, 4)"), (6, "0, 1, 2, 3, 4, …)")):
+        assert ending in said(partial(of.search_people, person_titles=[1] * wrong))
+
+
+def test_a_reported_error_is_cut() -> None:
+    """What the service reports with its results is shown up to 200 characters."""
+    page = {"sequences": [], "_links": {}, "_errors": ["e" * 500]}
+    with scripted([json(page)]) as service, connected(service):
+        text = said(of.sequences)
+    assert re.search("'e{198}…", text)
+    assert not re.search("e{199}", text)
+
+
+def test_a_cell_of_several_domains_shows_three() -> None:
+    """Of the domains in a cell that cannot be searched three are named."""
+    world = world_of({"one.example": 1})
+    cells = ["a.example, b.example, c.example, d.example", "one.example"]
+    with scripted(world.reply) as service, connected(service):
+        found = pd.DataFrame({"site": cells}).outreach.find_people(domain="site")
+    detail = found.accounts["account_detail"][0]
+    assert detail.endswith("holds several: a.example, b.example, c.example")
+
+
+def test_a_missing_key_lists_twenty_columns() -> None:
+    """Of the columns of a table that cannot be compared twenty are named."""
+    tables = [pd.DataFrame(columns=numbered(21, name)) for name in ("a", "b")]
+    text = said(lambda: tables[0].outreach.without(tables[1]))
+    assert "'b19'" in text
+    assert "b20" not in text
+
+
+def test_plots_cut_long_names() -> None:
+    """A map's labels have 30 letters at most, and the name of a value 60."""
+    names = [f"location_details_{part}" for part in ("city", "lat", "long")]
+    places = pd.DataFrame([["L" * 40, 50.0, 8.0]], columns=names)
+    axes = of.plots.people_map(places, ax=plain_axes(figsize=(20, 20)))
+    assert [text.get_text() for text in axes.texts] == ["L" * 29 + "… 1"]
+    value = "v" * 70
+    table = pd.DataFrame({"k": ["x", "y"], "people": 1, "companies": 1, "share": 0.5, value: 2.0})
+    axes = of.plots.segments(table, value=value, ax=plain_axes(figsize=(30, 5)))
+    assert axes.get_xlabel() == "V" + "v" * 58 + "…"

@@ -1,0 +1,77 @@
+"""What widgets tell their hosts: that results changed, and nothing below the cell."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pandas as pd
+import pytest
+from anywidget import AnyWidget
+
+from outreach_frames.client.client import Client
+from outreach_frames.widgets import AddToSequence, MailboxLimits, PeopleSearch
+from tests.widgets.lead_page import Page, leads, run, serving
+
+
+def test_the_end_of_work_is_announced(client: Client) -> None:
+    """Each widget says that its result changed, the last thing of its work."""
+
+    async def announced(widget: Any, action: str) -> None:
+        while widget.busy:
+            await asyncio.sleep(0.005)
+        told: list[str] = []
+        # Without a kernel there is nobody to send messages to.
+        widget.send = lambda content, _buffers=None: told.append(content["kind"])
+        getattr(widget, action)()
+        while widget.busy or not told or told[-1] != "changed":
+            await asyncio.sleep(0.005)
+
+    async def use() -> None:
+        people = pd.DataFrame({"email": ["ada@example.com"]})
+        async with asyncio.timeout(10):
+            await announced(AddToSequence(people, client), "reload")
+            search = PeopleSearch(client=client, limit=1)
+            assert (search.progress, search.busy, search.status, search.seen) == ([0, 0], "", "", 0)
+            await announced(search, "search")
+            await announced(MailboxLimits(client=client), "reload")
+
+    asyncio.run(use())
+
+
+def test_no_bar_is_printed_below_a_cell(capsys: pytest.CaptureFixture[str]) -> None:
+    """Widgets show progress on their page alone."""
+
+    async def use() -> None:
+        page = Page(leads(3), client)
+        limits = MailboxLimits(client=client)
+        await page.check()
+        page.send()
+        await page.idle()
+        assert page.statuses == ["added"] * 3
+        while limits.busy:
+            await asyncio.sleep(0.005)
+
+    with serving() as (_, client):
+        run(use())
+    assert capsys.readouterr().err == ""
+
+
+SYNCED: dict[type[Any], str] = {
+    AddToSequence: "busy code form progress seen state value",
+    PeopleSearch: "busy code form limit marks preset_to_replace progress seen value",
+    MailboxLimits: "busy progress seen value",
+}
+SENT: dict[type[Any], str] = {
+    AddToSequence: "notices status",
+    PeopleSearch: "count notices status",
+    MailboxLimits: "notices status",
+}
+
+
+def test_a_saved_notebook_contains_only_what_the_user_chose() -> None:
+    """Synced traits are these, which saved notebooks contain; what quotes the service is sent."""
+    general = set(AnyWidget.class_traits(sync=True))
+    for kind, names in SYNCED.items():
+        assert " ".join(sorted(set(kind.class_traits(sync=True)) - general)) == names
+        assert " ".join(sorted(kind.message_traits)) == SENT[kind]
