@@ -141,6 +141,8 @@ def check_day(name: str, value: object) -> pd.Timestamp:
         return pd.Timestamp.today().normalize()
     # The only text that every reader reads alike: 04.01.2027 is in January or April.
     is_date = isinstance(value, date | np.datetime64) and not is_missing(value)
+    if isinstance(value, np.datetime64):
+        is_date &= np.datetime_data(value)[0] not in {"Y", "M", "W"}
     if not (is_day(value) if isinstance(value, str) else is_date):
         raise InvalidInputError(
             f"{name}={quoted(value)} is not a day. Pass it as YYYY-MM-DD, such as '2026-03-02', "

@@ -398,7 +398,14 @@ def test_only_iso_days_and_date_objects_are_days(tmp_path: Path, client: Client)
         of.plots.tenure(NOBODY, as_of="04.01.2027")
     assert not [*tmp_path.iterdir()]
     moment = datetime(2027, 1, 4, 23, 30, tzinfo=timezone(timedelta(hours=-9)))
-    for day in ("2027-01-04", date(2027, 1, 4), moment, pd.Timestamp(moment)):
+    same = (
+        "2027-01-04",
+        date(2027, 1, 4),
+        np.datetime64("2027-01-04"),
+        moment,
+        pd.Timestamp(moment),
+    )
+    for day in same:
         assert calls["start"](day)["date"].tolist() == [pd.Timestamp("2027-01-04")]
         assert calls["as_of"](day)["years"].round(3).tolist() == [7.0]
         assert calls["date"](day).name == "snapshot=2027-01-04"
