@@ -7,9 +7,11 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -40,10 +42,14 @@ from outreach_frames.files.csv_dtypes import (
 )
 from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
+    OWN_ENTRIES,
+    checksum,
     damaged_notes,
-    notes_bytes,
+    has_notes,
     notes_path,
     read_notes,
+    with_models,
+    write_notes,
 )
 from outreach_frames.files.csv_text import (
     check_table,
@@ -81,9 +87,10 @@ def write_csv(
     r"""Write a frame to a CSV file that `read_prospects` reads back unchanged.
 
     Text is quoted, and a missing cell is empty without quotes, or NA in a single column. Lists and
-    objects are JSON. Times are ISO 8601, zoned ones in UTC. If columns, dtypes or the index differ
-    from a search's, a small metadata file ``<name>.csv-metadata.json`` is written beside the CSV
-    file; keep the two together. Periods are read back as text.
+    objects are JSON. Times are ISO 8601, zoned ones in UTC. A small metadata file
+    ``<name>.csv-metadata.json`` is written beside the CSV file, with the dtypes that differ from a
+    search's, and a checksum by which `forget` knows the file; keep the two together. Periods are
+    read back as text.
 
     Parameters
     ----------
@@ -150,7 +157,7 @@ def write_csv(
             file.write(BOM)
         _write_table(table, file, sep=sep)
 
-    return replace_csv(path, write, notes_bytes(models, metadata))
+    return replace_csv(path, write, with_models(models, metadata))
 
 
 def csv_rows(table: pa.Table) -> memoryview:
@@ -174,37 +181,40 @@ def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def csv_header(frame: pd.DataFrame) -> tuple[bytes, bytes]:
-    """Return the CSV header of a frame's columns, and the content of the metadata file."""
+def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
+    """Return the CSV header of a frame's columns, and the entries of the metadata file."""
     table, models, metadata = _csv_table(frame.iloc[:0], index=False)
     buffer = pa.BufferOutputStream()
     _write_table(without_formulas(table), buffer)
-    return buffer.getvalue().to_pybytes(), notes_bytes(models, metadata)
+    return buffer.getvalue().to_pybytes(), with_models(models, metadata)
 
 
 def replace_csv(
     path: str | Path,
     write: Callable[[BinaryIO], object],
-    noted: bytes,
+    metadata: Mapping[str, Any],
     *,
     made_in: Path | None = None,
 ) -> Path:
-    """Write a CSV file with `replace_file`, and its metadata file if it needs one."""
+    """Write a CSV or NDJSON file with `replace_file`, and its metadata file."""
     target = expanded(path)
     refuse_special_file(target)
     notes = notes_path(target)
-    if noted:
-        refuse_special_file(notes)
+    refuse_special_file(notes)
+    checksums: list[str] = []
+
+    def write_and_sum(file: BinaryIO) -> None:
+        write(file)
+        checksums.append(checksum(file))
 
     def remove_outdated_notes() -> None:
-        if notes.is_file() and notes.read_bytes() != noted:
+        if notes.is_file() and not has_notes(target, metadata):
             delete(notes)
 
-    replace_file(target, write, before_replace=remove_outdated_notes, temporary_folder=made_in)
-    if noted and not notes.is_file():
-        replace_file(
-            notes, lambda file: file.write(noted), temporary_folder=made_in, mode_from=target
-        )
+    replace_file(
+        target, write_and_sum, before_replace=remove_outdated_notes, temporary_folder=made_in
+    )
+    write_notes(target, metadata, checksums, made_in=made_in)
     return target
 
 
@@ -353,7 +363,7 @@ def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) 
     try:
         return _parse(content, models, metadata, path, as_text=as_text)
     except NOTES_ERRORS as error:
-        if not metadata or isinstance(error, InvalidInputError):
+        if metadata.keys() <= OWN_ENTRIES or isinstance(error, InvalidInputError):
             raise
         raise damaged_notes(notes_path(path), error) from error
 
@@ -437,6 +447,27 @@ def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) ->
         frame.index = index.set_names(list(levels.values()))
     frame.columns.name = metadata.get("columns_name")
     return frame
+
+
+def split_records(content: bytes) -> list[bytes]:
+    r"""Split the content of a CSV file of this package into records, the header first.
+
+    >>> split_records(b'"a"\n"1\n2"\n')
+    [b'"a"\n', b'"1\n2"\n']
+    """
+    marks = np.frombuffer(content, np.uint8)
+    is_quoted = np.logical_xor.accumulate(marks == ord('"'))
+    ends = np.flatnonzero((marks == ord("\n")) & ~is_quoted) + 1
+    return [content[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
+
+
+def parse_records(header: bytes, records: Sequence[bytes]) -> pa.Table:
+    """Return the cells of a CSV file's records as text."""
+    content = b"".join([header, *records]).removeprefix(BOM)
+    sep = _separator(content)
+    (names,) = csv.reader(io.StringIO(header.removeprefix(BOM).decode(), newline=""), delimiter=sep)
+    types = dict.fromkeys(names, pa.string())
+    return _read_arrow_csv(content, types, block_size=len(content) + 1, sep=sep)
 
 
 def _separator(content: bytes) -> str:

@@ -1,21 +1,31 @@
-"""Write and read a CSV file's metadata file, which holds its dtypes as an Arrow schema."""
+"""Write and read the metadata file beside a CSV or NDJSON file of this package.
+
+It holds checksums of the file, by which an edited file is known, and a CSV file's dtypes as an
+Arrow schema.
+"""
 
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from outreach_frames.common.atomic_files import replace_file
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
 
 METADATA_SUFFIX: Final = "-metadata.json"
 _FORMAT: Final = "outreach_frames CSV 2"
 _MODELS: Final = "models"
+CHECKSUMS: Final = "sha256"
+_PIECE_BYTES: Final = 1 << 20
+# Entries that do not describe the columns.
+OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS})
 # Raised by pandas, numpy and Arrow on damaged dtypes.
 NOTES_ERRORS: Final = (
     ArithmeticError,
@@ -34,12 +44,48 @@ def notes_path(path: Path) -> Path:
     return path.with_name(path.name + METADATA_SUFFIX)
 
 
-def notes_bytes(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> bytes:
-    """Return the content of a metadata file; empty if no file is needed."""
-    notes = with_models(models, metadata)
-    if not notes:
-        return b""
-    return json.dumps({"format": _FORMAT, **notes}, ensure_ascii=False, indent=1).encode()
+def checksum(file: BinaryIO) -> str:
+    """Return the checksum of a file's content."""
+    file.seek(0)
+    found = hashlib.sha256()
+    while piece := file.read(_PIECE_BYTES):
+        found.update(piece)
+    return found.hexdigest()
+
+
+def write_notes(
+    path: Path,
+    metadata: Mapping[str, Any],
+    checksums: Sequence[str],
+    *,
+    made_in: Path | None = None,
+) -> None:
+    """Write the metadata file of a file whose content has one of the checksums."""
+    content = _content(path, metadata, checksums).encode()
+    replace_file(
+        notes_path(path),
+        lambda file: file.write(content),
+        temporary_folder=made_in,
+        mode_from=path,
+    )
+
+
+def has_notes(path: Path, metadata: Mapping[str, Any]) -> bool:
+    """Check whether a file's metadata file has these entries, with whatever checksums."""
+    try:
+        return _content(path, read_notes(path)[1], ()) == _content(path, metadata, ())
+    except InvalidInputError:
+        return False
+
+
+def _content(path: Path, metadata: Mapping[str, Any], checksums: Sequence[str]) -> str:
+    others = {name: value for name, value in metadata.items() if name not in OWN_ENTRIES}
+    notes = {"format": _format(path), CHECKSUMS: checksums, **others}
+    return json.dumps(notes, ensure_ascii=False, indent=1)
+
+
+def _format(path: Path) -> str:
+    return "outreach_frames NDJSON 1" if path.suffix.lower() == ".ndjson" else _FORMAT
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -64,7 +110,7 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
         metadata = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise damaged_notes(notes, error) from error
-    if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
+    if not isinstance(metadata, dict) or metadata.get("format") != _format(path):
         raise InvalidInputError(
             f"{notes} was not written by this package. Move it elsewhere to read {path}."
         )
