@@ -67,6 +67,8 @@ _UNSEARCHED: Final = frozenset(
 )
 # Neither an address nor a URL goes on here.
 _END: Final = r"(?![\w%~-]|\.\w)"
+# An at sign or a slash, or an escape that may be one.
+_MAY_HOLD: Final = re.compile(r"[@/%\\]")
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ERASED: Final = "[removed]"
 _HASHES: Final = "hashes stay in it, which keep the people from being written to again"
@@ -310,6 +312,8 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
         patterns.append((path.rpartition("/")[2], re.compile(url)))
 
     def holds(text: str) -> bool:
+        if text.isascii() and not _MAY_HOLD.search(text):
+            return False
         if "\\" in text:
             text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), text.replace("\\/", "/"))
             # A character beyond 16 bits is two escapes.
@@ -368,9 +372,9 @@ def _search(path: Path, people: _People, unread: list[str]) -> tuple[str, int]:
     try:
         if path.name == "rows" and path.parent.suffix == ".partial":
             kind, count = _CHECKPOINT, sum(map(people.holds, _checkpoint_texts(path)))
-        elif is_journal(path):
+        elif (is_database := read_header(path) is not None) and is_journal(path):
             kind, count = _JOURNAL, count_leads(path, people.identifiers, people.holds)
-        elif read_header(path) is not None:
+        elif is_database:
             kind, count = _CACHE, remove_entries(path, people.holds_response, dry_run=True)
         elif suffix in _UNSEARCHED:
             unread.append(f"{path} is not read (a {suffix} file)")

@@ -307,8 +307,8 @@ def write_csv_files(
 
     >>> import tempfile
     >>> folder = write_csv_files({"found": pd.DataFrame({"name": ["Ada"]})}, tempfile.mkdtemp())
-    >>> [path.name for path in folder.iterdir()]
-    ['found.csv']
+    >>> sorted(path.name for path in folder.iterdir())
+    ['found.csv', 'found.csv-metadata.json']
     """
     place = expanded(folder)
     try:
