@@ -7,8 +7,8 @@ Arrow schema.
 from __future__ import annotations
 
 import base64
-import hashlib
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -22,7 +22,7 @@ from outreach_frames.errors import InvalidInputError
 METADATA_SUFFIX: Final = "-metadata.json"
 _FORMAT: Final = "outreach_frames CSV 2"
 _MODELS: Final = "models"
-CHECKSUMS: Final = "sha256"
+CHECKSUMS: Final = "checksums"
 _PIECE_BYTES: Final = 1 << 20
 # Entries that do not describe the columns.
 OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS})
@@ -45,12 +45,12 @@ def notes_path(path: Path) -> Path:
 
 
 def checksum(file: BinaryIO) -> str:
-    """Return the checksum of a file's content."""
+    """Return the length and CRC-32 of a file's content, by which an edited file is known."""
     file.seek(0)
-    found = hashlib.sha256()
+    found = 0
     while piece := file.read(_PIECE_BYTES):
-        found.update(piece)
-    return found.hexdigest()
+        found = zlib.crc32(piece, found)
+    return f"{file.tell()} {found:08x}"
 
 
 def write_notes(

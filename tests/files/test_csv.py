@@ -5,11 +5,11 @@ from __future__ import annotations
 import csv
 import datetime
 import decimal
-import hashlib
 import io
 import json
 import re
 import unicodedata
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -73,7 +73,7 @@ def test_a_search_needs_no_dtypes_beside_its_csv_file(tmp_path):
     mailboxes = records_frame([{"id": "m"}], spec.MAILBOX)
     for frame in (prospects(3), mailboxes):
         path = write_csv(frame, tmp_path / "people.csv")
-        assert json.loads(metadata_of(path).read_text()).keys() == {"format", "sha256"}
+        assert json.loads(metadata_of(path).read_text()).keys() == {"format", "checksums"}
         metadata_of(path).unlink()
         pd.testing.assert_frame_equal(read_prospects(path), frame)
 
@@ -249,7 +249,7 @@ def test_the_file_beside_the_csv_is_that_of_its_content(tmp_path):
     write_csv(pd.DataFrame({"n": ["1"]}), path)
     noted = json.loads(metadata_of(path).read_text())
     assert "models" not in noted
-    assert noted["sha256"] == [hashlib.sha256(path.read_bytes()).hexdigest()]
+    assert noted["checksums"] == [f"8 {zlib.crc32(path.read_bytes()):08x}"]
     assert read_prospects(path).loc[0, "n"] == "1"
 
 
