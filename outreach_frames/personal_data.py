@@ -27,22 +27,24 @@ from outreach_frames.client.cache import default_path, remove_entries
 from outreach_frames.client.client import Client
 from outreach_frames.client.connect import current
 from outreach_frames.common.arguments import check_ids
-from outreach_frames.common.atomic_files import (
-    delete_abandoned,
-    expanded,
-    require_readable_file,
-    temporary_mark,
-)
+from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.sqlite_file import read_header
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import InvalidInputError
-from outreach_frames.export.checkpoint import Checkpoint, Span, read_span
+from outreach_frames.errors import InvalidInputError, OutreachError
+from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
 from outreach_frames.files.csv_notes import METADATA_SUFFIX, NOTES_ERRORS, models_in, read_notes
 from outreach_frames.files.csv_text import wide_encoding
 from outreach_frames.files.excel_notes import read_properties
-from outreach_frames.files.remove_rows import Holds, category_texts, holding_rows, remove_rows
+from outreach_frames.files.remove_rows import (
+    MAY_HOLD,
+    NAMED,
+    Holds,
+    category_texts,
+    holding_rows,
+    removal,
+)
 from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.identity.persons import Identifiers, identifiers
 from outreach_frames.leads.sending.journal import count_leads, erase_texts
@@ -67,12 +69,9 @@ _UNSEARCHED: Final = frozenset(
 )
 # Neither an address nor a URL goes on here.
 _END: Final = r"(?![\w%~-]|\.\w)"
-# An at sign or a slash, or an escape that may be one.
-_MAY_HOLD: Final = re.compile(r"[@/%\\]")
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
 _ERASED: Final = "[removed]"
 _HASHES: Final = "hashes stay in it, which keep the people from being written to again"
-_NAMED: Final = "other cells, columns or metadata still name the people; change them yourself"
 _ANSI: Final = "outreach_frames.ansi"
 _UNREADABLE: Final = (
     *(OSError, EOFError, ValueError, sqlite3.Error, pa.ArrowException, zipfile.BadZipFile),
@@ -182,6 +181,7 @@ def forget(
         if not place.is_dir():
             raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
     found: list[tuple[str, str, int, bool, str | None]] = []
+    listed: list[tuple[str, str, int, bool, str | None]] = []
     for path in _caches(client):
         count = _clean(path, people.holds_response, dry_run)
         if count:
@@ -189,15 +189,17 @@ def forget(
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
         unread: list[str] = []
-        # Links last: what they lead to may be clean by then.
-        for path in sorted(_files(place, unread), key=lambda path: (path.is_symlink(), path)):
+        # Links and temporary files last: removal from other files may clean or delete them.
+        paths = sorted(_files(place, unread))
+        for path in sorted(paths, key=lambda path: path.is_symlink() or path.suffix == ".tmp"):
             if path.resolve() in cleaned or not path.exists():
                 continue
             kind, count = _search(path, people, unread)
             if count:
                 reason = _remove(path, kind, people, dry_run=dry_run) if files else ""
                 is_gone = files and not dry_run and reason in {None, _HASHES}
-                found.append((str(path), kind, count, is_gone, reason))
+                listed.append((str(path), kind, count, is_gone, reason))
+        found += sorted(listed, key=lambda row: Path(row[0]))
         if unread:
             warn(
                 f"{plural(len(unread), 'file or folder', 'files or folders')} not read. Check "
@@ -209,32 +211,24 @@ def forget(
 
 def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | None:
     """Remove people from a file of this package; return why it still contains them, if it does."""
+    if path.is_symlink():
+        return "it is a link; pass the folder of its file"
+    if any(folder.match(".*.partial") for folder in path.parents):
+        return "an interrupted export; resume it or delete its folder, then call forget again"
     try:
-        if part := next((each for each in path.parents if _is_checkpoint(each)), None):
-            if not dry_run:
-                target = part.with_name(part.name.removeprefix(".").removesuffix(".partial"))
-                with Checkpoint(target, {}, resume=False) as checkpoint:
-                    checkpoint.remove()
-        elif kind == _CACHE:
+        if kind == _CACHE:
             remove_entries(path, people.holds_response, dry_run=dry_run)
         elif kind == _JOURNAL:
             if not dry_run:
                 erase_texts(path, people.erase)
             return _HASHES
-        elif mark := temporary_mark(path):
-            if not dry_run:
-                delete_abandoned(path.parent, mark)
         else:
-            remove_rows(path, people.holds, dry_run=dry_run)
-    except (*_UNREADABLE, *NOTES_ERRORS) as error:
+            remove = removal(path, people.holds)
+            if not dry_run:
+                remove()
+    except (OutreachError, *_UNREADABLE, *NOTES_ERRORS) as error:
         return str(error)
-    is_left = not dry_run and path.exists() and _search(path, people, [])[1]
-    return _NAMED if is_left else None
-
-
-def _is_checkpoint(folder: Path) -> bool:
-    names = ("journal.sqlite", "rows")
-    return folder.suffix == ".partial" and all((folder / name).is_file() for name in names)
+    return NAMED if not dry_run and _search(path, people, [])[1] else None
 
 
 def clear_cache(*, client: Client | None = None) -> None:
@@ -312,7 +306,7 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
         patterns.append((path.rpartition("/")[2], re.compile(url)))
 
     def holds(text: str) -> bool:
-        if text.isascii() and not _MAY_HOLD.search(text):
+        if text.isascii() and not MAY_HOLD.search(text):
             return False
         if "\\" in text:
             text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), text.replace("\\/", "/"))

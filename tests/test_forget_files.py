@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
 import signal
 import sqlite3
 import stat
@@ -23,6 +22,7 @@ from outreach_frames import cli
 from outreach_frames.client.client import Client
 from outreach_frames.common import sqlite_file
 from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.sandbox import Sandbox
 from tests import forked
 from tests.scripted import Received, Reply, json, scripted
 
@@ -87,10 +87,10 @@ def has_traces(folder: Path) -> bool:
     return any(trace in content.lower() for content in contents(folder) for trace in TRACES)
 
 
-def reasons(found: pd.DataFrame) -> dict[str, object]:
+def reasons(found: pd.DataFrame) -> dict[str, str]:
     """Return why files still contain somebody, by their names."""
     return {
-        Path(path).name: "" if pd.isna(reason) else reason
+        Path(path).name: "" if pd.isna(reason) else str(reason)
         for path, reason in zip(found["path"], found["reason"], strict=True)
     }
 
@@ -117,7 +117,10 @@ def test_rows_go_and_all_else_stays(tmp_path: Path) -> None:
     assert not has_traces(tmp_path)
     assert set(tmp_path.iterdir()) == before.keys()
     for path in paths:
-        pd.testing.assert_frame_equal(of.read_prospects(path), others(frame))
+        kept = others(frame)
+        if path.suffix == ".xlsx":  # which never holds a category without a row
+            kept["owner"] = kept["owner"].cat.remove_unused_categories()
+        pd.testing.assert_frame_equal(of.read_prospects(path), kept)
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
     for path, content in zip(paths, lines, strict=False):
         kept = [
@@ -127,30 +130,34 @@ def test_rows_go_and_all_else_stays(tmp_path: Path) -> None:
     assert of.forget(**ADA, folder=tmp_path, files=True).empty
 
 
-def test_exports_and_snapshots_are_cleaned(tmp_path: Path) -> None:
+@pytest.mark.filterwarnings("ignore:.*records are text")
+def test_exports_and_snapshots_are_cleaned(client: Client, tmp_path: Path) -> None:
     """Each format of an export, its parts and categories, and snapshots lose one person only."""
-    with of.connect("sandbox", cache=None) as client:
-        url = of.search_people(limit=9)["profnet_url"].iloc[4]
-        common = {"limit": 9, "progress": False}
-        of.export_people(tmp_path / "a.csv", **common)
-        of.export_people(tmp_path / "a.ndjson", **common)
-        of.export_people(tmp_path / "a.parquet", **common)
-        of.export_people(tmp_path / "parts", **common)
-        filters = {"person_seniorities": ["owner", "founder"]}
-        of.export_people(tmp_path / "split.csv", filters, split_by="person_seniorities")
-        day = of.snapshot_people(tmp_path / "days", filters, date="2026-03-01")
-        vp = of.read_prospects(day)["profnet_url"].iloc[0]
-        paths = [*(tmp_path / name for name in ("a.csv", "a.ndjson", "a.parquet", "parts")), day]
-        paths.append(tmp_path / "split.csv")
-        before = {path: of.read_prospects(path) for path in paths}
-        found = of.forget(profnet_url=[url, vp], folder=tmp_path, files=True, client=client)
+    filters = {"person_seniorities": ["owner", "founder"]}
+    names = ("a.csv", "a.ndjson", "a.parquet", "parts")
+    for name in names:
+        of.export_people(tmp_path / name, filters, limit=9, progress=False)
+    of.export_people(tmp_path / "split.csv", filters, split_by="person_seniorities", limit=9)
+    day = of.snapshot_people(tmp_path / "days", filters, date="2026-03-01")
+    paths = [*(tmp_path / name for name in (*names, "split.csv")), day]
+    before = {path: of.read_prospects(path) for path in paths}
+    before[paths[0]].outreach.to_excel(tmp_path / "a.xlsx")
+    before[tmp_path / "a.xlsx"] = of.read_prospects(tmp_path / "a.xlsx")
+    schema = pq.read_schema(tmp_path / "a.parquet")
+    urls = [
+        before[paths[0]]["profnet_url"].iloc[-1],
+        before[tmp_path / "split.csv"]["profnet_url"].iloc[0],
+    ]
+    found = of.forget(profnet_url=urls, folder=tmp_path, files=True, client=client)
     assert found["removed"].all()
-    assert len(found) >= len(paths)
-    assert of.forget(profnet_url=[url, vp], folder=tmp_path, files=True).empty
+    assert len(found) == len(before)
+    assert of.forget(profnet_url=urls, folder=tmp_path, files=True).empty
     for path, frame in before.items():
-        kept = frame[~frame["profnet_url"].isin([url, vp])].reset_index(drop=True)
+        kept = frame[~frame["profnet_url"].isin(urls)].reset_index(drop=True)
         assert len(kept) < len(frame)
-        pd.testing.assert_frame_equal(of.read_prospects(path), kept)
+        pd.testing.assert_frame_equal(of.read_prospects(path), kept, check_flags=False)
+        assert of.read_prospects(path).attrs == frame.attrs
+    assert pq.read_schema(tmp_path / "a.parquet").equals(schema)
     with pytest.warns(OutreachWarning, match=r"\d+ of \d+ matching people"):
         of.snapshots(tmp_path / "days")
 
@@ -186,44 +193,51 @@ def test_row_groups_and_labels_of_parquet_stay(tmp_path: Path) -> None:
         )
 
 
-def test_workbooks_of_several_sheets(tmp_path: Path) -> None:
-    """Each sheet loses its rows, blank rows at its end stay, and Excel's ranges get shorter."""
-    with of.connect("sandbox", cache=None) as client:
-        sequence = of.sequences(status="active")["id"].iloc[0]
-        frame = pd.DataFrame({"email": ["bo@x.example", EMAIL, None, None]})
-        report = frame.outreach.add_to_sequence(sequence, client=client)
-        path = report.to_excel(tmp_path / "report.xlsx")
-    blank = pd.DataFrame({"email": [EMAIL, "bo@x.example", None], "a": [1, None, None]})
-    blank.outreach.to_excel(tmp_path / "blank.xlsx")
+def test_workbooks_of_several_sheets(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
+    """Each sheet loses its rows, and blank rows at its end, zones and what it lost stay known."""
+    sequence = sandbox.sequence_ids["accepts_any"]
+    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL, None, None]})
+    report = frame.outreach.add_to_sequence(sequence, client=client)
+    path = report.to_excel(tmp_path / "report.xlsx")
+    blank = pd.DataFrame(
+        {
+            "email": [EMAIL, "bo@x.example", None],
+            "a": [1, None, None],
+            "at": pd.to_datetime(["2026-03-01 12:00:00.000001", None, None], utc=True),
+            "mixed": ["a", 1, None],
+        },
+        index=["x", "y", "z"],
+    )
+    blank.outreach.to_excel(tmp_path / "blank.xlsx", tz="Europe/Berlin")
     sheets = {name: of.read_prospects(path, sheet_name=name) for name in ("added", "failed")}
     assert of.forget(email=EMAIL, folder=tmp_path, files=True)["removed"].all()
     assert not has_traces(tmp_path)
     for name, sheet in sheets.items():
         kept = sheet[sheet["email"] != EMAIL].reset_index(drop=True)
         pd.testing.assert_frame_equal(of.read_prospects(path, sheet_name=name), kept)
-    found = of.read_prospects(tmp_path / "blank.xlsx")
-    pd.testing.assert_frame_equal(found, blank.iloc[1:].reset_index(drop=True))
-    with zipfile.ZipFile(tmp_path / "blank.xlsx") as package:
-        assert b'autoFilter ref="A1:B3"' in package.read("xl/worksheets/sheet1.xml")
-        assert b"$A$1:$B$3" in package.read("xl/workbook.xml")
-        assert package.testzip() is None
+    with pytest.warns(OutreachWarning, match=r"fractions of a millisecond.*several types"):
+        found = of.read_prospects(tmp_path / "blank.xlsx")
+    kept = blank.iloc[1:].assign(mixed=pd.array(["1", None], "str"))
+    pd.testing.assert_frame_equal(found, kept.astype({"at": found["at"].dtype}))
 
 
-def test_files_of_others_are_listed_with_why(tmp_path: Path) -> None:
-    """What the package did not write, or somebody changed or has open, stays byte for byte."""
+def test_files_of_others_are_listed_with_why(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What the package did not write, somebody changed or is elsewhere stays byte for byte."""
     frame = leads()
+    outside = tmp_path_factory.mktemp("outside")
     frame.to_csv(tmp_path / "foreign.csv")
     frame.drop(columns="tier").to_parquet(tmp_path / "foreign.parquet")
-    for name in ("edited.csv", "lost.csv", "moved.csv", "linked.csv"):
+    for name in ("edited.csv", "lost.csv", "moved.csv", "noted.csv"):
         frame.outreach.to_csv(tmp_path / name)
     with (tmp_path / "edited.csv").open("a") as file:
         file.write("x")
     (tmp_path / "lost.csv-metadata.json").unlink()
     (tmp_path / "moved.csv-metadata.json").write_text('{"format": "another program"}')
-    os.link(tmp_path / "linked.csv", tmp_path / "same.csv")
-    for name in ("edited.xlsx", "open.xlsx"):
-        frame.outreach.to_excel(tmp_path / name)
-    (tmp_path / "~$open.xlsx").touch()
+    notes = (tmp_path / "noted.csv-metadata.json").rename(outside / "notes")
+    (tmp_path / "noted.csv-metadata.json").symlink_to(notes)
+    frame.outreach.to_excel(tmp_path / "edited.xlsx")
     with zipfile.ZipFile(tmp_path / "edited.xlsx") as package:
         parts = {info: package.read(info) for info in package.infolist()}
     with zipfile.ZipFile(tmp_path / "edited.xlsx", "w") as package:
@@ -232,13 +246,13 @@ def test_files_of_others_are_listed_with_why(tmp_path: Path) -> None:
             end = content.find(b"</dcterms:modified>")
             package.writestr(info, content if end < 0 else content[: end - 20] + saved)
     (tmp_path / "notes.md").write_text(EMAIL)
-    outside = tmp_path.parent / f"{tmp_path.name}-outside.csv"
-    frame.outreach.to_csv(outside)
-    (tmp_path / "link.csv").symlink_to(outside)
-    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
-    with pytest.warns(OutreachWarning, match="2 files or folders not read"):
+    frame.outreach.to_csv(outside / "link.csv")
+    (tmp_path / "link.csv").symlink_to(outside / "link.csv")
+    (tmp_path / f".new.csv.{'0' * 12}.{'0' * 32}.tmp").write_text(EMAIL)
+    before = {path: path.read_bytes() for place in (tmp_path, outside) for path in place.iterdir()}
+    with pytest.warns(OutreachWarning, match="1 file or folder not read"):
         found = of.forget(**ADA, folder=tmp_path, files=True)
-    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert {path: path.read_bytes() for path in before} == before
     assert not found["removed"].any()
     why = reasons(found)
     expected = {
@@ -247,16 +261,15 @@ def test_files_of_others_are_listed_with_why(tmp_path: Path) -> None:
         "edited.csv": "was changed",
         "lost.csv": "no metadata file",
         "moved.csv": "was not written by this package",
-        "linked.csv": "several names",
-        "same.csv": "several names",
+        "noted.csv": "no metadata file",
+        f".new.csv.{'0' * 12}.{'0' * 32}.tmp": "no metadata file",
         "link.csv": "is a link",
         "edited.xlsx": "another program",
-        "open.xlsx": "open in Excel",
         "notes.md": "no metadata file",
     }
     assert {name for name in why if not name.endswith("-metadata.json")} == expected.keys()
     for name, words in expected.items():
-        assert words in str(why[name]), name
+        assert words in why[name], name
 
 
 def test_people_who_are_named_elsewhere_are_told(tmp_path: Path) -> None:
@@ -274,123 +287,140 @@ def test_people_who_are_named_elsewhere_are_told(tmp_path: Path) -> None:
     frame.iloc[1:].rename(columns={"note": EMAIL}).outreach.to_parquet(tmp_path / "b.parquet")
     found = of.forget(email=EMAIL, folder=tmp_path, files=True)
     assert not found["removed"].any()
-    assert all("still name" in str(why) for why in reasons(found).values())
+    assert all("still name" in why for why in reasons(found).values())
     assert {"a.csv", "a.parquet", "a.xlsx", "b.parquet"} <= reasons(found).keys()
     for name in ("a.csv", "a.parquet", "a.xlsx"):
         kept = frame.iloc[1:].reset_index(drop=True)
         pd.testing.assert_frame_equal(of.read_prospects(tmp_path / name), kept)
 
 
-def test_journals_lose_addresses_and_keep_hashes(tmp_path: Path) -> None:
+def test_journals_lose_addresses_and_keep_hashes(
+    client: Client, sandbox: Sandbox, tmp_path: Path
+) -> None:
     """Details and notes lose the address, free pages too; nobody is written to again."""
-    path = tmp_path / "journal"
+    path = tmp_path / "own" / "journal"
+    for folder in ("own", "links"):
+        (tmp_path / folder).mkdir()
     frame = pd.DataFrame({"email": ["bo@x.example", EMAIL]})
-    with of.connect("sandbox", cache=None) as client:
-        sequence = client.sandbox.sequence_ids["accepts_any"]
-        frame.outreach.add_to_sequence(sequence, journal=path, client=client)
-        with closing(sqlite3.connect(path)) as journal, journal:
-            words = f"refused: {EMAIL}, and cy@x.example"
-            journal.execute("UPDATE leads SET detail = ?", [words])
-            journal.execute("INSERT INTO notes (text) VALUES (?)", [words * 900])
-            journal.execute("UPDATE notes SET text = ?", [words])
-        assert has_traces(tmp_path)
-        with sqlite_file.locked(path, "journal"):
-            busy = of.forget(email=EMAIL, folder=tmp_path, files=True)
-        assert "is in use" in str(reasons(busy)["journal"])
-        assert not busy["removed"].any()
-        found = of.forget(email=EMAIL, folder=tmp_path, files=True)
-        assert found[["kind", "removed"]].to_numpy().tolist() == [["journal", True]]
-        assert "hashes stay" in str(reasons(found)["journal"])
-        assert not has_traces(tmp_path)
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600
-        again = frame.outreach.add_to_sequence(sequence, journal=path, client=client)
-        assert again.rows["attempts"].tolist() == [1, 1]
-        assert again.rows["detail"].tolist() == ["refused: [removed], and cy@x.example"] * 2
+    sequence = sandbox.sequence_ids["accepts_any"]
+    frame.outreach.add_to_sequence(sequence, journal=path, client=client)
+    with closing(sqlite3.connect(path)) as journal, journal:
+        words = f"refused: {EMAIL}, and cy@x.example"
+        journal.execute("UPDATE leads SET detail = ?", [words])
+        journal.execute("INSERT INTO notes (text) VALUES (?)", [words * 900])
+        journal.execute("UPDATE notes SET text = ?", [words])
+    assert has_traces(tmp_path)
+    (tmp_path / "links" / "journal").symlink_to(path)
+    linked = of.forget(email=EMAIL, folder=tmp_path / "links", files=True)
+    assert "is a link" in reasons(linked)["journal"]
+    with sqlite_file.locked(path, "journal"):
+        busy = of.forget(email=EMAIL, folder=path.parent, files=True)
+    assert "is in use" in reasons(busy)["journal"]
+    assert not linked["removed"].any()
+    assert not busy["removed"].any()
+    assert has_traces(tmp_path)
+    found = of.forget(email=EMAIL, folder=path.parent, files=True)
+    assert found[["kind", "removed"]].to_numpy().tolist() == [["journal", True]]
+    assert "hashes stay" in reasons(found)["journal"]
+    assert not has_traces(tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = frame.outreach.add_to_sequence(sequence, journal=path, client=client)
+    assert again.rows["attempts"].tolist() == [1, 1]
+    assert again.rows["detail"].tolist() == ["refused: [removed], and cy@x.example"] * 2
 
 
-def test_an_interrupted_export_starts_over(tmp_path: Path) -> None:
-    """What an export has read so far goes with the person; an export that runs is left alone."""
-    broken = [True]
+def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
+    """An interrupted export is listed and can resume; another client's cache loses the response."""
 
     def page(received: Received) -> Reply:
-        number = received.json["page"]
-        if number == 2 and broken:
+        if received.json["page"] == 2:
             return json({}, 500)
-        people = [{"id": f"{number}", "profnet_url": URL if number == 1 else None}]
+        people = [{"id": "1", "profnet_url": URL}]
         return json({"results": people, "_pagination": {"total": 2, "total_pages": 2}})
 
     with scripted(page) as service, of.connect(service.url, "t", cache=None, max_wait=0):
         for name in ("a.csv", "b"):
             with pytest.raises(of.OutreachError):
                 of.export_people(tmp_path / name, page_size=1, progress=False)
-        with sqlite_file.locked(tmp_path / "b", "export", lock=tmp_path / ".b.partial" / "lock"):
-            found = of.forget(profnet_url=URL, folder=tmp_path, files=True)
-        assert found["removed"].tolist() == [True, False]
-        assert "is in use" in str(found["reason"].iloc[1])
-        assert of.forget(profnet_url=URL, folder=tmp_path, files=True)["removed"].tolist() == [True]
-        assert [path.name for path in tmp_path.iterdir()] == []
-        broken.clear()
-        of.export_people(tmp_path / "b", page_size=1, progress=False)
-        assert len(of.read_prospects(tmp_path / "b")) == 2
-
-
-def test_caches_and_temporary_files_go_too(tmp_path: Path) -> None:
-    """Another client's cache loses the response, and what a killed writer left is deleted."""
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with closing(Client("http://127.0.0.1:1", "t", cache=tmp_path / "cache")) as client:
         assert client.cache is not None
-        client.cache.set("key", EMAIL.encode(), 60)
-    forked.run(KILLED, tmp_path / "a.csv", 1)
-    (tmp_path / "mine.tmp").write_text(EMAIL)
-    found = of.forget(email=EMAIL, folder=tmp_path, files=True)
-    assert found["removed"].tolist() == [True, True, False]
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "cache.lock", "mine.tmp"]
+        client.cache.set("key", b"at " + URL.encode(), 60)
+    found = of.forget(profnet_url=URL, folder=tmp_path, files=True)
+    assert found["removed"].tolist() == [False, False, True]
+    assert "an interrupted export; resume it" in reasons(found)["rows"]
+    assert all(path.read_bytes() == content for path, content in before.items())
 
 
 KILLED = """
 import os, signal, sys
-import pandas as pd
+from pathlib import Path
 import outreach_frames as of
 
-path, moment, *whom = sys.argv[1:]
-left = int(moment)
+def run(action, path, moment):
+    frame = of.read_prospects(path)
+    left = moment
 
-def kill(event, _):
-    global left
-    if event == "os.rename":
-        left -= 1
-        if left == 0:
-            os.kill(os.getpid(), signal.SIGKILL)
+    def kill(event, _):
+        nonlocal left
+        if event == "os.rename":
+            left -= 1
+            left or os.kill(os.getpid(), signal.SIGKILL)
 
-sys.addaudithook(kill)
-if whom:
-    of.forget(email=whom[0], folder=os.path.dirname(path), files=True)
-else:
-    pd.DataFrame({"email": ["Ada.Lovelace@brightforge.example"] * 9}).outreach.to_csv(path)
+    sys.addaudithook(kill)
+    if action == "forget":
+        of.forget(email=sys.argv[2], folder=path.parent, files=True)
+    elif action == "same":
+        frame.iloc[:3].outreach.to_csv(path)
+    else:
+        frame[["E-Mail", "number"]].astype({"number": "Float64"}).outreach.to_csv(path)
+
+for path in sorted(Path(sys.argv[1]).glob("*/*/a.csv")):
+    if child := os.fork():
+        print(*path.parts[-3:-1], os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    else:
+        run(path.parts[-3], path, int(path.parts[-2]))
+        os._exit(0)
 """
 
 
 def test_killed_between_any_two_files(tmp_path: Path) -> None:
-    """A CSV and its metadata file fit each other whenever the run is killed, and it can go on."""
+    """Whenever a run is killed, the CSV can be read, is own, and edited it is not."""
     frame = leads().drop(columns="profnet_url").iloc[[0, 1, 2, 4]].reset_index(drop=True)
     kept = frame.drop(index=1).reset_index(drop=True)
     kept["tier"] = kept["tier"].cat.remove_categories([EMAIL])
-    seen, runs = [], []
-    for moment in (1, 2, 3, 4):
-        path = tmp_path / str(moment) / "a.csv"
-        path.parent.mkdir()
+    renames = {"forget": 4, "other": 3, "same": 3}
+    paths = [
+        tmp_path / action / str(moment) / "a.csv"
+        for action, count in renames.items()
+        for moment in range(1, count + 2)
+    ]
+    for path in paths:
+        path.parent.mkdir(parents=True)
         frame.outreach.to_csv(path)
-        runs.append((path, forked.Process(KILLED, path, moment, EMAIL)))
-    for path, run in runs:
-        returned = run.wait()
+    ended = [line.split() for line in forked.run(KILLED, tmp_path, EMAIL).stdout.splitlines()]
+    assert ended == [
+        [action, str(moment), "0" if moment > count else str(-signal.SIGKILL)]
+        for action, count in renames.items()
+        for moment in range(1, count + 2)
+    ]
+    for path in paths:
         found = of.read_prospects(path)
-        seen.append((returned, len(found)))
-        # The metadata file keeps the old categories until the rows are gone.
-        same = frame.iloc[: len(found)] if len(found) == 4 else kept.assign(tier=found["tier"])
-        pd.testing.assert_frame_equal(found, same)
-        of.forget(email=EMAIL, folder=path.parent, files=True)
-        pd.testing.assert_frame_equal(of.read_prospects(path), kept)
+        if path.parts[-3] == "forget":
+            # The metadata file keeps the old categories until the rows are gone.
+            same = frame if len(found) == 4 else kept.assign(tier=found["tier"])
+            pd.testing.assert_frame_equal(found, same)
+        with path.open("ab") as file:
+            file.write(f'"{EMAIL}"\n'.encode())
+        edited = of.forget(email=EMAIL, folder=path.parent, files=True)
+        assert "was changed" in reasons(edited)["a.csv"]
+        with path.open("rb+") as file:
+            file.truncate(path.stat().st_size - len(EMAIL) - 3)
+        again = of.forget(email=EMAIL, folder=path.parent, files=True)
+        assert again["removed"].all(), (path, again["reason"])
         assert not has_traces(path.parent)
-    assert seen == [(-signal.SIGKILL, 4), (-signal.SIGKILL, 4), (-signal.SIGKILL, 3), (0, 3)]
+        if path.parts[-3] == "forget":
+            pd.testing.assert_frame_equal(of.read_prospects(path), kept)
 
 
 def test_files_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -83,7 +83,7 @@ def replace_file(
         folder = temporary_folder or place.parent
         # A name may have 255 bytes, and a character takes up to four.
         mark = f".{place.name[:40]}.{_MACHINE}."
-        delete_abandoned(folder, mark)
+        _delete_abandoned(folder, mark)
         temporary = folder / f"{mark}{uuid4().hex}.tmp"
         try:
             temporary.touch(_PRIVATE, exist_ok=False)
@@ -129,16 +129,7 @@ def delete(path: Path) -> None:
     _retry_busy(lambda: remove(path))
 
 
-def temporary_mark(path: Path) -> str | None:
-    """Return the start of a temporary file's name, None for another file or machine.
-
-    >>> temporary_mark(Path("people.tmp"))
-    """
-    match = re.fullmatch(rf"(\..*\.{_MACHINE}\.)[0-9a-f]{{32}}\.tmp", path.name, re.DOTALL)
-    return match and match[1]
-
-
-def delete_abandoned(folder: Path, mark: str) -> None:
+def _delete_abandoned(folder: Path, mark: str) -> None:
     """Delete the temporary files whose writers were killed, as their locks show."""
     if sys.platform != "win32":  # which has no such locks
         with suppress(OSError):  # a folder whose files may not be listed

@@ -7,11 +7,9 @@ import io
 import re
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, Final, Literal, get_args
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,7 +17,6 @@ import pyarrow.csv as arrow_csv
 
 from outreach_frames.common.atomic_files import (
     check_suffix,
-    delete,
     expanded,
     refuse_special_file,
     replace_file,
@@ -43,9 +40,9 @@ from outreach_frames.files.csv_dtypes import (
 from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
     OWN_ENTRIES,
+    announce,
     checksum,
     damaged_notes,
-    has_notes,
     notes_path,
     read_notes,
     with_models,
@@ -199,22 +196,20 @@ def replace_csv(
     """Write a CSV or NDJSON file with `replace_file`, and its metadata file."""
     target = expanded(path)
     refuse_special_file(target)
-    notes = notes_path(target)
-    refuse_special_file(notes)
-    checksums: list[str] = []
+    refuse_special_file(notes_path(target))
+    sums: list[str] = []
 
     def write_and_sum(file: BinaryIO) -> None:
         write(file)
-        checksums.append(checksum(file))
-
-    def remove_outdated_notes() -> None:
-        if notes.is_file() and not has_notes(target, metadata):
-            delete(notes)
+        sums.append(checksum(file))
 
     replace_file(
-        target, write_and_sum, before_replace=remove_outdated_notes, temporary_folder=made_in
+        target,
+        write_and_sum,
+        before_replace=lambda: announce(target, metadata, sums[0], made_in=made_in),
+        temporary_folder=made_in,
     )
-    write_notes(target, metadata, checksums, made_in=made_in)
+    write_notes(target, metadata, sums, made_in=made_in)
     return target
 
 
@@ -386,7 +381,7 @@ def _parse(
     declared = _DECLARED_SEPARATOR.match(content)
     if declared:
         content = content[declared.end() :]
-    sep = declared[1].decode() if declared else _separator(content.lstrip(b"\r\n"))
+    sep = declared[1].decode() if declared else separator(content.lstrip(b"\r\n"))
     try:
         text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
         written = next(row for row in csv.reader(text, delimiter=sep) if row)
@@ -449,28 +444,7 @@ def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) ->
     return frame
 
 
-def split_records(content: bytes) -> list[bytes]:
-    r"""Split the content of a CSV file of this package into records, the header first.
-
-    >>> split_records(b'"a"\n"1\n2"\n')
-    [b'"a"\n', b'"1\n2"\n']
-    """
-    marks = np.frombuffer(content, np.uint8)
-    is_quoted = np.logical_xor.accumulate(marks == ord('"'))
-    ends = np.flatnonzero((marks == ord("\n")) & ~is_quoted) + 1
-    return [content[begin:end] for begin, end in pairwise([0, *ends.tolist()])]
-
-
-def parse_records(header: bytes, records: Sequence[bytes]) -> pa.Table:
-    """Return the cells of a CSV file's records as text."""
-    content = b"".join([header, *records]).removeprefix(BOM)
-    sep = _separator(content)
-    (names,) = csv.reader(io.StringIO(header.removeprefix(BOM).decode(), newline=""), delimiter=sep)
-    types = dict.fromkeys(names, pa.string())
-    return _read_arrow_csv(content, types, block_size=len(content) + 1, sep=sep)
-
-
-def _separator(content: bytes) -> str:
+def separator(content: bytes) -> str:
     """Detect the column separator in the header."""
     if first := re.match(rb'"(?:[^"]|"")*"([,;\t|])', content):
         return first[1].decode()

@@ -10,6 +10,7 @@ import base64
 import json
 import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final
 
@@ -61,31 +62,33 @@ def write_notes(
     made_in: Path | None = None,
 ) -> None:
     """Write the metadata file of a file whose content has one of the checksums."""
-    content = _content(path, metadata, checksums).encode()
-    replace_file(
-        notes_path(path),
-        lambda file: file.write(content),
-        temporary_folder=made_in,
-        mode_from=path,
-    )
+    content, notes = _content(metadata, checksums), notes_path(path)
+    if not notes.is_file() or notes.read_bytes() != content:
+        replace_file(
+            notes, lambda file: file.write(content), temporary_folder=made_in, mode_from=path
+        )
 
 
-def has_notes(path: Path, metadata: Mapping[str, Any]) -> bool:
-    """Check whether a file's metadata file has these entries, with whatever checksums."""
-    try:
-        return _content(path, read_notes(path)[1], ()) == _content(path, metadata, ())
-    except InvalidInputError:
-        return False
+def announce(
+    path: Path, metadata: Mapping[str, Any], new: str, *, made_in: Path | None = None
+) -> None:
+    """Write the metadata file that fits a file before and after a new content replaces it.
+
+    Between the two, it has no dtypes if these differ.
+    """
+    is_same, checksums = not path.exists(), [new]
+    if not is_same:
+        with suppress(*NOTES_ERRORS):  # damaged notes
+            old = read_notes(path)[1]
+            is_same = _content(old, ()) == _content(metadata, ())
+            checksums = [*old.get(CHECKSUMS, ()), new]
+    write_notes(path, metadata if is_same else {}, checksums, made_in=made_in)
 
 
-def _content(path: Path, metadata: Mapping[str, Any], checksums: Sequence[str]) -> str:
+def _content(metadata: Mapping[str, Any], checksums: Sequence[str]) -> bytes:
     others = {name: value for name, value in metadata.items() if name not in OWN_ENTRIES}
-    notes = {"format": _format(path), CHECKSUMS: checksums, **others}
-    return json.dumps(notes, ensure_ascii=False, indent=1)
-
-
-def _format(path: Path) -> str:
-    return "outreach_frames NDJSON 1" if path.suffix.lower() == ".ndjson" else _FORMAT
+    notes = {"format": _FORMAT, CHECKSUMS: checksums, **others}
+    return json.dumps(notes, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def read_notes(path: Path) -> tuple[dict[str, pa.RecordBatch], dict[str, Any]]:
         metadata = json.loads(content)
     except (ValueError, RecursionError) as error:
         raise damaged_notes(notes, error) from error
-    if not isinstance(metadata, dict) or metadata.get("format") != _format(path):
+    if not isinstance(metadata, dict) or metadata.get("format") != _FORMAT:
         raise InvalidInputError(
             f"{notes} was not written by this package. Move it elsewhere to read {path}."
         )

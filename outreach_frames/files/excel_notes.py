@@ -18,7 +18,7 @@ from outreach_frames.errors import InvalidInputError
 from outreach_frames.files.csv_dtypes import Model, encode
 
 PROPERTY: Final = "outreach_frames"
-PART: Final = "docProps/custom.xml"
+_PART: Final = "docProps/custom.xml"
 _TEXTS: Final = re.compile(rb'name="outreach_frames \d+"[^>]*>\s*<(?:\w+:)?lpwstr>([^<]*)<')
 # The longest text that Excel allows in a property.
 _LONGEST: Final = 255
@@ -33,23 +33,9 @@ def property_texts(sheets: Mapping[str, Mapping[str, Any]], tz: str) -> list[str
     return [text[start : start + _LONGEST] for start in range(0, len(text), _LONGEST)]
 
 
-def properties_part(part: bytes, notes: Mapping[str, Any]) -> bytes:
-    """Return the part with a workbook's properties with other notes."""
-    head, start, first = part.partition(b"<property ")
-    kind = first[: first.index(b"}") + 2]  # fmtid="{...}"
-    properties = [
-        start
-        + kind
-        + b' pid="%d" name="%b %d"><vt:lpwstr>%b</vt:lpwstr></property>'
-        % (number + 1, PROPERTY.encode(), number, text.encode())
-        for number, text in enumerate(property_texts(notes["sheets"], notes["tz"]), start=1)
-    ]
-    return b"".join([head, *properties, b"</Properties>"])
-
-
 def read_properties(package: zipfile.ZipFile) -> Any:
     """Return a workbook's notes; they have no sheets if another program wrote it."""
-    part = package.read(PART) if PART in package.namelist() else b""
+    part = package.read(_PART) if _PART in package.namelist() else b""
     text = b"".join(_TEXTS.findall(part))
     notes = zlib.decompressobj().decompress(base64.b64decode(text), _MAX_BYTES) if text else b""
     return json.loads(notes) if notes else {"sheets": {}}
