@@ -129,8 +129,8 @@ def forget(
     files : bool
         Remove the people from the files of this package in the folder too: their rows from CSV,
         NDJSON, Parquet and Excel files, exports and snapshots, their addresses from what journals
-        quote of the service, stored responses from caches, and interrupted exports, which start
-        over. Files that the package did not write, or that were changed since, are only listed.
+        quote of the service, and stored responses from caches. Files that the package did not
+        write, or that were changed since, and interrupted exports are only listed.
     dry_run : bool
         List what would be removed, and remove nothing.
     client : Client, optional

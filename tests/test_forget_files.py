@@ -279,6 +279,7 @@ def test_people_who_are_named_elsewhere_are_told(tmp_path: Path) -> None:
             "email": [EMAIL, "bo@x.example", "cy@x.example"],
             "note": ["", f"a colleague of {EMAIL}", ""],
             "by": pd.Categorical(["-", EMAIL, "-"]),
+            "email_2": [None, EMAIL, None],
         }
     )
     frame.outreach.to_csv(tmp_path / "a.csv")
@@ -356,6 +357,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 import outreach_frames as of
+from outreach_frames import accessor, personal_data
+from outreach_frames.files import read
 
 def run(action, path, moment):
     frame = of.read_prospects(path)

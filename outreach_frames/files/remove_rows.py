@@ -68,7 +68,7 @@ def removal(path: Path, holds: Holds) -> Callable[[], object]:
 
 def _is_identifier(column: object) -> bool:
     """Check whether a column is named as an identifier, in any spelling such as E-Mail."""
-    name = re.sub(r"[^a-z]", "", str(column).lower())
+    name = re.sub(r"[\W_]", "", str(column).lower())
     return name in {known.replace("_", "") for known in spec.LEAD_IDENTIFIERS}
 
 
