@@ -120,7 +120,7 @@ def save(connection: sqlite3.Connection, path: Path) -> None:
 def connect(path: Path, *, durable: bool = True) -> sqlite3.Connection:
     """Open a file that survives power failures; if `durable`, so does each finished transaction."""
     connection = sqlite3.connect(
-        f"{path.as_uri()}?mode=rw",
+        f"{path.absolute().as_uri()}?mode=rw",
         uri=True,
         # For a moment, while `snapshot` reads the file.
         timeout=0.3,
@@ -159,7 +159,7 @@ def snapshot(path: Path) -> sqlite3.Connection:
 
 
 def _read_locked(path: Path, mode: str) -> bytes:
-    uri = f"{path.as_uri()}?mode={mode}"
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
     with closing(sqlite3.connect(uri, uri=True, timeout=0, isolation_level=None)) as connection:
         connection.execute("BEGIN")
         # Locks the file or names the reason why not, which serialize() does not.
