@@ -46,9 +46,9 @@ def inner(session: nox.Session) -> None:
 
 @in_this_environment
 def tests(session: nox.Session) -> None:
-    """Run the default tests and measure their coverage; arguments after -- go to pytest."""
-    coverage = ("--cov", "--cov-report=term:skip-covered")
-    session.run("pytest", *coverage, *session.posargs, env=KEEP_BYTECODE)
+    """Run the default tests and check their coverage, or pytest with the arguments after --."""
+    arguments = session.posargs or ("--cov", "--cov-report=term:skip-covered")
+    session.run("pytest", *arguments, env=KEEP_BYTECODE)
 
 
 @in_this_environment
