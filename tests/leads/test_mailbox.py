@@ -270,7 +270,7 @@ def test_a_mailbox_that_changed(tmp_path: Path) -> None:
         report = add(leads(*owners), client, journal=journal)
         assert report.rows["status"].tolist() == ["added", "added", "added", "unknown"]
         unusable = report.retry_unknown().rows["detail"][3]
-        assert "its mailbox cannot be used" in unusable
+        assert "because it is invalid now; see the plan's problems" in unusable
         assert len(sent(service)) == 5
         account.boxes = LISTED
         report = add(leads(*owners), client, journal=journal).retry_unknown()
@@ -326,6 +326,21 @@ def test_one_person_with_two_owners(tmp_path: Path) -> None:
         add(frame.iloc[[0, 1]], client, journal=tmp_path / "k")
         add(frame.iloc[[2]], client, journal=tmp_path / "k")
         assert sent(service)[4:] == [["ada@example"]]
+
+
+def test_the_row_of_the_mailbox_keeps_its_outcome(tmp_path: Path) -> None:
+    """Among equal rows of several owners, the one that was sent has the outcome, in any order."""
+    frame = leads("a@x.example", "b@x.example").assign(email="p0.x@example.com")
+    with serving() as (account, service, client):
+        for rows in (frame, frame[::-1], frame):
+            report = add(rows, client, journal=tmp_path / "j")
+            found = dict(zip(rows["owner"], report.rows["status"], strict=True))
+            assert found == {"a@x.example": "added", "b@x.example": "duplicate_in_frame"}
+            assert "from another mailbox" not in " ".join(report.rows["detail"])
+        account.boxes = LISTED[1:]
+        report = add(frame, client, journal=tmp_path / "j")
+        assert report.rows["status"].tolist() == ["added", "duplicate_in_frame"]
+        assert len(sent(service)) == 1
 
 
 def test_a_mailbox_refused_during_the_run(tmp_path: Path) -> None:
@@ -395,7 +410,10 @@ def test_in_the_sandbox(client: Client, sandbox: Sandbox) -> None:
 
 
 class History:
-    """A service that judges runs with one journal: a lead is (email, URL, mailbox)."""
+    """A service that judges runs with one journal: a lead is (email, URL, mailbox).
+
+    Rows with a long note are invalid, and link their person nevertheless.
+    """
 
     def __init__(self, rng: random.Random) -> None:
         self.rng, self.is_retry = rng, False
@@ -454,7 +472,8 @@ def random_frame(rng: random.Random) -> pd.DataFrame:
         shapes = [(email, one) for email in (*emails, None) for one in (url, None)][:-1]
         rows += [(*shape, rng.choice(owners)) for shape in rng.sample(shapes, rng.randint(1, 3))]
     rng.shuffle(rows)
-    return pd.DataFrame(rows, columns=["email", "profnet_url", "owner"], dtype="object")
+    frame = pd.DataFrame(rows, columns=["email", "profnet_url", "owner"], dtype="object")
+    return frame.assign(note=[rng.choice(["fits"] * 4 + ["z" * 2_000]) for _ in rows])
 
 
 @pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 1_000), marks=pytest.mark.slow)])
@@ -466,7 +485,8 @@ def test_histories_of_owners(seeds: range, tmp_path: Path) -> None:
         with serving(*[history] * 1_000) as (account, _, client):
             for _ in range(rng.randint(3, 6)):
                 account.boxes = rng.choice([LISTED, LISTED[1:], LISTED[:3] + LISTED[4:]])
-                options = {"journal": tmp_path / str(seed), "chunk_size": rng.choice([1, 2, 250])}
+                options: dict[str, Any] = {"journal": tmp_path / str(seed), "data": ["note"]}
+                options["chunk_size"] = rng.choice([1, 2, 250])
                 frame = random_frame(rng)
                 history.begin(frame)
                 report = add(frame, client, **options)
