@@ -157,7 +157,7 @@ def test_problems_of_their_rows() -> None:
         assert plan.problems["code"].tolist() == [code for code in codes if code]
         assert set(plan.problems["field"]) == {"mailbox"}
         assert plan.mailboxes == {"t1@x.example": 1}
-        assert "una1@x.example" in plan.problems["message"][3]
+        assert "una3@x.example (needs_reconnection)" in plan.problems["message"][3]
         found = add(frame, client).rows["error_code"].fillna("").tolist()
         assert found == [code or "" for code in codes]
         assert sent(service) == [["p8"]]

@@ -70,11 +70,8 @@ class AccountMailboxes:
             lacking = f"The account has no mailbox and no user {quoted(text)}."
             return (), "unknown_mailbox", f"{lacking} of.mailboxes() lists them."
         states = ", ".join(f"{one['email']} ({one['status'] or 'status unknown'})" for one in named)
-        same_user = [self._of_user.get(_key(str(one["user_email"])), []) for one in named]
-        others = [one["email"] for user in same_user for one in user if one["status"] == ACTIVE]
-        advice = f" or write another one of its user, such as {others[0]}" if others else ""
-        message = f"No mailbox of {quoted(text)} is {ACTIVE}: {states}. Reconnect it{advice}."
-        return (), "mailbox_unusable", message
+        message = f"No mailbox of {quoted(text)} is {ACTIVE}: {states}."
+        return (), "mailbox_unusable", f"{message} Reconnect one, or write another address."
 
 
 def look_up_mailboxes(client: Client) -> AccountMailboxes:
@@ -89,8 +86,5 @@ def _key(address: str) -> str:
 
 def _preferred(person: str | None, addresses: Sequence[str]) -> str:
     """Return a person's mailbox, by rendezvous hashing: new mailboxes move as few as possible."""
-
-    def weight(address: str) -> bytes:
-        return blake2b(f"{_key(address)}\n{person}".encode(errors="surrogatepass")).digest()
-
-    return max(addresses, key=weight)
+    texts = {one: f"{_key(one)}\n{person}".encode(errors="surrogatepass") for one in addresses}
+    return max(addresses, key=lambda one: blake2b(texts[one]).digest())

@@ -305,9 +305,9 @@ class _People:
         present = [row for row in rows if self._is_identified[row]]
         now = dict(zip(present, sent_of(present), strict=True))
         # The overrides may differ.
-        same = (row for row in present if now[row][:-1] == before[:-1])
-        if (unchanged := next(filter(self.is_valid.__getitem__, same), None)) is not None:
-            return unchanged, ""
+        same = [row for row in present if now[row][:-1] == before[:-1] and self.is_valid[row]]
+        if same:
+            return same[0], ""
         current = now.get(nearest, Sent(None, None, None, None))
         changed = [
             name
