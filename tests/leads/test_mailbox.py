@@ -169,7 +169,7 @@ def test_problems_of_their_rows() -> None:
 
 def test_a_plan_shows_its_mailboxes() -> None:
     """The number of leads per mailbox is in `mailboxes` and in what a person sees."""
-    with serving() as (_, _, client):
+    with serving() as (account, _, client):
         owners = ["a@x.example", "b@x.example", "b@x.example", None]
         plan = leads(*owners).outreach.plan("s1", mailbox="owner", client=client)
         assert list(plan.mailboxes.items()) == [("b@x.example", 2), ("a@x.example", 1)]
@@ -178,6 +178,11 @@ def test_a_plan_shows_its_mailboxes() -> None:
         assert "Leads per mailbox" in plan._repr_html_()
         assert len(list(plan.payloads())) == 3
         assert leads(*owners).outreach.plan("s1", client=client).mailboxes == {}
+        account.boxes = [(f"m{one}@x.example", "u@x.example", "u", "active") for one in range(12)]
+        plan = leads(*(box for box, *_ in account.boxes)).outreach.plan(
+            "s1", mailbox="owner", client=client
+        )
+        assert re.search(r"m9@x.example 1\n +and 2 more, in plan.mailboxes\n", repr(plan))
 
 
 @pytest.mark.parametrize(
@@ -244,7 +249,8 @@ def test_the_mailbox_of_a_person(count: int, rng: random.Random) -> None:
     after = find(own, emails, "una@x.example")
     assert {after[one] for one in emails if after[one] != before[one]} <= {own[count][0]}
     # The same on every machine.
-    assert find(own[:2], ["ada@example.com", "bo@example.com", "cy@example.com"], "una@x.example")
+    known = find(own[:2], ["ada@example.com", "bo@example.com", "cy@example.com"], "una@x.example")
+    assert [box.partition("@")[0] for box in known.values()] == ["m1", "m1", "m0"]
 
 
 def test_a_mailbox_that_changed(tmp_path: Path) -> None:
@@ -354,6 +360,8 @@ def test_a_mailbox_refused_during_the_run(tmp_path: Path) -> None:
         assert of_a["status"].tolist() == ["rejected"] * 2 + ["not_sent"] * 2
         assert set(of_a["error_code"]) == {"mailbox_unusable"}
         assert report.rows["status"].tolist()[1::2] == ["added"] * 4
+        assert "or their mailbox was refused" in repr(report)
+        assert "Stopped early" not in repr(report)
         report = add(leads(*owners), client, chunk_size=2, journal=tmp_path / "j")
         assert set(report.rows["status"]) == {"added"}
         assert sent(service)[3:] == [["p0", "p2"], ["p4", "p6"]]
