@@ -126,7 +126,7 @@ def _read_mailbox(frame: pd.DataFrame, mailbox: object) -> Hashable | None:
     if isinstance(mailbox, str) and "@" in mailbox and mailbox not in frame.columns:
         raise InvalidInputError(
             f"{MAILBOX} takes the name of a column, not an address. For one mailbox, pass "
-            f"{MAILBOXES}=[{mailbox!r}], {DISTRIBUTION}={spec.MAILBOXES_LEADS_DISTRIBUTION!r}."
+            f"{MAILBOXES}=[{mailbox!r}] and {DISTRIBUTION}={spec.MAILBOXES_LEADS_DISTRIBUTION!r}."
         )
     return None if mailbox is None else _column(frame, MAILBOX, mailbox)
 

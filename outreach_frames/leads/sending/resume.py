@@ -234,7 +234,7 @@ class _People:
         return range(self.begin + row, self.end, self.size)
 
     def nearest_row(self, lead: int, rows: Sequence[int]) -> int:
-        """Return the row that was sent as the lead, else the first row."""
+        """Return the row most similar to the one that was sent as the lead."""
         if len(rows) == 1:
             return rows[0]
         sent, mailbox = self._set[self._sent_place[lead]], self._recorded.mailboxes.get(lead)

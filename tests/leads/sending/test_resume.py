@@ -171,6 +171,7 @@ def test_an_invalid_row_takes_no_outcome_from_a_valid_one(path: Path) -> None:
         # Its text no longer fits, so that nothing but its outcome is known.
         with pytest.warns(OutreachWarning, match="1 is unknown"):
             report = rows[:1].outreach.add_to_sequence("s1", client=client, **options)
+        with pytest.warns(OutreachWarning, match="1 is unknown"):
             report = report.retry_unknown()
         assert "because it is invalid now; see the plan's problems" in details(report)[0]
         with pytest.warns(OutreachWarning, match="1 is invalid"):
