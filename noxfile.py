@@ -1,4 +1,4 @@
-"""What a release is tried with, each in an environment of its own; `nox --list` tells of them."""
+"""All checks: `nox` runs what must pass before a change lands, `nox --list` names the others."""
 
 from __future__ import annotations
 
@@ -12,15 +12,56 @@ from zipfile import ZipFile
 
 import nox
 
-nox.options.sessions = ["bare"]
+nox.options.sessions = ["style", "tests", "browser", "docs", "bare"]
 nox.options.default_venv_backend = "venv"
+nox.options.stop_on_first_error = True
 
+# Sessions without an environment of their own use the one that nox is installed in.
+in_this_environment = nox.session(python=False)
+# Else each process that a test starts would compile the package anew.
+KEEP_BYTECODE = {"PYTHONDONTWRITEBYTECODE": ""}
 # By where they are in the wheel.
 PACKAGED = {
     "outreach_frames/": "outreach_frames/",
     "outreach_frames/examples/notebooks/": "notebooks/",
     "outreach_frames/examples/data/": "data/",
 }
+
+
+@in_this_environment
+def style(session: nox.Session) -> None:
+    """Check the style, the types, also as on Windows, and the directions of imports."""
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("mypy")
+    session.run("mypy", "--platform", "win32")
+    session.run("lint-imports")
+
+
+@in_this_environment
+def inner(session: nox.Session) -> None:
+    """Run the inner loop: the tests that take milliseconds; arguments after -- go to pytest."""
+    session.run("pytest", "-m", "inner", *session.posargs, env=KEEP_BYTECODE)
+
+
+@in_this_environment
+def tests(session: nox.Session) -> None:
+    """Run the default tests and check their coverage, or pytest with the arguments after --."""
+    arguments = session.posargs or ("--cov", "--cov-report=term:skip-covered")
+    session.run("pytest", *arguments, env=KEEP_BYTECODE)
+
+
+@in_this_environment
+def browser(session: nox.Session) -> None:
+    """Run the tests of the widgets in a real browser; needs `chromium` in the PATH."""
+    # A call of its own: a live browser's event loop is in the way of tests that have theirs.
+    session.run("pytest", "-n", "0", "-m", "browser", "tests/browser", *session.posargs)
+
+
+@in_this_environment
+def docs(session: nox.Session) -> None:
+    """Build the documentation offline, with every page executed; any warning is an error."""
+    session.run("sphinx-build", "-q", "-W", "docs", "docs/_build/html", *session.posargs)
 
 
 @nox.session
@@ -49,8 +90,8 @@ def wheel(session: nox.Session) -> None:
 
 
 @nox.session(python=["3.11", "3.12", "3.13", "3.14"])
-def tests(session: nox.Session) -> None:
-    """Run the tests on each Python in the PATH; arguments after -- go to pytest."""
+def pythons(session: nox.Session) -> None:
+    """Run the default tests on each Python in the PATH; arguments after -- go to pytest."""
     session.install("-e", ".[test]")
     session.run("pytest", *session.posargs)
 

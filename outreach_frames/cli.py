@@ -248,6 +248,8 @@ def _run_forget(options: argparse.Namespace) -> None:
     found = call(of.forget, options)
     for row in found.to_dict("records"):
         line = f"{row['kind']}  rows: {row['rows']}, removed: {row['removed']}  {row['path']}"
+        if isinstance(row.get("reason"), str):
+            line += f" ({row['reason']})"
         print_text(fit_lines(line))
     if found.empty:
         print_text("No searched file contains them.")
@@ -533,11 +535,13 @@ COMMANDS: Final = (
         "forget",
         "remove people from the cache and list the files that contain them",
         "Remove people from the responses stored on this machine, and list the journals, exports "
-        "and tables under a folder that contain them; these files are not changed.",
+        "and tables under a folder that contain them; --files removes them from those of this "
+        "package too.",
         (
             option("--email", nargs="+", metavar="EMAIL", help="the people's email addresses"),
             option("--profnet-url", nargs="+", metavar="URL", help="the people's profile URLs"),
             option("--folder", type=Path, help="the folder with your files"),
+            option("--files", action="store_true", help="also from this package's files there"),
             option("--dry-run", action="store_true", help="only show what would be removed"),
             _OUT,
         ),

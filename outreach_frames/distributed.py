@@ -227,8 +227,9 @@ def _files(address: str, options: Mapping[str, Any]) -> Iterator[OpenFile]:
 
 
 def _is_visible_file(path: str, info: Mapping[str, Any]) -> bool:
-    """Check whether a glob's match is a file that is not hidden, as in a shell."""
-    return info["type"] != "directory" and not PurePosixPath(path).name.startswith(".")
+    """Check whether a glob's match is not a folder, hidden, or the metadata file of an export."""
+    hidden = PurePosixPath(path).match(".*") or path.endswith(".ndjson-metadata.json")
+    return info["type"] != "directory" and not hidden
 
 
 def _is_export(path: str) -> bool:

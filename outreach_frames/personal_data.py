@@ -21,7 +21,6 @@ from urllib.parse import unquote
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from outreach_frames.client.cache import default_path, remove_entries
@@ -32,19 +31,28 @@ from outreach_frames.common.atomic_files import expanded, require_readable_file
 from outreach_frames.common.sqlite_file import read_header
 from outreach_frames.common.text import plural
 from outreach_frames.common.warnings import warn
-from outreach_frames.errors import InvalidInputError
+from outreach_frames.errors import InvalidInputError, OutreachError
 from outreach_frames.export.checkpoint import Span, read_span
 from outreach_frames.export.formats import part_texts
-from outreach_frames.files.csv_notes import METADATA_SUFFIX, read_notes
+from outreach_frames.files.csv_notes import METADATA_SUFFIX, NOTES_ERRORS, models_in, read_notes
 from outreach_frames.files.csv_text import wide_encoding
-from outreach_frames.files.formulas import is_text
+from outreach_frames.files.excel_notes import read_properties
+from outreach_frames.files.remove_rows import (
+    MAY_HOLD,
+    NAMED,
+    Holds,
+    category_texts,
+    holding_rows,
+    removal,
+)
 from outreach_frames.identity.keys import email_key, profnet_url_key
 from outreach_frames.identity.persons import Identifiers, identifiers
-from outreach_frames.leads.sending.journal import count_leads
+from outreach_frames.leads.sending.journal import count_leads, erase_texts
 from outreach_frames.leads.sending.journal_place import is_journal
 from outreach_frames.reading.stored_pages import is_packed, unpack_page
 
 _COLUMNS: Final = {"path": "str", "kind": "str", "rows": "Int64", "removed": "boolean"}
+_REASON: Final = "reason"
 _CACHE, _JOURNAL, _CHECKPOINT, _EXPORT = "cache", "journal", "checkpoint", "export"
 _PARQUET: Final = frozenset({".parquet", ".pq"})
 _WORKBOOKS: Final = frozenset({".xlsx", ".xlsm"})
@@ -61,9 +69,9 @@ _UNSEARCHED: Final = frozenset(
 )
 # Neither an address nor a URL goes on here.
 _END: Final = r"(?![\w%~-]|\.\w)"
-# An at sign or a slash, or an escape that may be one.
-_MAY_HOLD: Final = r"[@/%\\]"
 _JSON_ESCAPE: Final = re.compile(r"\\u([0-9A-Fa-f]{4})")
+_ERASED: Final = "[removed]"
+_HASHES: Final = "hashes stay in it, which keep the people from being written to again"
 _ANSI: Final = "outreach_frames.ansi"
 _UNREADABLE: Final = (
     *(OSError, EOFError, ValueError, sqlite3.Error, pa.ArrowException, zipfile.BadZipFile),
@@ -79,13 +87,12 @@ def _as_ansi(error: UnicodeError) -> tuple[str, int]:
 
 codecs.register_error(_ANSI, _as_ansi)
 
-Holds = Callable[[str], bool]
-
 
 class _People(NamedTuple):
     """The people to search for: in text, and by hash in journals."""
 
     holds: Holds
+    erase: Callable[[str], str]
     identifiers: Identifiers
 
     def holds_response(self, body: bytes) -> bool:
@@ -96,7 +103,9 @@ class _People(NamedTuple):
         if page is None:
             return True
         batches = page.people.to_batches()
-        return self.holds(str(page.errors)) or any(_matches(batch, self.holds) for batch in batches)
+        return self.holds(str(page.errors)) or any(
+            holding_rows(batch, self.holds).any() for batch in batches
+        )
 
 
 def forget(
@@ -104,10 +113,11 @@ def forget(
     email: str | Iterable[str] | None = None,
     profnet_url: str | Iterable[str] | None = None,
     folder: str | Path | None = None,
+    files: bool = False,
     dry_run: bool = False,
     client: Client | None = None,
 ) -> pd.DataFrame:
-    """Remove people from the package's caches, and list the files that contain them.
+    """Remove people from the package's caches and files, and list the files that contain them.
 
     Parameters
     ----------
@@ -115,7 +125,12 @@ def forget(
         The email addresses and profile URLs of the people. At least one.
     folder : str or Path, optional
         The folder with your files. Journals, exports, snapshots, checkpoints and tables under it
-        that contain the people, and caches of other clients, are listed but not changed.
+        that contain the people, and caches of other clients, are listed; `files` changes them.
+    files : bool
+        Remove the people from the files of this package in the folder too: their rows from CSV,
+        NDJSON, Parquet and Excel files, exports and snapshots, their addresses from what journals
+        quote of the service, and stored responses from caches. Files that the package did not
+        write, or that were changed since, and interrupted exports are only listed.
     dry_run : bool
         List what would be removed, and remove nothing.
     client : Client, optional
@@ -126,13 +141,14 @@ def forget(
     DataFrame
         One row per file that contains any of the people: `path` and `kind` (str: cache, journal,
         checkpoint, export), `rows` (Int64: stored responses, leads or rows that contain them) and
-        `removed` (boolean). Empty if no file does.
+        `removed` (boolean). Empty if no file does. With `files`, also `reason` (str): why a file
+        still contains them, such as "this package did not write it".
 
     Raises
     ------
     InvalidInputError
-        No person is given, a value is not an address or URL, the folder does not exist, or a cache
-        is in use and cannot be cleaned.
+        No person is given, a value is not an address or URL, the folder does not exist or is not
+        given for `files`, or a cache is in use and cannot be cleaned.
 
     Warns
     -----
@@ -145,6 +161,11 @@ def forget(
     pages and the write-ahead log; later reads fetch them again. Nothing is deleted from the service
     itself. Frames and reports in memory are not searched.
 
+    With `files`, a row goes if a column named email or profnet_url, in any spelling such as E-Mail,
+    contains the person; rows that name the person elsewhere stay, and the file's `reason` says so.
+    Each file is replaced at once, with its other rows, dtypes and permissions. Journals keep salted
+    hashes of the identifiers, without which the person could be written to again.
+
     Examples
     --------
     >>> import outreach_frames as of
@@ -152,31 +173,62 @@ def forget(
     ['path', 'kind', 'rows', 'removed']
     """
     people = _people(email, profnet_url)
+    if files and folder is None:
+        raise InvalidInputError("files=True needs a folder. Pass folder= with your files.")
     place = None if folder is None else expanded(folder)
     if place is not None:
         require_readable_file(place)
         if not place.is_dir():
             raise InvalidInputError(f"{place} is not a folder. Pass the folder with your files.")
-    found: list[tuple[str, str, int, bool]] = []
+    found: list[tuple[str, str, int, bool, str | None]] = []
+    listed: list[tuple[str, str, int, bool, str | None]] = []
     for path in _caches(client):
         count = _clean(path, people.holds_response, dry_run)
         if count:
-            found.append((str(path), _CACHE, count, not dry_run))
+            found.append((str(path), _CACHE, count, not dry_run, None))
     if place is not None:
         cleaned = {path.resolve() for path in _caches(client)}
         unread: list[str] = []
-        for path in sorted(_files(place, unread)):
-            if path.resolve() in cleaned:
+        # Links and temporary files last: removal from other files may clean or delete them.
+        paths = sorted(_files(place, unread))
+        for path in sorted(paths, key=lambda path: path.is_symlink() or path.suffix == ".tmp"):
+            if path.resolve() in cleaned or not path.exists():
                 continue
             kind, count = _search(path, people, unread)
             if count:
-                found.append((str(path), kind, count, False))
+                reason = _remove(path, kind, people, dry_run=dry_run) if files else ""
+                is_gone = files and not dry_run and reason in {None, _HASHES}
+                listed.append((str(path), kind, count, is_gone, reason))
+        found += sorted(listed, key=lambda row: Path(row[0]))
         if unread:
             warn(
                 f"{plural(len(unread), 'file or folder', 'files or folders')} not read. Check "
                 + "\n".join(["whether they contain the people:", *unread])
             )
-    return pd.DataFrame(found, columns=list(_COLUMNS)).astype(_COLUMNS)
+    table = pd.DataFrame(found, columns=[*_COLUMNS, _REASON]).astype({**_COLUMNS, _REASON: "str"})
+    return table if files else table.drop(columns=_REASON)
+
+
+def _remove(path: Path, kind: str, people: _People, *, dry_run: bool) -> str | None:
+    """Remove people from a file of this package; return why it still contains them, if it does."""
+    if path.is_symlink():
+        return "it is a link; pass the folder of its file"
+    if any(folder.match(".*.partial") for folder in path.parents):
+        return "an interrupted export; resume it or delete its folder, then call forget again"
+    try:
+        if kind == _CACHE:
+            remove_entries(path, people.holds_response, dry_run=dry_run)
+        elif kind == _JOURNAL:
+            if not dry_run:
+                erase_texts(path, people.erase)
+            return _HASHES
+        else:
+            remove = removal(path, people.holds)
+            if not dry_run:
+                remove()
+    except (OutreachError, *_UNREADABLE, *NOTES_ERRORS) as error:
+        return str(error)
+    return NAMED if not dry_run and _search(path, people, [])[1] else None
 
 
 def clear_cache(*, client: Client | None = None) -> None:
@@ -254,6 +306,8 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
         patterns.append((path.rpartition("/")[2], re.compile(url)))
 
     def holds(text: str) -> bool:
+        if text.isascii() and not MAY_HOLD.search(text):
+            return False
         if "\\" in text:
             text = _JSON_ESCAPE.sub(lambda code: chr(int(code[1], 16)), text.replace("\\/", "/"))
             # A character beyond 16 bits is two escapes.
@@ -261,9 +315,16 @@ def _people(email: str | Iterable[str] | None, profnet_url: str | Iterable[str] 
         plain = _plain(text)
         return any(part in plain and pattern.search(plain) for part, pattern in patterns)
 
+    def erase(text: str) -> str:
+        for _, pattern in patterns:
+            text = re.sub(pattern.pattern, _ERASED, text, flags=re.IGNORECASE)
+        return _ERASED if holds(text) else text
+
     # One row per identifier: a weak URL identifies only rows without other identifiers.
     keys = [[*emails, *[None] * len(urls)], [*[None] * len(emails), *urls]]
-    return _People(holds, identifiers(*(pa.array(column, pa.large_string()) for column in keys)))
+    return _People(
+        holds, erase, identifiers(*(pa.array(column, pa.large_string()) for column in keys))
+    )
 
 
 def _plain(text: str) -> str:
@@ -305,15 +366,18 @@ def _search(path: Path, people: _People, unread: list[str]) -> tuple[str, int]:
     try:
         if path.name == "rows" and path.parent.suffix == ".partial":
             kind, count = _CHECKPOINT, sum(map(people.holds, _checkpoint_texts(path)))
-        elif is_journal(path):
+        elif (is_database := read_header(path) is not None) and is_journal(path):
             kind, count = _JOURNAL, count_leads(path, people.identifiers, people.holds)
-        elif read_header(path) is not None:
+        elif is_database:
             kind, count = _CACHE, remove_entries(path, people.holds_response, dry_run=True)
         elif suffix in _UNSEARCHED:
             unread.append(f"{path} is not read (a {suffix} file)")
         elif suffix in _PARQUET or _starts(path, b"PAR1"):
             with pq.ParquetFile(path) as table:
-                count = sum(_matches(batch, people.holds) for batch in table.iter_batches())
+                for batch in table.iter_batches():
+                    found = int(holding_rows(batch, people.holds).sum())
+                    unused = category_texts(batch.columns) if not found else []
+                    count += found or any(map(people.holds, unused))
                 count += any(map(people.holds, _schema_texts(table.schema_arrow)))
         elif suffix in _WORKBOOKS or _starts(path, b"PK\3\4"):
             count = sum(map(people.holds, _workbook_texts(path)))
@@ -333,42 +397,12 @@ def _text_lines(path: Path) -> Iterator[str]:
     """Yield the lines of a text file, in UTF-16 or packed too, and the categories in its notes."""
     if path.name.endswith(METADATA_SUFFIX):
         models, _ = read_notes(path.with_name(path.name.removesuffix(METADATA_SUFFIX)))
-        for model in models.values():
-            column = model.column(0)
-            if pa.types.is_dictionary(column.type):
-                yield from map(str, column.dictionary.to_pylist())
+        yield from category_texts([model.column(0) for model in models.values()])
     opened = gzip.open if _starts(path, b"\x1f\x8b") else open
     with opened(path, "rb") as file:
         encoding = wide_encoding(file.read(4096)) or "utf-8"
     with opened(path, "rt", encoding=encoding, errors=_ANSI) as lines:
         yield from lines
-
-
-def _matches(batch: pa.RecordBatch, holds: Holds) -> int:
-    """Count the rows of a batch that contain one of the people."""
-    hit = [False] * batch.num_rows
-    for column in batch.columns:
-        texts = _texts(column)
-        if texts is None:
-            continue
-        # Most cells contain neither an address nor a URL.
-        likely = pc.fill_null(pc.match_substring_regex(texts, _MAY_HOLD), fill_value=False)
-        for position in pc.indices_nonzero(likely).to_pylist():
-            hit[position] = hit[position] or holds(texts[position].as_py())
-    return sum(hit)
-
-
-def _texts(column: pa.Array) -> pa.Array | None:
-    """Return a column's cells as text, None if they cannot hold text."""
-    if is_text(column.type):
-        return column
-    if pa.types.is_primitive(column.type):
-        return None
-    cells = (
-        cell.decode(errors="replace") if isinstance(cell, bytes) else str(cell)
-        for cell in column.to_pylist()
-    )
-    return pa.array(cells, pa.large_string())
 
 
 def _schema_texts(schema: pa.Schema) -> Iterator[str]:
@@ -384,6 +418,8 @@ def _workbook_texts(path: Path) -> Iterator[str]:
             if name.endswith((".xml", ".rels")) and name.startswith("xl/"):
                 text = workbook.read(name).decode(errors="replace")
                 yield from map(unescape, re.findall(r"(?<=>)[^<]+(?=<)|(?<=Target=\")[^\"]+", text))
+        for notes in read_properties(workbook)["sheets"].values():
+            yield from category_texts([model.column(0) for model in models_in(notes).values()])
 
 
 def _checkpoint_texts(path: Path) -> Iterator[str]:
@@ -391,6 +427,8 @@ def _checkpoint_texts(path: Path) -> Iterator[str]:
     journal = path.parent / "journal.sqlite"
     with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as database:
         spans = database.execute("SELECT begins, ends FROM parts ORDER BY number").fetchall()
+        query = "SELECT value FROM export UNION ALL SELECT value FROM errors"
+        yield from (value for (value,) in database.execute(query).fetchall())
     target = path.parent.name.removeprefix(".").removesuffix(".partial")
     for begins, ends in spans:
         yield from part_texts(target, read_span(path, Span(begins, ends)))

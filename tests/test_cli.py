@@ -168,7 +168,11 @@ def test_the_demo_leaves_a_table_and_a_picture(
     assert people.shape[1] == 262
     assert f"[{len(people):,} rows x 262 columns]" in shown
     assert (tmp_path / "headcount.png").read_bytes().startswith(b"\x89PNG")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["headcount.png", "prospects.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "headcount.png",
+        "prospects.csv",
+        "prospects.csv-metadata.json",
+    ]
 
 
 def test_the_sandbox_command_serves_until_interrupted(tmp_path: Path) -> None:

@@ -240,7 +240,8 @@ def folder(tmp_path: Path) -> Path:
     folder.mkdir()
     write_people(folder / "a.ndjson", {"id": "1"}, {"id": "2"})
     (folder / "b.jsonl.gz").write_bytes(gzip.compress(b'{"id":"3"}\n{"id":"4"}\n'))
-    for name in ("notes.txt", ".half.ndjson", "_old.ndjson", "c.ndjson.bak"):
+    names = ("notes.txt", ".half.ndjson", "_old.ndjson", "c.ndjson.bak", "a.ndjson-metadata.json")
+    for name in names:
         (folder / name).write_text("not people\n")
     (folder / "deeper").mkdir()
     write_people(folder / "deeper" / "d.ndjson", {"id": "5"})
@@ -252,6 +253,7 @@ def folder(tmp_path: Path) -> Path:
     [
         ([""], "1234"),
         (["[!_]*.ndjson"], "12"),
+        (["a.*"], "12"),
         (["b.jsonl.gz", "a.ndjson"], "3412"),
         (["a.ndjson", "", "a.ndjson", "?.*n*[lnz]"], "1234"),
         (["", "deeper"], "12345"),

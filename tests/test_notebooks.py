@@ -76,7 +76,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, kernel: Any) -> None:
     assert all(said in text for said, text in zip(expected, stderr, strict=True))
     if path.stem == "01_quickstart":
         left = sorted(file.name for file in folder.iterdir())
-        assert left == ["directors.json", "prospects.csv"]
+        assert left == ["directors.json", "prospects.csv", "prospects.csv-metadata.json"]
         pictures = [output for output in outputs if "image/png" in output.get("data", {})]
         assert len(pictures) == 3
 

@@ -57,7 +57,8 @@ def export_people(
     path : str or Path
         ``.csv``: as ``df.outreach.to_csv``. ``.ndjson``: one person per line, as the JSON that the
         service sent. ``.parquet``: as ``df.outreach.to_parquet``. A folder (a path without an
-        ending): Parquet files of 10,000 people each. `read_prospects` reads all of them.
+        ending): Parquet files of 10,000 people each. `read_prospects` reads all of them. A small
+        metadata file beside a CSV or NDJSON file has its checksum, by which `forget` knows it.
     filters : mapping or path, optional
         Search filters by name, or the path of a search that `save_filters` saved.
     columns : list of str, optional

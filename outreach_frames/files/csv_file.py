@@ -17,7 +17,6 @@ import pyarrow.csv as arrow_csv
 
 from outreach_frames.common.atomic_files import (
     check_suffix,
-    delete,
     expanded,
     refuse_special_file,
     replace_file,
@@ -40,10 +39,14 @@ from outreach_frames.files.csv_dtypes import (
 )
 from outreach_frames.files.csv_notes import (
     NOTES_ERRORS,
+    OWN_ENTRIES,
+    announce,
+    checksum,
     damaged_notes,
-    notes_bytes,
     notes_path,
     read_notes,
+    with_models,
+    write_notes,
 )
 from outreach_frames.files.csv_text import (
     check_table,
@@ -81,9 +84,10 @@ def write_csv(
     r"""Write a frame to a CSV file that `read_prospects` reads back unchanged.
 
     Text is quoted, and a missing cell is empty without quotes, or NA in a single column. Lists and
-    objects are JSON. Times are ISO 8601, zoned ones in UTC. If columns, dtypes or the index differ
-    from a search's, a small metadata file ``<name>.csv-metadata.json`` is written beside the CSV
-    file; keep the two together. Periods are read back as text.
+    objects are JSON. Times are ISO 8601, zoned ones in UTC. A small metadata file
+    ``<name>.csv-metadata.json`` is written beside the CSV file, with the dtypes that differ from a
+    search's, and a checksum by which `forget` knows the file; keep the two together. Periods are
+    read back as text.
 
     Parameters
     ----------
@@ -150,7 +154,7 @@ def write_csv(
             file.write(BOM)
         _write_table(table, file, sep=sep)
 
-    return replace_csv(path, write, notes_bytes(models, metadata))
+    return replace_csv(path, write, with_models(models, metadata))
 
 
 def csv_rows(table: pa.Table) -> memoryview:
@@ -174,37 +178,38 @@ def read_csv_rows(content: pa.Buffer, schema: pa.Schema) -> pa.Table:
     return pa.table(columns, schema=schema)
 
 
-def csv_header(frame: pd.DataFrame) -> tuple[bytes, bytes]:
-    """Return the CSV header of a frame's columns, and the content of the metadata file."""
+def csv_header(frame: pd.DataFrame) -> tuple[bytes, dict[str, Any]]:
+    """Return the CSV header of a frame's columns, and the entries of the metadata file."""
     table, models, metadata = _csv_table(frame.iloc[:0], index=False)
     buffer = pa.BufferOutputStream()
     _write_table(without_formulas(table), buffer)
-    return buffer.getvalue().to_pybytes(), notes_bytes(models, metadata)
+    return buffer.getvalue().to_pybytes(), with_models(models, metadata)
 
 
 def replace_csv(
     path: str | Path,
     write: Callable[[BinaryIO], object],
-    noted: bytes,
+    metadata: Mapping[str, Any],
     *,
     made_in: Path | None = None,
 ) -> Path:
-    """Write a CSV file with `replace_file`, and its metadata file if it needs one."""
+    """Write a CSV or NDJSON file with `replace_file`, and its metadata file."""
     target = expanded(path)
     refuse_special_file(target)
-    notes = notes_path(target)
-    if noted:
-        refuse_special_file(notes)
+    refuse_special_file(notes_path(target))
+    sums: list[str] = []
 
-    def remove_outdated_notes() -> None:
-        if notes.is_file() and notes.read_bytes() != noted:
-            delete(notes)
+    def write_and_sum(file: BinaryIO) -> None:
+        write(file)
+        sums.append(checksum(file))
 
-    replace_file(target, write, before_replace=remove_outdated_notes, temporary_folder=made_in)
-    if noted and not notes.is_file():
-        replace_file(
-            notes, lambda file: file.write(noted), temporary_folder=made_in, mode_from=target
-        )
+    replace_file(
+        target,
+        write_and_sum,
+        before_replace=lambda: announce(target, metadata, sums[0], made_in=made_in),
+        temporary_folder=made_in,
+    )
+    write_notes(target, metadata, sums, made_in=made_in)
     return target
 
 
@@ -297,8 +302,8 @@ def write_csv_files(
 
     >>> import tempfile
     >>> folder = write_csv_files({"found": pd.DataFrame({"name": ["Ada"]})}, tempfile.mkdtemp())
-    >>> [path.name for path in folder.iterdir()]
-    ['found.csv']
+    >>> sorted(path.name for path in folder.iterdir())
+    ['found.csv', 'found.csv-metadata.json']
     """
     place = expanded(folder)
     try:
@@ -353,7 +358,7 @@ def read_csv(path: Path, *, as_text: bool = False, encoding: str | None = None) 
     try:
         return _parse(content, models, metadata, path, as_text=as_text)
     except NOTES_ERRORS as error:
-        if not metadata or isinstance(error, InvalidInputError):
+        if metadata.keys() <= OWN_ENTRIES or isinstance(error, InvalidInputError):
             raise
         raise damaged_notes(notes_path(path), error) from error
 
@@ -376,7 +381,7 @@ def _parse(
     declared = _DECLARED_SEPARATOR.match(content)
     if declared:
         content = content[declared.end() :]
-    sep = declared[1].decode() if declared else _separator(content.lstrip(b"\r\n"))
+    sep = declared[1].decode() if declared else separator(content.lstrip(b"\r\n"))
     try:
         text = io.TextIOWrapper(io.BytesIO(content), "utf-8", newline="")
         written = next(row for row in csv.reader(text, delimiter=sep) if row)
@@ -439,7 +444,7 @@ def frame_of(columns: dict[str, Any], rows: int, metadata: Mapping[str, Any]) ->
     return frame
 
 
-def _separator(content: bytes) -> str:
+def separator(content: bytes) -> str:
     """Detect the column separator in the header."""
     if first := re.match(rb'"(?:[^"]|"")*"([,;\t|])', content):
         return first[1].decode()

@@ -1,21 +1,32 @@
-"""Write and read a CSV file's metadata file, which holds its dtypes as an Arrow schema."""
+"""Write and read the metadata file beside a CSV or NDJSON file of this package.
+
+It holds checksums of the file, by which an edited file is known, and a CSV file's dtypes as an
+Arrow schema.
+"""
 
 from __future__ import annotations
 
 import base64
 import json
+import zlib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 
+from outreach_frames.common.atomic_files import replace_file
 from outreach_frames.common.text import shorten
 from outreach_frames.errors import InvalidInputError
 
 METADATA_SUFFIX: Final = "-metadata.json"
 _FORMAT: Final = "outreach_frames CSV 2"
 _MODELS: Final = "models"
+CHECKSUMS: Final = "checksums"
+_PIECE_BYTES: Final = 1 << 20
+# Entries that do not describe the columns.
+OWN_ENTRIES: Final = frozenset({"format", CHECKSUMS})
 # Raised by pandas, numpy and Arrow on damaged dtypes.
 NOTES_ERRORS: Final = (
     ArithmeticError,
@@ -34,12 +45,50 @@ def notes_path(path: Path) -> Path:
     return path.with_name(path.name + METADATA_SUFFIX)
 
 
-def notes_bytes(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> bytes:
-    """Return the content of a metadata file; empty if no file is needed."""
-    notes = with_models(models, metadata)
-    if not notes:
-        return b""
-    return json.dumps({"format": _FORMAT, **notes}, ensure_ascii=False, indent=1).encode()
+def checksum(file: BinaryIO) -> str:
+    """Return the length and CRC-32 of a file's content, by which an edited file is known."""
+    file.seek(0)
+    found = 0
+    while piece := file.read(_PIECE_BYTES):
+        found = zlib.crc32(piece, found)
+    return f"{file.tell()} {found:08x}"
+
+
+def write_notes(
+    path: Path,
+    metadata: Mapping[str, Any],
+    checksums: Sequence[str],
+    *,
+    made_in: Path | None = None,
+) -> None:
+    """Write the metadata file of a file whose content has one of the checksums."""
+    content, notes = _content(metadata, checksums), notes_path(path)
+    if not notes.is_file() or notes.read_bytes() != content:
+        replace_file(
+            notes, lambda file: file.write(content), temporary_folder=made_in, mode_from=path
+        )
+
+
+def announce(
+    path: Path, metadata: Mapping[str, Any], new: str, *, made_in: Path | None = None
+) -> None:
+    """Write the metadata file that fits a file before and after a new content replaces it.
+
+    Between the two, it has no dtypes if these differ.
+    """
+    is_same, checksums = not path.exists(), [new]
+    if not is_same:
+        with suppress(*NOTES_ERRORS):  # damaged notes
+            old = read_notes(path)[1]
+            is_same = _content(old, ()) == _content(metadata, ())
+            checksums = [*old.get(CHECKSUMS, ()), new]
+    write_notes(path, metadata if is_same else {}, checksums, made_in=made_in)
+
+
+def _content(metadata: Mapping[str, Any], checksums: Sequence[str]) -> bytes:
+    others = {name: value for name, value in metadata.items() if name not in OWN_ENTRIES}
+    notes = {"format": _FORMAT, CHECKSUMS: checksums, **others}
+    return json.dumps(notes, ensure_ascii=False, indent=1).encode("utf-8", "surrogatepass")
 
 
 def with_models(models: Sequence[pa.RecordBatch], metadata: Mapping[str, Any]) -> dict[str, Any]:

@@ -157,9 +157,12 @@ def write_sheets(
     *,
     index: Mapping[str, bool] = MappingProxyType({}),
     tz: str = "UTC",
+    inexact: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
     progress: bool | None = None,
 ) -> Path:
     """Write frames to the sheets of one workbook; `index` overrides the default per sheet.
+
+    `inexact` has, per sheet, what the cells of columns had lost before.
 
     >>> import tempfile
     >>> frames = {"found": pd.DataFrame({"name": ["Ada"]}), "summary": pd.DataFrame({"rows": [1]})}
@@ -186,6 +189,7 @@ def write_sheets(
             writer = _Writer(book, tz, changed, bar)
             for title, (name, frame) in zip(_sheet_names(sheets), sheets.items(), strict=True):
                 writer.write(title, frame, index=index.get(name, has_labels(frame.index)))
+                writer.notes[title]["inexact"].update(inexact.get(name, {}))
             for number, text in enumerate(property_texts(writer.notes, tz), start=1):
                 book.set_custom_property(f"{PROPERTY} {number}", text, "text")
             # Closing the book takes as long as its columns.

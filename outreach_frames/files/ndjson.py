@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from outreach_frames import spec
 from outreach_frames.analysis.interface_columns import meanings
-from outreach_frames.common.atomic_files import check_suffix, replace_file
-from outreach_frames.files.csv_file import check_columns
+from outreach_frames.common.atomic_files import check_suffix
+from outreach_frames.files.csv_file import check_columns, replace_csv
 from outreach_frames.files.parquet import parquet_table
 from outreach_frames.tables.value_text import column_texts
 
@@ -51,4 +51,4 @@ def write_ndjson(frame: pd.DataFrame, path: str | Path) -> Path:
                     place[last] = value
                 file.write(orjson.dumps(nested, default=str, option=orjson.OPT_APPEND_NEWLINE))
 
-    return replace_file(path, write)
+    return replace_csv(path, write, {})

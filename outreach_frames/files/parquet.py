@@ -20,7 +20,7 @@ from outreach_frames.files.csv_file import check_columns
 from outreach_frames.tables.schema import to_frame
 
 _ARROW_DTYPE: Final = "[pyarrow]"
-_OWN_METADATA: Final = b"outreach_frames"
+OWN_METADATA: Final = b"outreach_frames"
 
 
 def write_parquet(frame: pd.DataFrame, path: str | Path, *, attrs: bool = True) -> Path:
@@ -132,7 +132,7 @@ def frame_of_parquet(table: pa.Table, source: Path | None = None) -> pd.DataFram
         for column in noted["columns"]
         if column["name"] in there and column["numpy_type"].endswith(_ARROW_DTYPE)
     }
-    arrow.update(json.loads(table.schema.metadata.get(_OWN_METADATA, b"[]")))
+    arrow.update(json.loads(table.schema.metadata.get(OWN_METADATA, b"[]")))
     arrow -= levels
     kept = [column for column in noted["columns"] if column["name"] not in arrow]
     metadata = {"pandas": json.dumps({**noted, "columns": kept})}
@@ -178,7 +178,7 @@ def _readable_by_pandas(table: pa.Table) -> pa.Table:
         ):
             column["numpy_type"] = "object"
             nested.append(column["name"])
-    notes = {b"pandas": json.dumps(noted), _OWN_METADATA: json.dumps(nested)}
+    notes = {b"pandas": json.dumps(noted), OWN_METADATA: json.dumps(nested)}
     return table.replace_schema_metadata({**(table.schema.metadata or {}), **notes})
 
 

@@ -65,7 +65,8 @@ def test_a_file_that_is_open_elsewhere_is_replaced_a_moment_later(
 ) -> None:
     """All writers get over renames and deletions that fail once, and leave no file behind."""
     done = forked.run(BUSY + WRITE, tmp_path, 32, 1, sandbox.url, sandbox.api_key)
-    names = "folder x.csv x.json x.parquet y.csv y.ndjson y.parquet"
+    names = "folder x.csv x.csv-metadata.json x.json x.parquet y.csv y.csv-metadata.json "
+    names += "y.ndjson y.ndjson-metadata.json y.parquet"
     calls, *found = done.stdout.split()
     assert (int(calls) > 1, found) == (True, names.split()), done.stderr
 

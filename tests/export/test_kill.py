@@ -186,7 +186,7 @@ def test_killed_at_any_moment(kills: int, tmp_path: Path) -> None:
             done += export_with_kills(runner, service, path, rng, most)
             frame = of.read_prospects(path)
             pd.testing.assert_frame_equal(frame, expected, check_flags=False)
-            notes = [f"{path.name}-metadata.json"] if path.suffix == ".csv" else []
+            notes = [f"{path.name}-metadata.json"] if path.suffix in {".csv", ".ndjson"} else []
             assert sorted(left.name for left in folder.iterdir()) == [path.name, *notes]
             number += 1
     print(f"{done} kills of {number} exports")

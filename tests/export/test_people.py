@@ -54,6 +54,11 @@ def partial_of(path: Path) -> Path:
     return path.with_name(f".{path.name}.partial")
 
 
+def names_of(name: str) -> list[str]:
+    """Return the names of the files that an export to a name leaves."""
+    return [name, f"{name}-metadata.json"] if name.endswith((".csv", ".ndjson")) else [name]
+
+
 def names_in(folder: Path) -> list[str]:
     """Return the names of what is in a folder, sorted."""
     return sorted(path.name for path in folder.iterdir())
@@ -109,7 +114,7 @@ def test_an_export_is_what_a_search_gives(
     """Every format, read again, is the frame of the same search; nothing else is left behind."""
     path = of.export_people(tmp_path / name, page_size=90)
     assert path == tmp_path / name
-    assert names_in(tmp_path) == [name]
+    assert names_in(tmp_path) == names_of(name)
     pd.testing.assert_frame_equal(of.read_prospects(path), people, check_flags=False)
 
 
@@ -344,7 +349,7 @@ def test_a_failed_export_goes_on_where_it_stopped(
         assert pages_asked(service) == list(range(kept // 10 + 1, 22))
         expected = of.search_people(limit=None, page_size=10)
     pd.testing.assert_frame_equal(of.read_prospects(path), expected, check_flags=False)
-    assert names_in(tmp_path) == [name]
+    assert names_in(tmp_path) == names_of(name)
 
 
 def test_nothing_is_left_of_an_export_that_read_nothing(tmp_path: Path) -> None:
@@ -410,7 +415,7 @@ def test_what_is_kept_of_another_export_is_not_mixed_in(
             of.export_people(path, resume=False, **({"page_size": 10} | options))
         assert pages_asked(service)[0] == 1
     assert len(of.read_prospects(path)) == options.get("limit", 200)
-    assert names_in(tmp_path) == ["people.csv"]
+    assert names_in(tmp_path) == ["people.csv", "people.csv-metadata.json"]
 
 
 def test_another_service_is_another_export(tmp_path: Path) -> None:

@@ -55,7 +55,8 @@ def test_any_request_of_an_export_may_fail(
                 struck, gateway.fault = gateway.struck, None
                 export(path)
                 assert path.read_bytes() == expected
-                assert [left.name for left in path.parent.iterdir()] == [path.name]
+                notes = f"{path.name}-metadata.json"
+                assert sorted(left.name for left in path.parent.iterdir()) == [path.name, notes]
                 if not struck:
                     break
     assert number > PEOPLE // PAGE_SIZE

@@ -6,8 +6,10 @@ import csv
 import datetime
 import decimal
 import io
+import json
 import re
 import unicodedata
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -66,11 +68,14 @@ def is_live(text: str) -> bool:
     return text[:1] in {"\t", "\r", "\n", "\x00"} or start[:1] in set(f"=+-@{FULL_WIDTH}")
 
 
-def test_a_search_is_one_csv_file(tmp_path):
-    """A frame straight from a search needs no file beside the CSV, and small resources neither."""
-    write_csv(prospects(3), tmp_path / "people.csv")
-    write_csv(records_frame([{"id": "m"}], spec.MAILBOX), tmp_path / "mailboxes.csv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mailboxes.csv", "people.csv"]
+def test_a_search_needs_no_dtypes_beside_its_csv_file(tmp_path):
+    """A frame straight from a search is read without its metadata file, small resources too."""
+    mailboxes = records_frame([{"id": "m"}], spec.MAILBOX)
+    for frame in (prospects(3), mailboxes):
+        path = write_csv(frame, tmp_path / "people.csv")
+        assert json.loads(metadata_of(path).read_text()).keys() == {"format", "checksums"}
+        metadata_of(path).unlink()
+        pd.testing.assert_frame_equal(read_prospects(path), frame)
 
 
 def test_both_backends_write_the_same_bytes(tmp_path):
@@ -236,13 +241,15 @@ def test_frames_without_columns_keep_their_rows(tmp_path, rows, excel):
     assert read_prospects(tmp_path / "x.csv").shape == (rows, 0)
 
 
-def test_a_file_beside_the_csv_is_there_only_when_needed(tmp_path):
-    """The metadata file appears with a column that needs it and goes with it."""
+def test_the_file_beside_the_csv_is_that_of_its_content(tmp_path):
+    """The metadata file has the dtypes of columns that need them, and the content's checksum."""
     path = tmp_path / "x.csv"
     write_csv(pd.DataFrame({"n": [1]}), path)
-    assert metadata_of(path).is_file()
+    assert "models" in json.loads(metadata_of(path).read_text())
     write_csv(pd.DataFrame({"n": ["1"]}), path)
-    assert not metadata_of(path).exists()
+    noted = json.loads(metadata_of(path).read_text())
+    assert "models" not in noted
+    assert noted["checksums"] == [f"8 {zlib.crc32(path.read_bytes()):08x}"]
     assert read_prospects(path).loc[0, "n"] == "1"
 
 

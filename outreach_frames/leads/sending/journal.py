@@ -459,3 +459,21 @@ def count_leads(path: Path, people: Identifiers, holds: Callable[[str], bool]) -
                 found.update(lead for (lead,) in connection.execute(query, (digest,)))
         notes = connection.execute("SELECT text FROM notes")
         return len(found) + sum(holds(text) for (text,) in notes)
+
+
+def erase_texts(path: Path, erase: Callable[[str], str]) -> None:
+    """Change a journal's details and notes; free pages of the file keep no trace of the old ones.
+
+    The hashes stay: they keep a person from being written to again.
+    """
+    require_journal(path)
+    explained = sqlite_file.translate_errors(path, WHAT, damaged=_IF_DAMAGED)
+    with sqlite_file.locked(path, WHAT), explained, closing(sqlite_file.connect(path)) as journal:
+        sqlite_file.check_integrity(journal, path)
+        journal.create_function("erase", 1, erase, deterministic=True)
+        journal.execute("PRAGMA secure_delete = ON")
+        with sqlite_file.transaction(journal):
+            for table, text in (("leads", "detail"), ("notes", "text")):
+                changed = f"{text} <> erase({text})"
+                journal.execute(f"UPDATE {table} SET {text} = erase({text}) WHERE {changed}")  # noqa: S608 - names from the line above
+        journal.execute("VACUUM")

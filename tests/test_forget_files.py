@@ -1,0 +1,444 @@
+"""Forgetting people in the package's own files: their rows go, and nothing else changes."""
+
+from __future__ import annotations
+
+import io
+import signal
+import sqlite3
+import stat
+import zipfile
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import outreach_frames as of
+from outreach_frames import cli
+from outreach_frames.client.client import Client
+from outreach_frames.common import sqlite_file
+from outreach_frames.errors import InvalidInputError, OutreachWarning
+from outreach_frames.sandbox import Sandbox
+from tests import forked
+from tests.scripted import Received, Reply, json, scripted
+
+pytestmark = [pytest.mark.long, pytest.mark.filterwarnings("ignore:.*people were read")]
+
+EMAIL = "Ada.Lovelace@brightforge.example"
+URL = "https://www.profnet.example/in/ada-lovelace/"
+ADA = {"email": EMAIL, "profnet_url": URL}
+# What stays of nobody: the person's name in an address, and in a URL.
+TRACES = (b"ada.lovelace@", b"/ada-lovelace")
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the default cache in a folder of the test's own."""
+    place = tmp_path_factory.mktemp("home")
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(place / name))
+
+
+def leads() -> pd.DataFrame:
+    """Return leads of every dtype that a file keeps; Ada is in two rows, a category names her."""
+    emails = ["bo@x.example", EMAIL.upper(), "cy@x.example", None, "di@x.example"]
+    return pd.DataFrame(
+        {
+            "E-Mail": emails,
+            "profnet_url": [None, None, "https://profnet.example/in/cy", URL, None],
+            "text": ["two\nlines", 'a "quote"', "=1+1", " n/a", None],
+            "number": pd.array([1, 2, None, 4, 5], "Int64"),
+            "day": pd.to_datetime(["2026-03-01", None, "2026-03-03", "2026-03-04", None]),
+            "tier": pd.Categorical(["b", EMAIL, "c", None, "b"], ["c", EMAIL, "b"], ordered=True),
+            "owner": pd.Categorical(["x", "y", "x", "y", None]),
+        }
+    )
+
+
+def others(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows and categories of all others."""
+    kept = frame.iloc[[0, 2, 4]].reset_index(drop=True)
+    return kept.assign(tier=kept["tier"].cat.remove_categories([EMAIL]))
+
+
+def contents(folder: Path) -> Iterator[bytes]:
+    """Yield all bytes of a folder's files, those of packed parts and of Parquet's pages too."""
+    for path in (path for path in folder.rglob("*") if path.is_file()):
+        content = path.read_bytes()
+        yield content
+        if content.startswith(b"PK"):
+            with zipfile.ZipFile(io.BytesIO(content)) as package:
+                yield from map(package.read, package.namelist())
+        if content.startswith(b"PAR1"):
+            with pq.ParquetFile(path) as table:
+                columns = table.read().columns
+                yield str(table.metadata.metadata).encode()
+            for column in columns:
+                yield str(column.to_pylist()).encode()
+                if pa.types.is_dictionary(column.type):
+                    yield str([chunk.dictionary for chunk in column.chunks]).encode()
+
+
+def has_traces(folder: Path) -> bool:
+    """Check whether any byte names Ada."""
+    return any(trace in content.lower() for content in contents(folder) for trace in TRACES)
+
+
+def reasons(found: pd.DataFrame) -> dict[str, str]:
+    """Return why files still contain somebody, by their names."""
+    return {
+        Path(path).name: "" if pd.isna(reason) else str(reason)
+        for path, reason in zip(found["path"], found["reason"], strict=True)
+    }
+
+
+def test_rows_go_and_all_else_stays(tmp_path: Path) -> None:
+    """In every format the rows of others keep bytes, dtypes, order and permissions."""
+    frame = leads()
+    paths = [
+        frame.outreach.to_csv(tmp_path / "a.csv"),
+        frame.outreach.to_csv(tmp_path / "a.txt", sep=";", excel=True),
+        frame.outreach.to_parquet(tmp_path / "a.parquet"),
+        frame.outreach.to_excel(tmp_path / "a.xlsx"),
+    ]
+    for path in tmp_path.iterdir():
+        path.chmod(0o600)
+    lines = [path.read_bytes() for path in paths[:2]]
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    trial = of.forget(**ADA, folder=tmp_path, files=True, dry_run=True)
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+    assert not trial["removed"].any()
+    found = of.forget(**ADA, folder=tmp_path, files=True)
+    assert set(reasons(found).values()) == {""}
+    assert found["removed"].all()
+    assert not has_traces(tmp_path)
+    assert set(tmp_path.iterdir()) == before.keys()
+    for path in paths:
+        kept = others(frame)
+        if path.suffix == ".xlsx":  # which never holds a category without a row
+            kept["owner"] = kept["owner"].cat.remove_unused_categories()
+        pd.testing.assert_frame_equal(of.read_prospects(path), kept)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    for path, content in zip(paths, lines, strict=False):
+        kept = [
+            line for line in content.splitlines(True) if not any(map(line.lower().count, TRACES))
+        ]
+        assert path.read_bytes() == b"".join(kept)
+    assert of.forget(**ADA, folder=tmp_path, files=True).empty
+
+
+@pytest.mark.filterwarnings("ignore:.*records are text")
+def test_exports_and_snapshots_are_cleaned(client: Client, tmp_path: Path) -> None:
+    """Each format of an export, its parts and categories, and snapshots lose one person only."""
+    filters = {"person_seniorities": ["owner", "founder"]}
+    names = ("a.csv", "a.ndjson", "a.parquet", "parts")
+    for name in names:
+        of.export_people(tmp_path / name, filters, limit=9, progress=False)
+    of.export_people(tmp_path / "split.csv", filters, split_by="person_seniorities", limit=9)
+    day = of.snapshot_people(tmp_path / "days", filters, date="2026-03-01")
+    paths = [*(tmp_path / name for name in (*names, "split.csv")), day]
+    before = {path: of.read_prospects(path) for path in paths}
+    before[paths[0]].outreach.to_excel(tmp_path / "a.xlsx")
+    before[tmp_path / "a.xlsx"] = of.read_prospects(tmp_path / "a.xlsx")
+    schema = pq.read_schema(tmp_path / "a.parquet")
+    urls = [
+        before[paths[0]]["profnet_url"].iloc[-1],
+        before[tmp_path / "split.csv"]["profnet_url"].iloc[0],
+    ]
+    found = of.forget(profnet_url=urls, folder=tmp_path, files=True, client=client)
+    assert found["removed"].all()
+    assert len(found) == len(before)
+    assert of.forget(profnet_url=urls, folder=tmp_path, files=True).empty
+    for path, frame in before.items():
+        kept = frame[~frame["profnet_url"].isin(urls)].reset_index(drop=True)
+        assert len(kept) < len(frame)
+        pd.testing.assert_frame_equal(of.read_prospects(path), kept, check_flags=False)
+        assert of.read_prospects(path).attrs == frame.attrs
+    assert pq.read_schema(tmp_path / "a.parquet").equals(schema)
+    with pytest.warns(OutreachWarning, match=r"\d+ of \d+ matching people"):
+        of.snapshots(tmp_path / "days")
+
+
+def test_row_groups_and_labels_of_parquet_stay(tmp_path: Path) -> None:
+    """A large export keeps its row groups; labels that are no row numbers stay with their rows."""
+    frame = leads()
+    path = frame.outreach.to_parquet(tmp_path / "groups.parquet")
+    table = pq.read_table(path)
+    with pq.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        for start in range(len(frame)):
+            writer.write_table(table.slice(start, 1))
+    labelled = {
+        "step.parquet": frame.set_axis(pd.RangeIndex(0, 10, 2)),
+        "named.parquet": frame.set_axis(pd.RangeIndex(5, name="n")),
+        "text.parquet": frame.set_axis(list("vwxyz")),
+        "emails.parquet": frame.rename_axis(None).set_index("E-Mail"),
+    }
+    for name, each in labelled.items():
+        each.outreach.to_parquet(tmp_path / name)
+    assert of.forget(**ADA, folder=tmp_path, files=True)["removed"].all()
+    assert not has_traces(tmp_path)
+    metadata = pq.read_metadata(path)
+    groups = [metadata.row_group(number).num_rows for number in range(metadata.num_row_groups)]
+    assert sum(groups) == 3
+    assert max(groups) == 1
+    pd.testing.assert_frame_equal(of.read_prospects(path), others(frame))
+    for name, each in labelled.items():
+        kept = each.iloc[[0, 2, 4]]
+        kept = kept.assign(tier=kept["tier"].cat.remove_categories([EMAIL]))
+        pd.testing.assert_frame_equal(
+            of.read_prospects(tmp_path / name), kept, check_index_type=False
+        )
+
+
+def test_workbooks_of_several_sheets(client: Client, sandbox: Sandbox, tmp_path: Path) -> None:
+    """Each sheet loses its rows, and blank rows at its end, zones and what it lost stay known."""
+    sequence = sandbox.sequence_ids["accepts_any"]
+    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL, None, None]})
+    report = frame.outreach.add_to_sequence(sequence, client=client)
+    path = report.to_excel(tmp_path / "report.xlsx")
+    blank = pd.DataFrame(
+        {
+            "email": [EMAIL, "bo@x.example", None],
+            "a": [1, None, None],
+            "at": pd.to_datetime(["2026-03-01 12:00:00.000001", None, None], utc=True),
+            "mixed": ["a", 1, None],
+        },
+        index=["x", "y", "z"],
+    )
+    blank.outreach.to_excel(tmp_path / "blank.xlsx", tz="Europe/Berlin")
+    sheets = {name: of.read_prospects(path, sheet_name=name) for name in ("added", "failed")}
+    assert of.forget(email=EMAIL, folder=tmp_path, files=True)["removed"].all()
+    assert not has_traces(tmp_path)
+    for name, sheet in sheets.items():
+        kept = sheet[sheet["email"] != EMAIL].reset_index(drop=True)
+        pd.testing.assert_frame_equal(of.read_prospects(path, sheet_name=name), kept)
+    with pytest.warns(OutreachWarning, match=r"fractions of a millisecond.*several types"):
+        found = of.read_prospects(tmp_path / "blank.xlsx")
+    kept = blank.iloc[1:].assign(mixed=pd.array(["1", None], "str"))
+    pd.testing.assert_frame_equal(found, kept.astype({"at": found["at"].dtype}))
+
+
+def test_files_of_others_are_listed_with_why(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """What the package did not write, somebody changed or is elsewhere stays byte for byte."""
+    frame = leads()
+    outside = tmp_path_factory.mktemp("outside")
+    frame.to_csv(tmp_path / "foreign.csv")
+    frame.drop(columns="tier").to_parquet(tmp_path / "foreign.parquet")
+    for name in ("edited.csv", "lost.csv", "moved.csv", "noted.csv"):
+        frame.outreach.to_csv(tmp_path / name)
+    with (tmp_path / "edited.csv").open("a") as file:
+        file.write("x")
+    (tmp_path / "lost.csv-metadata.json").unlink()
+    (tmp_path / "moved.csv-metadata.json").write_text('{"format": "another program"}')
+    notes = (tmp_path / "noted.csv-metadata.json").rename(outside / "notes")
+    (tmp_path / "noted.csv-metadata.json").symlink_to(notes)
+    frame.outreach.to_excel(tmp_path / "edited.xlsx")
+    with zipfile.ZipFile(tmp_path / "edited.xlsx") as package:
+        parts = {info: package.read(info) for info in package.infolist()}
+    with zipfile.ZipFile(tmp_path / "edited.xlsx", "w") as package:
+        for info, content in parts.items():
+            saved = b"2026-01-01T00:00:00Z</dcterms:modified>"
+            end = content.find(b"</dcterms:modified>")
+            package.writestr(info, content if end < 0 else content[: end - 20] + saved)
+    (tmp_path / "notes.md").write_text(EMAIL)
+    frame.outreach.to_csv(outside / "link.csv")
+    (tmp_path / "link.csv").symlink_to(outside / "link.csv")
+    (tmp_path / f".new.csv.{'0' * 12}.{'0' * 32}.tmp").write_text(EMAIL)
+    before = {path: path.read_bytes() for place in (tmp_path, outside) for path in place.iterdir()}
+    with pytest.warns(OutreachWarning, match="1 file or folder not read"):
+        found = of.forget(**ADA, folder=tmp_path, files=True)
+    assert {path: path.read_bytes() for path in before} == before
+    assert not found["removed"].any()
+    why = reasons(found)
+    expected = {
+        "foreign.csv": "no metadata file",
+        "foreign.parquet": "did not write it",
+        "edited.csv": "was changed",
+        "lost.csv": "no metadata file",
+        "moved.csv": "was not written by this package",
+        "noted.csv": "no metadata file",
+        f".new.csv.{'0' * 12}.{'0' * 32}.tmp": "no metadata file",
+        "link.csv": "is a link",
+        "edited.xlsx": "another program",
+        "notes.md": "no metadata file",
+    }
+    assert {name for name in why if not name.endswith("-metadata.json")} == expected.keys()
+    for name, words in expected.items():
+        assert words in why[name], name
+
+
+def test_people_who_are_named_elsewhere_are_told(tmp_path: Path) -> None:
+    """A row goes by its own identifiers only; a file that names the person elsewhere is listed."""
+    frame = pd.DataFrame(
+        {
+            "email": [EMAIL, "bo@x.example", "cy@x.example"],
+            "note": ["", f"a colleague of {EMAIL}", ""],
+            "by": pd.Categorical(["-", EMAIL, "-"]),
+            "email_2": [None, EMAIL, None],
+        }
+    )
+    frame.outreach.to_csv(tmp_path / "a.csv")
+    frame.outreach.to_parquet(tmp_path / "a.parquet")
+    frame.outreach.to_excel(tmp_path / "a.xlsx")
+    frame.iloc[1:].rename(columns={"note": EMAIL}).outreach.to_parquet(tmp_path / "b.parquet")
+    found = of.forget(email=EMAIL, folder=tmp_path, files=True)
+    assert not found["removed"].any()
+    assert all("still name" in why for why in reasons(found).values())
+    assert {"a.csv", "a.parquet", "a.xlsx", "b.parquet"} <= reasons(found).keys()
+    for name in ("a.csv", "a.parquet", "a.xlsx"):
+        kept = frame.iloc[1:].reset_index(drop=True)
+        pd.testing.assert_frame_equal(of.read_prospects(tmp_path / name), kept)
+
+
+def test_journals_lose_addresses_and_keep_hashes(
+    client: Client, sandbox: Sandbox, tmp_path: Path
+) -> None:
+    """Details and notes lose the address, free pages too; nobody is written to again."""
+    path = tmp_path / "own" / "journal"
+    for folder in ("own", "links"):
+        (tmp_path / folder).mkdir()
+    frame = pd.DataFrame({"email": ["bo@x.example", EMAIL]})
+    sequence = sandbox.sequence_ids["accepts_any"]
+    frame.outreach.add_to_sequence(sequence, journal=path, client=client)
+    with closing(sqlite3.connect(path)) as journal, journal:
+        words = f"refused: {EMAIL}, and cy@x.example"
+        journal.execute("UPDATE leads SET detail = ?", [words])
+        journal.execute("INSERT INTO notes (text) VALUES (?)", [words * 900])
+        journal.execute("UPDATE notes SET text = ?", [words])
+    assert has_traces(tmp_path)
+    (tmp_path / "links" / "journal").symlink_to(path)
+    linked = of.forget(email=EMAIL, folder=tmp_path / "links", files=True)
+    assert "is a link" in reasons(linked)["journal"]
+    with sqlite_file.locked(path, "journal"):
+        busy = of.forget(email=EMAIL, folder=path.parent, files=True)
+    assert "is in use" in reasons(busy)["journal"]
+    assert not linked["removed"].any()
+    assert not busy["removed"].any()
+    assert has_traces(tmp_path)
+    found = of.forget(email=EMAIL, folder=path.parent, files=True)
+    assert found[["kind", "removed"]].to_numpy().tolist() == [["journal", True]]
+    assert "hashes stay" in reasons(found)["journal"]
+    assert not has_traces(tmp_path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    again = frame.outreach.add_to_sequence(sequence, journal=path, client=client)
+    assert again.rows["attempts"].tolist() == [1, 1]
+    assert again.rows["detail"].tolist() == ["refused: [removed], and cy@x.example"] * 2
+
+
+def test_interrupted_exports_and_caches(tmp_path: Path) -> None:
+    """An interrupted export is listed and can resume; another client's cache loses the response."""
+
+    def page(received: Received) -> Reply:
+        if received.json["page"] == 2:
+            return json({}, 500)
+        people = [{"id": "1", "profnet_url": URL}]
+        return json({"results": people, "_pagination": {"total": 2, "total_pages": 2}})
+
+    with scripted(page) as service, of.connect(service.url, "t", cache=None, max_wait=0):
+        for name in ("a.csv", "b"):
+            with pytest.raises(of.OutreachError):
+                of.export_people(tmp_path / name, page_size=1, progress=False)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    with closing(Client("http://127.0.0.1:1", "t", cache=tmp_path / "cache")) as client:
+        assert client.cache is not None
+        client.cache.set("key", b"at " + URL.encode(), 60)
+    found = of.forget(profnet_url=URL, folder=tmp_path, files=True)
+    assert found["removed"].tolist() == [False, False, True]
+    assert "an interrupted export; resume it" in reasons(found)["rows"]
+    assert all(path.read_bytes() == content for path, content in before.items())
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import outreach_frames as of
+from outreach_frames import accessor, personal_data
+from outreach_frames.files import read
+
+def run(action, path, moment):
+    frame = of.read_prospects(path)
+    left = moment
+
+    def kill(event, _):
+        nonlocal left
+        if event == "os.rename":
+            left -= 1
+            left or os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(kill)
+    if action == "forget":
+        of.forget(email=sys.argv[2], folder=path.parent, files=True)
+    elif action == "same":
+        frame.iloc[:3].outreach.to_csv(path)
+    else:
+        frame[["E-Mail", "number"]].astype({"number": "Float64"}).outreach.to_csv(path)
+
+for path in sorted(Path(sys.argv[1]).glob("*/*/a.csv")):
+    if child := os.fork():
+        print(*path.parts[-3:-1], os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
+    else:
+        run(path.parts[-3], path, int(path.parts[-2]))
+        os._exit(0)
+"""
+
+
+def test_killed_between_any_two_files(tmp_path: Path) -> None:
+    """Whenever a run is killed, the CSV can be read, is own, and edited it is not."""
+    frame = leads().drop(columns="profnet_url").iloc[[0, 1, 2, 4]].reset_index(drop=True)
+    kept = frame.drop(index=1).reset_index(drop=True)
+    kept["tier"] = kept["tier"].cat.remove_categories([EMAIL])
+    renames = {"forget": 4, "other": 3, "same": 3}
+    paths = [
+        tmp_path / action / str(moment) / "a.csv"
+        for action, count in renames.items()
+        for moment in range(1, count + 2)
+    ]
+    for path in paths:
+        path.parent.mkdir(parents=True)
+        frame.outreach.to_csv(path)
+    ended = [line.split() for line in forked.run(KILLED, tmp_path, EMAIL).stdout.splitlines()]
+    assert ended == [
+        [action, str(moment), "0" if moment > count else str(-signal.SIGKILL)]
+        for action, count in renames.items()
+        for moment in range(1, count + 2)
+    ]
+    for path in paths:
+        found = of.read_prospects(path)
+        if path.parts[-3] == "forget":
+            # The metadata file keeps the old categories until the rows are gone.
+            same = frame if len(found) == 4 else kept.assign(tier=found["tier"])
+            pd.testing.assert_frame_equal(found, same)
+        with path.open("ab") as file:
+            file.write(f'"{EMAIL}"\n'.encode())
+        edited = of.forget(email=EMAIL, folder=path.parent, files=True)
+        assert "was changed" in reasons(edited)["a.csv"]
+        with path.open("rb+") as file:
+            file.truncate(path.stat().st_size - len(EMAIL) - 3)
+        again = of.forget(email=EMAIL, folder=path.parent, files=True)
+        assert again["removed"].all(), (path, again["reason"])
+        assert not has_traces(path.parent)
+        if path.parts[-3] == "forget":
+            pd.testing.assert_frame_equal(of.read_prospects(path), kept)
+
+
+def test_files_need_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Without a folder it is an error, here and in the shell, which prints why a file stays."""
+    with pytest.raises(InvalidInputError, match="Pass folder="):
+        of.forget(email=EMAIL, files=True)
+    assert cli.main(["forget", "--email", EMAIL, "--files"]) == 2
+    assert "--folder" in capsys.readouterr().err
+    leads().to_csv(tmp_path / "foreign.csv")
+    leads().outreach.to_csv(tmp_path / "own.csv")
+    options = ["--folder", str(tmp_path), "--files"]
+    assert cli.main(["forget", "--email", EMAIL, "--profnet-url", URL, *options]) == 0
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "no metadata file beside it" in printed
+    assert "removed: True" in printed
+    assert np.array_equal(
+        of.read_prospects(tmp_path / "own.csv")["number"].isna(), [False, True, False]
+    )
