@@ -114,6 +114,7 @@ _REMEDIES: Final = {
 }
 _GOES_ON: Final = {
     NextStep.STOP: "stops; the rest is ``not_sent``",
+    NextStep.DROP_MAILBOX: "stops; with ``mailbox=``, sends the rows of other mailboxes",
     NextStep.FIND_FIELD: "looks for the rows that lack the field, and sends the others",
     NextStep.TOLERATE: "goes on, unless this comes several times in a row",
 }

@@ -18,9 +18,9 @@ from outreach_frames.leads.prepared import PreparedLeads
 
 _LINES_SHOWN: Final = 20
 _LINE_LENGTH: Final = 100
-_NOTES_SHOWN: Final = 10
 _DETAILS_SHOWN: Final = 2
-_MAILBOXES_SHOWN: Final = 10
+# Of notes and mailboxes.
+_MOST_SHOWN: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ MEANINGS: Final[dict[str, Meaning]] = {
         "Check in the web app, or call report.retry_unknown().",
     ),
     statuses.NOT_SENT: Meaning(
-        "Not sent: the run ended before their request.",
+        "Not sent: the run ended, or their mailbox was refused, before their request.",
         "Repeat the call with the same journal; without one, plan these rows again.",
     ),
 }
@@ -144,10 +144,8 @@ def _mailbox_facts(plan: PreparedLeads) -> Iterator[Fact]:
     if plan.checked.mailboxes is None:
         return
     counts = plan.mailboxes
-    lines = [f"{mailbox} {leads:,}" for mailbox, leads in counts.items()][:_MAILBOXES_SHOWN]
-    if hidden := list(counts.values())[_MAILBOXES_SHOWN:]:
-        others = plural(len(hidden), "other mailbox", "other mailboxes")
-        lines.append(f"{others} {sum(hidden):,}, see plan.mailboxes")
+    own = [f"{mailbox} {leads:,}" for mailbox, leads in counts.items()]
+    lines = _first_lines(own, "plan.mailboxes")
     if rest := len(plan.positions) - sum(counts.values()):
         senders = "the mailboxes in the settings" if plan.settings else "the sequence's senders"
         lines.append(f"{senders} {rest:,}")
@@ -178,8 +176,8 @@ def report_card(
             _status_fact(rows, status, number, unsent)
             for status, number in zip(summary["status"], summary["rows"], strict=True)
         ],
-        alert="" if error is None else _alert(summary, error),
-        details=[Details("Other messages of the service", list(_shown_notes(notes)))],
+        alert="" if error is None else _alert(rows, error),
+        details=[Details("Other messages of the service", _first_lines(notes, "report.notes"))],
         advice=(
             "Rows with outcomes: report.frame; as files: report.to_csv(folder); "
             "the service's other messages: report.notes."
@@ -187,8 +185,9 @@ def report_card(
     )
 
 
-def _alert(summary: pd.DataFrame, error: Exception) -> str:
-    is_early = statuses.NOT_SENT in set(summary["status"])
+def _alert(rows: pd.DataFrame, error: Exception) -> str:
+    # With an error code, only the mailbox of the row was refused.
+    is_early = (rows["status"].eq(statuses.NOT_SENT) & rows["error_code"].isna()).any()
     return f"Stopped early: {error}" if is_early else str(error)
 
 
@@ -219,7 +218,7 @@ def _shown_details(details: pd.Series[Any]) -> Iterator[str]:
         yield f"and {plural(len(counts) - _DETAILS_SHOWN, 'other detail')}"
 
 
-def _shown_notes(notes: Sequence[str]) -> Iterator[str]:
-    yield from notes[:_NOTES_SHOWN]
-    if len(notes) > _NOTES_SHOWN:
-        yield f"and {plural(len(notes) - _NOTES_SHOWN, 'other note')}, in report.notes"
+def _first_lines(lines: Sequence[str], where: str) -> list[str]:
+    """Return the first lines, and how many others there are."""
+    others = len(lines) - _MOST_SHOWN
+    return [*lines[:_MOST_SHOWN], *[f"and {others:,} more, in {where}"] * (others > 0)]

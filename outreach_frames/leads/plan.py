@@ -17,15 +17,13 @@ from outreach_frames.client import connect
 from outreach_frames.client.client import Client
 from outreach_frames.common.arguments import check_id
 from outreach_frames.common.card import as_html, as_text
-from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.identity.persons import first_rows, person_numbers
 from outreach_frames.leads.cards import plan_card
 from outreach_frames.leads.planning.checks import CheckedRows, check_rows
 from outreach_frames.leads.planning.mailboxes import look_up_mailboxes
 from outreach_frames.leads.planning.mapping import (
-    EMAIL,
     EMAIL_COLUMN,
-    PROFNET_URL,
+    KEYS,
     PROFNET_URL_COLUMN,
     read_chunk_size,
     read_mapping,
@@ -38,8 +36,6 @@ from outreach_frames.leads.sending.submit import read_report, submit
 from outreach_frames.tables.value_text import TEXT
 
 LeadsDistribution = Literal["sequence_senders", "custom_mailboxes"]
-
-_KEYS = {EMAIL: email_keys, PROFNET_URL: profnet_url_keys}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -197,10 +193,7 @@ def make_plan(
         overrides=overrides,
         mailbox=mailbox,
     )
-    account = None
-    if mailbox is not None:
-        client = connect.resolve(client)
-        account = look_up_mailboxes(client)
+    account = None if mailbox is None else look_up_mailboxes(connect.resolve(client))
     return _plan(
         frame,
         check_rows(frame, mapping, account),
@@ -466,7 +459,7 @@ def _keys(checked: CheckedRows) -> pa.RecordBatch:
             field: pc.if_else(is_identified, key(checked.identifiers[field]), missing)
             if field in checked.identifiers
             else missing
-            for field, key in _KEYS.items()
+            for field, key in KEYS.items()
         }
     )
 

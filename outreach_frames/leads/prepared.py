@@ -134,13 +134,11 @@ class PreparedLeads:
 
     def body(self, positions: Sequence[int] | Positions) -> bytes:
         """Return the JSON body of the request that sends these rows."""
-        mailbox, settings = self.mailbox_of(positions), dict(self.settings)
-        if mailbox is not None:
-            custom = spec.MAILBOXES_LEADS_DISTRIBUTION
-            settings = {DISTRIBUTION: custom, MAILBOXES: [mailbox]}
-        return orjson.dumps(
-            {LEADS: self.leads(positions), **({SETTINGS: settings} if settings else {})}
-        )
+        mailbox = self.mailbox_of(positions)
+        own = {DISTRIBUTION: spec.MAILBOXES_LEADS_DISTRIBUTION, MAILBOXES: [mailbox]}
+        settings = dict(self.settings) if mailbox is None else own
+        body = {LEADS: self.leads(positions), SETTINGS: settings}
+        return orjson.dumps({name: part for name, part in body.items() if part})
 
     def mailbox_of(self, positions: Sequence[int] | Positions) -> str | None:
         """Return the mailbox of a request's rows, None if they have no own one."""

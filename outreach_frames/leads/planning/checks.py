@@ -179,12 +179,11 @@ def _mailboxes(
     texts = _identifier(column)
     if account is None:
         return texts
-    unreadable = {problem.row for problem in column.problems[before:]}
-    chosen = account.choose(texts, identifiers)
-    for row, (code, message) in chosen.problems.items():
-        if row not in unreadable:
-            column.report(row, code, message)
-    return chosen.addresses
+    invalid = {problem.row for problem in column.problems[before:]}
+    addresses, problems = account.choose(texts, identifiers)
+    for row in problems.keys() - invalid:
+        column.report(row, *problems[row])
+    return addresses
 
 
 def _data_field(column: _Column) -> pa.Array:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import blake2b
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,20 +13,12 @@ import pyarrow.compute as pc
 from outreach_frames import spec
 from outreach_frames.client.client import Client
 from outreach_frames.common.text import quoted
-from outreach_frames.identity.keys import email_key, email_keys, profnet_url_keys
-from outreach_frames.leads.planning.mapping import EMAIL, PROFNET_URL
+from outreach_frames.identity.keys import email_key
+from outreach_frames.leads.planning.mapping import KEYS
 from outreach_frames.resources.mailboxes import mailboxes
 from outreach_frames.tables.value_text import TEXT
 
 ACTIVE: Final = spec.MAILBOX_STATUSES[0]
-_KEYS: Final = {EMAIL: email_keys, PROFNET_URL: profnet_url_keys}
-
-
-class Choice(NamedTuple):
-    """The address of each row's mailbox, and (code, message) by row where there is none."""
-
-    addresses: pa.Array
-    problems: Mapping[int, tuple[str, str]]
 
 
 class AccountMailboxes:
@@ -40,32 +32,27 @@ class AccountMailboxes:
                 if isinstance(mailbox["email"], str) and isinstance(mailbox[name], str):
                     found.setdefault(_key(mailbox[name]), []).append(mailbox)
 
-    def choose(self, texts: pa.Array, identifiers: Mapping[str, pa.Array]) -> Choice:
-        """Choose a mailbox for each row with a text, by the row's own identifiers alone."""
+    def choose(
+        self, texts: pa.Array, identifiers: Mapping[str, pa.Array]
+    ) -> tuple[pa.Array, dict[int, tuple[str, str]]]:
+        """Return the address of each row's mailbox, and (code, message) by row without one.
+
+        A user's mailbox is chosen by the row's own identifiers, the email if it has one.
+        """
         encoded = texts.dictionary_encode()
-        distinct: list[str] = encoded.dictionary.to_pylist()
+        distinct = encoded.dictionary.to_pylist()
         found = [self._find(text) for text in distinct]
+        # The last element is that of missing texts.
         numbers = encoded.indices.fill_null(-1).to_numpy(zero_copy_only=False)
-        one = [
-            usable[0] if usable else text
-            for text, (usable, *_) in zip(distinct, found, strict=True)
-        ]
-        addresses = pa.array(one, TEXT).take(encoded.indices)
-        several = [number for number, (usable, *_) in enumerate(found) if len(usable) > 1]
-        is_several = np.isin(numbers, several)
-        rows = np.flatnonzero(is_several)
-        people = _people(identifiers, rows)
-        preferred = [
-            _preferred(person, found[number][0])
-            for person, number in zip(people, numbers[rows].tolist(), strict=True)
-        ]
-        is_problem = np.isin(
-            numbers, [number for number, (usable, *_) in enumerate(found) if not usable]
-        )
-        return Choice(
-            pc.replace_with_mask(addresses, pa.array(is_several), pa.array(preferred, TEXT)),
-            {row: found[numbers[row]][1:] for row in np.flatnonzero(is_problem).tolist()},
-        )
+        counts = np.array([*(len(usable) for usable, *_ in found), 1])[numbers]
+        first = [one[0][0] if one[0] else text for one, text in zip(found, distinct, strict=True)]
+        addresses = np.array([*first, None], dtype=object)[numbers]
+        several = np.flatnonzero(counts > 1)
+        keys = [KEYS[name](known.take(pa.array(several))) for name, known in identifiers.items()]
+        for row, person in zip(several.tolist(), pc.coalesce(*keys).to_pylist(), strict=True):
+            addresses[row] = _preferred(person, found[numbers[row]][0])
+        problems = {row: found[numbers[row]][1:] for row in np.flatnonzero(counts == 0).tolist()}
+        return pa.array(addresses, TEXT), problems
 
     def _find(self, text: str) -> tuple[Sequence[str], str, str]:
         """Return the active mailboxes that a text names; without any, a code and a message."""
@@ -83,11 +70,8 @@ class AccountMailboxes:
             lacking = f"The account has no mailbox and no user {quoted(text)}."
             return (), "unknown_mailbox", f"{lacking} of.mailboxes() lists them."
         states = ", ".join(f"{one['email']} ({one['status'] or 'status unknown'})" for one in named)
-        same_user = [self._of_user.get(_key(str(one["user_email"])), []) for one in named]
-        others = [one["email"] for user in same_user for one in user if one["status"] == ACTIVE]
-        advice = f" or write another one of its user, such as {others[0]}" if others else ""
-        message = f"No mailbox of {quoted(text)} is {ACTIVE}: {states}. Reconnect it{advice}."
-        return (), "mailbox_unusable", message
+        message = f"No mailbox of {quoted(text)} is {ACTIVE}: {states}."
+        return (), "mailbox_unusable", f"{message} Reconnect one, or write another address."
 
 
 def look_up_mailboxes(client: Client) -> AccountMailboxes:
@@ -100,21 +84,7 @@ def _key(address: str) -> str:
     return email_key(address) or address.strip()
 
 
-def _people(identifiers: Mapping[str, pa.Array], rows: np.ndarray[Any, Any]) -> list[str | None]:
-    """Return the key of each row's email, else that of its profile URL."""
-    keys = [
-        key(identifiers[name].take(pa.array(rows)))
-        for name, key in _KEYS.items()
-        if name in identifiers
-    ]
-    people: list[str | None] = pc.coalesce(*keys).to_pylist()
-    return people
-
-
 def _preferred(person: str | None, addresses: Sequence[str]) -> str:
     """Return a person's mailbox, by rendezvous hashing: new mailboxes move as few as possible."""
-
-    def weight(address: str) -> bytes:
-        return blake2b(f"{_key(address)}\n{person}".encode(errors="surrogatepass")).digest()
-
-    return max(addresses, key=weight)
+    texts = {one: f"{_key(one)}\n{person}".encode(errors="surrogatepass") for one in addresses}
+    return max(addresses, key=lambda one: blake2b(texts[one]).digest())

@@ -20,12 +20,15 @@ from outreach_frames.common.arguments import (
 )
 from outreach_frames.common.text import quoted
 from outreach_frames.errors import InvalidInputError
+from outreach_frames.identity.keys import email_keys, profnet_url_keys
 from outreach_frames.leads.planning.syntax import email_problem, field_name, is_field_name
 
 EMAIL, PROFNET_URL = spec.LEAD_IDENTIFIERS
 OVERRIDES: Final = tuple(field.name for field in spec.OVERRIDES)
 DISTRIBUTION, MAILBOXES = (field.name for field in spec.ADD_LEADS_SETTINGS)
 MAILBOX: Final = "mailbox"
+# The functions that return a column's normalised keys.
+KEYS: Final = {EMAIL: email_keys, PROFNET_URL: profnet_url_keys}
 
 _MAX_SHOWN_DATA = 1000
 _LISTS = (list, tuple, pd.Index, pd.Series, np.ndarray)
@@ -85,14 +88,13 @@ def read_settings(
     """Check the settings, and return those of rows without a mailbox; empty for the defaults."""
     distribution = check_choice(DISTRIBUTION, leads_distribution, spec.LEADS_DISTRIBUTIONS)
     custom = spec.MAILBOXES_LEADS_DISTRIBUTION
-    if mailbox is not None and distribution != (None if mailboxes is None else custom):
-        if distribution is not None:
+    if mailbox is not None:
+        if distribution not in {None, None if mailboxes is None else custom}:
             raise InvalidInputError(
-                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=, which sends each row "
-                f"from its own mailbox. Pass only {MAILBOX}= and, for rows whose cell is missing, "
-                f"{MAILBOXES}=; without it, these are sent by the sequence's senders."
+                f"{DISTRIBUTION}={distribution!r} contradicts {MAILBOX}=. Omit it; "
+                f"{MAILBOXES}= names the senders of rows whose cell is missing."
             )
-        distribution = custom
+        distribution = None if mailboxes is None else custom
     if mailboxes is None:
         if distribution == custom:
             raise InvalidInputError(
@@ -123,9 +125,8 @@ def read_chunk_size(value: object) -> int:
 def _read_mailbox(frame: pd.DataFrame, mailbox: object) -> Hashable | None:
     if isinstance(mailbox, str) and "@" in mailbox and mailbox not in frame.columns:
         raise InvalidInputError(
-            f"{MAILBOX} takes the name of a column with each row's mailbox, not an address. To "
-            f"send all rows from one mailbox, pass "
-            f"{DISTRIBUTION}={spec.MAILBOXES_LEADS_DISTRIBUTION!r}, {MAILBOXES}=[the address]."
+            f"{MAILBOX} takes the name of a column, not an address. For one mailbox, pass "
+            f"{MAILBOXES}=[{mailbox!r}] and {DISTRIBUTION}={spec.MAILBOXES_LEADS_DISTRIBUTION!r}."
         )
     return None if mailbox is None else _column(frame, MAILBOX, mailbox)
 

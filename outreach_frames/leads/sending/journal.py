@@ -163,10 +163,9 @@ class Journal:
         is_forgotten = plan.checked.mailboxes is None and bool(self._recorded.mailboxes)
         if is_forgotten and leads and self.path is not None:
             raise InvalidInputError(
-                f"The journal {self.path} has leads that were sent from their own mailbox. Pass "
-                f"{MAILBOX}= as before: without it, {plural(leads, 'lead')} would be sent from "
-                "other ones. Rows whose cell is missing are sent by the sequence's senders. "
-                "Nothing was sent."
+                f"The journal {self.path} has leads that were sent from their own mailbox, but "
+                f"{plural(leads, 'lead')} would not be. Pass {MAILBOX}= as before. Nothing was "
+                "sent."
             )
 
     def begin(self, chunk: int, positions: Sequence[int], sent_at: datetime | None = None) -> None:

@@ -251,25 +251,27 @@ def _shown(value: object) -> str:
 
 
 class NextStep(Enum):
-    """How a run continues after an error."""
+    """How a run continues after an error; if there are several, the first of these applies."""
 
-    CONTINUE = "send the next request, unless several in a row failed with the same error"
+    STOP = "send no further request"
+    DROP_MAILBOX = "send no further request from the rows' own mailbox; without one, stop"
     FIND_FIELD = "send parts of these rows to find the missing field"
     TOLERATE = "send the next request, unless several tolerated errors came in a row"
-    STOP = "send no further request"
+    CONTINUE = "send the next request, unless several in a row failed with the same error"
 
 
 MISSING_LEAD_FIELD: Final = "missing_lead_field"
-MAILBOX_UNUSABLE: Final = "mailbox_unusable"
 
 # The next step by error code of a 422. Nearly all codes concern the sequence or the account. An
 # undocumented code may concern only this request's leads, so the run tolerates a few in a row.
 NEXT_STEP_BY_CODE: Final[Mapping[str, NextStep]] = MappingProxyType(
     dict.fromkeys(spec.ADD_LEADS_ERRORS, NextStep.STOP)
-    | {MISSING_LEAD_FIELD: NextStep.FIND_FIELD, "other_validation_error": NextStep.TOLERATE}
+    | {
+        MISSING_LEAD_FIELD: NextStep.FIND_FIELD,
+        "mailbox_unusable": NextStep.DROP_MAILBOX,
+        "other_validation_error": NextStep.TOLERATE,
+    }
 )
-# If there are several codes, the first of these steps is taken.
-_ORDER: Final = (NextStep.STOP, NextStep.FIND_FIELD, NextStep.TOLERATE)
 
 
 class Classification(NamedTuple):
@@ -334,22 +336,14 @@ def reclassify_resent(outcome: RowOutcome) -> RowOutcome:
 
 
 def _refused(error: ValidationFailedError) -> Classification:
-    problems = sorted(error.validation_errors, key=lambda each: _ORDER.index(_next_step(each)))
+    steps = list(NextStep)
+    problems = sorted(error.validation_errors, key=lambda each: steps.index(_next_step(each)))
     notes = tuple(map(_text, problems))
     if not problems:
         return Classification(_outcome(statuses.REJECTED, error), NextStep.TOLERATE)
     detail, code = shorten("; ".join(notes), _DETAIL_CHARACTERS), problems[0].error_code or None
     outcome = RowOutcome(statuses.REJECTED, detail, code)
     return Classification(outcome, _next_step(problems[0]), notes)
-
-
-def is_mailbox_refused(error: OutreachError) -> bool:
-    """Return whether nothing but the request's mailbox keeps the run from continuing."""
-    return isinstance(error, ValidationFailedError) and {MAILBOX_UNUSABLE} == {
-        problem.error_code
-        for problem in error.validation_errors
-        if _next_step(problem) is NextStep.STOP
-    }
 
 
 def _next_step(problem: ValidationProblem) -> NextStep:

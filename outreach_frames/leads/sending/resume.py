@@ -30,7 +30,7 @@ from outreach_frames.leads.sending.outcome import RowOutcome
 
 _OTHER_IDENTIFIERS: Final = "It was sent {} and is not resent."
 _CHANGED: Final = "Not resent, because its {} changed since it was sent."
-_UNUSABLE: Final = "Not resent, because its mailbox cannot be used; see the plan's problems."
+_INVALID: Final = "Not resent, because it is invalid now; see the plan's problems."
 _OTHER_LEAD: Final = "Not resent, because another lead of this person may have arrived."
 
 _OVERRIDES: Final = {
@@ -234,14 +234,15 @@ class _People:
         return range(self.begin + row, self.end, self.size)
 
     def nearest_row(self, lead: int, rows: Sequence[int]) -> int:
-        """Return the row that was sent as the lead, else the first row."""
+        """Return the row most similar to the one that was sent as the lead."""
         if len(rows) == 1:
             return rows[0]
-        sent = self._set[self._sent_place[lead]]
+        sent, mailbox = self._set[self._sent_place[lead]], self._recorded.mailboxes.get(lead)
 
-        def distance(row: int) -> int:
-            now, *earlier = (self._set[place] == sent for place in self._places(row))
-            return 0 if any(earlier) else 1 if now else 2
+        def distance(row: int) -> tuple[bool, ...]:
+            now, *earlier = (self._set[place] != sent for place in self._places(row))
+            is_moved = self._mailboxes[row] != mailbox
+            return all(earlier), now, is_moved, not self.is_valid[row]
 
         return min(rows, key=distance)
 
@@ -304,17 +305,16 @@ class _People:
         present = [row for row in rows if self._is_identified[row]]
         now = dict(zip(present, sent_of(present), strict=True))
         # The overrides may differ.
-        same = [row for row in present if now[row][:-1] == before[:-1]]
-        for row in same:
-            if self.is_valid[row]:
-                return row, ""
+        same = [row for row in present if now[row][:-1] == before[:-1] and self.is_valid[row]]
+        if same:
+            return same[0], ""
         current = now.get(nearest, Sent(None, None, None, None))
         changed = [
             name
             for name, old, new in zip(Sent._fields[:-1], before, current, strict=False)
             if old != new
         ]
-        return None, _CHANGED.format(" and ".join(changed)) if changed else _UNUSABLE
+        return None, _CHANGED.format(" and ".join(changed)) if changed else _INVALID
 
     def _arrived_leads(self, person: int) -> int:
         """Count a person's leads that are or may be in the sequence."""

@@ -24,7 +24,6 @@ from outreach_frames.leads.sending.outcome import (
     RowOutcome,
     classify,
     classify_resend,
-    is_mailbox_refused,
     read_response,
     reclassify_resent,
 )
@@ -213,9 +212,9 @@ class Run:
                 self._finish(chunk, interim, notes, is_interim=True)
                 return
         self.error = error
-        if self.plan.checked.mailboxes is not None and is_mailbox_refused(error):
+        if next_step is NextStep.DROP_MAILBOX and self.plan.checked.mailboxes is not None:
             self._drop_mailbox(self.plan.mailbox_of(chunk.positions), outcome)
-        elif next_step is NextStep.STOP:
+        elif next_step in {NextStep.STOP, NextStep.DROP_MAILBOX}:
             self.over = True
         elif not (next_step is NextStep.FIND_FIELD and chunk.is_part):
             self._count_failure(_UNCERTAIN if next_step is NextStep.TOLERATE else str(error))

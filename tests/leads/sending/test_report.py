@@ -448,7 +448,7 @@ def test_both_views_say_what_happened() -> None:
         assert "The token is not accepted." in view
         assert "note 9" in view
         assert "note 10" not in view
-        assert "and 3 other notes" in view
+        assert "and 3 more, in report.notes" in view
 
 
 def test_a_report_says_whether_the_run_stopped() -> None:

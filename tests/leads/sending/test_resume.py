@@ -157,6 +157,30 @@ def test_an_invalid_row_links_its_person(
         assert sorted(statuses(report)) == ["added", "duplicate_in_frame", "invalid"]
 
 
+def test_an_invalid_row_takes_no_outcome_from_a_valid_one(path: Path) -> None:
+    """A repeated run reports the rows of a person as the first one did, in any order."""
+    rows = frame_of([(A, None), (A, None)]).assign(note=["z" * 2_000, "fits"])
+    options: dict[str, Any] = {"data": ["note"], "journal": path, "progress": False}
+    with scripted(only_posts([script.reset(), added])) as service, connected(service) as client:
+
+        def run(frame: pd.DataFrame) -> SubmissionReport:
+            with pytest.warns(OutreachWarning, match="1 is invalid"):
+                return frame.outreach.add_to_sequence("s1", client=client, **options)
+
+        assert statuses(run(rows)) == ["invalid", "unknown"]
+        # Its text no longer fits, so that nothing but its outcome is known.
+        with pytest.warns(OutreachWarning, match="1 is unknown"):
+            report = rows[:1].outreach.add_to_sequence("s1", client=client, **options)
+        with pytest.warns(OutreachWarning, match="1 is unknown"):
+            report = report.retry_unknown()
+        assert "because it is invalid now; see the plan's problems" in details(report)[0]
+        with pytest.warns(OutreachWarning, match="1 is invalid"):
+            assert statuses(run(rows).retry_unknown()) == ["invalid", "added"]
+        assert statuses(run(rows)) == ["invalid", "added"]
+        assert statuses(run(rows[::-1])) == ["added", "invalid"]
+        assert len(sent(service)) == 2
+
+
 @pytest.mark.parametrize("is_dry", [True, False])
 def test_an_extension_is_recorded_by_a_run_and_not_by_a_dry_one(is_dry: bool, path: Path) -> None:
     """What a dry run sees of a person is not known to the next run."""

@@ -200,7 +200,7 @@ class TestRefusals:
     @pytest.mark.parametrize("code", [*spec.ADD_LEADS_ERRORS, "a_code_of_tomorrow"])
     def test_each_code(self, code: str) -> None:
         """A code about the sequence or the account stops the run; another rejects one chunk."""
-        stops = NEXT_STEP_BY_CODE.get(code) is NextStep.STOP
+        stops = NEXT_STEP_BY_CODE.get(code) in {NextStep.STOP, NextStep.DROP_MAILBOX}
         turns = [added, refused(code), added]
         with scripted(only_posts(turns)) as service, connected(service) as client:
             report = stopped(planned(client, leads(6)), code)
