@@ -34,6 +34,8 @@ notebook with the widgets themselves.
 """
 sys.path.insert(0, str(DOCS.parent))  # for the modules beside this one
 
+from docs.run_pages import hash_code  # noqa: E402 - found by the path above
+
 project = "outreach_frames"
 author = "The outreach_frames authors"
 project_copyright = author
@@ -49,8 +51,12 @@ toc_object_entries = False  # each has a heading of its own
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
+nb_custom_formats = {".md": "docs.run_pages.read_page"}
+nb_execution_mode = "cache"  # what has been run is not run again, until the code has changed
+nb_execution_cache_path = str(DOCS / "_build" / "cache" / hash_code())
+nb_execution_excludepatterns = ["gallery/*"]  # these have their pictures
 nb_execution_timeout = 120
-nb_execution_raise_on_error = True
+nb_execution_raise_on_error = nb_execution_show_tb = True
 nb_merge_streams = True
 nb_ipywidgets_js = {}  # its scripts would come from another host
 
