@@ -54,7 +54,8 @@ myst_heading_anchors = 3
 nb_custom_formats = {".md": "docs.run_pages.read_page"}
 nb_execution_mode = "cache"  # what has been run is not run again, until the code has changed
 nb_execution_cache_path = str(DOCS / "_build" / "cache" / hash_code())
-nb_execution_excludepatterns = ["gallery/*"]  # these have their pictures
+os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's own
+nb_execution_excludepatterns = ["explanation/*", "gallery/*"]  # these show nothing, or have pictures
 nb_execution_timeout = 120
 nb_execution_raise_on_error = nb_execution_show_tb = True
 nb_merge_streams = True

@@ -12,14 +12,22 @@ from nbformat.v4 import new_code_cell
 
 ROOT: Final = Path(__file__).parents[1]
 _KERNEL: Final = {"name": "python3", "display_name": "Python 3", "language": "python"}
-_SETUP: Final = f"import shutil\nshutil.copytree({str(ROOT / 'data')!r}, 'data')"
+# Short tables, and of a plot only its picture.
+_SETUP: Final = f"""
+import shutil
+import pandas as pd
+shutil.copytree({str(ROOT / "data")!r}, "data")
+pd.options.display.max_rows = 12
+show = get_ipython().display_formatter.ipython_display_formatter
+show.for_type_by_name("matplotlib.axes._axes", "Axes", lambda axes: None)
+"""
 
 
 def read_page(text: str) -> NotebookNode:
     """Read a page as a notebook that runs in an empty folder with `data`."""
     page = read_myst_markdown_notebook(text, code_directive="python", add_source_map=True)
     page.metadata.setdefault("kernelspec", _KERNEL)
-    page.metadata.setdefault("mystnb", {})["execution_in_temp"] = True
+    page.metadata["mystnb"] = {"execution_in_temp": True, "output_stderr": "remove"}
     if any(cell.cell_type == "code" for cell in page.cells):
         page.cells.insert(0, new_code_cell(_SETUP, metadata={"tags": ["remove-cell"]}))
         page.metadata["source_map"].insert(0, 0)
