@@ -17,7 +17,7 @@ _SETUP: Final = f"""
 import shutil
 import pandas as pd
 shutil.copytree({str(ROOT / "data")!r}, "data")
-pd.options.display.max_rows = 12
+pd.options.display.max_rows, pd.options.display.max_colwidth = 12, 100
 show = get_ipython().display_formatter.ipython_display_formatter
 show.for_type_by_name("matplotlib.axes._axes", "Axes", lambda axes: None)
 """
