@@ -18,6 +18,19 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 DOCS = Path(__file__).parent
+# What people type into the search, and a page that it must find.
+SEARCHES = {
+    "GDPR": "how-to/remove-a-person",
+    "job changers": "how-to/job-changers",
+    "upload": "how-to/sequence",
+    "unsubscribe": "how-to/unsubscribed",
+    "dedupe": "how-to/dedupe",
+    "CRM": "how-to/without-the-crm",
+    "rate limit": "how-to/rate-limits",
+    "proxy": "how-to/proxies-and-certificates",
+    "Excel": "how-to/excel",
+    "unhashable": "how-to/list-columns",
+}
 WIDGET_PICTURE = """
 A page has no kernel that a widget could ask, so this is a picture; `outreach-frames lab` opens this
 notebook with the widgets themselves.
@@ -34,6 +47,8 @@ notebook with the widgets themselves.
 """
 sys.path.insert(0, str(DOCS.parent))  # for the modules beside this one
 
+from docs.run_pages import hash_code  # noqa: E402 - found by the path above
+
 project = "outreach_frames"
 author = "The outreach_frames authors"
 project_copyright = author
@@ -49,8 +64,13 @@ toc_object_entries = False  # each has a heading of its own
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
 
+nb_custom_formats = {".md": "docs.run_pages.read_page"}
+nb_execution_mode = "cache"  # what has been run is not run again, until the code has changed
+nb_execution_cache_path = str(DOCS / "_build" / "cache" / hash_code())
+os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's own
+nb_execution_excludepatterns = ["explanation/*", "gallery/*"]  # what has no results, or pictures
 nb_execution_timeout = 120
-nb_execution_raise_on_error = True
+nb_execution_raise_on_error = nb_execution_show_tb = True
 nb_merge_streams = True
 nb_ipywidgets_js = {}  # its scripts would come from another host
 
@@ -110,6 +130,18 @@ def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
     (Path(app.outdir) / "llms.txt").write_text(served, encoding="utf-8")
 
 
+def check_search(app: Sphinx, exception: Exception | None) -> None:
+    """Fail where a word that people type into the search does not lead to a page that fits."""
+    if exception or app.builder.format != "html":
+        return
+    index = app.builder.indexer  # type: ignore[attr-defined]
+    for typed, page in SEARCHES.items():
+        for word in map(index.lang.stem, typed.lower().split()):
+            found = index._mapping.get(word, set()) | index._title_mapping.get(word, set())
+            if page not in found:
+                raise ExtensionError(f"a search for {typed!r} does not find {page}")
+
+
 def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
     """Fail where a page would load a script, a style, a font or a picture from another host."""
     if exception or app.builder.format != "html":
@@ -131,4 +163,5 @@ def setup(app: Sphinx) -> None:
     app.connect("builder-inited", collect_notebooks)
     app.connect("builder-inited", make_pages)
     app.connect("build-finished", serve_llms_txt)
+    app.connect("build-finished", check_search)
     app.connect("build-finished", refuse_other_hosts)

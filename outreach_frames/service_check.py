@@ -123,8 +123,25 @@ def check(
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None):
     ...     found = of.check()
-    >>> found.loc[found["status"] > "note"].empty
-    True
+    >>> found[["check", "status"]]
+                              check status
+    0                      versions     ok
+    1                       address     ok
+    2                    encryption     ok
+    3                         proxy     ok
+    4                         cache     ok
+    5                GET /sequences     ok
+    6                GET /mailboxes     ok
+    7           POST /people/search     ok
+    8   GET /contacts/email/{email}   note
+    9                 GET /contacts   note
+    10         GET /lead-lists/{id}   note
+    11                        token     ok
+    12                        clock     ok
+    >>> found.loc[found["status"] > "note", ["check", "detail", "advice"]]  # what needs attention
+    Empty DataFrame
+    Columns: [check, detail, advice]
+    Index: []
     """
     addresses = [] if emails is None else check_ids("emails", emails)
     if len(addresses) > MAX_EMAILS:

@@ -46,8 +46,19 @@ def task_page(task: Task) -> str:
     """Return the page of one task."""
     text = heading(task.title) + f"{task.intro}\n\n"
     for name in task.names:
-        text += heading(name, 1) + _entry(name)
+        text += heading(name, 1) + _pictures(name) + _entry(name)
     return text
+
+
+def _pictures(name: str) -> str:
+    """Return the gallery's pictures of a plot, of which each theme shows one."""
+    if not name.startswith("of.plots."):
+        return ""
+    file = f"/gallery/made/{name.removeprefix('of.plots.')}"
+    return "".join(
+        f".. image:: {file}_{theme}.png\n   :class: only-{theme}\n   :alt: What {name} draws\n\n"
+        for theme in ("light", "dark")
+    )
 
 
 def first_sentence(documented: Any) -> str:

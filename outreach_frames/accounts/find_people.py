@@ -148,11 +148,23 @@ def find_people(
     Examples
     --------
     >>> import outreach_frames as of
+    >>> websites = ["https://www.thalincrest-ledger.example", "torverdyne-bank.example"]
+    >>> accounts = pd.DataFrame({"website": [*websites, "nobody.example"]})
     >>> with of.connect("sandbox", cache=None):
-    ...     companies = of.search_people(limit=5).outreach.companies()
-    ...     found = companies.outreach.find_people(domain="website", per_company=2)
-    >>> found.accounts["account_status"].unique().tolist()
-    ['found']
+    ...     found = accounts.outreach.find_people(
+    ...         domain="website", per_company=2, person_departments=["revenue", "marketing"]
+    ...     )
+    >>> found.people[["account_row", "name", "title"]]
+       account_row              name                             title
+    0            0      Laura Brooks       Manager, Revenue Operations
+    1            0   Felix von Ahlen  Working Student Search Marketing
+    2            1      Zoe Grantham      Team Lead Revenue Operations
+    3            1  Benjamin Norcott              Junior Sales Trainer
+    >>> found.accounts[["website", "account_status", "account_people"]]
+                                      website account_status  account_people
+    0  https://www.thalincrest-ledger.example          found               2
+    1                 torverdyne-bank.example          found               2
+    2                          nobody.example         nobody               0
     """
     check_dtype_backend(dtype_backend)
     check_one_of("headcount", headcount, HEADCOUNTS)

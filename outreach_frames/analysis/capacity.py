@@ -124,9 +124,17 @@ def sending_capacity(
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None):
     ...     mailboxes = of.mailboxes(status="active")
-    >>> plan = of.sending_capacity(mailboxes, leads=1_000, emails_per_lead=3, start="2026-03-02")
-    >>> int(plan["emails"].sum()), int(plan["leads_reached"].iloc[-1])
-    (3000, 1000)
+    >>> plan = of.sending_capacity(mailboxes.head(2), 100, emails_per_lead=3, start="2026-03-02")
+    >>> plan[["date", "email", "emails", "leads_reached"]]
+            date                                   email  emails  leads_reached
+    0 2026-03-02  michael.smith.hale@brightforge.example      50             26
+    1 2026-03-02       diego.vazquez@brightforge.example      30             26
+    2 2026-03-03  michael.smith.hale@brightforge.example      50             53
+    3 2026-03-03       diego.vazquez@brightforge.example      30             53
+    4 2026-03-04  michael.smith.hale@brightforge.example      50             80
+    5 2026-03-04       diego.vazquez@brightforge.example      30             80
+    6 2026-03-05  michael.smith.hale@brightforge.example      38            100
+    7 2026-03-05       diego.vazquez@brightforge.example      22            100
 
     Three emails, the second after 3 sending days and the third after 7, from new mailboxes:
 

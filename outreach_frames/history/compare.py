@@ -103,11 +103,25 @@ def compare_people(
     Examples
     --------
     >>> import outreach_frames as of
-    >>> with of.connect("sandbox", cache=None):
-    ...     before = of.search_people(person_seniorities=["vp"])
-    >>> after = before.iloc[5:]
-    >>> len(of.compare_people(before, after).disappeared)
-    5
+    >>> with of.connect("sandbox", cache=None) as client:
+    ...     before = of.search_people(person_seniorities=["vp"], limit=None)
+    ...     today = client.sandbox.advance(days=30)
+    ...     after = of.search_people(person_seniorities=["vp"], limit=None)
+    >>> changes = of.compare_people(before, after)
+    >>> changes.summary()[["item", "count"]]
+                   item  count
+    0            before     61
+    1             after     64
+    2           in_both     58
+    3          appeared      6
+    4       disappeared      3
+    5           changed      4
+    6  employer_changes      4
+    7         headcount     34
+    >>> changes.employer_changes[["name", "company_after"]].head(2)
+                name               company_after
+    0   Saúl Sánchez  Pellarquay Works Pte. Ltd.
+    1  Yolanda Gómez  Rillinpath Trust Pvt. Ltd.
     """
     unfinished: list[str] = []
     if after is None:

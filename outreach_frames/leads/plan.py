@@ -369,8 +369,15 @@ def add_to_sequence(
     >>> with of.connect("sandbox", cache=None) as client:
     ...     sequence = client.sandbox.sequence_ids["accepts_any"]
     ...     report = leads.outreach.add_to_sequence(sequence)
-    >>> report.rows["status"].tolist()
-    ['added', 'invalid']
+    >>> report.frame[["email", "status"]]
+                         email   status
+    0  ada@brightforge.example    added
+    1                      n/a  invalid
+    >>> print(report)
+    2 rows for sequence 631ed67b5eacf5f030d71b8c, sent in 1 chunk
+      added          1  In the sequence now.
+      invalid        1  Not sent: the row has an error, named in its detail.
+    ...
     """
     plan = make_plan(
         frame,

@@ -138,9 +138,16 @@ def search_people(
     --------
     >>> import outreach_frames as of
     >>> with of.connect("sandbox", cache=None):
-    ...     people = of.search_people(person_seniorities=["director"], limit=5, headcount="none")
-    ...     people.shape
-    (5, 54)
+    ...     people = of.search_people(
+    ...         person_seniorities=["vp"], person_departments=["marketing"], limit=None
+    ...     )
+    >>> people[["name", "title", "company_size"]]
+                      name                             title company_size
+    0  Jean-Pierre Lefèvre           VP of Product Marketing   5001-10000
+    1      Martina Mancini            VP Technical Marketing   5001-10000
+    2       Grace Fletcher  Vice President, Public Relations      201-500
+    3       Thomas Tindall       VP Strategic Communications       10001+
+    4       Nathan Bennett       VP Strategic Communications    1001-5000
     """
     check_dtype_backend(dtype_backend)
     check_one_of("headcount", headcount, HEADCOUNTS)

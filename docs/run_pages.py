@@ -1,0 +1,45 @@
+"""Pages as notebooks: the build runs their blocks of Python and shows what they return."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Final
+
+from myst_nb.core.read import read_myst_markdown_notebook
+from nbformat import NotebookNode
+from nbformat.v4 import new_code_cell
+
+ROOT: Final = Path(__file__).parents[1]
+_KERNEL: Final = {"name": "python3", "display_name": "Python 3", "language": "python"}
+# Short tables, and of a plot only its picture.
+_SETUP: Final = f"""
+import shutil
+import pandas as pd
+shutil.copytree({str(ROOT / "data")!r}, "data")
+pd.options.display.max_rows, pd.options.display.max_colwidth = 12, 100
+show = get_ipython().display_formatter.ipython_display_formatter
+show.for_type_by_name("matplotlib.axes._axes", "Axes", lambda axes: None)
+"""
+
+
+def read_page(text: str) -> NotebookNode:
+    """Read a page as a notebook that runs in an empty folder with `data`."""
+    page = read_myst_markdown_notebook(text, code_directive="python", add_source_map=True)
+    page.metadata.setdefault("kernelspec", _KERNEL)
+    page.metadata["mystnb"] = {"execution_in_temp": True, "output_stderr": "remove"}
+    if any(cell.cell_type == "code" for cell in page.cells):
+        page.cells.insert(0, new_code_cell(_SETUP, metadata={"tags": ["remove-cell"]}))
+        page.metadata["source_map"].insert(0, 0)
+    return page
+
+
+def hash_code() -> str:
+    """Hash the package and its data, whose change makes all results out of date."""
+    files = [
+        file
+        for folder in ("outreach_frames", "data")
+        for file in sorted((ROOT / folder).rglob("*"))
+        if file.is_file() and file.suffix != ".pyc"
+    ]
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:16]
