@@ -30,7 +30,6 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/how-to").glob("*.md")),
     *sorted((ROOT / "docs/explanation").glob("*.md")),
-    ROOT / "docs/gallery/index.md",
 ]
 SPARK = "SparkSession"
 MODULES = [

@@ -94,7 +94,8 @@ def plot_bars(
 ) -> Axes:
     """Plot the rows of a table, sorted by importance, as bars with one series per column."""
     height = _figure_height(min(len(table), top + 1), len(table.columns))
-    axes = canvas.new_axes(ax, height=height)
+    width = canvas.width_for_labels(drawable(table.index[:top]))
+    axes = canvas.new_axes(ax, height=height, width=width)
     if table.empty:
         return canvas.show_empty(axes, title, empty_text)
     separate = _draw_bars(

@@ -146,6 +146,7 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
         emails=canvas.check_numbers(table, "emails"),
         leads_reached=canvas.check_numbers(table, "leads_reached").fillna(0),
     )
+    days = table.pivot_table(index="email", columns="date", values="emails", aggfunc="sum")
     if _other_share(days, top) > _MAX_OTHER_SHARE:
         days = days.groupby(lambda email: email.rpartition("@")[2]).sum(min_count=1)
     shown = sum_others(largest_first(days).astype("Float64").fillna(0), top)
