@@ -214,7 +214,7 @@ def test_the_pages_own_examples_run() -> None:
 
 
 def test_every_plot_is_in_the_gallery() -> None:
-    """Each plot has a page with its picture for either theme, which the overview shows and links."""
+    """Each plot has a page with a picture for either theme, which the overview shows and links."""
     overview = (gallery_pictures.FOLDER / "index.md").read_text(encoding="utf-8")
     plots = set()
     for page in gallery_pictures.pages():

@@ -20,7 +20,26 @@ PLACEHOLDERS = frozenset(_WORDS.split("|"))
 
 # How words of the interface's names are written in labels, if not in lower case.
 _SPELLINGS = {
-    **{word: word.upper() for word in "ai api b2b b2c crm erp hr id it itsm qa ui url ux vp".split()},
+    **{
+        word: word.upper()
+        for word in [
+            "ai",
+            "api",
+            "b2b",
+            "b2c",
+            "crm",
+            "erp",
+            "hr",
+            "id",
+            "it",
+            "itsm",
+            "qa",
+            "ui",
+            "url",
+            "ux",
+            "vp",
+        ]
+    },
     "devops": "DevOps",
     "ecommerce": "e-commerce",
     "ediscovery": "e-discovery",

@@ -245,9 +245,7 @@ def _draw_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) 
     )
 
 
-def _label_places(
-    axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any], top: int
-) -> None:
+def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any], top: int) -> None:
     """Label the largest circles where a label overlaps no circle or label and stays on the map."""
     figure: Any = axes.figure.get_figure(root=True)
     figure.draw_without_rendering()
@@ -280,9 +278,9 @@ def _label_places(
             nearest = np.clip(spots, box.min, box.max)
             on_circle = (np.hypot(*(spots - nearest).T) < radii).any()
             # The line is checked with the label, from the circle to the label's centre.
-            to_label = Path([spots[row], (box.min + box.max) / 2])
+            to_label = Path([spots[row], box.get_points().mean(axis=0)])
             on_label = any(box.overlaps(one) or to_label.intersects_bbox(one) for one in taken)
-            inside = (axes.bbox.min <= box.min).all() and (box.max <= axes.bbox.max).all()
+            inside = axes.bbox.count_contains(box.get_points()) == 2
             if inside and not on_circle and not on_label:
                 taken.append(box)
                 break
