@@ -18,34 +18,13 @@ _WORDS = (
 )
 PLACEHOLDERS = frozenset(_WORDS.split("|"))
 
-# How words of the interface's names are written in labels, if not in lower case.
-_SPELLINGS = {
-    **{
-        word: word.upper()
-        for word in [
-            "ai",
-            "api",
-            "b2b",
-            "b2c",
-            "crm",
-            "erp",
-            "hr",
-            "id",
-            "it",
-            "itsm",
-            "qa",
-            "ui",
-            "url",
-            "ux",
-            "vp",
-        ]
-    },
+# Words of the interface's names that labels do not write in lower case.
+_ACRONYMS = "ai|api|b2b|b2c|crm|erp|hr|id|it|itsm|naics|qa|sic|ui|url|ux|vp".split("|")
+_SPELLINGS = {word: word.upper() for word in _ACRONYMS} | {
     "devops": "DevOps",
     "ecommerce": "e-commerce",
     "ediscovery": "e-discovery",
     "ids": "IDs",
-    "naics": "NAICS",
-    "sic": "SIC",
     "urls": "URLs",
 }
 
