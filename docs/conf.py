@@ -82,7 +82,7 @@ html_title = "outreach_frames"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("index", "start", "gallery/index")}  # nothing beside them
+html_sidebars = {page: [] for page in ("index", "start", "gallery/**")}  # nothing beside them
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,

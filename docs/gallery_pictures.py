@@ -1,10 +1,9 @@
-"""Run the gallery's code, once for each theme, and keep what it draws beside the page."""
+"""Run the code of the gallery's pages, and keep their pictures for both themes beside them."""
 
 from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
 from typing import Any, Final
@@ -18,31 +17,38 @@ from matplotlib.figure import Figure
 
 from outreach_frames.client import connect
 
-PAGE: Final = Path(__file__).parent / "gallery" / "index.md"
+FOLDER: Final = Path(__file__).parent / "gallery"
 STYLES: Final = {"light": "default", "dark": "dark_background"}
-# A block, and the name of the picture under it where there is one.
+# A block, and the name of the picture below it if there is one.
 _BLOCK: Final = re.compile(
     r"^```python\n(.*?)^```(?:\s+!\[[^]]*\]\(made/(\w+)_light\.png\))?", re.DOTALL | re.MULTILINE
 )
 
 
-def draw_gallery(folder: Path = PAGE.parent / "made") -> None:
-    """Draw all pictures of the page, light and dark."""
+def pages() -> list[Path]:
+    """Return the pages with one plot each."""
+    return sorted(set(FOLDER.glob("*.md")) - {FOLDER / "index.md"})
+
+
+def draw_gallery(folder: Path = FOLDER / "made") -> None:
+    """Draw the pictures of all pages, light and dark."""
     folder.mkdir(exist_ok=True)
-    for theme, style in STYLES.items():
-        with plt.style.context(style), tempfile.TemporaryDirectory() as aside, chdir(aside):
-            for name, figure in _drawn():
-                save_plot(figure, folder / f"{name}_{theme}.png")
+    for page in pages():
+        with tempfile.TemporaryDirectory() as aside, chdir(aside):
+            _draw_page(page, folder)
 
 
-def _drawn() -> Iterator[tuple[str, Figure]]:
+def _draw_page(page: Path, folder: Path) -> None:
+    """Run a page's blocks; a block with a picture runs once per theme."""
     names: dict[str, Any] = {}
     try:
-        for code, name in _BLOCK.findall(PAGE.read_text(encoding="utf-8")):
-            exec(code, names)  # noqa: S102 - the code that the page shows
-            if name:
-                yield name, plt.gcf()
-            plt.close("all")
+        for code, picture in _BLOCK.findall(page.read_text(encoding="utf-8")):
+            for theme, style in STYLES.items() if picture else [("", "default")]:
+                with plt.style.context(style):
+                    exec(compile(code, page, "exec"), names)  # noqa: S102 - what the page shows
+                    if picture:
+                        save_plot(plt.gcf(), folder / f"{picture}_{theme}.png")
+                plt.close("all")
     finally:
         connect.resolve(None).close()
 

@@ -214,15 +214,18 @@ def test_the_pages_own_examples_run() -> None:
 
 
 def test_every_plot_is_in_the_gallery() -> None:
-    """The gallery has each plot, with a picture for either theme."""
-    page = gallery_pictures.PAGE.read_text(encoding="utf-8")
-    assert set(re.findall(r"^of\.plots\.(\w+)\(", page, re.MULTILINE)) == set(of.plots.__all__)
-    pictures = {
-        theme: re.findall(rf"\]\(made/(\w+)_{theme}\.png\){{\.only-{theme}}}$", page, re.MULTILINE)
-        for theme in gallery_pictures.STYLES
-    }
-    assert pictures["light"] == pictures["dark"]
-    assert len(set(pictures["light"])) == page.count("of.plots.")
+    """Each plot has a page with a picture for either theme, which the overview shows and links."""
+    overview = (gallery_pictures.FOLDER / "index.md").read_text(encoding="utf-8")
+    plots = set()
+    for page in gallery_pictures.pages():
+        text = page.read_text(encoding="utf-8")
+        plots |= set(re.findall(r"^of\.plots\.(\w+)\(", text, re.MULTILINE))
+        for theme in gallery_pictures.STYLES:
+            picture = f"](made/{page.stem}_{theme}.png){{.only-{theme}}}"
+            assert picture in text, page
+            assert picture in overview, page
+        assert f":link: {page.stem}\n" in overview
+    assert plots == set(of.plots.__all__)
 
 
 def test_what_language_models_are_told_is_true() -> None:

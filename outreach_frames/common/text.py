@@ -18,6 +18,16 @@ _WORDS = (
 )
 PLACEHOLDERS = frozenset(_WORDS.split("|"))
 
+# Words of the interface's names that labels do not write in lower case.
+_ACRONYMS = "ai|api|b2b|b2c|crm|erp|hr|id|it|itsm|naics|qa|sic|ui|url|ux|vp"
+_SPELLINGS = {word: word.upper() for word in _ACRONYMS.split("|")} | {
+    "devops": "DevOps",
+    "ecommerce": "e-commerce",
+    "ediscovery": "e-discovery",
+    "ids": "IDs",
+    "urls": "URLs",
+}
+
 # Python's white space, and invisible characters that come with copied text.
 BLANKS = "".join(filter(str.isspace, map(chr, range(0x3001)))) + "\u200b\u200c\u200d\u2060\ufeff"
 
@@ -36,6 +46,18 @@ def printable(text: str, *, keep: str = "") -> str:
         else character
         for character in text
     )
+
+
+def readable(name: str, *, capital: bool = True) -> str:
+    """Return an interface name as readable text.
+
+    >>> readable("human_resources"), readable("it_audit_it_compliance"), readable("devops")
+    ('Human resources', 'IT audit IT compliance', 'DevOps')
+    >>> readable("company_ids", capital=False)
+    'company IDs'
+    """
+    text = " ".join(_SPELLINGS.get(word, word) for word in name.split("_"))
+    return text[:1].upper() + text[1:] if capital else text
 
 
 def has_lone_surrogate(text: str) -> bool:

@@ -89,12 +89,13 @@ def plot_bars(
     labels: Callable[[pd.DataFrame], list[str]] | None = None,
     # One colour per row of the table; only for a single series.
     colors: Sequence[Any] = (),
-    # The sort key of the labels of the separate rows; by default the table's order is kept.
-    order: Callable[[str], Any] | None = None,
+    # One sort key per row of the table, the highest on top; by default the table's order is kept.
+    order: Sequence[Any] = (),
 ) -> Axes:
     """Plot the rows of a table, sorted by importance, as bars with one series per column."""
     height = _figure_height(min(len(table), top + 1), len(table.columns))
-    axes = canvas.new_axes(ax, height=height)
+    width = canvas.width_for_labels(drawable(table.index[:top]))
+    axes = canvas.new_axes(ax, height=height, width=width)
     if table.empty:
         return canvas.show_empty(axes, title, empty_text)
     separate = _draw_bars(
@@ -114,7 +115,7 @@ def _draw_bars(
     summed: bool,
     labels: Callable[[pd.DataFrame], list[str]] | None,
     colors: Sequence[Any],
-    order: Callable[[str], Any] | None,
+    order: Sequence[Any],
 ) -> int:
     """Draw the bars and return how many rows have a separate bar."""
     series = len(table.columns)
@@ -124,14 +125,17 @@ def _draw_bars(
     separate = min(top, max(layout.rows - summed, 1))
     shown = sum_others(table, separate) if summed else table.iloc[:separate]
     separate = separate if len(shown) < len(table) else len(table)
-    if order is not None:
-        # From the bottom up, "other" below all.
-        rows = sorted(range(separate), key=lambda row: order(str(shown.index[row])), reverse=True)
-        shown = shown.iloc[[*rows, *range(separate, len(shown))]]
+    palette = [*(colors or [canvas.BLUE] * separate)[:separate], canvas.OTHER_COLOR]
+    bar_labels = labels(shown) if labels else []
+    if order:
+        # "other" is below all.
+        places = sorted(range(separate), key=order.__getitem__, reverse=True)
+        places += range(separate, len(shown))
+        shown, palette = shown.iloc[places], [palette[place] for place in places]
+        bar_labels = [bar_labels[place] for place in places] if labels else []
     positions = _label_rows(axes, unique(drawable(shown.index)), layout)
     values = shown.astype("Float64").to_numpy(dtype=float, na_value=np.nan)
     number = number.fitted(values[:separate])
-    palette = [*(colors or [canvas.BLUE] * separate)[:separate], canvas.OTHER_COLOR]
     height = layout.bars / series
     upper = positions + (0.0 if layout.above else layout.bars / 2)
     size = min(layout.size, height * layout.row_height)
@@ -139,7 +143,7 @@ def _draw_bars(
     for column, name in enumerate(names):
         # From the bottom up, in the order of the axis labels.
         rows = np.flatnonzero(~np.isnan(values[:, column]))[::-1].tolist()
-        row_colors = {"color": [palette[min(row, separate)] for row in rows]}
+        row_colors = {"color": [palette[row] for row in rows]}
         drawn = axes.barh(
             (upper - height * (column + 0.5))[rows],
             values[rows, column],
@@ -148,7 +152,7 @@ def _draw_bars(
             **(row_colors if series == 1 else canvas.series_style(axes, column)),
         )
         if size >= canvas.SMALLEST_FONT - 1:
-            all_labels = labels(shown) if labels else [*map(number.at_bar, values[:, column])]
+            all_labels = bar_labels or [*map(number.at_bar, values[:, column])]
             shown_labels = [all_labels[row] for row in rows]
             color = canvas.text_color(axes)
             axes.bar_label(drawn, shown_labels, padding=_LABEL_GAP, fontsize=size, color=color)

@@ -47,7 +47,8 @@ HATCHES: Final = ("", "//", "..", "\\\\", "xx", "--")
 OTHER_COLOR: Final = "#8C8C8C"
 
 SMALLEST_FONT: Final = 6.5
-# A long title shrinks to this share of its size before it wraps.
+# A long title shrinks to the first share of its size before it wraps, and to the second at last.
+_ONE_LINE_SCALE: Final = 0.8
 _MIN_TITLE_SCALE: Final = 0.6
 _TITLE_LINES: Final = 4
 _POINTS_PER_INCH: Final = 72
@@ -56,8 +57,12 @@ _CHARACTER_EMS: Final = 0.6
 _WIDE_CHARACTER_EMS: Final = 1.0
 _WIDE_CHARACTERS: Final = frozenset("MWmw@%")
 # Shares of the axes' width and height that tick labels may take, with and without a layout engine.
-_ROOM_WITH_LAYOUT: Final = (0.45, 0.7)
+_ROOM_WITH_LAYOUT: Final = (0.55, 0.7)
 _ROOM_WITHOUT: Final = (0.145, 0.1)
+# The width of a figure in inches, its limit if labels are long, and the axes' share of it.
+_WIDTH: Final = 8
+_MAX_WIDTH: Final = 13
+_AXES_SHARE: Final = 0.775
 # The factor by which a layout engine enlarges axes without labels.
 _GROWTH: Final = 1.25
 # The minimum widths in points for a large legend font, and for two names in a line.
@@ -118,7 +123,7 @@ def series_style(axes: Axes, index: int, *, is_other: bool = False) -> dict[str,
     }
 
 
-def new_axes(ax: Axes | None, *, height: float = 4.5, width: float = 8) -> Axes:
+def new_axes(ax: Axes | None, *, height: float = 4.5, width: float = _WIDTH) -> Axes:
     """Return the given axes, or those of a new figure; its size is in inches."""
     if ax is not None:
         if getattr(ax, "name", None) != "rectilinear":
@@ -140,6 +145,16 @@ def axes_size(axes: Axes) -> tuple[float, float]:
     """Return the axes' width and height in points, before any layout engine runs."""
     scale = _POINTS_PER_INCH / axes.figure.dpi
     return axes.bbox.width * scale, axes.bbox.height * scale
+
+
+def width_for_labels(labels: Iterable[str]) -> float:
+    """Return the width of a figure in inches with room for labels beside the axes, up to a limit.
+
+    >>> width_for_labels(["Legal"]), width_for_labels(["Hospitality, Germany" * 9])
+    (8, 13)
+    """
+    needed = text_width(labels, points("ytick.labelsize")) / _ROOM_WITH_LAYOUT[0]
+    return min(max(needed / _POINTS_PER_INCH / _AXES_SHARE, _WIDTH), _MAX_WIDTH)
 
 
 def label_room(axes: Axes) -> tuple[float, float]:
@@ -283,7 +298,11 @@ def _set_title(axes: Axes, title: str) -> None:
     beside = text_width(names, points("ytick.labelsize"))
     width, _ = inner_size(axes, min(beside, label_room(axes)[0]))
     size = points("axes.titlesize")
-    size *= max(min(width / text_width([title], size), 1), _MIN_TITLE_SCALE)
+    scale = min(width / text_width([title], size), 1)
+    if scale < _ONE_LINE_SCALE:
+        # A line of two is never quite full.
+        scale = min(max(1.8 * scale, _MIN_TITLE_SCALE), _ONE_LINE_SCALE)
+    size *= scale
     axes.set_title(_wrap(title, size, width), fontsize=size)
 
 
@@ -293,6 +312,12 @@ def _wrap(text: str, size: float, room: float) -> str:
     long = [word for word in text.split() if text_width([word], size) > room / 2]
     maximum = max(min(_max_characters(part, size, room) for part in [text, *long]), 2)
     lines = textwrap.wrap(text, maximum, max_lines=_TITLE_LINES, placeholder="…")
+    # Lines of the same length look better than a single word in the last line.
+    for shorter in range(len(text) // max(len(lines), 1), maximum):
+        balanced = textwrap.wrap(text, shorter)
+        if len(balanced) == len(lines):
+            lines = balanced
+            break
     return escape_formulas("\n".join(lines))
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from outreach_frames import spec
 from outreach_frames.analysis import companies
 from outreach_frames.common.arguments import check_choice, check_list, check_one_of, suggestion
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import largest_first, plot_bars, sum_others
@@ -20,7 +20,6 @@ from outreach_frames.plots.labels import (
     SHARE,
     Number,
     count_text,
-    readable,
     share_decimals,
     share_text,
 )
@@ -170,15 +169,16 @@ def headcount_change(
     company : str or list of str, optional
         Names of companies; by default all companies in both tables together.
     top : int
-        Maximum number of bars, the largest changes first; the others are summed as "other".
+        Maximum number of bars, as many growths as declines where possible, the largest of each; the
+        others are summed as "other".
     ax : Axes, optional
         Axes to draw on; by default a new figure, sized to fit.
 
     Returns
     -------
     Axes
-        One horizontal bar per department or company: growth to the right (blue), decline to the
-        left (vermillion). Companies in only one of the tables are not counted.
+        One horizontal bar per department or company, from the largest growth (right, blue) to the
+        largest decline (left, vermillion). Companies in only one of the tables are not counted.
 
     Raises
     ------
@@ -192,9 +192,9 @@ def headcount_change(
     Examples
     --------
     >>> import outreach_frames as of
-    >>> table = pd.DataFrame({"company_id": ["1"], "company": ["Brightforge"],
-    ...     "department": ["legal"], "before": [10], "after": [12], "change": [2], "growth": [0.2]})
-    >>> of.plots.headcount_change(table).texts[0].get_text()
+    >>> table = pd.DataFrame({"company_id": "1", "company": "Brightforge",
+    ...     "department": ["legal", "finance"], "before": [10, 20], "change": [2, -5]})
+    >>> of.plots.headcount_change(table).texts[-1].get_text()
     '+2 (+20%)'
     """
     check_one_of("by", by, _GROUPINGS)
@@ -210,6 +210,8 @@ def headcount_change(
     bars = known.groupby(by, dropna=False)[["change", "before"]].sum().astype("Float64")
     changed = bars[bars["change"] != 0]
     changed = changed.sort_values("change", key=abs, ascending=False, kind="stable")
+    # The largest growth, the largest decline, the second largest growth, and so on.
+    changed = changed.iloc[changed.groupby(changed["change"] > 0).cumcount().argsort(kind="stable")]
     if by == "department":
         changed = changed.rename(index=lambda name: readable(str(name)))
     matched = plural(count_companies(known), "company", "companies")
@@ -218,11 +220,12 @@ def headcount_change(
         changed[["change"]],
         title=", ".join(names) or f"Change of headcount, {matched} in both tables",
         empty_text="No changes of headcount to show",
-        truncation=", the {:,} largest of {:,} changes",
+        truncation=", {:,} of {:,} changes",
         xlabel="Change of people",
         top=most,
         number=Number(_signed, _signed, whole=True),
         labels=lambda shown: _change_labels(sum_others(changed, len(shown) - 1)),
+        order=changed["change"].tolist(),
         colors=[canvas.BLUE if change > 0 else canvas.VERMILLION for change in changed["change"]],
     )
     if len(changed):

@@ -1,4 +1,4 @@
-"""Texts on plots: readable names, numbers, and characters that installed fonts can draw."""
+"""Texts on plots: names, numbers, and characters that installed fonts can draw."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.warnings import warn
 
 NOT_GIVEN: Final = "not given"
-_ABBREVIATIONS: Final = frozenset({"erp", "hr", "it", "itsm", "ui", "ux"})
 # Longer texts never fit on a plot, and are slow to process.
 _MAX_CHARACTERS: Final = 400
 _MAX_DECIMALS: Final = 6
@@ -49,17 +48,6 @@ _FALLBACK_FAMILIES: Final = (
     "Arial Unicode MS",
     "Segoe UI Symbol",
 )
-
-
-def readable(name: str) -> str:
-    """Return an interface name as readable text.
-
-    >>> readable("human_resources"), readable("it_audit_it_compliance")
-    ('Human resources', 'IT audit IT compliance')
-    """
-    words = [word.upper() if word in _ABBREVIATIONS else word for word in name.split("_")]
-    text = " ".join(words)
-    return text[:1].upper() + text[1:]
 
 
 def count_text(value: float) -> str:

@@ -14,11 +14,11 @@ from outreach_frames.analysis import companies
 from outreach_frames.analysis.segments import segments as segment_table
 from outreach_frames.analysis.tenure import tenure as tenure_table
 from outreach_frames.common.arguments import check_one_of
-from outreach_frames.common.text import plural
+from outreach_frames.common.text import plural, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import plot_bars
-from outreach_frames.plots.labels import COUNT, NOT_GIVEN, SHARE, count_text, readable, shorten
+from outreach_frames.plots.labels import COUNT, NOT_GIVEN, SHARE, count_text, shorten
 from outreach_frames.tables.interchange import FrameLike
 
 if TYPE_CHECKING:
@@ -103,17 +103,19 @@ def segments(
     bars = table.set_axis(pd.Index(_segment_names(table[keys])), axis="index")[[]]
     bars[value] = canvas.check_numbers(table, value).array
     bars = bars[bars[value].notna()].sort_values(value, ascending=False, kind="stable")
+    is_size = len(keys) == 1 and keys[0] in _SIZE_COLUMNS
+    by_keys = " and ".join(readable(str(key), capital=False) for key in keys)
     return plot_bars(
         ax,
         bars,
-        title=f"{_value_name(value)} by {' and '.join(readable(str(key)).lower() for key in keys)}",
+        title=f"{_value_name(value)} by {by_keys}",
         empty_text="No segments to show",
         truncation=", the {:,} largest of {:,} segments",
         xlabel=_value_name(value),
         top=top,
         number=SHARE if value == "share" else COUNT,
         summed=value in _SUMMED,
-        order=_size_order if len(keys) == 1 and keys[0] in _SIZE_COLUMNS else None,
+        order=[_size_order(label) for label in bars.index] if is_size else (),
     )
 
 
@@ -166,7 +168,7 @@ def company_sizes(data: FrameLike, *, top: int = 20, ax: Axes | None = None) -> 
         xlabel="Companies",
         ylabel="Employees",
         top=top,
-        order=_size_order,
+        order=[_size_order(str(label)) for label in sizes.index],
     )
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 
 from outreach_frames.analysis.companies import require_columns
 from outreach_frames.analysis.tenure import iso_days
-from outreach_frames.common.text import plural, quoted
+from outreach_frames.common.text import plural, quoted, readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.plots import canvas
 from outreach_frames.plots.bars import largest_first, plot_bars, sum_others
@@ -19,7 +19,6 @@ from outreach_frames.plots.labels import (
     NOT_GIVEN,
     count_text,
     drawable,
-    readable,
     share_text,
 )
 from outreach_frames.tables.interchange import FrameLike, is_frame
@@ -33,6 +32,8 @@ _FAILED: Final = frozenset({"invalid", "rejected", "unknown", "not_sent"})
 _OUTCOME_INPUT: Final = "a report of add_to_sequence, its .rows or its .summary()"
 _MAX_STATUSES: Final = 30
 _SENDING_DAYS: Final = ("date", "email", "emails", "leads_reached")
+# If mailboxes without a separate colour send more than this share, domains are shown instead.
+_MAX_OTHER_SHARE: Final = 1 / 3
 # With more days than this, a bar sums a week, month or year.
 _MAX_BARS: Final = 90
 # The width of a date on the axis, in font sizes.
@@ -102,15 +103,17 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
     data : DataFrame, also of Polars, DuckDB or Arrow
         The table that `sending_capacity` returns.
     top : int
-        Maximum number of separate mailboxes, the largest first, up to six; the others are summed.
+        Maximum number of separate mailboxes or domains, the largest first, up to six; the others
+        are summed.
     ax : Axes, optional
         Axes to draw on; by default a new figure.
 
     Returns
     -------
     Axes
-        One bar per day, stacked by mailbox, or per week, month or year if there are more than 90.
-        If dates do not fit at all bars, they are at the first sending day of each week, month,
+        One bar per day, or per week, month or year if there are more than 90, stacked by mailbox,
+        or by domain if mailboxes beyond `top` send more than a third of the emails. If dates do
+        not fit at all bars, they are at the first sending day of each week, month (by its name),
         quarter or year. The title has the day when all leads are reached. A line follows the bar
         in which the last lead started, if it is not the last bar.
 
@@ -144,6 +147,8 @@ def capacity(data: FrameLike, *, top: int = 5, ax: Axes | None = None) -> Axes:
         leads_reached=canvas.check_numbers(table, "leads_reached").fillna(0),
     )
     days = table.pivot_table(index="email", columns="date", values="emails", aggfunc="sum")
+    if _other_share(days, top) > _MAX_OTHER_SHARE:
+        days = days.groupby(lambda email: email.rpartition("@")[2]).sum(min_count=1)
     shown = sum_others(largest_first(days).astype("Float64").fillna(0), top)
     periods, period = _group_by_period(shown)
     sent = pd.DatetimeIndex(days.columns).normalize()
@@ -192,6 +197,12 @@ def _dates(column: pd.Series) -> pd.Series:
             f"YYYY-MM-DD, such as {quoted(column.iloc[bad[0]])} in row {bad[0]}. Correct them."
         )
     return dates
+
+
+def _other_share(days: pd.DataFrame, top: int) -> float:
+    """Return the share of emails from mailboxes without a separate colour."""
+    emails = days.sum(axis="columns").sort_values(ascending=False)
+    return float(emails.iloc[top:].sum() / max(emails.sum(), 1))
 
 
 def _group_by_period(days: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -250,7 +261,7 @@ def _label_periods(axes: Axes, bars: pd.DatetimeIndex, sent: pd.DatetimeIndex, p
     ticks = ticks[:: -(-len(ticks) // fitting)]
     labels = []
     for tick, is_same_year in zip(ticks, ticks.year.duplicated(), strict=True):
-        text = f"{tick:%b}" if period == "month" else f"{tick.day} {tick:%b}"
+        text = f"{tick:%b}" if period == "month" or code in "MQY" else f"{tick.day} {tick:%b}"
         labels.append(text if is_same_year else f"{text}\n{tick.year}")
     if period == "year":
         labels = [str(year) for year in ticks.year]

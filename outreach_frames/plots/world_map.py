@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 from importlib import resources
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.patheffects import withStroke
+from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
 from outreach_frames import spec
@@ -52,7 +54,13 @@ _SIDES: Final = (
     (-1, 0, "right", "center"),
     (0, 1, "center", "bottom"),
     (0, -1, "center", "top"),
+    (0.7, 0.7, "left", "bottom"),
+    (-0.7, 0.7, "right", "bottom"),
+    (0.7, -0.7, "left", "top"),
+    (-0.7, -0.7, "right", "top"),
 )
+# Points between a circle and its name; further names have a line to their circle.
+_GAPS: Final = (2, 10, 20, 30, 40)
 
 
 def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axes:
@@ -113,7 +121,7 @@ def people_map(data: FrameLike, *, top: int = 10, ax: Axes | None = None) -> Axe
     axes.set(xticks=[], yticks=[])
     axes.spines[:].set_visible(False)
     canvas.finish(axes, title)
-    _label_places(axes, places.head(top), sizes)
+    _label_places(axes, places, sizes, top)
     return axes
 
 
@@ -237,39 +245,43 @@ def _draw_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) 
     )
 
 
-def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any]) -> None:
-    """Label the circles where a label overlaps no circle or label and stays on the map."""
+def _label_places(axes: Axes, places: pd.DataFrame, sizes: np.ndarray[Any, Any], top: int) -> None:
+    """Label the largest circles where a label overlaps no circle or label and stays on the map."""
     figure: Any = axes.figure.get_figure(root=True)
     figure.draw_without_rendering()
     size = min(canvas.points("xtick.labelsize"), 9)
-    names = drawable(places["name"])
+    names = drawable(places["name"].head(top))
     families = list(fallback_families(names))
     spots = axes.transData.transform(places[["longitude", "latitude"]].to_numpy())
-    radii = sizes[: len(places)] / 2 * figure.dpi / 72
-    taken = [
-        Bbox.from_extents(x - radius, y - radius, x + radius, y + radius)
-        for (x, y), radius in zip(spots, radii, strict=True)
-    ]
-    for row, (name, people) in enumerate(zip(names, places["people"], strict=True)):
-        # A label is outside all circles that cover the centre of its own.
-        reach = np.hypot(*(spots - spots[row]).T)
-        gap = (reach + radii)[reach < radii].max() * 72 / figure.dpi + 2
-        for x, y, ha, va in _SIDES:
+    radii = sizes / 2 * figure.dpi / 72
+    color = canvas.text_color(axes)
+    taken: list[Bbox] = []
+    for row, name in enumerate(names):
+        for gap, (x, y, ha, va) in product(_GAPS, _SIDES):
+            distance = sizes[row] / 2 + gap
+            line = {"arrowstyle": "-", "color": color, "linewidth": 0.6, "shrinkA": 0, "shrinkB": 0}
             label = axes.annotate(
-                f"{shorten(name, _MAX_LETTERS)} {count_text(people)}",
+                f"{shorten(name, _MAX_LETTERS)} {count_text(places['people'][row])}",
                 (places["longitude"][row], places["latitude"][row]),
-                xytext=(x * gap, y * gap),
+                xytext=(x * distance, y * distance),
                 textcoords="offset points",
                 ha=ha,
                 va=va,
                 fontsize=size,
                 fontfamily=families,
-                color=canvas.text_color(axes),
+                color=color,
                 path_effects=[withStroke(linewidth=2, foreground=canvas.background_color(axes))],
+                arrowprops=line if gap > _GAPS[0] else None,
             )
-            box = label.get_window_extent()
-            inside = axes.bbox.x0 <= box.x0 and box.x1 <= axes.bbox.x1
-            if inside and not any(box.overlaps(other) for other in taken):
+            label.get_window_extent()  # places the text; it includes the line
+            box = Text.get_window_extent(label)
+            nearest = np.clip(spots, box.min, box.max)
+            on_circle = (np.hypot(*(spots - nearest).T) < radii).any()
+            # The line is checked with the label, from the circle to the label's centre.
+            to_label = Path([spots[row], box.get_points().mean(axis=0)])
+            on_label = any(box.overlaps(one) or to_label.intersects_bbox(one) for one in taken)
+            inside = axes.bbox.count_contains(box.get_points()) == 2
+            if inside and not on_circle and not on_label:
                 taken.append(box)
                 break
             label.remove()

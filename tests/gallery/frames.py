@@ -160,7 +160,7 @@ def sending_days(number: int) -> pd.DataFrame:
     limits = np.maximum(120 // np.arange(1, number + 1), 5)
     table = pd.DataFrame(
         [
-            {"date": day, "email": f"person.number.{n}@outreach-team.example", "emails": limit}
+            {"date": day, "email": f"person.number.{n}@team-{n % 7}.example", "emails": limit}
             for day in days
             for n, limit in enumerate(limits)
         ],

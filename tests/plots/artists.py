@@ -75,6 +75,9 @@ def _beyond(axis: Axis) -> Iterator[Text]:
 
 def extent(artist: Any) -> Bbox:
     """Return where an artist is, in pixels."""
+    if isinstance(artist, Text):
+        artist.get_window_extent()  # places a label with a line, which it includes
+        return Text.get_window_extent(artist)
     return artist.get_window_extent()
 
 

@@ -19,7 +19,7 @@ import outreach_frames as of
 from outreach_frames.leads.statuses import KINDS, STATUSES, kind_of
 from tests.examples import share_of_examples
 from tests.gallery import frames
-from tests.plots.artists import bars, overlapping, plain_axes
+from tests.plots.artists import bars, draw, extent, flaws, overlapping, plain_axes
 
 pytestmark = pytest.mark.long
 
@@ -161,6 +161,22 @@ def test_places_have_their_names_and_numbers() -> None:
     assert all(text.get_path_effects() for text in axes.texts)
 
 
+def test_labels_of_places_hide_no_circle(people: pd.DataFrame) -> None:
+    """A label overlaps no other label and no circle; the largest places have one."""
+    for table in (people, frames.places(50)):
+        axes = of.plots.people_map(table)
+        draw(axes)
+        assert len(axes.texts) == 10
+        circles = axes.collections[0]
+        spots = axes.transData.transform(circles.get_offsets())
+        radii = np.sqrt(circles.get_sizes()) / 2 * axes.figure.dpi / 72
+        for label in axes.texts:
+            box = extent(label)
+            reach = np.hypot(*(spots - np.clip(spots, box.min, box.max)).T)
+            assert (reach >= radii).all(), label
+        assert overlapping(axes) == []
+
+
 def test_the_land_is_drawn_behind_the_people() -> None:
     """London, Nairobi and Siberia beyond the date line are on land, the Atlantic is not."""
     axes = of.plots.people_map(frames.places(5), ax=plain_axes())
@@ -293,10 +309,23 @@ def test_the_end_of_the_first_emails_is_marked() -> None:
 
 
 def test_ticks_have_their_dates() -> None:
-    """A tick says day and month, and the year where it begins."""
-    axes = of.plots.capacity(sending(pd.bdate_range("2026-11-23", periods=60)))
-    labels = [label.get_text() for label in axes.get_xticklabels()]
-    assert labels == ["23 Nov\n2026", "1 Dec", "1 Jan\n2027", "1 Feb"]
+    """A tick has its day and month, or its month alone, and the year where it begins."""
+    for number, expected in (
+        (3, ["23 Nov\n2026", "24 Nov", "25 Nov"]),
+        (60, ["Nov\n2026", "Dec", "Jan\n2027", "Feb"]),
+        (400, ["Jan\n2027", "Apr", "Jul", "Oct", "Jan\n2028", "Apr"]),
+    ):
+        axes = of.plots.capacity(sending(pd.bdate_range("2026-11-23", periods=number)))
+        assert [label.get_text() for label in axes.get_xticklabels()] == expected
+
+
+def test_a_large_rest_of_mailboxes_is_split_by_domain() -> None:
+    """If mailboxes without a colour send over a third of the emails, the bars show domains."""
+    table = frames.sending_days(9)
+    for top, expected in ((5, "person.number.0@team-0.example"), (2, "team-0.example")):
+        axes = of.plots.capacity(table, top=top, ax=plain_axes(figsize=(12, 6)))
+        assert axes.get_legend().get_texts()[0].get_text() == expected
+        assert sum(patch.get_height() for patch in axes.patches) == table["emails"].sum()
 
 
 def test_sending_days_add_up() -> None:
@@ -339,6 +368,32 @@ def test_changes_are_of_companies_on_both_sides() -> None:
     named = of.plots.headcount_change(table, company=["A", "B"], ax=plain_axes())
     assert bars(named) == {"Legal": 15}
     assert named.get_title() == "A, B"
+
+
+def test_changes_have_both_directions() -> None:
+    """Growth and decline share the bars, from the largest growth down, each in its colour."""
+    table = pd.DataFrame({"company": [*"ABCDEF"], "department": "legal", "before": 100})
+    table["change"] = [9, 8, -1, 7, 6, -2]
+    axes = of.plots.headcount_change(table, by="company", top=4)
+    assert list(bars(axes).items())[::-1] == [
+        ("A", 9),
+        ("B", 8),
+        ("C", -1),
+        ("F", -2),
+        ("other (2)", 13),
+    ]
+    assert [text.get_text() for text in axes.texts][-1] == "+9 (+9%)"
+    colors = [patch.get_facecolor() for patch in axes.patches]
+    assert colors[1] == colors[2] != colors[3] == colors[4]
+
+
+def test_segments_of_two_columns_have_whole_names(people: pd.DataFrame) -> None:
+    """Titles and labels of industries by country are not cut, on a figure of its own."""
+    by = ["company_industry", "location_details_country"]
+    axes = of.plots.segments(people, by=by)
+    shown = [*(label.get_text() for label in axes.get_yticklabels()), axes.get_title()]
+    assert not [text for text in shown if "…" in text]
+    assert flaws(axes) == []
 
 
 def test_rows_without_a_status_count() -> None:

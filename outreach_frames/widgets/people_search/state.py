@@ -7,6 +7,7 @@ from typing import Any, Final, get_args
 
 from outreach_frames import spec
 from outreach_frames.common.arguments import Headcount
+from outreach_frames.common.text import readable
 from outreach_frames.errors import InvalidInputError
 from outreach_frames.resources.search_arguments import check_filters
 from outreach_frames.widgets.python_code import call
@@ -14,7 +15,6 @@ from outreach_frames.widgets.python_code import call
 DEFAULT_LIMIT: Final = 1000
 DEFAULT_HEADCOUNT: Final[Headcount] = get_args(Headcount)[0]
 
-_UPPERCASE = {"ids": "IDs", "urls": "URLs"}
 # Values of filters with these words may contain commas: "Austin, Texas", "Acme, Inc.".
 _WORDS_OF_COMMA_VALUES = frozenset({"locations", "names", "investors"})
 
@@ -30,7 +30,7 @@ def build_form(filters: Sequence[spec.Filter] = spec.FILTERS) -> dict[str, Any]:
     return {
         "order": [one.name for one in filters],
         "groups": [
-            {"name": group, "title": _capitalised(group.split()), "rows": _rows(filters, group)}
+            {"name": group, "title": readable(group), "rows": _rows(filters, group)}
             for group in named
         ],
     }
@@ -65,18 +65,12 @@ def _field(field: spec.Filter) -> dict[str, Any]:
 
 def _label(field: spec.Filter) -> str:
     if field.excludes:
-        return f"Exclude {_capitalised(_words(field.excludes, field.group), first=False)}"
-    return _capitalised(_words(field.name, field.group))
+        return f"Exclude {readable(_within(field.excludes, field.group), capital=False)}"
+    return readable(_within(field.name, field.group))
 
 
-def _words(name: str, group: str) -> list[str]:
-    words = name.split("_")
-    return words[1:] if words[0] == group else words
-
-
-def _capitalised(words: Sequence[str], first: bool = True) -> str:
-    text = " ".join(_UPPERCASE.get(word, word) for word in words)
-    return text[:1].upper() + text[1:] if first else text
+def _within(name: str, group: str) -> str:
+    return name.removeprefix(f"{group}_")
 
 
 def _tooltip(field: spec.Filter, commas: bool) -> str:
