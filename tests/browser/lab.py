@@ -324,12 +324,13 @@ class Notebook:
         # The picture that Lab lays over the page meanwhile.
         self.page.locator("#jupyterlab-splash").wait_for(state="detached")
 
-    def screenshot(self, name: str) -> Path:
-        """Take a picture of the whole widget, however long; return the PNG's path."""
-        height = self.widget.evaluate("element => element.scrollHeight")
+    def screenshot(self, name: str, widget: Locator | None = None) -> Path:
+        """Take a picture of the whole widget, by default the first; return the PNG's path."""
+        widget = widget or self.widget
+        height = widget.evaluate("element => element.scrollHeight")
         self.page.set_viewport_size({**_VIEWPORT, "height": max(_VIEWPORT["height"], height + 400)})
         path = self._screenshots / f"{name}.png"
-        self.widget.screenshot(path=path)
+        widget.screenshot(path=path)
         self.page.set_viewport_size(_VIEWPORT)
         return path
 
