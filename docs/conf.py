@@ -19,17 +19,17 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parent
 WIDGET_PICTURE = """
-A page has no kernel that a widget could ask, so this is a picture; `outreach-frames lab` opens this
-notebook with the widgets themselves.
+This page has no kernel for a widget, so this is a picture; `outreach-frames lab` opens the notebook
+with the widget itself.
 
-```{image} ../pictures/filter_builder_light.png
+```{{image}} ../pictures/{0}_light.png
 :class: only-light
-:alt: The filter builder
+:alt: The widget that this cell shows
 ```
 
-```{image} ../pictures/filter_builder_dark.png
+```{{image}} ../pictures/{0}_dark.png
 :class: only-dark
-:alt: The filter builder
+:alt: The widget that this cell shows
 ```
 """
 sys.path.insert(0, str(DOCS.parent))  # for the modules beside this one
@@ -77,15 +77,19 @@ def collect_notebooks(_app: Sphinx) -> None:
     for folder in ("notebooks", "data"):
         shutil.rmtree(DOCS / folder, ignore_errors=True)  # what they wrote in the last build
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
-    picture_widget(DOCS / "notebooks/03_filter_builder.ipynb")
+    picture_widgets(DOCS / "notebooks/03_filter_builder.ipynb")
 
 
-def picture_widget(path: Path) -> None:
-    """Put a picture where a notebook shows a widget: a page has no kernel that it could ask."""
+def picture_widgets(path: Path) -> None:
+    """Put a picture after each cell whose metadata names one: a page has no kernel for a widget."""
     notebook = nbformat.read(path, as_version=4)
-    shown = [cell.source.endswith("\nbuilder") for cell in notebook.cells].index(True)
-    picture = nbformat.v4.new_markdown_cell(WIDGET_PICTURE, id="picture")
-    notebook.cells.insert(shown + 1, picture)
+    cells = []
+    for cell in notebook.cells:
+        cells.append(cell)
+        if name := cell.metadata.get("picture"):
+            picture = WIDGET_PICTURE.format(name)
+            cells.append(nbformat.v4.new_markdown_cell(picture, id=f"{cell.id}-picture"))
+    notebook.cells = cells
     asked = path.stat()
     nbformat.write(notebook, path)
     os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # or it would run in every build

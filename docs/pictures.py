@@ -31,14 +31,16 @@ PAGES: Final = DOCS / "widgets"
 TUTORIAL: Final = DOCS.parent / "notebooks/03_filter_builder.ipynb"
 LARGEST: Final = 100_000  # bytes
 _THEMES: Final = {"light": LIGHT, "dark": DARK}
-_COLORS: Final = 64
+_COLORS: Final = 96
 _SEQUENCE: Final = "Founders Nordics: profile visits"
 # Hides the parts of a widget that a picture is not about.
 _SHOW_ONLY: Final = """(widget, titles) => {
+    const isKept = part => titles.some(title => part.textContent.startsWith(title));
     for (const part of widget.children) {
-        const kept = titles.length === 0 || titles.some(title => part.textContent.startsWith(title));
-        part.style.display = kept ? "" : "none";
+        part.style.cssText = titles.length === 0 || isKept(part) ? "" : "display: none";
     }
+    const last = [...widget.children].findLast(isKept);
+    if (last?.tagName === "SECTION") last.style.cssText = "margin: 0; padding: 0; border: 0";
 }"""
 
 
@@ -57,10 +59,13 @@ def main() -> None:
             work = taken / states.__name__
             shutil.copytree(DOCS.parent / "data", work / "data")
             for name, widget in states(notebook, f"%cd -q {work}"):
+                page.mouse.move(0, 0)  # no button is under it, and no field has the focus
+                page.evaluate("document.activeElement.blur()")
                 for theme, lab_theme in _THEMES.items():
                     notebook.theme(lab_theme)
                     keep(notebook.screenshot(f"{name}_{theme}", widget))
                 notebook.theme(LIGHT)
+                show_only(widget)
         notebook.close()
     for picture in sorted(FOLDER.iterdir()):
         size = picture.stat().st_size
@@ -113,9 +118,10 @@ def picture_search(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
     locations.fill("United States")
     locations.press("Enter")
     widget.get_by_text("Not counted").wait_for()
+    widget.locator("summary").filter(has_text="Person").first.click()
+    show_only(widget, "Not counted", "Person")
     yield "people_search_problem", widget
-    widget.get_by_role("button", name="Remove Brightforge").click()
-    widget.get_by_role("button", name="Remove United States").first.click()
+    notebook.run(place, *blocks_of("people-search.md"))
     notebook.wait_until("builder.total is not None")
     widget.get_by_label("Preset file").fill("leaders.json")
     widget.get_by_role("button", name="Save", exact=True).click()
@@ -123,6 +129,7 @@ def picture_search(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
     yield "people_search_saved", widget
     widget.get_by_role("button", name="Search", exact=True).click()
     widget.get_by_label("First people found").wait_for()
+    show_only(widget, "64 people", "Read 64", ".results")
     yield "people_search_results", widget
 
 
@@ -138,14 +145,18 @@ def picture_adding(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
         widget.get_by_label(column, exact=True).check()
     show_only(widget, "1 ", "2 ")
     yield "add_to_sequence_fields", widget
-    show_only(widget)
+    widget.locator("summary").filter(has_text="Overrides and mailboxes").click()
+    distribution = widget.get_by_label("Leads distribution")
+    distribution.select_option("custom_mailboxes")
+    show_only(widget, "3 ")
+    yield "add_to_sequence_settings", widget
+    distribution.select_option("")
     widget.get_by_role("button", name="Check rows").click()
     widget.get_by_text("Problems by row").wait_for()
     show_only(widget, "4 ")
     yield "add_to_sequence_problems", widget
     show_only(widget, "5 ", "Code")
     yield "add_to_sequence_confirm", widget
-    show_only(widget)
     widget.get_by_role("button", name="Add ").click()
     notebook.wait_until("adding.report is not None and not adding.busy")
     widget.get_by_text("Outcomes of all runs.").wait_for()
@@ -158,6 +169,7 @@ def picture_limits(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
     notebook.run(place, *blocks_of("mailbox-limits.md"))
     widget = notebook.widget
     notebook.wait_until("not limits.busy")
+    widget.get_by_label("Address").fill("@brightforge")
     fields = widget.get_by_role("spinbutton", name="New limit of")
     fields.nth(0).fill("70")
     fields.nth(1).fill("45")
@@ -170,6 +182,7 @@ def picture_limits(notebook: Notebook, place: str) -> Iterator[tuple[str, Locato
     fields.nth(2).fill("60")
     widget.get_by_role("button", name="Change 2 mailboxes").click()
     widget.get_by_text("1 changed; 1 not changed.").wait_for()
+    widget.locator("summary").filter(has_text="Code").click()
     yield "mailbox_limits_refused", widget
 
 
@@ -181,7 +194,7 @@ def show_only(widget: Locator, *titles: str) -> None:
 def keep(picture: Path) -> None:
     """Keep a picture with few colours, which makes it small."""
     with Image.open(picture) as image:
-        few = image.convert("RGB").quantize(_COLORS, dither=Image.Dither.NONE)
+        few = image.convert("RGB").quantize(_COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
         few.save(FOLDER / picture.name, optimize=True)
 
 

@@ -30,6 +30,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/how-to").glob("*.md")),
     *sorted((ROOT / "docs/explanation").glob("*.md")),
+    *sorted((ROOT / "docs/widgets").glob("*.md")),
     ROOT / "docs/gallery/index.md",
 ]
 SPARK = "SparkSession"
