@@ -194,7 +194,9 @@ def show_only(widget: Locator, *titles: str) -> None:
 def keep(picture: Path) -> None:
     """Keep a picture with few colours, which makes it small."""
     with Image.open(picture) as image:
-        few = image.convert("RGB").quantize(_COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+        few = image.convert("RGB").quantize(
+            _COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
         few.save(FOLDER / picture.name, optimize=True)
 
 

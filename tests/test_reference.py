@@ -253,7 +253,7 @@ def test_every_widget_has_a_page() -> None:
         assert page.startswith(f"# {widget}\n")
         folder = ROOT / "outreach_frames/widgets" / package
         scripts = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.js"))
-        labels = set(re.findall(r"\bbutton\(\s*\"([^\"×]+)\"", scripts)) | {"Copy code"}
+        labels = set(re.findall(r"\bbutton\(\s*\"(\w[^\"]+)\"", scripts)) | {"Copy code"}
         assert len(labels) > 3
         assert {label for label in labels if f"*{label}*" not in page} == set()
         kept = {path.name for path in (ROOT / "docs/pictures").glob(f"{package}_*")}

@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 import orjson
 import requests
 
+import outreach_frames as of
+
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request
 
@@ -94,7 +96,10 @@ def running_lab(folder: Path, api_key: str) -> Iterator[str]:
         file = folder / "config/lab/user-settings" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True)
         file.write_bytes(orjson.dumps(settings))
+    # Kernels run elsewhere, and import the package that these tests import.
+    paths = [str(Path(of.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "IPYTHONDIR": str(folder / "ipython"),
         "JUPYTER_CONFIG_DIR": str(folder / "config"),
         "JUPYTER_DATA_DIR": str(folder / "data"),
