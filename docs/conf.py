@@ -32,17 +32,17 @@ SEARCHES = {
     "unhashable": "how-to/list-columns",
 }
 WIDGET_PICTURE = """
-A page has no kernel that a widget could ask, so this is a picture; `outreach-frames lab` opens this
-notebook with the widgets themselves.
+This page has no kernel for a widget, so this is a picture; `outreach-frames lab` opens the notebook
+with the widget itself.
 
-```{image} ../pictures/filter_builder_light.png
+```{{image}} ../pictures/{0}_light.png
 :class: only-light
-:alt: The filter builder
+:alt: The widget that this cell shows
 ```
 
-```{image} ../pictures/filter_builder_dark.png
+```{{image}} ../pictures/{0}_dark.png
 :class: only-dark
-:alt: The filter builder
+:alt: The widget that this cell shows
 ```
 """
 sys.path.insert(0, str(DOCS.parent))  # for the modules beside this one
@@ -68,7 +68,8 @@ nb_custom_formats = {".md": "docs.run_pages.read_page"}
 nb_execution_mode = "cache"  # what has been run is not run again, until the code has changed
 nb_execution_cache_path = str(DOCS / "_build" / "cache" / hash_code())
 os.environ["XDG_CACHE_HOME"] = str(DOCS / "_build" / "cache")  # not the user's own
-nb_execution_excludepatterns = ["explanation/*", "gallery/*"]  # what has no results, or pictures
+# These have no results, or pictures of them.
+nb_execution_excludepatterns = ["explanation/*", "gallery/*", "widgets/*"]
 nb_execution_timeout = 120
 nb_execution_raise_on_error = nb_execution_show_tb = True
 nb_merge_streams = True
@@ -97,15 +98,19 @@ def collect_notebooks(_app: Sphinx) -> None:
     for folder in ("notebooks", "data"):
         shutil.rmtree(DOCS / folder, ignore_errors=True)  # what they wrote in the last build
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
-    picture_widget(DOCS / "notebooks/03_filter_builder.ipynb")
+    picture_widgets(DOCS / "notebooks/03_filter_builder.ipynb")
 
 
-def picture_widget(path: Path) -> None:
-    """Put a picture where a notebook shows a widget: a page has no kernel that it could ask."""
+def picture_widgets(path: Path) -> None:
+    """Put a picture after each cell whose metadata names one: a page has no kernel for a widget."""
     notebook = nbformat.read(path, as_version=4)
-    shown = [cell.source.endswith("\nbuilder") for cell in notebook.cells].index(True)
-    picture = nbformat.v4.new_markdown_cell(WIDGET_PICTURE, id="picture")
-    notebook.cells.insert(shown + 1, picture)
+    cells = []
+    for cell in notebook.cells:
+        cells.append(cell)
+        if name := cell.metadata.get("picture"):
+            picture = WIDGET_PICTURE.format(name)
+            cells.append(nbformat.v4.new_markdown_cell(picture, id=f"{cell.id}-picture"))
+    notebook.cells = cells
     asked = path.stat()
     nbformat.write(notebook, path)
     os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # or it would run in every build

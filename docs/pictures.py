@@ -1,48 +1,72 @@
-"""Make the pictures that README and the site show: the filter builder, and a plot.
+"""Make the pictures that README and the site show: every state of the widgets, and a plot.
 
-Run by ``python -m docs.pictures``, half a minute: it needs `chromium` and the extra `test`. The
-people are the sandbox's, so the pictures change when the code does, and not otherwise.
+Run by ``python -m docs.pictures``, about a minute: it needs `chromium` and the extra `test`. The
+code is that of the pages and of the notebook which show the pictures, and the people are the
+sandbox's, so the pictures change when these or the package do, and not otherwise.
 """
 
 from __future__ import annotations
 
+import re
+import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import matplotlib.pyplot as plt
+import nbformat
 from PIL import Image
 
 import outreach_frames as of
 from docs.gallery_pictures import STYLES, save_plot
-from tests.browser.lab import DARK, LIGHT, Notebook, connect_to, opened_lab, running_lab
+from tests.browser.lab import DARK, LIGHT, Notebook, opened_lab, running_lab
 
 if TYPE_CHECKING:
-    from outreach_frames.sandbox import Sandbox
+    from playwright.sync_api import Locator
 
-FOLDER: Final = Path(__file__).parent / "pictures"
+DOCS: Final = Path(__file__).parent
+FOLDER: Final = DOCS / "pictures"
+PAGES: Final = DOCS / "widgets"
+TUTORIAL: Final = DOCS.parent / "notebooks/03_filter_builder.ipynb"
 LARGEST: Final = 100_000  # bytes
 _THEMES: Final = {"light": LIGHT, "dark": DARK}
-_COLORS: Final = 64
-_BUILDER: Final = """
-builder = of.widgets.PeopleSearch(
-    {
-        "person_seniorities": ["manager", "director", "vp"],
-        "person_departments": ["revenue", "marketing"],
-        "person_exclude_locations": ["United States"],
-    },
-    limit=500,
-)
-builder
-"""
+_COLORS: Final = 96
+_SEQUENCE: Final = "Founders Nordics: profile visits"
+# Hides the parts of a widget that a picture is not about.
+_SHOW_ONLY: Final = """(widget, titles) => {
+    const isKept = part => titles.some(title => part.textContent.startsWith(title));
+    for (const part of widget.children) {
+        part.style.cssText = titles.length === 0 || isKept(part) ? "" : "display: none";
+    }
+    const last = [...widget.children].findLast(isKept);
+    if (last?.tagName === "SECTION") last.style.cssText = "margin: 0; padding: 0; border: 0";
+}"""
 
 
 def main() -> None:
     """Make all pictures anew."""
     FOLDER.mkdir(exist_ok=True)
-    with of.sandbox.serve() as sandbox:
-        picture_builder(sandbox)
-        picture_plot(sandbox)
+    picture_plot()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_lab(Path(folder), "") as url,
+        opened_lab(url, device_scale_factor=2) as (page, watched),
+    ):
+        taken = Path(folder)
+        notebook = Notebook(page, watched, taken / "files", taken)
+        for states in (picture_tutorial, picture_search, picture_adding, picture_limits):
+            work = taken / states.__name__
+            shutil.copytree(DOCS.parent / "data", work / "data")
+            for name, widget in states(notebook, f"%cd -q {work}"):
+                page.mouse.move(0, 0)  # no button is under it, and no field has the focus
+                page.evaluate("document.activeElement.blur()")
+                for theme, lab_theme in _THEMES.items():
+                    notebook.theme(lab_theme)
+                    keep(notebook.screenshot(f"{name}_{theme}", widget))
+                notebook.theme(LIGHT)
+                show_only(widget)
+        notebook.close()
     for picture in sorted(FOLDER.iterdir()):
         size = picture.stat().st_size
         print(f"{picture.name}: {size:,} bytes")
@@ -50,26 +74,9 @@ def main() -> None:
             raise SystemExit(f"{picture.name} is over {LARGEST:,} bytes.")
 
 
-def picture_builder(sandbox: Sandbox) -> None:
-    """Take pictures of the filter builder in a real notebook."""
-    with (
-        tempfile.TemporaryDirectory() as folder,
-        running_lab(Path(folder), sandbox.api_key) as url,
-        opened_lab(url, device_scale_factor=2) as (page, watched),
-    ):
-        taken = Path(folder)
-        notebook = Notebook(page, watched, taken / "files", taken)
-        notebook.run(connect_to(sandbox), _BUILDER)
-        notebook.wait_until("builder.total is not None")
-        for name, theme in _THEMES.items():
-            notebook.theme(theme)
-            keep(notebook.screenshot(f"filter_builder_{name}"))
-        notebook.close()
-
-
-def picture_plot(sandbox: Sandbox) -> None:
+def picture_plot() -> None:
     """Draw the plot of README."""
-    with of.connect(sandbox.url, sandbox.api_key, cache=None):
+    with of.connect("sandbox", cache=None):
         people = of.search_people(
             person_seniorities=["director", "vp"], person_departments=["revenue"], limit=None
         )
@@ -80,10 +87,116 @@ def picture_plot(sandbox: Sandbox) -> None:
             plt.close(figure)
 
 
+def blocks_of(page: str) -> list[str]:
+    """Return the Python of a page, up to the block that shows the widget."""
+    text = (PAGES / page).read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    shows = [bool(re.search(r"of\.widgets\.(?s:.)*\n\w+\n$", block)) for block in blocks]
+    return blocks[: shows.index(True) + 1]
+
+
+def picture_tutorial(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
+    """Show the widgets of the tutorial, which names the picture of a cell in its metadata."""
+    cells = [one for one in nbformat.read(TUTORIAL, as_version=4).cells if one.cell_type == "code"]
+    notebook.run(place, *(cell.source for cell in cells))
+    notebook.wait_until("builder.total is not None and not wizard.busy and not limits.busy")
+    names = [cell.metadata["picture"] for cell in cells if "picture" in cell.metadata]
+    for number, name in enumerate(names):
+        yield name, notebook.page.locator(".jp-OutputArea .outreach").nth(number)
+
+
+def picture_search(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
+    """Show a problem of a filter, a saved search and results."""
+    notebook.run(place, *blocks_of("people-search.md"))
+    notebook.wait_until("builder.total is not None")
+    widget = notebook.widget
+    widget.locator("summary").filter(has_text="Company").click()
+    ids = widget.get_by_role("combobox", name="IDs", exact=True)
+    ids.fill("Brightforge")
+    ids.press("Enter")
+    locations = widget.get_by_role("combobox", name="Person locations", exact=True)
+    locations.fill("United States")
+    locations.press("Enter")
+    widget.get_by_text("Not counted").wait_for()
+    widget.locator("summary").filter(has_text="Person").first.click()
+    show_only(widget, "Not counted", "Person")
+    yield "people_search_problem", widget
+    notebook.run(place, *blocks_of("people-search.md"))
+    notebook.wait_until("builder.total is not None")
+    widget.get_by_label("Preset file").fill("leaders.json")
+    widget.get_by_role("button", name="Save", exact=True).click()
+    widget.get_by_text("Saved leaders.json.").wait_for()
+    yield "people_search_saved", widget
+    widget.get_by_role("button", name="Search", exact=True).click()
+    widget.get_by_label("First people found").wait_for()
+    show_only(widget, "64 people", "Read 64", ".results")
+    yield "people_search_results", widget
+
+
+def picture_adding(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
+    """Show guessed columns, problems, what is confirmed, and outcomes."""
+    notebook.run(place, *blocks_of("add-to-sequence.md"))
+    widget = notebook.widget
+    notebook.wait_until("not adding.busy")
+    yield "add_to_sequence_columns", widget
+    widget.get_by_label("Sequence", exact=True).select_option(label=_SEQUENCE)
+    widget.locator("summary").filter(has_text="Data fields").click()
+    for column in ("First Name", "Company / Organisation"):
+        widget.get_by_label(column, exact=True).check()
+    show_only(widget, "1 ", "2 ")
+    yield "add_to_sequence_fields", widget
+    widget.locator("summary").filter(has_text="Overrides and mailboxes").click()
+    distribution = widget.get_by_label("Leads distribution")
+    distribution.select_option("custom_mailboxes")
+    show_only(widget, "3 ")
+    yield "add_to_sequence_settings", widget
+    distribution.select_option("")
+    widget.get_by_role("button", name="Check rows").click()
+    widget.get_by_text("Problems by row").wait_for()
+    show_only(widget, "4 ")
+    yield "add_to_sequence_problems", widget
+    show_only(widget, "5 ", "Code")
+    yield "add_to_sequence_confirm", widget
+    widget.get_by_role("button", name="Add ").click()
+    notebook.wait_until("adding.report is not None and not adding.busy")
+    widget.get_by_text("Outcomes of all runs.").wait_for()
+    show_only(widget, "6 ")
+    yield "add_to_sequence_outcome", widget
+
+
+def picture_limits(notebook: Notebook, place: str) -> Iterator[tuple[str, Locator]]:
+    """Show a change that waits, a changed limit and a refused one."""
+    notebook.run(place, *blocks_of("mailbox-limits.md"))
+    widget = notebook.widget
+    notebook.wait_until("not limits.busy")
+    widget.get_by_label("Address").fill("@brightforge")
+    fields = widget.get_by_role("spinbutton", name="New limit of")
+    fields.nth(0).fill("70")
+    fields.nth(1).fill("45")
+    widget.get_by_role("button", name="Change 2 mailboxes").wait_for()
+    yield "mailbox_limits_waiting", widget
+    widget.get_by_role("button", name="Change 2 mailboxes").click()
+    widget.get_by_text("2 mailboxes changed.").wait_for()
+    yield "mailbox_limits_saved", widget
+    fields.nth(0).fill("5000")
+    fields.nth(2).fill("60")
+    widget.get_by_role("button", name="Change 2 mailboxes").click()
+    widget.get_by_text("1 changed; 1 not changed.").wait_for()
+    widget.locator("summary").filter(has_text="Code").click()
+    yield "mailbox_limits_refused", widget
+
+
+def show_only(widget: Locator, *titles: str) -> None:
+    """Show the parts of a widget that begin with these titles; with none, show all."""
+    widget.evaluate(_SHOW_ONLY, list(titles))
+
+
 def keep(picture: Path) -> None:
     """Keep a picture with few colours, which makes it small."""
     with Image.open(picture) as image:
-        few = image.convert("RGB").quantize(_COLORS, dither=Image.Dither.NONE)
+        few = image.convert("RGB").quantize(
+            _COLORS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
         few.save(FOLDER / picture.name, optimize=True)
 
 

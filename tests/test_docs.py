@@ -30,6 +30,7 @@ PAGES = [
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/how-to").glob("*.md")),
     *sorted((ROOT / "docs/explanation").glob("*.md")),
+    *sorted((ROOT / "docs/widgets").glob("*.md")),
 ]
 # The documentation's build runs these too, and fails where one of their blocks does.
 BUILT = [page for page in PAGES if page.parent.name == "how-to" or page.stem == "start"]

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
+import nbformat
 import pandas as pd
 import pytest
 
@@ -26,6 +27,11 @@ from outreach_frames.tables.result_columns import OUTCOME
 from tests.scripted import json, scripted
 
 ROOT = Path(__file__).parents[1]
+WIDGETS = {
+    "PeopleSearch": "people_search",
+    "AddToSequence": "add_to_sequence",
+    "MailboxLimits": "mailbox_limits",
+}
 MODULES = ("distributed", "keys", "plots", "sandbox", "widgets")
 
 
@@ -241,6 +247,36 @@ def test_what_language_models_are_told_is_true() -> None:
     pages = re.findall(r"\]\((.+?)\)", text)
     assert len(pages) > 10
     assert [page for page in pages if not (ROOT / page).exists()] == []
+
+
+def test_every_widget_has_a_page() -> None:
+    """The page of a widget names each button, and shows each picture of it in both themes."""
+    for widget, package in WIDGETS.items():
+        page = (ROOT / f"docs/widgets/{package.replace('_', '-')}.md").read_text(encoding="utf-8")
+        assert page.startswith(f"# {widget}\n")
+        folder = ROOT / "outreach_frames/widgets" / package
+        scripts = "".join(file.read_text(encoding="utf-8") for file in folder.glob("*.js"))
+        labels = set(re.findall(r"\bbutton\(\s*\"(\w[^\"]+)\"", scripts)) | {"Copy code"}
+        assert len(labels) > 3
+        assert {label for label in labels if f"*{label}*" not in page} == set()
+        kept = {path.name for path in (ROOT / "docs/pictures").glob(f"{package}_*")}
+        missing = kept - set(re.findall(r"pictures/(\w+\.png)", page))
+        # The tutorial shows this one, of a frame of its own.
+        assert {name for name in missing if "_people_" not in name} == set()
+    assert set(WIDGETS) == set(of.widgets.__all__)
+
+
+def test_code_agrees_with_the_pictures_beside_it() -> None:
+    """Pages that show a picture of the tutorial's widgets have the code that makes it."""
+    tutorial = nbformat.read(ROOT / "notebooks/03_filter_builder.ipynb", as_version=4)
+    cells = [one for one in tutorial.cells if "picture" in one.metadata]
+    shown = {one.metadata["picture"]: one.source for one in cells}
+    assert len(shown) == len(WIDGETS)
+    for page in ("widgets/people-search.md", "widgets/mailbox-limits.md", "start.md"):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        [name] = [name for name in shown if f"pictures/{name}_light.png" in text]
+        call = shown[name].partition("suggest_from")[0].partition("\n\n")
+        assert (call[2] or call[0]) in text
 
 
 def test_kept_pictures_are_small() -> None:

@@ -208,7 +208,7 @@ TASKS: Final = (
     Task(
         "widgets",
         "Widgets for notebooks",
-        "By hand, with the code that does the same.",
+        "By hand, with the code that does the same. :doc:`Widgets </widgets/index>` shows them.",
         tuple(f"of.widgets.{name}" for name in of.widgets.__all__),
     ),
     Task(

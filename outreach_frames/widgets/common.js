@@ -197,7 +197,7 @@ async function copyText(text) {
   }
 }
 
-/** Return the area for the equivalent Python code, with a copy button. */
+/** Return the area for the equivalent Python code, with a copy button; hidden without code. */
 function codeArea() {
   const code = h("code", {});
   const copy = button("Copy code", async () => {
@@ -212,7 +212,11 @@ function codeArea() {
     h("pre", { tabindex: "0" }, code),
     copy,
   );
-  return { element, show: (text) => (code.textContent = text) };
+  const show = (text) => {
+    code.textContent = text;
+    element.hidden = !text;
+  };
+  return { element, show };
 }
 
 /** Return the area for the code in the `code` trait. */

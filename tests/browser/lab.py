@@ -19,6 +19,8 @@ from urllib.parse import urlsplit
 import orjson
 import requests
 
+import outreach_frames as of
+
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, ConsoleMessage, Locator, Page, Request
 
@@ -94,7 +96,10 @@ def running_lab(folder: Path, api_key: str) -> Iterator[str]:
         file = folder / "config/lab/user-settings" / f"{name}.jupyterlab-settings"
         file.parent.mkdir(parents=True)
         file.write_bytes(orjson.dumps(settings))
+    # Kernels run elsewhere, and import the package that these tests import.
+    paths = [str(Path(of.__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
         "IPYTHONDIR": str(folder / "ipython"),
         "JUPYTER_CONFIG_DIR": str(folder / "config"),
         "JUPYTER_DATA_DIR": str(folder / "data"),
@@ -324,12 +329,13 @@ class Notebook:
         # The picture that Lab lays over the page meanwhile.
         self.page.locator("#jupyterlab-splash").wait_for(state="detached")
 
-    def screenshot(self, name: str) -> Path:
-        """Take a picture of the whole widget, however long; return the PNG's path."""
-        height = self.widget.evaluate("element => element.scrollHeight")
+    def screenshot(self, name: str, widget: Locator | None = None) -> Path:
+        """Take a picture of the whole widget, by default the first; return the PNG's path."""
+        widget = widget or self.widget
+        height = widget.evaluate("element => element.scrollHeight")
         self.page.set_viewport_size({**_VIEWPORT, "height": max(_VIEWPORT["height"], height + 400)})
         path = self._screenshots / f"{name}.png"
-        self.widget.screenshot(path=path)
+        widget.screenshot(path=path)
         self.page.set_viewport_size(_VIEWPORT)
         return path
 

@@ -348,7 +348,8 @@ def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox, tmp_pat
     cells = f"""
     import pandas as pd
     df = pd.DataFrame({{"email": [
-        "outcome.one@example.com", "n/a", "OUTCOME.one@example.com",
+        "outcome@a-company-with-a-long-name.example.com", "n/a",
+        "OUTCOME@a-company-with-a-long-name.example.com",
         {address(sandbox.exclusion_list)!r}, {address(sandbox.recently_contacted)!r},
     ]}})
     """
@@ -366,6 +367,10 @@ def test_every_row_has_its_outcome(notebook: Notebook, sandbox: Sandbox, tmp_pat
     assert told[:3] == ["added", "invalid", "duplicate_in_frame"]
     assert notebook.ask("print(adding.report.rows['status'].tolist())").strip() == str(told)
     assert "no email" in shown[1][4]
+    for label in ("Outcomes by status", "Outcomes by row"):
+        cells = widget.get_by_label(label).locator("td")
+        wide = "cells => cells.filter(one => one.scrollWidth > one.clientWidth).length"
+        assert cells.evaluate_all(wide) == 0
     assert notebook.ask("print(adding.failed[['email', 'status']].values.tolist())").strip() == (
         "[['n/a', 'invalid']]"
     )

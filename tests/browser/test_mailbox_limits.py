@@ -302,7 +302,10 @@ def test_the_code_is_copied_and_no_token_is_kept(
     address = next(iter(limits_by_address(account)))
     notebook.run(connecting, LIMITS)
     widget = notebook.widget
-    widget.get_by_label(f"New limit of {address}").fill("61")
+    field = widget.get_by_label(f"New limit of {address}")
+    field.wait_for()
+    assert not widget.get_by_text("Copy code").is_visible()  # as there is none
+    field.fill("61")
     expect_text(widget.locator("pre"), "of.set_daily_email_limit(")
     widget.get_by_role("button", name="Copy code").click()
     widget.get_by_role("button", name="Copied").wait_for()

@@ -73,6 +73,13 @@ def tags(notebook: Notebook, name: str) -> list[str]:
     return shown.locator("> span").all_inner_texts()
 
 
+def cut(table: Locator) -> Any:
+    """Return the texts of cells that do not fit into them."""
+    return table.locator("td").evaluate_all(
+        "cells => cells.filter(one => one.scrollWidth > one.clientWidth).map(one => one.innerText)"
+    )
+
+
 def open_group(notebook: Notebook, title: str) -> None:
     """Unfold a group by keyboard."""
     summary = notebook.widget.locator("summary").filter(has_text=title)
@@ -278,6 +285,16 @@ def test_suggestions_come_from_results(notebook: Notebook) -> None:
         titles = field(notebook, "Titles")
         titles.click()
         check(notebook.widget.get_by_role("option")).to_have_text(["CEO"])
+
+
+def test_results_are_shown_whole(notebook: Notebook, sandbox: Sandbox) -> None:
+    """All columns of the first people fit into the notebook, with no text cut."""
+    notebook.run(connect_to(sandbox), BUILDER)
+    notebook.widget.get_by_role("button", name="Search", exact=True).click()
+    table = notebook.widget.get_by_label("First people found")
+    table.wait_for()
+    assert cut(table) == []
+    assert table.evaluate("one => one.scrollWidth <= one.clientWidth")
 
 
 def test_a_value_in_include_and_exclude_is_warned_of(notebook: Notebook, sandbox: Sandbox) -> None:

@@ -6,6 +6,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 
+from outreach_frames import spec
 from outreach_frames.common.arguments import is_missing
 from outreach_frames.common.text import plural, printable, shorten
 from outreach_frames.leads import statuses
@@ -30,6 +31,10 @@ _TEMPORARY_MEANINGS: Final = {
 }
 # What to do next in this widget, instead of the text for scripts.
 _NEXT_STEPS: Final = {
+    **dict.fromkeys(
+        (name.removesuffix(spec.SKIPPED_SUFFIX) for name in spec.CHECK_OVERRIDES),
+        "To contact them anyway, skip this check in section 3 and check rows again.",
+    ),
     statuses.INVALID: "Choose other columns and check rows again, or correct the rows and make a "
     "new widget.",
     statuses.REJECTED: "Correct the problem in the detail, then check rows again to send them.",
