@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import os
 import signal
@@ -20,6 +21,11 @@ from outreach_frames.resources.search import matches_nobody, named_before
 if TYPE_CHECKING:
     from outreach_frames.client.client import Client
     from outreach_frames.sandbox import Sandbox
+
+if "PYTEST_XDIST_WORKER" in os.environ:
+    # A worker has reported and closed everything by then; Python takes seconds to free its memory.
+    # Registered early, so that it comes after what the tests and libraries do at the end.
+    atexit.register(os._exit, 0)
 
 # An optional part of jsonschema, which Altair imports; it takes a second to build its grammar.
 sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]

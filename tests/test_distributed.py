@@ -9,13 +9,11 @@ import lzma
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import dask
 import fsspec
 import pandas as pd
 import pytest
-from distributed import Client, LocalCluster
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -31,6 +29,9 @@ from tests.examples import share_of_examples
 from tests.reading.pages import body
 from tests.reading.people_strategies import odd_people, people
 
+if TYPE_CHECKING:
+    from distributed import Client
+
 pytestmark = pytest.mark.long
 
 KNOWN = list(people_frame([]).columns)
@@ -39,6 +40,8 @@ KNOWN = list(people_frame([]).columns)
 @pytest.fixture(autouse=True)
 def _in_this_thread() -> Iterator[None]:
     """Compute without threads where no cluster is asked for, which is quickest for small files."""
+    import dask
+
     with dask.config.set(scheduler="sync"):
         yield
 
@@ -46,6 +49,9 @@ def _in_this_thread() -> Iterator[None]:
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
     """Start a worker in a process of its own."""
+    import dask
+    from distributed import Client, LocalCluster
+
     with (
         dask.config.set({"distributed.worker.profile.enabled": False}),
         LocalCluster(
@@ -117,6 +123,8 @@ def test_a_worker_says_which_line_is_damaged(cluster, tmp_path):
 @pytest.mark.parametrize("backend", ["numpy_nullable", "pyarrow"])
 def test_dtypes_are_those_of_a_search(client, export, backend, strings):
     """The schema is the frame's own, whatever Dask converts text to elsewhere."""
+    import dask
+
     found = of.search_people(limit=None, dtype_backend=backend, progress=False)
     with dask.config.set({"dataframe.convert-string": strings}):
         lazy = read_people(export, blocksize=parts_of(export, 2), dtype_backend=backend)
@@ -356,6 +364,8 @@ def test_a_damaged_line_of_a_compressed_file_is_counted(tmp_path):
 
 def test_a_changed_file_is_another_frame(tmp_path):
     """A cluster that keeps results does not take an old one for a file that was replaced."""
+    import dask
+
     path = write_people(tmp_path / "people.ndjson", {"id": "1"})
     first, again = read_people(path), read_people(path)
     write_people(path, {"id": "2"})

@@ -75,13 +75,13 @@ def test_good_links_mean_an_address_of_the_service(href: str) -> None:
     assert resolve(href, page_url=PAGE, base_url=BASE) == GOOD[href]
 
 
-@pytest.mark.parametrize("href", BAD)
 @pytest.mark.parametrize("base", [BASE, "https://api.example.com"])
-def test_other_links_are_refused(href: str, base: str) -> None:
+def test_other_links_are_refused(base: str) -> None:
     """A link that could lead elsewhere raises, and its message does not repeat it."""
-    with pytest.raises(UnsafeLinkError, match="Nothing was sent") as caught:
-        resolve(href, page_url=PAGE, base_url=base)
-    assert href not in str(caught.value)
+    for href in BAD:
+        with pytest.raises(UnsafeLinkError, match="Nothing was sent") as caught:
+            resolve(href, page_url=PAGE, base_url=base)
+        assert href not in str(caught.value)
 
 
 @given(st.text("/\\?#@:.%[]\t\n ahtps1evil-", max_size=30))

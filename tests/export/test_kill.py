@@ -199,7 +199,7 @@ def few() -> Iterator[tuple[Service, Runner]]:
         yield service, runner
 
 
-@pytest.mark.parametrize("step", [6, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", FORMATS)
 def test_killed_before_each_file_operation(
     few: tuple[Service, Runner], name: str, step: int, tmp_path: Path
@@ -211,7 +211,7 @@ def test_killed_before_each_file_operation(
     assert runner.run(tmp_path / "read" / name, LONG, 5) == "killed"
     assert pages_kept(tmp_path / "read" / name) == FEW / PAGE_SIZE
     # With steps, each format is killed at other operations than the next one.
-    operation, ended = FORMATS.index(name) % step + 1 - step, "killed"
+    operation, ended = 2 * FORMATS.index(name) % step + 1 - step, "killed"
     while ended == "killed":
         operation += step
         path = shutil.copytree(tmp_path / "read", tmp_path / str(operation)) / name

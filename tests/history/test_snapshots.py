@@ -10,7 +10,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import dask.dataframe as dd
 import duckdb
 import pandas as pd
 import polars as pl
@@ -211,6 +210,9 @@ def test_values_of_a_split_stay_with_the_people(client: Client, tmp_path: Path) 
 
 def test_other_libraries_read_all_snapshots_as_one_table(client: Client, tmp_path: Path) -> None:
     """DuckDB, Polars and Dask read the folders, an unfinished one beside them or not."""
+    # Its import takes half a second, in each process that collects the tests.
+    import dask.dataframe as dd
+
     count = of.count_people(FILTERS)
     expected = {OLD: count, NEW: count}
     taken(tmp_path)

@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from coverage import CoverageData
-
 TESTS: Final = Path(__file__).parents[1]
 # Most mutants that some test notices are noticed by one of so many.
 MAX_TESTS: Final = 80
@@ -25,6 +23,9 @@ class TestsByLine:
     __test__ = False
 
     def __init__(self, data_file: Path, tree: Path) -> None:
+        # Its import takes a tenth of a second in each process that collects the tests.
+        from coverage import CoverageData
+
         self._data = CoverageData(str(data_file))
         self._data.read()
         self._tree = tree

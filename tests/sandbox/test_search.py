@@ -288,12 +288,12 @@ def test_unknown_values_match_nobody(world: World, name: str) -> None:
     assert world.total({name: ["nobody-has-this.test"]}) == expected
 
 
-@pytest.mark.parametrize("name", names(type="array"))
 @pytest.mark.parametrize("values", [[], [""]])
-def test_no_values_are_no_filter(world: World, name: str, values: list[str]) -> None:
+def test_no_values_are_no_filter(world: World, values: list[str]) -> None:
     """An empty list finds everybody, and so does an empty text, which every text contains."""
-    assert world.total({name: values}) == PEOPLE
-    assert world.total({name: [*values, "nobody"]}) == world.total({name: ["nobody"]})
+    for name in names(type="array"):
+        assert world.total({name: values}) == PEOPLE
+        assert world.total({name: [*values, "nobody"]}) == world.total({name: ["nobody"]})
 
 
 def test_what_the_interface_cannot_list(world: World) -> None:
