@@ -61,7 +61,9 @@ def browser(session: nox.Session) -> None:
 @in_this_environment
 def docs(session: nox.Session) -> None:
     """Build the documentation offline, with every page executed; any warning is an error."""
-    session.run("sphinx-build", "-q", "-W", "docs", "docs/_build/html", *session.posargs)
+    session.run(
+        "sphinx-build", "-j", "auto", "-q", "-W", "docs", "docs/_build/html", *session.posargs
+    )
 
 
 @nox.session

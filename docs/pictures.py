@@ -11,6 +11,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -18,7 +19,6 @@ import matplotlib.pyplot as plt
 import nbformat
 from PIL import Image
 
-import outreach_frames as of
 from docs.gallery_pictures import STYLES, save_plot
 from tests.browser.lab import DARK, LIGHT, Notebook, opened_lab, running_lab
 
@@ -75,22 +75,31 @@ def main() -> None:
 
 
 def picture_plot() -> None:
-    """Draw the plot of README."""
-    with of.connect("sandbox", cache=None):
-        people = of.search_people(
-            person_seniorities=["director", "vp"], person_departments=["revenue"], limit=None
-        )
-    for name, style in STYLES.items():
-        with plt.style.context(style):
-            figure: Any = of.plots.headcount(people).figure
-            save_plot(figure, FOLDER / f"headcount_{name}.png")
-            plt.close(figure)
+    """Draw the plot of README by its code."""
+    blocks = python_blocks(DOCS.parent / "README.md")
+    shown = next(number for number, block in enumerate(blocks) if "of.plots" in block)
+    names: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory() as work, chdir(work):
+        shutil.copytree(DOCS.parent / "data", "data")
+        for block in blocks[:shown]:
+            exec(block, names)  # noqa: S102 - the code that README shows
+        for name, style in STYLES.items():
+            with plt.style.context(style):
+                exec(blocks[shown], names)  # noqa: S102 - the same
+                save_plot(plt.gcf(), FOLDER / f"headcount_{name}.png")
+                plt.close("all")
+        names["client"].close()
+
+
+def python_blocks(page: Path) -> list[str]:
+    """Return the blocks of Python on a page."""
+    text = page.read_text(encoding="utf-8")
+    return re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
 
 
 def blocks_of(page: str) -> list[str]:
     """Return the Python of a page, up to the block that shows the widget."""
-    text = (PAGES / page).read_text(encoding="utf-8")
-    blocks = re.findall(r"^```python\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    blocks = python_blocks(PAGES / page)
     shows = [bool(re.search(r"of\.widgets\.(?s:.)*\n\w+\n$", block)) for block in blocks]
     return blocks[: shows.index(True) + 1]
 

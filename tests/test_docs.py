@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import doctest
 import importlib
 import inspect
@@ -25,7 +26,6 @@ pytestmark = pytest.mark.long
 ROOT = Path(__file__).parents[1]
 # What people read; what is generated when the site is built is not there yet.
 PAGES = [
-    ROOT / "README.md",
     ROOT / "llms.txt",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "docs/how-to").glob("*.md")),
@@ -33,7 +33,7 @@ PAGES = [
     *sorted((ROOT / "docs/widgets").glob("*.md")),
 ]
 # The documentation's build runs these too, and fails where one of their blocks does.
-BUILT = [page for page in PAGES if page.parent.name == "how-to" or page.stem == "start"]
+BUILT = [page for page in PAGES if page.parent.name in {"docs", "how-to"}]
 SPARK = "SparkSession"
 MODULES = [
     "outreach_frames",
@@ -89,7 +89,7 @@ def test_every_public_name_is_documented() -> None:
     ids=[page.relative_to(ROOT).as_posix() for page in PAGES],
 )
 def test_the_python_of_a_page_runs(page: Path, tmp_path: Path) -> None:
-    """The Python blocks of README and of each page run one after the other, beside `data`."""
+    """The Python blocks of each page run one after the other, beside `data`."""
     run(python_blocks(page), tmp_path)
 
 
@@ -104,24 +104,40 @@ def test_the_spark_of_a_page_runs(tmp_path: Path) -> None:
     run(python_blocks(page, of_spark=True), tmp_path)
 
 
-def run(blocks: list[str], folder: Path) -> None:
-    """Run a page's blocks of Python in a folder."""
+def test_readme_shows_what_its_code_returns(tmp_path: Path) -> None:
+    """The results on README are those of the blocks above them."""
+    readme = ROOT / "README.md"
+    shown = re.findall(r"```python\n.*?```(?:\n\n```\n(.*?)```)?", readme.read_text(), re.DOTALL)
+    results = run(python_blocks(readme), tmp_path)
+    assert sum(map(bool, shown)) == 2
+    for text, result in zip(shown, results, strict=True):
+        assert not text or text.splitlines() == str(result).splitlines()
+
+
+def run(blocks: list[str], folder: Path) -> list[object]:
+    """Run a page's blocks of Python in a folder; return the last value of each."""
     mpl.use("agg")
     plt.close("all")  # else a page would draw on what another test left
     shutil.copytree(ROOT / "data", folder / "data")
     before = Path.cwd()
     os.chdir(folder)
     names: dict[str, object] = {}
+    results = []
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", OutreachWarning)
             for block in blocks:
-                exec(block, names)
+                code = ast.parse(block)
+                if isinstance(last := code.body[-1], ast.Expr):
+                    code.body[-1] = ast.Assign([ast.Name("_", ast.Store())], last.value)
+                exec(compile(ast.fix_missing_locations(code), "page", "exec"), names)
+                results.append(names.pop("_", None))
     finally:
         os.chdir(before)
         plt.close("all")
         if client := connect.current():
             client.close()
+    return results
 
 
 def test_the_pages_have_python() -> None:
@@ -135,7 +151,7 @@ def test_the_pages_have_python() -> None:
 def test_the_readme_is_short_and_its_links_lead_somewhere() -> None:
     """README fits on a few screens, and each link and picture in it is in the repository."""
     text = (ROOT / "README.md").read_text()
-    assert len(text.splitlines()) <= 150
+    assert len(text.splitlines()) <= 120
     links = re.findall(r"\]\(([^)]+)\)|(?:src|srcset)=\"([^\"]+)\"", text)
     assert len(links) > 10
     for link in map("".join, links):
