@@ -65,13 +65,10 @@ def passed(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Run the page's tests and those above as a user does, in one go; return which pass."""
     folder = tmp_path_factory.mktemp("own")
     text = PAGE.read_text(encoding="utf-8")
-    script = re.search(r"```python\n(.*?)```", text, re.DOTALL)
-    tests = re.search(r"```\{code-block\} python\n(.*?)```", text, re.DOTALL)
-    assert script is not None
-    assert tests is not None
+    script, tests = re.findall(r"```\{code-block\} python\n(.*?)```", text, re.DOTALL)
     for name, code in {
-        "add_leaders.py": script[1],
-        "test_add_leaders.py": tests[1],
+        "add_leaders.py": script,
+        "test_add_leaders.py": tests,
         "test_apart.py": APART,
     }.items():
         (folder / name).write_text(code, encoding="utf-8")
