@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 DOCS = Path(__file__).parent
 WIDGET_PICTURE = """
-A page has no kernel that a widget could ask, so this is a picture; `outreach-frames lab` opens this
-notebook with the widgets themselves.
+Widgets need a kernel, so this page shows a picture. `outreach-frames lab` opens this notebook with
+working widgets.
 
 ```{image} ../pictures/filter_builder_light.png
 :class: only-light
@@ -43,8 +43,8 @@ release = version = tomllib.loads((DOCS.parent / "pyproject.toml").read_text())[
 
 extensions = ["myst_nb", "sphinx_copybutton", "sphinx_design"]
 exclude_patterns = ["_build"]
-nitpicky = True  # a link to what no page has is an error
-toc_object_entries = False  # each has a heading of its own
+nitpicky = True  # a broken link is an error
+toc_object_entries = False  # each object already has a heading
 
 myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 3
@@ -52,17 +52,17 @@ myst_heading_anchors = 3
 nb_execution_timeout = 120
 nb_execution_raise_on_error = True
 nb_merge_streams = True
-nb_ipywidgets_js = {}  # its scripts would come from another host
+nb_ipywidgets_js = {}  # these scripts would come from another host
 
-highlight_language = "none"  # what is in no language is a shell's
+highlight_language = "none"  # blocks without a language are shell commands
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and output
-smartquotes = False  # tables have code
+smartquotes = False  # tables contain code
 html_theme = "pydata_sphinx_theme"
 html_title = "outreach_frames"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
-html_sidebars = {page: [] for page in ("index", "start", "gallery/index")}  # nothing beside them
+html_sidebars = {page: [] for page in ("index", "start", "gallery/index")}  # no sidebar
 html_theme_options = {
     "navbar_align": "left",
     "show_prev_next": True,
@@ -73,22 +73,22 @@ html_theme_options = {
 
 
 def collect_notebooks(_app: Sphinx) -> None:
-    """Copy the notebooks and their data to where Sphinx looks for pages."""
+    """Copy the notebooks and their data to the folder that Sphinx reads."""
     for folder in ("notebooks", "data"):
-        shutil.rmtree(DOCS / folder, ignore_errors=True)  # what they wrote in the last build
+        shutil.rmtree(DOCS / folder, ignore_errors=True)  # with the files of the last build
         shutil.copytree(DOCS.parent / folder, DOCS / folder)
     picture_widget(DOCS / "notebooks/03_filter_builder.ipynb")
 
 
 def picture_widget(path: Path) -> None:
-    """Put a picture where a notebook shows a widget: a page has no kernel that it could ask."""
+    """Insert a picture of a notebook's widget, because a page without a kernel cannot show it."""
     notebook = nbformat.read(path, as_version=4)
     shown = [cell.source.endswith("\nbuilder") for cell in notebook.cells].index(True)
     picture = nbformat.v4.new_markdown_cell(WIDGET_PICTURE, id="picture")
     notebook.cells.insert(shown + 1, picture)
     asked = path.stat()
     nbformat.write(notebook, path)
-    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # or it would run in every build
+    os.utime(path, ns=(asked.st_atime_ns, asked.st_mtime_ns))  # else it would run in every build
 
 
 def make_pages(app: Sphinx) -> None:
@@ -102,7 +102,7 @@ def make_pages(app: Sphinx) -> None:
 
 
 def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
-    """Put what language models are told at the site's root, with links to pages, not to sources."""
+    """Copy llms.txt to the site's root, with links to pages instead of sources."""
     if exception or app.builder.format != "html":
         return
     text = (DOCS.parent / "llms.txt").read_text(encoding="utf-8")
@@ -111,7 +111,7 @@ def serve_llms_txt(app: Sphinx, exception: Exception | None) -> None:
 
 
 def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
-    """Fail where a page would load a script, a style, a font or a picture from another host."""
+    """Fail if a page loads a script, style, font or picture from another host."""
     if exception or app.builder.format != "html":
         return
     for page in Path(app.outdir).rglob("*.html"):
@@ -124,7 +124,7 @@ def refuse_other_hosts(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> None:
-    """Connect what this site does beyond its extensions."""
+    """Register the steps of this site."""
     from docs.name_links import NameLinks  # noqa: PLC0415 - found by the path above
 
     app.add_post_transform(NameLinks)

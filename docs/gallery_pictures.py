@@ -1,4 +1,4 @@
-"""Run the gallery's code, once for each theme, and keep what it draws beside the page."""
+"""Run the gallery's code once per theme, and save its pictures beside the page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from outreach_frames.client import connect
 
 PAGE: Final = Path(__file__).parent / "gallery" / "index.md"
 STYLES: Final = {"light": "default", "dark": "dark_background"}
-# A block, and the name of the picture under it where there is one.
+# A code block, and the name of the picture below it, if any.
 _BLOCK: Final = re.compile(
     r"^```python\n(.*?)^```(?:\s+!\[[^]]*\]\(made/(\w+)_light\.png\))?", re.DOTALL | re.MULTILINE
 )
@@ -48,5 +48,5 @@ def _drawn() -> Iterator[tuple[str, Figure]]:
 
 
 def save_plot(figure: Figure, file: Path) -> None:
-    """Save a plot with no ground of its own, so that it stands on that of any page."""
+    """Save a plot with a transparent background, which suits any page."""
     figure.savefig(file, dpi=160, transparent=True, metadata={"Software": None})

@@ -1,7 +1,7 @@
-"""Make the pictures that README and the site show: the filter builder, and a plot.
+"""Take the pictures of README and the site: the filter builder, and a plot.
 
-Run by ``python -m docs.pictures``, half a minute: it needs `chromium` and the extra `test`. The
-people are the sandbox's, so the pictures change when the code does, and not otherwise.
+Run ``python -m docs.pictures``. It takes half a minute and needs `chromium` and the extra `test`.
+The people are the sandbox's, so the pictures change only if the code changes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ builder
 
 
 def main() -> None:
-    """Make all pictures anew."""
+    """Take all pictures."""
     FOLDER.mkdir(exist_ok=True)
     with of.sandbox.serve() as sandbox:
         picture_builder(sandbox)
@@ -81,7 +81,7 @@ def picture_plot(sandbox: Sandbox) -> None:
 
 
 def keep(picture: Path) -> None:
-    """Keep a picture with few colours, which makes it small."""
+    """Save a picture with few colours, to make it small."""
     with Image.open(picture) as image:
         few = image.convert("RGB").quantize(_COLORS, dither=Image.Dither.NONE)
         few.save(FOLDER / picture.name, optimize=True)

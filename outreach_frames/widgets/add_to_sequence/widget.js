@@ -179,7 +179,7 @@ function saveArea({ model, signal }) {
   const replace = button("Replace them", () => save(true), { hidden: true });
   onMessage(model, "saved", signal, (message) => {
     saved.textContent = message.existing.length
-      ? `${message.existing.join(", ")} already in ${message.folder}.`
+      ? `${message.folder} already has ${message.existing.join(", ")}.`
       : message.words;
     replace.hidden = message.existing.length === 0;
   });
