@@ -150,7 +150,7 @@ ADD_LEADS: Final = Command(
             nargs="+",
             action="extend",
             metavar="EMAIL",
-            help="for custom_mailboxes; with --mailbox, for rows with a missing cell",
+            help="for custom_mailboxes or, with --mailbox, for rows with a missing cell",
         ),
         option(
             "--chunk-size",

@@ -205,7 +205,7 @@ def format_table(frame: pd.DataFrame, max_rows: int = _MAX_ROWS) -> str:
 
 
 def _column_widths(columns: Sequence[Sequence[str]], least: Sequence[int]) -> list[int]:
-    """Return the widths of the first columns that fit the terminal, the widest ones reduced."""
+    """Return the widths of the first columns that fit the terminal; reduce the widest ones."""
     available = _terminal_width()
     longest = [min(max(map(wcwidth.width, cells)), _MAX_CELL) for cells in columns]
     for count in range(len(columns), 1, -1):

@@ -79,7 +79,7 @@ class Sender:
 
     @property
     def sequence_id(self) -> str | None:
-        """The id of the sequence in which rows have arrived."""
+        """The id of the sequence that received rows."""
         return self.report.sequence_id if self.report is not None and self.is_fixed else None
 
     @property
